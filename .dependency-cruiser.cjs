@@ -1,0 +1,124 @@
+// The rules of the house (docs/architecture.md): who may import values from whom.
+// Type-only imports are free; each folder lists all it may reach, everything else is refused.
+const houses = {
+  domain: { own: '^src/domain/', may: ['^src/domain/'], npm: false },
+  catalogue: {
+    own: '^src/catalogue/',
+    may: ['^src/catalogue/', '^src/domain/', '^src/ajv-errors'],
+    npm: true,
+  },
+  entities: { own: '^src/db/entities/', may: ['^src/db/entities/', '^src/domain/'], npm: true },
+  queries: { own: '^src/db/queries/', may: ['^src/db/', '^src/domain/', '^src/errors'], npm: true },
+  outbound: {
+    own: '^src/outbound/',
+    may: ['^src/outbound/', '^src/domain/', '^src/(errors|logger|metrics)'],
+    npm: true,
+  },
+  events: {
+    own: '^src/events/',
+    may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|logger|ids)'],
+    npm: true,
+  },
+  delivery: {
+    own: '^src/delivery/',
+    may: [
+      '^src/delivery/',
+      '^src/outbound/',
+      '^src/incidents/',
+      '^src/db/',
+      '^src/domain/',
+      '^src/temporal/',
+      '^src/(errors|logger|metrics|ids|secret-box)',
+    ],
+    npm: true,
+  },
+  temporal: {
+    own: '^src/temporal/',
+    may: ['^src/temporal/', '^src/domain/', '^src/(errors|logger)'],
+    npm: true,
+  },
+  activities: {
+    own: '^activities/',
+    may: [
+      '^activities/',
+      '^src/delivery/',
+      '^src/incidents/',
+      '^src/notifications/',
+      '^src/db/',
+      '^src/temporal/',
+      '^src/domain/',
+    ],
+    npm: true,
+  },
+  workflows: { own: '^workflows/', may: ['^workflows/', '^src/domain/'], npm: true },
+  http: {
+    own: '^src/http/',
+    may: [
+      '^src/http/',
+      '^src/events/',
+      '^src/delivery/',
+      '^src/incidents/',
+      '^src/outbound/url-rules',
+      '^src/db/',
+      '^src/catalogue/',
+      '^src/temporal/',
+      '^src/domain/',
+      '^src/(errors|logger|metrics|ids|ajv-errors|secret-box)',
+      '^package.json$',
+    ],
+    npm: true,
+  },
+}
+
+const notFromHere = Object.entries(houses).map(([name, { own, may, npm }]) => ({
+  name: `${name}-imports`,
+  severity: 'error',
+  comment: `${own} may import values only from: ${may.join(', ')}`,
+  from: { path: own },
+  to: {
+    pathNot: npm ? [...may, 'node_modules'] : may,
+    dependencyTypesNot: npm ? ['type-only', 'core', 'npm', 'npm-dev'] : ['type-only'],
+  },
+}))
+
+module.exports = {
+  forbidden: [
+    ...notFromHere,
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'workflows-npm',
+      severity: 'error',
+      comment: 'A workflow may use @temporalio/workflow and nothing else from npm or node.',
+      from: { path: '^workflows/' },
+      to: {
+        dependencyTypes: ['core', 'npm', 'npm-dev'],
+        dependencyTypesNot: ['type-only'],
+        pathNot: 'node_modules/@temporalio/(workflow|common)',
+      },
+    },
+    {
+      name: 'dev-only-from-dev',
+      severity: 'error',
+      comment: 'Embedded servers and demo parts are loaded by the development commands only.',
+      from: { pathNot: ['^src/dev/', '^src/cli/(dev|build)\\.ts$'] },
+      to: { path: '^src/dev/' },
+    },
+    {
+      name: 'cli-is-the-root',
+      severity: 'error',
+      from: { pathNot: ['^src/cli/', '^src/dev/'] },
+      to: { path: '^src/cli/', dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+  },
+}

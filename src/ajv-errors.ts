@@ -1,0 +1,91 @@
+import type { ErrorObject } from 'ajv'
+import type { FieldError } from './errors.ts'
+
+type Params = Readonly<Record<string, unknown>>
+type Explanation = Pick<FieldError, 'code' | 'detail'>
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+}
+
+const required = (): Explanation => ({ code: 'required', detail: 'is required' })
+const unknownField = (): Explanation => ({ code: 'unknown_field', detail: 'is not a known field' })
+const atLeast = (code: string, unit: string) => bound(code, 'must have at least', unit)
+const atMost = (code: string, unit: string) => bound(code, 'must have at most', unit)
+const compared = (code: string, words: string) => bound(code, `must be ${words}`)
+
+/** What each JSON schema keyword that refuses a value is called outside; the codes are part of the API. */
+const explanations: ReadonlyMap<string, (params: Params) => Explanation> = new Map([
+  ['required', required],
+  ['dependentRequired', required],
+  ['additionalProperties', unknownField],
+  ['unevaluatedProperties', unknownField],
+  ['type', ({ type }) => ({ code: 'wrong_type', detail: `must be ${typeNames(type)}` })],
+  [
+    'enum',
+    ({ allowedValues }) => ({ code: 'not_allowed_value', detail: `must be one of ${shown(allowedValues)}` }),
+  ],
+  ['const', ({ allowedValue }) => ({ code: 'not_allowed_value', detail: `must be ${shown(allowedValue)}` })],
+  ['format', ({ format }) => ({ code: 'wrong_format', detail: `must be a valid ${shown(format)}` })],
+  [
+    'pattern',
+    ({ pattern }) => ({ code: 'wrong_format', detail: `must match the pattern ${shown(pattern)}` }),
+  ],
+  ['minLength', atLeast('too_short', 'character')],
+  ['maxLength', atMost('too_long', 'character')],
+  ['minItems', atLeast('too_few', 'item')],
+  ['maxItems', atMost('too_many', 'item')],
+  ['minProperties', atLeast('too_few', 'field')],
+  ['maxProperties', atMost('too_many', 'field')],
+  ['minimum', compared('too_small', 'at least')],
+  ['exclusiveMinimum', compared('too_small', 'more than')],
+  ['maximum', compared('too_large', 'at most')],
+  ['exclusiveMaximum', compared('too_large', 'less than')],
+  ['uniqueItems', () => ({ code: 'duplicate', detail: 'is in the list already' })],
+])
+
+/**
+ * Puts ajv's errors into the words of the API: one {@link FieldError} for each, in ajv's order.
+ * `prefix` is the pointer of the validated value inside the request body, such as `/data`.
+ */
+export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
+  return errors.map((error) => ({
+    pointer: prefix + error.instancePath + childPointer(error.params),
+    ...(explanations.get(error.keyword)?.(error.params) ?? {
+      code: 'invalid',
+      detail: error.message ?? 'is not valid',
+    }),
+  }))
+}
+
+/** Ajv points at the object or list; the field that is missing or too much, or the repeated item, is its child. */
+function childPointer(params: Params): string {
+  const name = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
+  if (typeof name === 'string') return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+  // Which of the two comes first depends on the way ajv compared the items.
+  const { i, j } = params
+  return typeof i === 'number' && typeof j === 'number' ? `/${Math.max(i, j)}` : ''
+}
+
+function bound(code: string, words: string, unit?: string): (params: Params) => Explanation {
+  return ({ limit }) => {
+    const counted = unit === undefined ? '' : ` ${unit}${limit === 1 ? '' : 's'}`
+    return { code, detail: `${words} ${shown(limit)}${counted}` }
+  }
+}
+
+function typeNames(type: unknown): string {
+  const types: unknown[] = Array.isArray(type) ? type : [type]
+  return types.map((name) => TYPE_NAMES[String(name)] ?? String(name)).join(' or ')
+}
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return value.map(shown).join(', ')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,59 @@
+import Type from 'typebox'
+import { payloadShape, timestamp } from './payload-shape.ts'
+import type { PayloadShape } from './payload-shape.ts'
+
+const invoice = Type.Object({
+  id: Type.String(),
+  displayId: Type.Optional(Type.String()),
+  status: Type.Optional(Type.Enum(['DRAFT', 'BOOKED'])),
+  paymentStatus: Type.Optional(Type.Enum(['UNPAID', 'PARTIALLY_PAID', 'PENDING', 'PAID'])),
+  amountTotal: Type.Optional(Type.Number()),
+  paidDate: Type.Optional(timestamp),
+  customerId: Type.Optional(Type.String()),
+})
+
+const payment = Type.Object({
+  id: Type.String(),
+  amount: Type.Optional(Type.Number()),
+  status: Type.Optional(
+    Type.Enum([
+      'PENDING',
+      'AUTHORIZED',
+      'PAID',
+      'CANCELED',
+      'FAILED',
+      'EXPIRED',
+      'REFUNDED',
+      'PARTIALLY_REFUNDED',
+      'CHARGED_BACK',
+    ]),
+  ),
+  method: Type.Optional(Type.String({ description: 'Open: `CREDITCARD`, `CASH`, `UNKNOWN` and others' })),
+  channel: Type.Optional(Type.Enum(['MANUAL', 'BANK_TRANSFER', 'TERMINAL', 'ONLINE', 'MANDATE'])),
+  provider: Type.Optional(Type.String({ description: 'Open: `MANUAL` or the name of a payment provider' })),
+  paidAt: Type.Optional(timestamp),
+})
+
+/** Payloads of the `invoice` family (spec 6.3, enumerations 2.4). */
+export const invoicePayloads: Readonly<Record<string, PayloadShape>> = {
+  'invoice:paid': payloadShape(Type.Object({ invoice, payment }), {
+    invoice: {
+      id: 'inv_5d7710',
+      displayId: '2026-0317',
+      status: 'BOOKED',
+      paymentStatus: 'PAID',
+      amountTotal: 248.5,
+      paidDate: '2026-05-04T09:02:11.000Z',
+      customerId: 'cus_8f2c51',
+    },
+    payment: {
+      id: 'pay_93b0aa',
+      amount: 248.5,
+      status: 'PAID',
+      method: 'CREDITCARD',
+      channel: 'TERMINAL',
+      provider: 'MANUAL',
+      paidAt: '2026-05-04T09:02:11.000Z',
+    },
+  }),
+}

@@ -1,0 +1,25 @@
+import Type from 'typebox'
+import type { Static, TSchema } from 'typebox'
+
+/** The shape of one event key's `data`: JSON schema 2020-12, and an example that fits it. */
+export type PayloadShape = { readonly schema: TSchema; readonly example: object }
+
+/**
+ * Pairs a schema with an example that the compiler holds against it. Objects stay open: the spec (6.3)
+ * lists the fields that are known, and a producer may send more.
+ */
+export function payloadShape<Schema extends TSchema>(
+  schema: Schema,
+  example: Static<Schema> & object,
+): PayloadShape {
+  return { schema, example }
+}
+
+/** ISO 8601 timestamp with a time zone. */
+export const timestamp = Type.String({ format: 'date-time' })
+
+/** ISO 8601 timestamp or null, as one schema, so that a wrong value is reported once. */
+export const timestampOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
+
+/** A device or tag identifier: hexadecimal digits of either case. */
+export const hexadecimal = Type.String({ pattern: '^[0-9A-Fa-f]+$' })

@@ -1,0 +1,13 @@
+/** The commands of `posthorn`, and what each does. */
+export const COMMANDS = {
+  serve: 'run the API and a worker in one process',
+  api: 'run the API without a worker',
+  worker: 'run a worker without the API',
+  migrate: 'bring the database up to date',
+  seed: 'bring in organisations, members and API keys: posthorn seed FILE',
+  openapi: 'print the OpenAPI document',
+} as const
+
+export type CommandName = keyof typeof COMMANDS
+
+export const COMMAND_NAMES = Object.keys(COMMANDS) as readonly CommandName[]

@@ -1,0 +1,134 @@
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ALL_SETTINGS, loadConfig } from '../config.ts'
+import { defaultCacheDir } from '../dev/cache.ts'
+import { startDemoReceiver } from '../dev/demo-receiver.ts'
+import { developmentEnvironment } from '../dev/development-environment.ts'
+import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
+import { assertPortFree } from '../dev/free-port.ts'
+import { createStack, type Stack } from '../dev/stack.ts'
+import { provideTemporalCli } from '../dev/temporal-cli.ts'
+import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
+import { welcome } from '../dev/welcome.ts'
+import { createLogger } from '../logger.ts'
+import { migrate } from './migrate.ts'
+import { onStopSignal } from './on-stop-signal.ts'
+import { seedFromFile } from './seed.ts'
+import { readSeedFile } from './seed-file.ts'
+import { startService } from './service.ts'
+
+/** `npm start`: PostgreSQL, Temporal with its UI, a demo organisation, API, worker and receiver on this machine. */
+const env = process.env
+const stack = createStack()
+const startedAt = performance.now()
+
+onStopSignal(async () => {
+  say('Stopping …')
+  for (const problem of await stack.stop()) say(`Could not stop ${problem}`)
+})
+
+try {
+  await start(stack)
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error))
+  await stack.stop()
+  process.exit(1)
+}
+
+async function start(running: Stack): Promise<void> {
+  const dataDir = resolve(env['POSTHORN_DATA'] || '.posthorn')
+  const seedFile = env['POSTHORN_SEED'] || fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
+  const ports = {
+    api: portOf('PORT', 3000),
+    temporal: portOf('TEMPORAL_PORT', 7233),
+    ui: portOf('TEMPORAL_UI_PORT', 8233),
+  }
+  await assertPortFree(ports.api, 'API', 'PORT')
+
+  const temporal = await startTemporal(running, dataDir, ports)
+  const postgres = await startEmbeddedPostgres({
+    dataDir: join(dataDir, 'postgres'),
+    logFile: join(dataDir, 'logs', 'postgres.log'),
+    say,
+  })
+  running.push('PostgreSQL', () => postgres.stop())
+  await postgres.createDatabase('posthorn')
+  const databaseUrl = postgres.databaseUrl('posthorn')
+  await migrate(databaseUrl)
+  const apiKey = await seed(databaseUrl, seedFile)
+
+  const config = loadConfig(
+    developmentEnvironment(env, { dataDir, databaseUrl, temporalAddress: temporal.address }),
+    ALL_SETTINGS,
+  )
+  const logFile = join(dataDir, 'logs', 'posthorn.log')
+  const service = await startService(
+    config,
+    { api: true, worker: true },
+    createLogger({ level: config.logLevel, file: logFile }),
+  )
+  running.push('the service', () => service.stop())
+  const receiver = await startDemoReceiver({ say })
+  running.push('the demo receiver', () => receiver.stop())
+  while (!(await service.engine.isUp())) await delay(100)
+
+  const apiUrl = service.url ?? ''
+  say(welcome({ apiUrl, uiUrl: temporal.uiUrl, receiverUrl: receiver.url, logFile, ...apiKey }))
+  say(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
+}
+
+/** A server of our own, unless the environment names one that runs. */
+async function startTemporal(
+  running: Stack,
+  dataDir: string,
+  ports: { temporal: number; ui: number },
+): Promise<{ address: string; uiUrl: string | null }> {
+  const address = env['TEMPORAL_ADDRESS'] ?? ''
+  if (address !== '') return { address, uiUrl: null }
+  const executable = await provideTemporalCli({ env, cacheDir: defaultCacheDir(env), say })
+  const server = await startTemporalDevServer({
+    executable,
+    dbFile: join(dataDir, 'temporal.db'),
+    port: ports.temporal,
+    uiPort: ports.ui,
+    logFile: join(dataDir, 'logs', 'temporal.log'),
+    say,
+  })
+  running.push('Temporal', () => server.stop())
+  return server
+}
+
+/** Brings in the organisations; returns the first key that stands in the file, or was made just now. */
+async function seed(
+  databaseUrl: string,
+  file: string,
+): Promise<{ organisationId: string; apiKey: string | null }> {
+  const { newKeys } = await seedFromFile(databaseUrl, file)
+  for (const { organisationId, memberId, name, key } of newKeys) {
+    say(`New API key "${name}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
+  }
+  const { organisations } = await readSeedFile(file)
+  const keys = organisations.flatMap(({ id, members = [] }) =>
+    members.flatMap(({ apiKeys = [] }) =>
+      apiKeys.map(({ key }) => ({ organisationId: id, apiKey: key ?? null })),
+    ),
+  )
+  const shown =
+    keys.find(({ apiKey }) => apiKey !== null) ??
+    newKeys.map(({ organisationId, key }) => ({ organisationId, apiKey: key }))[0]
+  return shown ?? { organisationId: organisations[0]?.id ?? '', apiKey: null }
+}
+
+function portOf(variable: string, fallback: number): number {
+  const text = env[variable] ?? ''
+  if (text === '') return fallback
+  const port = Number(text)
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Error(`${variable} must be a port from 1 to 65535`)
+  return port
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

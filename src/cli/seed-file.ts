@@ -1,0 +1,74 @@
+import { readFile } from 'node:fs/promises'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Type, type Static } from 'typebox'
+import { toFieldErrors } from '../ajv-errors.ts'
+import { ConfigError } from '../config.ts'
+
+const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
+const text = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
+// An address goes into mail headers: one plain address, nothing that could be read as more.
+const email = Type.String({ maxLength: 254, pattern: "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+$" })
+
+const ApiKeySchema = Type.Object(
+  { name: text, key: Type.Optional(Type.String({ pattern: '^[\\x21-\\x7e]{20,200}$' })) },
+  { additionalProperties: false },
+)
+
+const MemberSchema = Type.Object(
+  {
+    id,
+    name: text,
+    email,
+    fullAccess: Type.Optional(Type.Boolean()),
+    pushEnabled: Type.Optional(Type.Boolean()),
+    permissions: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Za-z-]+:[A-Za-z]+$' }))),
+    apiKeys: Type.Optional(Type.Array(ApiKeySchema)),
+  },
+  { additionalProperties: false },
+)
+
+const OrganisationSchema = Type.Object(
+  {
+    id,
+    name: text,
+    email,
+    supportEmail: Type.Optional(Type.Union([email, Type.Null()])),
+    timeZone: Type.Optional(text),
+    members: Type.Optional(Type.Array(MemberSchema)),
+  },
+  { additionalProperties: false },
+)
+
+const SeedSchema = Type.Object(
+  { organisations: Type.Array(OrganisationSchema) },
+  { additionalProperties: false },
+)
+
+/** The platform's organisations, members and keys; what is left out has its default. */
+export type Seed = Static<typeof SeedSchema>
+
+/** Reads and checks a seed file; throws ConfigError naming every bad field. */
+export async function readSeedFile(file: string): Promise<Seed> {
+  const seed = parseJson(await readText(file), file)
+  const validate = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile<Seed>(SeedSchema)
+  if (validate(seed)) return seed
+  throw new ConfigError(
+    toFieldErrors(validate.errors ?? []).map(({ pointer, detail }) => `${file}: ${pointer || '/'} ${detail}`),
+  )
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch {
+    throw new ConfigError([`the seed file ${file} cannot be read`])
+  }
+}
+
+function parseJson(json: string, file: string): unknown {
+  try {
+    return JSON.parse(json) as unknown
+  } catch {
+    throw new ConfigError([`the seed file ${file} is not valid JSON`])
+  }
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import type { EntityManager } from 'typeorm'
+import { createDataSource } from '../db/data-source.ts'
+import { hashApiKey } from '../db/queries/api-keys.ts'
+import { hasApiKey, upsertApiKey, upsertMember, upsertOrganisation } from '../db/queries/organisations.ts'
+import { newId } from '../ids.ts'
+import { readSeedFile, type Seed } from './seed-file.ts'
+
+/** A key that was made by this run: the only time it can be seen. */
+export type NewKey = { organisationId: string; memberId: string; name: string; key: string }
+
+const DEFAULT_TIME_ZONE = 'Europe/Brussels'
+
+/** How much of a key people may see, to tell keys apart. */
+const PREFIX_LENGTH = 8
+
+/** Brings the file's organisations, members and keys into the database, all or nothing. Repeating it changes nothing. */
+export async function seedFromFile(
+  databaseUrl: string,
+  file: string,
+): Promise<{ summary: string; newKeys: NewKey[] }> {
+  const seed = await readSeedFile(file)
+  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2 })
+  await dataSource.initialize()
+  try {
+    const newKeys = await dataSource.transaction((manager) => apply(manager, seed))
+    const members = seed.organisations.reduce(
+      (sum, organisation) => sum + (organisation.members?.length ?? 0),
+      0,
+    )
+    return {
+      summary: `Seeded ${seed.organisations.length} organisation(s) with ${members} member(s).`,
+      newKeys,
+    }
+  } finally {
+    await dataSource.destroy()
+  }
+}
+
+async function apply(manager: EntityManager, seed: Seed): Promise<NewKey[]> {
+  const newKeys: NewKey[] = []
+  for (const organisation of seed.organisations) {
+    const { supportEmail = null, timeZone = DEFAULT_TIME_ZONE, members = [] } = organisation
+    await upsertOrganisation(manager, { ...organisation, supportEmail, timeZone })
+    for (const member of members) {
+      const { fullAccess = false, pushEnabled = false, permissions = [], apiKeys = [] } = member
+      await upsertMember(manager, organisation.id, { ...member, fullAccess, pushEnabled, permissions })
+      for (const { name, key } of apiKeys) {
+        const made = await bringKey(manager, {
+          organisationId: organisation.id,
+          memberId: member.id,
+          name,
+          key,
+        })
+        if (made !== null) newKeys.push(made)
+      }
+    }
+  }
+  return newKeys
+}
+
+/** Writes a given key; makes one where none is given and none of that name exists. */
+async function bringKey(
+  manager: EntityManager,
+  wanted: Omit<NewKey, 'key'> & { key: string | undefined },
+): Promise<NewKey | null> {
+  const { organisationId, memberId, name } = wanted
+  if (wanted.key === undefined && (await hasApiKey(manager, organisationId, memberId, name))) return null
+  const key = wanted.key ?? generateApiKey()
+  const stored = { id: newId(), name, prefix: key.slice(0, PREFIX_LENGTH), hash: hashApiKey(key) }
+  await upsertApiKey(manager, organisationId, memberId, stored)
+  return wanted.key === undefined ? { organisationId, memberId, name, key } : null
+}
+
+/** 256 random bits; the prefix lets secret scanners recognise a leaked key. */
+function generateApiKey(): string {
+  return `phk_${randomBytes(32).toString('base64url')}`
+}

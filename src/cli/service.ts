@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { createActivities } from '../../activities/index.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { createPayloadValidator } from '../catalogue/payload-validator.ts'
+import type { Config } from '../config.ts'
+import { createStarter } from '../delivery/starter.ts'
+import { createSweep } from '../delivery/sweep.ts'
+import { createApp } from '../http/app.ts'
+import { listen } from '../http/listen.ts'
+import type { Logger } from '../logger.ts'
+import { createHttpClient } from '../outbound/http-client.ts'
+import { assertGuardWorks } from '../outbound/self-test.ts'
+import { createSecretBox } from '../secret-box.ts'
+import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import { createEngine } from '../temporal/engine.ts'
+import { installRuntime } from '../temporal/runtime.ts'
+import { createWorker } from '../temporal/worker.ts'
+import { openDatabase } from './open-database.ts'
+
+/** What a process does: answer the API, make deliveries, or both. */
+export type Roles = { api: boolean; worker: boolean }
+
+export type Service = {
+  /** Where the API answers; null in a worker. */
+  url: string | null
+  engine: { isUp(): Promise<boolean> }
+  /** Stops taking requests, lets attempts under way finish, gives back what was not started. */
+  stop(): Promise<void>
+}
+
+/** How much of an answer is kept with an attempt, and how long connecting may take of the attempt's own time. */
+const MAX_RESPONSE_BYTES = 32 * 1024
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** Builds the process from its configuration and starts it. Throws when the database or the port is not to be had. */
+export async function startService(config: Config, roles: Roles, logger: Logger): Promise<Service> {
+  const processId = randomUUID()
+  warnOfOpenPolicy(config, logger)
+  await assertGuardWorks()
+  installRuntime(logger)
+  const dataSource = await openDatabase(config, logger)
+  const secretBox = createSecretBox(config.encryptionKeys)
+  const httpClient = createHttpClient({
+    allowHttp: config.allowHttp,
+    allowedCidrs: config.allowedCidrs,
+    timeoutMs: config.attemptTimeoutMs,
+    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
+    maxResponseBytes: MAX_RESPONSE_BYTES,
+    userAgent: `Posthorn/${packageJson.version}`,
+  })
+  const activities = createActivities({
+    dataSource,
+    httpClient,
+    secretBox,
+    logger,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+  })
+  const engine = createEngine({
+    address: config.temporalAddress,
+    namespace: config.temporalNamespace,
+    tls: config.temporalTls,
+    apiKey: config.temporalApiKey,
+    logger,
+    createWorker: roles.worker
+      ? (connection) => createWorker(connection, workerSettings(config), activities)
+      : null,
+  })
+  const workflows = createDeliveryWorkflows({
+    client: () => engine.client(),
+    taskQueue: config.temporalTaskQueue,
+    leadMs: config.retryLeadMs,
+    eager: roles.worker,
+  })
+  const starter = createStarter({
+    dataSource,
+    workflows,
+    logger,
+    processId,
+    concurrency: config.startConcurrency,
+  })
+  const sweep = createSweep({ dataSource, workflows, starter, logger, processId })
+  if (roles.worker) sweep.start()
+
+  const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
+  const validatePayload = createPayloadValidator()
+  const app = createApp({
+    dataSource,
+    secretBox,
+    starter,
+    processId,
+    urlPolicy,
+    validatePayload,
+    engine,
+    logger,
+  })
+  const listening = roles.api ? await listen(app, { host: config.host, port: config.port }) : null
+  logger.info({ event: 'service.started', processId, roles, url: listening?.url ?? null }, 'service.started')
+
+  return {
+    url: listening?.url ?? null,
+    engine,
+    async stop() {
+      await listening?.close()
+      await sweep.stop()
+      await starter.stop()
+      await engine.stop()
+      await httpClient.close()
+      await dataSource.destroy()
+    },
+  }
+}
+
+function workerSettings(config: Config) {
+  return {
+    namespace: config.temporalNamespace,
+    taskQueue: config.temporalTaskQueue,
+    activitySlots: config.activitySlots,
+    workflowTaskSlots: config.workflowTaskSlots,
+    cachedWorkflows: config.cachedWorkflows,
+    shutdownGraceMs: config.shutdownGraceMs,
+  }
+}
+
+/** An opened policy belongs to development; whoever runs it should not be able to miss it. */
+function warnOfOpenPolicy(config: Config, logger: Logger): void {
+  if (config.allowHttp)
+    logger.warn({ event: 'policy.http_allowed' }, 'POSTHORN_ALLOW_HTTP: receivers without TLS are allowed')
+  if (config.allowedCidrs.length > 0) {
+    const fields = { event: 'policy.private_allowed', ranges: config.allowedCidrs }
+    logger.warn(fields, 'POSTHORN_ALLOWED_CIDRS: receivers in private address ranges are allowed')
+  }
+}

@@ -1,0 +1,36 @@
+import { DataSource } from 'typeorm'
+import { ApiKey } from './entities/api-key.ts'
+import { Attempt } from './entities/attempt.ts'
+import { Delivery } from './entities/delivery.ts'
+import { Event } from './entities/event.ts'
+import { IdempotencyKey } from './entities/idempotency-key.ts'
+import { Member } from './entities/member.ts'
+import { Organisation } from './entities/organisation.ts'
+import { Webhook } from './entities/webhook.ts'
+import { Initial1 } from './migrations/0001-initial.ts'
+
+/** How long a query may wait for a connection before the request is answered 503. */
+const CONNECT_TIMEOUT_MS = 5_000
+
+/**
+ * The connection pool to PostgreSQL 18, not yet connected (`await dataSource.initialize()`).
+ * A connection that breaks while idle is only reported: the next query opens a new one.
+ */
+export function createDataSource(options: {
+  url: string
+  poolSize: number
+  onIdleError?: (error: Error) => void
+}): DataSource {
+  return new DataSource({
+    type: 'postgres',
+    url: options.url,
+    poolSize: options.poolSize,
+    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    applicationName: 'posthorn',
+    poolErrorHandler: options.onIdleError ?? (() => undefined),
+    entities: [Organisation, Member, ApiKey, Webhook, Event, Delivery, Attempt, IdempotencyKey],
+    migrations: [Initial1],
+    migrationsTransactionMode: 'each',
+    extra: { keepAlive: true },
+  })
+}

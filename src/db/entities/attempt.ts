@@ -1,0 +1,51 @@
+import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
+import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
+import { Delivery } from './delivery.ts'
+
+/** The record of one POST. (delivery, number) is unique: a repeated run finds it and posts nothing. */
+@Entity('attempt')
+@Check('attempt_outcome_check', `"outcome" IN ('succeeded', 'failed')`)
+export class Attempt {
+  @PrimaryColumn('uuid', { name: 'delivery_id' })
+  @ForeignKey(() => Delivery, { onDelete: 'CASCADE' })
+  deliveryId!: string
+
+  @PrimaryColumn('integer')
+  number!: number
+
+  @Column('text')
+  trigger!: AttemptTrigger
+
+  /** The webhook's URL at the time. */
+  @Column('text')
+  url!: string
+
+  @Column('timestamptz', { name: 'started_at' })
+  startedAt!: Date
+
+  @Column('integer', { name: 'duration_ms' })
+  durationMs!: number
+
+  @Column('text')
+  outcome!: 'succeeded' | 'failed'
+
+  @Column('text', { name: 'failure_code', nullable: true })
+  failureCode!: FailureCode | null
+
+  @Column('integer', { name: 'status_code', nullable: true })
+  statusCode!: number | null
+
+  /** Words for the receiver; holds no internal address. */
+  @Column('text', { nullable: true })
+  error!: string | null
+
+  @Column('jsonb', { name: 'response_headers', nullable: true })
+  responseHeaders!: Record<string, string> | null
+
+  /** Text-safe and capped. */
+  @Column('text', { name: 'response_body', nullable: true })
+  responseBody!: string | null
+
+  @Column('boolean', { name: 'response_truncated', default: false })
+  responseTruncated!: boolean
+}

@@ -1,0 +1,69 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import { Event } from './event.ts'
+import { Webhook } from './webhook.ts'
+
+/**
+ * One event on its way to one webhook. `id` is sent as `X-Webhook-Event-ID` on every attempt.
+ * This row is the truth about a delivery; its workflow only carries it out.
+ */
+@Entity('delivery')
+@Check(
+  'delivery_state_check',
+  `"state" IN ('pending', 'in_progress', 'waiting', 'completed', 'failed', 'stopped')`,
+)
+@Index('delivery_event_idx', ['eventId'])
+@Index('delivery_webhook_idx', ['webhookId', 'createdAt', 'id'])
+@Index('delivery_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
+export class Delivery {
+  @PrimaryColumn('uuid')
+  id!: string
+
+  @Column('uuid', { name: 'event_id' })
+  @ForeignKey(() => Event)
+  eventId!: string
+
+  @Column('uuid', { name: 'webhook_id' })
+  @ForeignKey(() => Webhook)
+  webhookId!: string
+
+  @Column('text', { name: 'organisation_id' })
+  organisationId!: string
+
+  @Column('text')
+  state!: DeliveryState
+
+  /** Attempts that ended and are recorded. */
+  @Column('integer', { default: 0 })
+  attempts!: number
+
+  /** How often the next attempt was begun without being recorded: its workers were lost. */
+  @Column('integer', { default: 0 })
+  claims!: number
+
+  @Column('timestamptz', { name: 'next_attempt_at', nullable: true })
+  nextAttemptAt!: Date | null
+
+  /** Who holds the row: the process that is to start its workflow, or the attempt that is under way. */
+  @Column('uuid', { nullable: true })
+  owner!: string | null
+
+  /** Until then nobody but `owner` may take the row. */
+  @Column('timestamptz', { name: 'lease_until', nullable: true })
+  leaseUntil!: Date | null
+
+  /** When the sweep makes sure that somebody still keeps this row; null once the state is final. */
+  @Column('timestamptz', { name: 'sweep_at', nullable: true })
+  sweepAt!: Date | null
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
+  createdAt!: Date
+
+  /** When its workflow was known to have started. */
+  @Column('timestamptz', { name: 'started_at', nullable: true })
+  startedAt!: Date | null
+
+  /** When the state became final. */
+  @Column('timestamptz', { name: 'completed_at', nullable: true })
+  completedAt!: Date | null
+}

@@ -1,0 +1,32 @@
+import { Column, Entity, ForeignKey, Generated, PrimaryColumn } from 'typeorm'
+import { Organisation } from './organisation.ts'
+
+/** What happened: one immutable envelope. `body` is the only copy of the payload, the exact bytes that are signed. */
+@Entity('event')
+export class Event {
+  @PrimaryColumn('uuid')
+  id!: string
+
+  @Column('text', { name: 'organisation_id' })
+  @ForeignKey(() => Organisation)
+  organisationId!: string
+
+  @Column('bigint')
+  @Generated('increment')
+  sequence!: string
+
+  @Column('text')
+  key!: string
+
+  @Column('bytea')
+  body!: Buffer
+
+  @Column('timestamptz', { name: 'emitted_at' })
+  emittedAt!: Date
+
+  @Column('text', { name: 'trace_id' })
+  traceId!: string
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
+  createdAt!: Date
+}

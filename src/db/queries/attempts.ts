@@ -1,0 +1,185 @@
+import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import { firstRow, type Db } from '../db.ts'
+
+/** Which attempt of which delivery. `number` is 1-based. */
+export type AttemptKey = { organisationId: string; deliveryId: string; number: number }
+
+/** What an attempt needs, read in the statement that claims the row. */
+export type Claim = {
+  state: 'in_progress' | 'stopped'
+  /** How many times this attempt was begun, this one included. */
+  claims: number
+  webhookId: string
+  eventKey: string
+  url: string
+  /** Sealed. */
+  secret: string | null
+  body: Buffer
+}
+
+/**
+ * Takes the delivery for attempt `number`, by compare-and-set: the row must be at `number - 1` recorded attempts,
+ * not final, and not held by another attempt that may still be posting. A disabled or deleted webhook turns the
+ * delivery into `stopped` instead. Null when the row could not be taken (`findStanding` tells why).
+ */
+export async function claimAttempt(
+  db: Db,
+  key: AttemptKey,
+  hold: { owner: string; leaseMs: number; sweepAfterMs: number },
+): Promise<Claim | null> {
+  return firstRow(
+    db,
+    `UPDATE delivery d
+        SET state = CASE WHEN ${LIVE} THEN 'in_progress' ELSE 'stopped' END,
+            claims = d.claims + 1,
+            owner = $4::uuid,
+            lease_until = now() + $5 * interval '1 ms',
+            sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
+            next_attempt_at = CASE WHEN ${LIVE} THEN d.next_attempt_at END,
+            started_at = coalesce(d.started_at, now()),
+            completed_at = CASE WHEN ${LIVE} THEN NULL ELSE now() END
+       FROM webhook w, event e
+      WHERE d.id = $1 AND d.organisation_id = $2 AND d.attempts = $3::int - 1
+        AND (d.state IN ('pending', 'waiting')
+             OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
+        AND w.id = d.webhook_id AND e.id = d.event_id
+      RETURNING d.state, d.claims, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body`,
+    [key.deliveryId, key.organisationId, key.number, hold.owner, hold.leaseMs, hold.sweepAfterMs],
+  )
+}
+
+const LIVE = `(w.enabled AND w.deleted_at IS NULL)`
+
+/** Where a delivery stands, and the record of attempt `number` if there is one. */
+export type Standing = {
+  state: DeliveryState
+  attempts: number
+  nextAttemptAt: Date | null
+  /** How long another attempt may still hold the row, in ms; 0 when nobody does. */
+  heldForMs: number
+  recorded: {
+    outcome: 'succeeded' | 'failed'
+    failureCode: FailureCode | null
+    statusCode: number | null
+    endedAt: Date
+  } | null
+}
+
+export async function findStanding(db: Db, key: AttemptKey): Promise<Standing | null> {
+  const found = await firstRow<Omit<Standing, 'recorded'> & RecordedColumns>(
+    db,
+    `SELECT d.state, d.attempts, d.next_attempt_at AS "nextAttemptAt",
+            CASE WHEN d.state = 'in_progress'
+                 THEN greatest(0, extract(epoch FROM d.lease_until - now()) * 1000)::float8 ELSE 0 END AS "heldForMs",
+            a.outcome, a.failure_code AS "failureCode", a.status_code AS "statusCode",
+            a.started_at + a.duration_ms * interval '1 ms' AS "endedAt"
+       FROM delivery d LEFT JOIN attempt a ON a.delivery_id = d.id AND a.number = $3::int
+      WHERE d.id = $1 AND d.organisation_id = $2`,
+    [key.deliveryId, key.organisationId, key.number],
+  )
+  if (found === null) return null
+  const { outcome, failureCode, statusCode, endedAt, ...standing } = found
+  const recorded = outcome === null || endedAt === null ? null : { outcome, failureCode, statusCode, endedAt }
+  return { ...standing, recorded }
+}
+
+type RecordedColumns = {
+  outcome: 'succeeded' | 'failed' | null
+  failureCode: FailureCode | null
+  statusCode: number | null
+  endedAt: Date | null
+}
+
+/** One ended attempt, as it is kept. */
+export type AttemptRecord = AttemptKey & {
+  trigger: AttemptTrigger
+  url: string
+  startedAt: Date
+  durationMs: number
+  failureCode: FailureCode | null
+  statusCode: number | null
+  error: string | null
+  response: { headers: Record<string, string>; body: string; truncated: boolean } | null
+}
+
+/**
+ * Records a successful attempt and completes the delivery, in one statement that touches nothing else.
+ * False when attempt `number` is recorded already or the row moved on: then nothing is written.
+ */
+export async function recordSuccess(db: Db, record: AttemptRecord): Promise<boolean> {
+  const recorded = await firstRow(
+    db,
+    `WITH done AS (
+       UPDATE delivery d
+          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, sweep_at = NULL, ${ENDED}
+        WHERE ${UNDER_WAY} RETURNING id
+     ) ${INSERT_ATTEMPT}`,
+    [...attemptParameters(record), 'succeeded'],
+  )
+  return recorded !== null
+}
+
+/**
+ * Records a failed attempt; the delivery becomes `next.state`, or `stopped` when its webhook is no longer live.
+ * The webhook row is locked first (shared), so that a switch-off at the same instant is either seen or waits.
+ * Null when attempt `number` is recorded already or the row moved on.
+ */
+export async function recordFailure(
+  db: Db,
+  record: AttemptRecord & { webhookId: string },
+  next: { state: 'waiting' | 'failed'; nextAttemptAt: Date | null; sweepAfterMs: number },
+): Promise<{ state: 'waiting' | 'failed' | 'stopped' } | null> {
+  return firstRow(
+    db,
+    `WITH hook AS (
+       SELECT enabled AND deleted_at IS NULL AS live FROM webhook WHERE id = $15 AND organisation_id = $3 FOR SHARE
+     ), done AS (
+       UPDATE delivery d
+          SET state = CASE WHEN hook.live THEN $16 ELSE 'stopped' END,
+              next_attempt_at = CASE WHEN hook.live THEN $17::timestamptz END,
+              sweep_at = CASE WHEN hook.live THEN $17::timestamptz + $18 * interval '1 ms' END,
+              completed_at = CASE WHEN hook.live AND $16 = 'waiting' THEN NULL ELSE now() END,
+              ${ENDED}
+         FROM hook WHERE ${UNDER_WAY} RETURNING d.id, d.state
+     ), kept AS (${INSERT_ATTEMPT})
+     SELECT state FROM done, kept`,
+    [
+      ...attemptParameters(record),
+      'failed',
+      record.webhookId,
+      next.state,
+      next.nextAttemptAt,
+      next.sweepAfterMs,
+    ],
+  )
+}
+
+const ENDED = `attempts = $2::int, claims = 0, owner = NULL, lease_until = NULL`
+
+const UNDER_WAY = `d.id = $1 AND d.organisation_id = $3 AND d.attempts = $2::int - 1 AND d.state = 'in_progress'`
+
+const INSERT_ATTEMPT = `INSERT INTO attempt (delivery_id, number, trigger, url, started_at, duration_ms,
+         failure_code, status_code, error, response_headers, response_body, response_truncated, outcome)
+       SELECT id, $2::int, $4, $5, $6::timestamptz, $7::int,
+              $8, $9::int, $10, $11::jsonb, $12, $13::bool, $14 FROM done
+       RETURNING number`
+
+/** $1 to $13 of INSERT_ATTEMPT; $14 is the outcome. */
+function attemptParameters(record: AttemptRecord): unknown[] {
+  return [
+    record.deliveryId,
+    record.number,
+    record.organisationId,
+    record.trigger,
+    record.url,
+    record.startedAt,
+    record.durationMs,
+    record.failureCode,
+    record.statusCode,
+    record.error,
+    record.response === null ? null : JSON.stringify(record.response.headers),
+    record.response?.body ?? null,
+    record.response?.truncated ?? false,
+  ]
+}

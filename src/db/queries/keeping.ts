@@ -1,0 +1,86 @@
+import { rows, type Db } from '../db.ts'
+import type { DeliveryToStart } from './events.ts'
+
+/** Prolongs this process's hold on deliveries that still wait for their workflow to start. */
+export async function renewLeases(
+  db: Db,
+  deliveryIds: string[],
+  lease: { owner: string; leaseMs: number },
+): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery SET lease_until = now() + $3 * interval '1 ms', sweep_at = now() + $3 * interval '1 ms'
+      WHERE id = ANY($1::uuid[]) AND owner = $2 AND state = 'pending' AND started_at IS NULL`,
+    [deliveryIds, lease.owner, lease.leaseMs],
+  )
+}
+
+/** Notes that the workflows of these deliveries run. Rows that already went on need no note. */
+export async function markStarted(db: Db, deliveryIds: string[], sweepAfterMs: number): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery SET started_at = now(), owner = NULL, lease_until = NULL, sweep_at = now() + $2 * interval '1 ms'
+      WHERE id = ANY($1::uuid[]) AND state = 'pending' AND started_at IS NULL`,
+    [deliveryIds, sweepAfterMs],
+  )
+}
+
+/** Gives deliveries back that this process could not start; the sweep takes them up after `delayMs`. */
+export async function releaseDeliveries(
+  db: Db,
+  owner: string,
+  deliveryIds: string[],
+  delayMs: number,
+): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery SET owner = NULL, lease_until = NULL, sweep_at = now() + $3 * interval '1 ms'
+      WHERE id = ANY($2::uuid[]) AND owner = $1 AND state = 'pending' AND started_at IS NULL`,
+    [owner, deliveryIds, delayMs],
+  )
+}
+
+/** A delivery that may have lost its keeper. `started`: its workflow was seen to start once. */
+export type SweptDelivery = DeliveryToStart & {
+  started: boolean
+  attempts: number
+  nextAttemptAt: Date | null
+}
+
+/**
+ * Takes up to `limit` deliveries whose time to be looked at has come, the longest overdue first, for this process;
+ * rows that another process is just taking are passed over.
+ */
+export async function takeForSweep(
+  db: Db,
+  options: { owner: string; leaseMs: number; limit: number },
+): Promise<SweptDelivery[]> {
+  return rows(
+    db,
+    `WITH due AS (
+       SELECT id FROM delivery WHERE sweep_at < now() ORDER BY sweep_at LIMIT $3 FOR UPDATE SKIP LOCKED
+     ), taken AS (
+       UPDATE delivery d
+          SET sweep_at = now() + $2 * interval '1 ms',
+              owner = CASE WHEN d.started_at IS NULL THEN $1::uuid ELSE d.owner END,
+              lease_until = CASE WHEN d.started_at IS NULL THEN now() + $2 * interval '1 ms' ELSE d.lease_until END
+         FROM due WHERE d.id = due.id
+       RETURNING d.*
+     )
+     SELECT t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
+            e.key AS "eventKey", w.url, t.started_at IS NOT NULL AS started, t.attempts,
+            t.next_attempt_at AS "nextAttemptAt"
+       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
+    [options.owner, options.leaseMs, options.limit],
+  )
+}
+
+/** Puts off the next look at deliveries whose workflow was found alive. */
+export async function postponeSweep(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery SET sweep_at = greatest(sweep_at, now() + $2 * interval '1 ms')
+      WHERE id = ANY($1::uuid[]) AND sweep_at IS NOT NULL`,
+    [deliveryIds, delayMs],
+  )
+}

@@ -1,0 +1,97 @@
+import { firstRow, rows, type Db } from '../db.ts'
+
+/** A webhook as the API shows it: no secret. */
+export type WebhookRow = {
+  id: string
+  url: string
+  subscribedEventKeys: string[]
+  enabled: boolean
+  createdAt: Date
+  updatedAt: Date
+}
+
+const COLUMNS = `id, url, subscribed_event_keys AS "subscribedEventKeys", enabled,
+  created_at AS "createdAt", updated_at AS "updatedAt"`
+
+/** The organisation's webhooks, oldest first. */
+export async function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow[]> {
+  return rows(
+    db,
+    `SELECT ${COLUMNS} FROM webhook WHERE organisation_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`,
+    [organisationId],
+  )
+}
+
+export async function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
+  return firstRow(
+    db,
+    `SELECT ${COLUMNS} FROM webhook WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL`,
+    [organisationId, id],
+  )
+}
+
+/** The same, with the row locked until the transaction ends. */
+export async function lockWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
+  return firstRow(
+    db,
+    `SELECT ${COLUMNS} FROM webhook WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
+    [organisationId, id],
+  )
+}
+
+/** The sealed signing secret, or null when the webhook is unknown or deleted. */
+export async function findSealedSecret(db: Db, organisationId: string, id: string): Promise<string | null> {
+  const found = await firstRow<{ secret: string | null }>(
+    db,
+    `SELECT secret FROM webhook WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL`,
+    [organisationId, id],
+  )
+  return found?.secret ?? null
+}
+
+export async function insertWebhook(
+  db: Db,
+  webhook: {
+    id: string
+    organisationId: string
+    url: string
+    subscribedEventKeys: string[]
+    enabled: boolean
+    secret: string
+  },
+): Promise<WebhookRow> {
+  const { id, organisationId, url, subscribedEventKeys, enabled, secret } = webhook
+  const [created] = await rows<WebhookRow>(
+    db,
+    `INSERT INTO webhook (id, organisation_id, url, subscribed_event_keys, enabled, secret)
+     VALUES ($1, $2, $3, $4, $5, $6) RETURNING ${COLUMNS}`,
+    [id, organisationId, url, subscribedEventKeys, enabled, secret],
+  )
+  if (created === undefined) throw new Error('INSERT gave no row')
+  return created
+}
+
+/** Writes the three fields a member can change; the row is locked by the caller (`lockWebhook`). */
+export async function updateWebhook(
+  db: Db,
+  organisationId: string,
+  webhook: Pick<WebhookRow, 'id' | 'url' | 'subscribedEventKeys' | 'enabled'>,
+): Promise<WebhookRow | null> {
+  return firstRow(
+    db,
+    `UPDATE webhook SET url = $3, subscribed_event_keys = $4, enabled = $5, updated_at = now()
+      WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING ${COLUMNS}`,
+    [organisationId, webhook.id, webhook.url, webhook.subscribedEventKeys, webhook.enabled],
+  )
+}
+
+/** Deletes softly and wipes the secret. False when there is no such webhook. */
+export async function deleteWebhook(db: Db, organisationId: string, id: string): Promise<boolean> {
+  const deleted = await firstRow(
+    db,
+    `UPDATE webhook SET deleted_at = now(), updated_at = now(), enabled = false, secret = NULL
+      WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
+    [organisationId, id],
+  )
+  return deleted !== null
+}

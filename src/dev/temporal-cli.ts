@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import { publishFolder } from './cache.ts'
+import { findOnPath, keptInCache, namedByEnvironment } from './find-executable.ts'
+import { provision } from './provision.ts'
+import type { Way } from './provision.ts'
+import type { RunTool } from './run-tool.ts'
+import { runTool, withProgress } from './run-tool.ts'
+import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
+
+/** What the search for a program looks at, and whom it tells what it does. */
+export type ProvideOptions = {
+  env: NodeJS.ProcessEnv
+  /** Kept between starts; see `defaultCacheDir`. */
+  cacheDir: string
+  say: (line: string) => void
+  /** Replaced in tests. */
+  run?: RunTool
+}
+
+// The newest that `go install` can build: later versions carry a `replace` in their go.mod.
+const CLI_VERSION = '1.5.1'
+// An older Go cannot read the module's go.mod; from here on it fetches the Go that the module names (1.25).
+const OLDEST_GO_MINOR = 21
+const QUICK_TIMEOUT_MS = 20_000
+// Cold, two cores: about three minutes.
+const BUILD_TIMEOUT_MS = 1_200_000
+
+/**
+ * Path of the `temporal` executable: the one set by `TEMPORAL_CLI`, one on PATH, one kept from before, the SDK's
+ * download, or one built with Go.
+ *
+ * @throws Error naming every way tried and every way out
+ */
+export async function provideTemporalCli(options: ProvideOptions): Promise<string> {
+  const { env, cacheDir, say, run = runTool } = options
+  const kept = [join(cliFolder(cacheDir), 'temporal'), sdkDownloadPath('cli', cacheDir)]
+  return provision({
+    what: 'the Temporal server (the `temporal` executable)',
+    ways: [
+      namedByEnvironment('TEMPORAL_CLI', env),
+      foundOnPath(env, run),
+      keptInCache(kept),
+      downloadedBySdk('cli', { cacheDir, say, run }),
+      builtWithGo({ env, cacheDir, say, run }),
+    ],
+    waysOut: [
+      'set TEMPORAL_CLI=/path/to/temporal',
+      'set TEMPORAL_ADDRESS=host:port of a Temporal server that runs already',
+      'put `temporal` (the Temporal CLI) on PATH',
+      'install Go 1.25 or newer; it is then built here',
+    ],
+  })
+}
+
+function foundOnPath(env: NodeJS.ProcessEnv, run: RunTool): Way {
+  return {
+    name: '`temporal` on PATH',
+    attempt: async () => {
+      const path = findOnPath('temporal', env)
+      if (path === null) return { why: 'not found' }
+      // Other programs may bear the name.
+      const version = await run({ command: path, args: ['--version'], env, timeoutMs: QUICK_TIMEOUT_MS })
+      return version.includes('temporal version') ? { path } : { why: `${path} is another program` }
+    },
+  }
+}
+
+function builtWithGo({ env, cacheDir, say, run }: Required<ProvideOptions>): Way {
+  return {
+    name: `go install (Temporal CLI ${CLI_VERSION})`,
+    attempt: async () => {
+      const go = findOnPath('go', env)
+      if (go === null) return { why: 'no `go` on PATH' }
+      const version = await run({ command: go, args: ['version'], env, timeoutMs: QUICK_TIMEOUT_MS })
+      if (isTooOld(version)) return { why: `needs Go 1.25 or newer, found ${version.trim()}` }
+
+      say(`Building the Temporal server ${CLI_VERSION} with Go (once, about three minutes) …`)
+      let compiled = 0
+      const onLine = (line: string): void => {
+        // -v prints one line per compiled package; go's own remarks are about downloads.
+        if (!line.startsWith('go: ')) compiled += 1
+      }
+      const describe = (seconds: number): string =>
+        `Building the Temporal server: ${compiled} packages compiled after ${seconds} s …`
+      const path = await publishFolder(cliFolder(cacheDir), 'temporal', async (draft) => {
+        const args = ['install', '-v', `github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`]
+        const goEnv = { ...env, GOBIN: draft }
+        const tool = { command: go, args, cwd: cacheDir, env: goEnv, timeoutMs: BUILD_TIMEOUT_MS, onLine }
+        await withProgress(say, describe, () => run(tool))
+      })
+      return { path }
+    },
+  }
+}
+
+function cliFolder(cacheDir: string): string {
+  return join(cacheDir, `temporal-cli-${CLI_VERSION}`)
+}
+
+function isTooOld(goVersion: string): boolean {
+  const minor = /go1\.(\d+)/.exec(goVersion)?.[1]
+  return minor !== undefined && Number(minor) < OLDEST_GO_MINOR
+}

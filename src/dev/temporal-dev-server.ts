@@ -1,0 +1,102 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Connection } from '@temporalio/client'
+import { SEARCH_ATTRIBUTE_NAMES } from '../temporal/search-attributes.ts'
+import { startKeptProcess } from './child-process.ts'
+import { assertPortFree, freePort } from './free-port.ts'
+
+/** Which executable serves, where it keeps its state and which ports it takes. */
+export type TemporalDevServerOptions = {
+  /** See `provideTemporalCli`. */
+  executable: string
+  /** SQLite file with all of the engine's state; created when missing. */
+  dbFile: string
+  /** Of gRPC; a free one when not given. */
+  port?: number
+  /** Of the web UI; a free one when not given. */
+  uiPort?: number
+  logFile: string
+  say: (line: string) => void
+  /** Without the web UI. */
+  headless?: boolean
+}
+
+/** A Temporal server of our own on 127.0.0.1, with the namespace `default`. */
+export type TemporalDevServer = {
+  /** host:port of gRPC. */
+  address: string
+  uiUrl: string | null
+  stop(): Promise<void>
+}
+
+const LOOPBACK = '127.0.0.1'
+const NAMESPACE = 'default'
+const READY_TIMEOUT_MS = 60_000
+const CONNECT_TIMEOUT_MS = 1_000
+// It usually stops within a second; its state is safe at every moment, so it need not be waited for long.
+const KILL_AFTER_MS = 4_000
+
+const dynamicConfig = {
+  'system.enableActivityEagerExecution': 'true',
+  // One webhook's backlog must not starve the others'.
+  'matching.enableFairness': 'true',
+}
+
+// A commit need not wait for the disk: a power cut may cost the last moments, a crash of the server nothing.
+const sqlitePragmas = { journal_mode: 'wal', synchronous: '1' }
+
+/**
+ * Starts Temporal's development server and waits until it serves. It ends with this process, however that happens.
+ *
+ * @throws Error when a given port is taken, or with the server's log when it does not come up
+ */
+export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
+  const { executable, dbFile, logFile, say, headless = false } = options
+  // Checked first: another server that answers on the port would pass for ours.
+  if (options.port !== undefined) await assertPortFree(options.port, 'Temporal', 'TEMPORAL_PORT')
+  if (options.uiPort !== undefined && !headless) {
+    await assertPortFree(options.uiPort, 'Temporal UI', 'TEMPORAL_UI_PORT')
+  }
+  const port = options.port ?? (await freePort())
+  const uiPort = options.uiPort ?? (await freePort())
+  const address = `${LOOPBACK}:${port}`
+  mkdirSync(dirname(dbFile), { recursive: true })
+
+  say('Starting the Temporal server …')
+  const server = await startKeptProcess({
+    name: 'The Temporal server',
+    command: executable,
+    args: [
+      ...['server', 'start-dev', '--log-level', 'warn', '--ip', LOOPBACK, '--port', String(port)],
+      ...['--http-port', String(await freePort()), '--metrics-port', String(await freePort())],
+      ...(headless ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', String(uiPort)]),
+      ...['--db-filename', dbFile],
+      ...SEARCH_ATTRIBUTE_NAMES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+      ...pairs('--dynamic-config-value', dynamicConfig),
+      ...pairs('--sqlite-pragma', sqlitePragmas),
+    ],
+    stopSignal: 'SIGTERM',
+    killAfterMs: KILL_AFTER_MS,
+    logFile,
+    isReady: () => isServing(address),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+  })
+  return { address, uiUrl: headless ? null : `http://${LOOPBACK}:${uiPort}`, stop: () => server.stop() }
+}
+
+async function isServing(address: string): Promise<boolean> {
+  const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS })
+  try {
+    await connection.workflowService.describeNamespace({ namespace: NAMESPACE })
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({
+      namespace: NAMESPACE,
+    })
+    return SEARCH_ATTRIBUTE_NAMES.every((name) => name in customAttributes)
+  } finally {
+    await connection.close()
+  }
+}
+
+function pairs(flag: string, values: Record<string, string>): string[] {
+  return Object.entries(values).flatMap(([key, value]) => [flag, `${key}=${value}`])
+}

@@ -1,0 +1,80 @@
+import { MAX_ATTEMPTS, waitAfterAttempt } from './retry-schedule.ts'
+import type { DeliveryState } from './delivery-state.ts'
+
+/** Why an attempt was made: the schedule's turn, or a person's retry. */
+export type AttemptTrigger = 'schedule' | 'retry'
+
+/**
+ * The closed set of reasons an attempt can fail for, as customers see it. None carries an internal address.
+ * `worker_lost`: the delivery lost its worker again and again while this attempt was made.
+ */
+export const FAILURE_CODES = [
+  'http_status',
+  'timeout',
+  'connect_timeout',
+  'connect_refused',
+  'connection_reset',
+  'tls_error',
+  'dns_error',
+  'dns_timeout',
+  'blocked_target',
+  'invalid_response',
+  'network_error',
+  'worker_lost',
+] as const
+
+export type FailureCode = (typeof FAILURE_CODES)[number]
+
+/** A receiver confirms with any 2xx status; everything else is a failed attempt (spec 4.4). */
+export function isSuccessStatus(status: number): boolean {
+  return status >= 200 && status <= 299
+}
+
+/** State of a delivery once attempt `number` has ended, for a webhook that is still enabled. */
+export function stateAfterAttempt(
+  succeeded: boolean,
+  number: number,
+): Extract<DeliveryState, 'completed' | 'waiting' | 'failed'> {
+  if (succeeded) return 'completed'
+  return number < MAX_ATTEMPTS ? 'waiting' : 'failed'
+}
+
+/**
+ * Unix ms at which the attempt after `number` is due, counted from the end of `number`;
+ * null when the schedule is used up.
+ */
+export function nextAttemptAt(endedAtMs: number, number: number): number | null {
+  const waitMs = waitAfterAttempt(number)
+  return waitMs === null ? null : endedAtMs + waitMs
+}
+
+/**
+ * What an attempt left behind, as the workflow is told: the delivery's recorded state and `attempts` so far.
+ * `endedAtMs` is Unix ms on the clock of the worker that made the latest attempt; the next wait counts from it.
+ */
+export type AttemptOutcome =
+  | {
+      state: 'completed' | 'failed' | 'stopped'
+      attempts: number
+      failureCode: FailureCode | null
+      statusCode: number | null
+    }
+  | {
+      state: 'waiting'
+      attempts: number
+      endedAtMs: number
+      failureCode: FailureCode | null
+      statusCode: number | null
+    }
+
+/** The outcome of an attempt in a few words: `HTTP 503`, `timeout`, `confirmed`. */
+export function describeOutcome(
+  outcome: Pick<AttemptOutcome, 'state' | 'failureCode' | 'statusCode'>,
+): string {
+  if (outcome.failureCode === 'http_status' && outcome.statusCode !== null)
+    return `HTTP ${outcome.statusCode}`
+  if (outcome.failureCode !== null) return outcome.failureCode.replaceAll('_', ' ')
+  return outcome.state === 'completed'
+    ? `confirmed with HTTP ${outcome.statusCode ?? 200}`
+    : 'no attempt was made'
+}

@@ -1,0 +1,31 @@
+/** Permissions that are not tied to an event key (design: docs/architecture.md, permissions). */
+export const WEBHOOK_READ = 'webhook:read'
+export const WEBHOOK_MANAGE = 'webhook:manage'
+export const EVENT_PUBLISH = 'event:publish'
+
+/** Subscribes to every event; only members with full access may use it (spec 4.1). */
+export const WILDCARD = '*'
+
+/** What a member may do: `fullAccess` holds every permission. */
+export type Grants = { readonly fullAccess: boolean; readonly permissions: readonly string[] }
+
+/** Name of the right that `*` asks for, as it is reported in `missingPermissions`. */
+const FULL_ACCESS = 'fullAccess'
+
+/** The permission that an event key asks of a subscriber or reader: `<entity>:read` (spec 4.1). */
+export function permissionForEventKey(eventKey: string): string {
+  const [entity] = eventKey.split(':', 1)
+  return `${entity ?? eventKey}:read`
+}
+
+/** Those of `required` that `grants` lacks, each once, in the order given. */
+export function missingPermissions(grants: Grants, required: readonly string[]): string[] {
+  if (grants.fullAccess) return []
+  const held = new Set(grants.permissions)
+  return [...new Set(required)].filter((permission) => !held.has(permission))
+}
+
+/** What a subscription to `eventKeys` asks of the member that makes or changes it. */
+export function permissionsForSubscription(eventKeys: readonly string[]): string[] {
+  return eventKeys.map((key) => (key === WILDCARD ? FULL_ACCESS : permissionForEventKey(key)))
+}

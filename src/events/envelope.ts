@@ -1,0 +1,25 @@
+/** The fields of an envelope (spec 2.2); `dataText` is the JSON text of `data` as the producer wrote it. */
+export type EnvelopeFields = {
+  event: string
+  dataText: string
+  /** Unix ms. */
+  timestamp: number
+  traceId: string
+  spanId: string | null
+  /** Null for system actions. */
+  triggeredBy: { id: string; name: string } | null
+}
+
+/** The exact bytes that are stored, signed and sent on every attempt: one line of JSON. */
+export function serialiseEnvelope(fields: EnvelopeFields): Buffer {
+  const { event, dataText, timestamp, traceId, spanId, triggeredBy } = fields
+  const members = [
+    `"event":${JSON.stringify(event)}`,
+    `"data":${dataText}`,
+    `"timestamp":${timestamp}`,
+    `"traceId":${JSON.stringify(traceId)}`,
+    ...(spanId === null ? [] : [`"spanId":${JSON.stringify(spanId)}`]),
+    `"triggeredBy":${triggeredBy === null ? 'null' : JSON.stringify({ id: triggeredBy.id, name: triggeredBy.name })}`,
+  ]
+  return Buffer.from(`{${members.join(',')}}`)
+}

@@ -1,0 +1,19 @@
+import type { DataSource } from 'typeorm'
+import type { PayloadValidator } from '../catalogue/payload-validator.ts'
+import type { Starter } from '../delivery/starter.ts'
+import type { Logger } from '../logger.ts'
+import type { UrlPolicy } from '../outbound/url-rules.ts'
+import type { SecretBox } from '../secret-box.ts'
+
+/** What the routes need of the house. */
+export type ApiDependencies = {
+  dataSource: DataSource
+  secretBox: SecretBox
+  starter: Pick<Starter, 'start'>
+  /** Id under which this process leases the deliveries it commits. */
+  processId: string
+  urlPolicy: UrlPolicy
+  validatePayload: PayloadValidator
+  engine: { isUp(): Promise<boolean> }
+  logger: Logger
+}

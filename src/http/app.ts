@@ -1,0 +1,18 @@
+import Koa from 'koa'
+import type { ApiDependencies } from './api.ts'
+import { errorDoor } from './middleware/error-door.ts'
+import { requestLog } from './middleware/request-log.ts'
+import { securityHeaders } from './middleware/security-headers.ts'
+import { createRouter } from './router.ts'
+import { routes } from './routes/index.ts'
+
+/** The API. Everything a request passes stands here, in order. */
+export function createApp(dependencies: ApiDependencies): Koa {
+  const app = new Koa({ proxy: false })
+  app.silent = true
+  app.use(requestLog(dependencies.logger))
+  app.use(securityHeaders())
+  app.use(errorDoor(dependencies.logger))
+  for (const middleware of createRouter(dependencies, routes)) app.use(middleware)
+  return app
+}

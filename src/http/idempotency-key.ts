@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto'
+import type { Caller } from '../db/queries/api-keys.ts'
+import type { IdempotentRequest } from '../db/queries/idempotency.ts'
+import { badRequest } from '../errors.ts'
+
+/** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */
+const GRAMMAR = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255}))$/
+
+/** Reads the `Idempotency-Key` header: null when there is none, 400 when it is not usable or came twice. */
+export function parseIdempotencyKey(
+  header: string,
+  caller: Caller,
+  operation: string,
+  bodyText: string,
+): IdempotentRequest | null {
+  if (header === '') return null
+  const match = GRAMMAR.exec(header)
+  const key = match?.[1] ?? match?.[2]
+  if (key === undefined) {
+    throw badRequest(
+      'invalid_idempotency_key',
+      'Idempotency-Key takes 1 to 255 of A-Z a-z 0-9 . _ : - and is sent once.',
+    )
+  }
+  const { organisationId, memberId } = caller
+  return { organisationId, memberId, operation, key, digest: createHash('sha256').update(bodyText).digest() }
+}

@@ -1,0 +1,37 @@
+import type { Middleware } from 'koa'
+import { isDatabaseAway } from '../../db/connection-errors.ts'
+import { badRequest, ProblemError, unavailable } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+
+/** The only place where an error becomes an answer: problem+json with a stable code, and nothing of our insides. */
+export function errorDoor(logger: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      const { problem } = toProblem(error, logger)
+      const { status, code, title, headers, ...rest } = problem
+      ctx.status = status
+      ctx.set(headers ?? {})
+      ctx.body = JSON.stringify({ type: `urn:posthorn:problem:${code}`, title, status, code, ...rest })
+      ctx.type = 'application/problem+json'
+    }
+  }
+}
+
+function toProblem(error: unknown, logger: Logger): ProblemError {
+  if (error instanceof ProblemError) return error
+  if (error instanceof URIError)
+    return badRequest('malformed_path', 'The path has an escape that is not valid.')
+  if (isDatabaseAway(error)) {
+    logger.warn({ event: 'http.database_away', err: error }, 'http.database_away')
+    return unavailable()
+  }
+  logger.error({ event: 'http.fault', err: error }, 'http.fault')
+  return new ProblemError({
+    status: 500,
+    code: 'internal_error',
+    title: 'Internal error',
+    detail: 'This is our fault. Try again; the log has the details.',
+  })
+}

@@ -1,0 +1,102 @@
+import packageJson from '../../package.json' with { type: 'json' }
+import type { ResponseDocument, Route } from './route.ts'
+import { ProblemSchema } from './schemas/common.ts'
+
+/** The OpenAPI 3.1 document, made from the routes themselves. */
+export function openApiDocument(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Posthorn',
+      version: packageJson.version,
+      description: 'Self-hosted webhook delivery. Errors are problem+json (RFC 9457) with a stable `code`.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      schemas: { Problem: ProblemSchema },
+    },
+  }
+}
+
+function operation(route: Route): object {
+  const { operationId, summary, access } = route
+  const permission =
+    access.kind === 'organisation' && access.permission !== null
+      ? `Permission: \`${access.permission}\`.`
+      : ''
+  const description = [route.description, permission].filter(Boolean).join(' ')
+  return {
+    operationId,
+    summary,
+    ...(description === '' ? {} : { description }),
+    security: access.kind === 'open' ? [] : [{ apiKey: [] }],
+    ...parameters(route),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
+    responses: { ...successes(route.responses), ...problems(route) },
+  }
+}
+
+function parameters(route: Route): object {
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const idempotencyKey = {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'A repeat with the same key and body within 24 hours gets the same answer and does nothing again.',
+    schema: { type: 'string', pattern: '^"?[A-Za-z0-9._:-]{1,255}"?$' },
+  }
+  const all = route.idempotent === true ? [...inPath, idempotencyKey] : inPath
+  return all.length === 0 ? {} : { parameters: all }
+}
+
+function successes(responses: Record<number, ResponseDocument>): Record<string, object> {
+  const documented = Object.entries(responses).map(([status, { description, schema, headers = {} }]) => {
+    const described = Object.entries(headers).map(([name, text]) => [
+      name,
+      { description: text, schema: { type: 'string' } },
+    ])
+    return [
+      status,
+      {
+        description,
+        ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) as object }),
+        ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
+      },
+    ]
+  })
+  return Object.fromEntries(documented) as Record<string, object>
+}
+
+/** The refusals that every route of its kind can give. */
+function problems(route: Route): Record<string, object> {
+  const statuses: [number, string][] = []
+  if (route.body !== undefined) statuses.push([400, 'The body cannot be read'])
+  if (route.access.kind !== 'open') statuses.push([401, 'No valid API key'])
+  if (route.access.kind === 'organisation') {
+    statuses.push([403, 'Permission missing'], [404, 'No such organisation or resource'])
+  }
+  if (route.body !== undefined) {
+    statuses.push([413, 'Body too large'], [415, 'Not JSON in UTF-8'], [422, 'Fields are not valid'])
+  }
+  if (route.access.kind !== 'open') statuses.push([503, 'The database cannot be reached; see Retry-After'])
+  const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+  return Object.fromEntries(
+    statuses.map(([status, description]) => [String(status), { description, content }]),
+  )
+}

@@ -1,0 +1,78 @@
+import inflate from 'inflation'
+import type { Context } from 'koa'
+import getRawBody from 'raw-body'
+import { nestingDepth } from '../domain/json-text.ts'
+import { badRequest, ProblemError } from '../errors.ts'
+
+/** Deeper JSON than that is nobody's event, and would burden every program that reads it. */
+const MAX_DEPTH = 64
+
+/**
+ * Reads, unpacks and parses a JSON body of at most `maxBytes` (counted after unpacking).
+ * Throws 415 for another content type or encoding, 413 when it is larger, 400 when it is not JSON in UTF-8.
+ */
+export async function readJsonBody(
+  ctx: Context,
+  maxBytes: number,
+): Promise<{ text: string; value: unknown }> {
+  if (ctx.is('application/json') !== 'application/json' || !isUtf8(ctx.request.charset))
+    throw unsupportedMediaType()
+  const text = decode(await readBytes(ctx, maxBytes))
+  if (nestingDepth(text) > MAX_DEPTH)
+    throw badRequest('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`)
+  try {
+    return { text, value: JSON.parse(text) as unknown }
+  } catch {
+    throw badRequest('malformed_json', 'The body is not valid JSON.')
+  }
+}
+
+async function readBytes(ctx: Context, maxBytes: number): Promise<Buffer> {
+  try {
+    // Unpacking makes the announced length meaningless; raw-body counts what comes out.
+    const packed =
+      ctx.get('content-encoding').toLowerCase() !== '' &&
+      ctx.get('content-encoding').toLowerCase() !== 'identity'
+    const stream = inflate(ctx.req)
+    return await getRawBody(stream, { limit: maxBytes, length: packed ? null : ctx.request.length })
+  } catch (error) {
+    throw bodyProblem(error, maxBytes)
+  }
+}
+
+function bodyProblem(error: unknown, maxBytes: number): unknown {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined
+  if (status === 413) {
+    return new ProblemError({
+      status: 413,
+      code: 'body_too_large',
+      title: 'Body too large',
+      detail: `The body may have at most ${maxBytes} bytes.`,
+      headers: { connection: 'close' },
+    })
+  }
+  if (status === 415) return unsupportedMediaType()
+  return badRequest('incomplete_body', 'The body could not be read to its end.')
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw badRequest('malformed_json', 'The body is not valid UTF-8.')
+  }
+}
+
+function isUtf8(charset: string): boolean {
+  return charset === '' || /^utf-?8$/i.test(charset)
+}
+
+function unsupportedMediaType(): ProblemError {
+  return new ProblemError({
+    status: 415,
+    code: 'unsupported_media_type',
+    title: 'Unsupported media type',
+    detail:
+      'Send the body as Content-Type: application/json, in UTF-8, plain or packed with gzip, deflate or br.',
+  })
+}

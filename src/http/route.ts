@@ -1,0 +1,63 @@
+import type { Static, TSchema } from 'typebox'
+import type { Caller } from '../db/queries/api-keys.ts'
+import type { IdempotentRequest } from '../db/queries/idempotency.ts'
+import type { ApiDependencies } from './api.ts'
+
+/** A checked request, as a handler gets it. */
+export type RouteRequest<Body = unknown, Who = Caller> = {
+  caller: Who
+  params: Readonly<Record<string, string>>
+  body: Body
+  /** The body as it was sent. */
+  bodyText: string
+  /** Set when the route is idempotent and the request carried an `Idempotency-Key`. */
+  idempotency: IdempotentRequest | null
+}
+
+/** An answer: `body` becomes JSON; `json` is JSON text already. */
+export type Reply = { status: number; body?: unknown; json?: string; headers?: Record<string, string> }
+
+/**
+ * `open`: no key · `key`: any valid key · `organisation`: a key of the organisation in the path, whose member holds
+ * `permission` (null: none in particular).
+ */
+type Access = { kind: 'open' } | { kind: 'key' } | { kind: 'organisation'; permission: string | null }
+
+export type ResponseDocument = { description: string; schema?: TSchema; headers?: Record<string, string> }
+
+/** One route as data: it is routed, guarded, checked and documented from this value alone. */
+export type Route = {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Path with `:orgId`, `:id` … as `@koa/router` writes them. */
+  path: string
+  operationId: string
+  summary: string
+  description?: string
+  access: Access
+  body?: { schema: TSchema; maxBytes: number }
+  /** Honours `Idempotency-Key`. */
+  idempotent?: boolean
+  responses: Record<number, ResponseDocument>
+  handle(dependencies: ApiDependencies, request: RouteRequest): Promise<Reply>
+}
+
+/** A route with a body: the handler sees the type that the schema states. */
+export function routeWithBody<Schema extends TSchema>(
+  route: Omit<Route, 'body' | 'handle'> & {
+    body: { schema: Schema; maxBytes: number }
+    handle(dependencies: ApiDependencies, request: RouteRequest<Static<Schema>>): Promise<Reply>
+  },
+): Route {
+  // The body was checked against this very schema before the handler is called.
+  return {
+    ...route,
+    handle: (dependencies, request) => route.handle(dependencies, request as RouteRequest<Static<Schema>>),
+  }
+}
+
+/** Parameter of the path, which the router has matched. */
+export function param(request: Pick<RouteRequest, 'params'>, name: string): string {
+  const value = request.params[name]
+  if (value === undefined) throw new Error(`the path has no parameter ${name}`)
+  return value
+}

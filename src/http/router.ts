@@ -1,0 +1,86 @@
+import Router, { type RouterContext } from '@koa/router'
+import type { Middleware } from 'koa'
+import { notFound, ProblemError } from '../errors.ts'
+import type { ApiDependencies } from './api.ts'
+import { bodyCheck } from './check-body.ts'
+import { authenticate, requireOrganisation, requirePermissions } from './guard.ts'
+import { parseIdempotencyKey } from './idempotency-key.ts'
+import { isUuid } from './ids.ts'
+import { readJsonBody } from './read-body.ts'
+import type { Reply, Route, RouteRequest } from './route.ts'
+
+/** Turns the routes into middleware: match → authenticate → own organisation → permission → body → handle. */
+export function createRouter(dependencies: ApiDependencies, routes: readonly Route[]): Middleware[] {
+  const router = new Router({ sensitive: true, strict: true })
+  for (const route of routes) router.register(route.path, [route.method], serve(dependencies, route))
+  // The router adds its own fields to the context; to Koa it is middleware like any other.
+  return [router.routes() as unknown as Middleware, unmatched(routes)]
+}
+
+function serve(dependencies: ApiDependencies, route: Route) {
+  const check = route.body === undefined ? null : bodyCheck(route.body.schema)
+  return async (ctx: RouterContext): Promise<void> => {
+    const request = await checkedRequest(dependencies, route, ctx)
+    check?.(request.body)
+    answer(ctx, await route.handle(dependencies, request))
+  }
+}
+
+async function checkedRequest(
+  dependencies: ApiDependencies,
+  route: Route,
+  ctx: RouterContext,
+): Promise<RouteRequest> {
+  const params: Record<string, string> = ctx.params
+  if (route.access.kind === 'open')
+    return { caller: NOBODY, params, body: undefined, bodyText: '', idempotency: null }
+
+  const caller = await authenticate(dependencies.dataSource, ctx.get('x-api-key'))
+  if (route.access.kind === 'organisation') {
+    requireOrganisation(caller, params['orgId'])
+    const { permission } = route.access
+    if (permission !== null) requirePermissions(caller, [permission])
+  }
+  const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
+  if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
+  if (route.body === undefined) return { caller, params, body: undefined, bodyText: '', idempotency: null }
+
+  const { text, value } = await readJsonBody(ctx, route.body.maxBytes)
+  const operation = `${route.method} ${route.path}`
+  const idempotency =
+    route.idempotent === true
+      ? parseIdempotencyKey(ctx.get('idempotency-key'), caller, operation, text)
+      : null
+  return { caller, params, body: value, bodyText: text, idempotency }
+}
+
+/** Stands where an open route has no caller; it may do nothing. */
+const NOBODY = { organisationId: '', memberId: '', apiKeyId: '', fullAccess: false, permissions: [] }
+
+function answer(ctx: RouterContext, reply: Reply): void {
+  ctx.status = reply.status
+  ctx.set(reply.headers ?? {})
+  if (reply.status === 204) {
+    ctx.body = null
+    return
+  }
+  ctx.body = reply.json ?? JSON.stringify(reply.body)
+  ctx.type = 'application/json'
+}
+
+/** What no route took: 405 with `Allow` where the path exists, else 404. */
+function unmatched(routes: readonly Route[]): Middleware {
+  const layers = new Router({ sensitive: true, strict: true })
+  for (const route of routes) layers.register(route.path, [route.method], () => undefined)
+  return (ctx) => {
+    const allowed = new Set(layers.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods))
+    if (allowed.size === 0) throw notFound('route')
+    throw new ProblemError({
+      status: 405,
+      code: 'method_not_allowed',
+      title: 'Method not allowed',
+      detail: `This path answers ${[...allowed].join(', ')}.`,
+      headers: { allow: [...allowed].join(', ') },
+    })
+  }
+}

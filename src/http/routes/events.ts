@@ -1,0 +1,80 @@
+import { eventKeys, isPublishable } from '../../catalogue/catalogue.ts'
+import { findEvent, listDeliveriesOfEvent } from '../../db/queries/events.ts'
+import { START_LEASE_MS } from '../../delivery/timing.ts'
+import { EVENT_PUBLISH, missingPermissions, permissionForEventKey } from '../../domain/permissions.ts'
+import { invalidFields, notFound } from '../../errors.ts'
+import { publish } from '../../events/publish.ts'
+import { requirePermissions } from '../guard.ts'
+import { presentEvent, presentEventKey } from '../present.ts'
+import { param, routeWithBody, type Route } from '../route.ts'
+import { EventKeyListSchema, EventSchema, PublishedSchema, PublishEventSchema } from '../schemas/event.ts'
+
+/** The largest event; a receiver should not have to expect more. */
+const MAX_EVENT_BYTES = 256 * 1024
+
+const publishRoute = routeWithBody({
+  method: 'POST',
+  path: '/api/orgs/:orgId/events',
+  operationId: 'publishEvent',
+  summary: 'Publish an event',
+  description: 'Answered once the event and its deliveries are committed: from then on nothing is lost.',
+  access: { kind: 'organisation', permission: EVENT_PUBLISH },
+  body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES },
+  idempotent: true,
+  responses: { 202: { description: 'Committed', schema: PublishedSchema } },
+  async handle({ dataSource, starter, processId, validatePayload }, { caller, body, bodyText, idempotency }) {
+    if (!isPublishable(body.event)) {
+      throw invalidFields([
+        { pointer: '/event', code: 'unknown_event_key', detail: 'There is no such event key.' },
+      ])
+    }
+    const errors = validatePayload(body.event, body.data)
+    if (errors.length > 0) throw invalidFields(errors)
+    const request = {
+      organisationId: caller.organisationId,
+      event: body.event,
+      json: bodyText,
+      timestamp: body.timestamp ?? null,
+      traceId: body.traceId ?? null,
+      spanId: body.spanId ?? null,
+      triggeredBy: body.triggeredBy ?? null,
+    }
+    const { id, deliveries, toStart } = await publish(dataSource, request, idempotency, {
+      owner: processId,
+      leaseMs: START_LEASE_MS,
+    })
+    starter.start(toStart)
+    return { status: 202, body: { id, deliveries } }
+  },
+})
+
+const getRoute: Route = {
+  method: 'GET',
+  path: '/api/orgs/:orgId/events/:eventId',
+  operationId: 'getEvent',
+  summary: 'Get an event and the states of its deliveries',
+  description: "Needs `event:publish` or the event key's own permission.",
+  access: { kind: 'organisation', permission: null },
+  responses: { 200: { description: 'The event', schema: EventSchema } },
+  async handle({ dataSource }, request) {
+    const { caller } = request
+    const event = await findEvent(dataSource, caller.organisationId, param(request, 'eventId'))
+    if (event === null) throw notFound('event')
+    if (missingPermissions(caller, [EVENT_PUBLISH]).length > 0)
+      requirePermissions(caller, [permissionForEventKey(event.key)])
+    const deliveries = await listDeliveriesOfEvent(dataSource, caller.organisationId, event.id)
+    return { status: 200, json: presentEvent(event, deliveries) }
+  },
+}
+
+const eventKeysRoute: Route = {
+  method: 'GET',
+  path: '/api/event-keys',
+  operationId: 'listEventKeys',
+  summary: 'List the event keys with meaning, permission, payload schema and example',
+  access: { kind: 'key' },
+  responses: { 200: { description: 'The catalogue', schema: EventKeyListSchema } },
+  handle: () => Promise.resolve({ status: 200, body: { data: eventKeys.map(presentEventKey) } }),
+}
+
+export const eventRoutes: readonly Route[] = [publishRoute, getRoute, eventKeysRoute]

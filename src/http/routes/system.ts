@@ -1,0 +1,60 @@
+import { Type } from 'typebox'
+import type { DataSource } from 'typeorm'
+import { openApiDocument } from '../openapi.ts'
+import type { Route } from '../route.ts'
+import { eventRoutes } from './events.ts'
+import { webhookRoutes } from './webhooks.ts'
+
+const ReadySchema = Type.Object({ database: Type.Enum(['up', 'down']), engine: Type.Enum(['up', 'down']) })
+
+const healthRoute: Route = {
+  method: 'GET',
+  path: '/healthz',
+  operationId: 'getHealth',
+  summary: 'The process answers',
+  access: { kind: 'open' },
+  responses: { 200: { description: 'Alive', schema: Type.Object({ status: Type.Literal('ok') }) } },
+  handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
+}
+
+const readyRoute: Route = {
+  method: 'GET',
+  path: '/readyz',
+  operationId: 'getReadiness',
+  summary: 'The database and the engine can be reached',
+  description:
+    'Ready while the database is up: events are accepted without the engine and delivered when it is back.',
+  access: { kind: 'open' },
+  responses: {
+    200: { description: 'Ready', schema: ReadySchema },
+    503: { description: 'The database is down', schema: ReadySchema },
+  },
+  async handle({ dataSource, engine }) {
+    const [database, engineUp] = await Promise.all([isDatabaseUp(dataSource), engine.isUp()])
+    const body = { database: database ? 'up' : 'down', engine: engineUp ? 'up' : 'down' }
+    return { status: database ? 200 : 503, body }
+  },
+}
+
+const openApiRoute: Route = {
+  method: 'GET',
+  path: '/openapi.json',
+  operationId: 'getOpenApi',
+  summary: 'This document',
+  access: { kind: 'open' },
+  responses: { 200: { description: 'OpenAPI 3.1', schema: Type.Object({}) } },
+  handle: () =>
+    Promise.resolve({
+      status: 200,
+      body: openApiDocument([...webhookRoutes, ...eventRoutes, ...systemRoutes]),
+    }),
+}
+
+export const systemRoutes: readonly Route[] = [healthRoute, readyRoute, openApiRoute]
+
+function isDatabaseUp(dataSource: DataSource): Promise<boolean> {
+  return dataSource.query('SELECT 1').then(
+    () => true,
+    () => false,
+  )
+}

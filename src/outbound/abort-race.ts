@@ -1,0 +1,18 @@
+/**
+ * Settles as `work` does, or rejects with the reason of `signal` as soon as that is aborted, whichever is first.
+ * `work` is not stopped by this; a later rejection of it is swallowed.
+ */
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stopListening = (): void => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason)
+    stopListening = () => signal.removeEventListener('abort', onAbort)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    stopListening()
+  }
+}

@@ -1,0 +1,138 @@
+import * as net from 'node:net'
+import * as tls from 'node:tls'
+import { raceAbort } from './abort-race.ts'
+import type { AddressGuard } from './address-guard.ts'
+import { withoutBrackets, withoutTrailingDot } from './host-names.ts'
+import { OutboundError, blockedTarget, formatSeconds } from './outbound-error.ts'
+import type { ResolvedAddress, Resolver } from './resolver.ts'
+
+/** Where to connect to: the parts of a URL. An aborted `signal` ends the try and the socket. */
+type ConnectTarget = { protocol: string; hostname: string; port: string; signal?: AbortSignal }
+
+/** Opens a connection that is ready for HTTP. @throws OutboundError, or the error of the socket. */
+export type Connect = (target: ConnectTarget) => Promise<net.Socket>
+
+type Options = {
+  allowHttp: boolean
+  guard: AddressGuard
+  resolver: Resolver
+  /** DNS, TCP and TLS together. */
+  connectTimeoutMs: number
+  /** PEM certificates trusted besides the usual roots; for tests and development. */
+  ca?: string
+}
+
+/**
+ * Builds the only door out of the house. Every address is judged before a socket to it exists, whether it was
+ * written in the URL (undici and Node look nothing up then) or came from DNS, and the socket can try no other:
+ * there is no second look-up for a changed DNS answer to slip through. The address it reached is judged once more.
+ */
+export function createConnector(options: Options): Connect {
+  const secureContext = createSecureContext(options.ca)
+
+  async function connect(target: ConnectTarget): Promise<net.Socket> {
+    const stop = new AbortController()
+    const forwardAbort = (): void => stop.abort(target.signal?.reason)
+    if (target.signal?.aborted === true) forwardAbort()
+    target.signal?.addEventListener('abort', forwardAbort, { once: true })
+    const timer = setTimeout(
+      () => stop.abort(connectTimeout(options.connectTimeoutMs)),
+      options.connectTimeoutMs,
+    )
+    try {
+      const addresses = await raceAbort(checkedAddresses(target), stop.signal)
+      return await raceAbort(openSocket(target, addresses, stop.signal), stop.signal)
+    } finally {
+      clearTimeout(timer)
+      target.signal?.removeEventListener('abort', forwardAbort)
+    }
+  }
+
+  async function checkedAddresses(target: ConnectTarget): Promise<ResolvedAddress[]> {
+    const isSchemeAllowed = target.protocol === 'https:' || (target.protocol === 'http:' && options.allowHttp)
+    if (!isSchemeAllowed) throw blockedTarget()
+    const host = withoutBrackets(target.hostname)
+    const version = net.isIP(host)
+    if (version === 0) return options.resolver.resolve(host)
+    if (options.guard.isBlocked(host)) throw blockedTarget()
+    return [{ address: host, family: version === 4 ? 4 : 6 }]
+  }
+
+  function openSocket(
+    target: ConnectTarget,
+    addresses: ResolvedAddress[],
+    signal: AbortSignal,
+  ): Promise<net.Socket> {
+    return new Promise((resolve, reject) => {
+      const isSecure = target.protocol === 'https:'
+      const socket = isSecure ? startTls(target, addresses) : startTcp(target, addresses)
+      const destroy = (): void => void socket.destroy()
+      signal.addEventListener('abort', destroy, { once: true })
+      // Stays for the socket's life: an error between here and the moment undici listens must not end the process.
+      socket.on('error', reject)
+      socket.setNoDelay(true)
+      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+        signal.removeEventListener('abort', destroy)
+        const refusal = refuseRemote(socket.remoteAddress)
+        if (refusal === null) {
+          resolve(socket)
+          return
+        }
+        socket.destroy()
+        reject(refusal)
+      })
+    })
+  }
+
+  function startTcp(target: ConnectTarget, addresses: ResolvedAddress[]): net.Socket {
+    const port = Number(target.port === '' ? 80 : target.port)
+    return net.connect({ host: withoutBrackets(target.hostname), port, lookup: pinnedLookup(addresses) })
+  }
+
+  function startTls(target: ConnectTarget, addresses: ResolvedAddress[]): tls.TLSSocket {
+    const host = withoutBrackets(target.hostname)
+    return tls.connect({
+      host,
+      port: Number(target.port === '' ? 443 : target.port),
+      lookup: pinnedLookup(addresses),
+      // RFC 6066: SNI carries no address and no trailing dot. Never from a header, which a customer might shape.
+      ...(net.isIP(host) === 0 ? { servername: withoutTrailingDot(host) } : {}),
+      secureContext,
+      ALPNProtocols: ['http/1.1'],
+      // Said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing here.
+      rejectUnauthorized: true,
+    })
+  }
+
+  function refuseRemote(remoteAddress: string | undefined): OutboundError | null {
+    // The system no longer knows the peer of a socket that was reset meanwhile.
+    if (remoteAddress === undefined) return new OutboundError('connection_reset', 'The connection was reset.')
+    return options.guard.isBlocked(remoteAddress) ? blockedTarget() : null
+  }
+
+  return connect
+}
+
+/** One context for all sockets: with extra certificates it takes some 20 ms to build. */
+function createSecureContext(ca: string | undefined): tls.SecureContext {
+  const minVersion = 'TLSv1.2'
+  if (ca === undefined) return tls.createSecureContext({ minVersion })
+  return tls.createSecureContext({ minVersion, ca: [...tls.rootCertificates, ca] })
+}
+
+/** A `lookup` that knows its answer. Node asks for all addresses, except with automatic family selection off. */
+function pinnedLookup(addresses: readonly ResolvedAddress[]): net.LookupFunction {
+  return (_hostname, lookupOptions, callback) => {
+    const [first] = addresses
+    if (first === undefined) callback(blockedTarget(), '')
+    else if (lookupOptions.all === true) callback(null, [...addresses])
+    else callback(null, first.address, first.family)
+  }
+}
+
+function connectTimeout(timeoutMs: number): OutboundError {
+  return new OutboundError(
+    'connect_timeout',
+    `No connection could be set up within ${formatSeconds(timeoutMs)}.`,
+  )
+}

@@ -1,0 +1,63 @@
+/** What is kept of an answer. `truncated`: the endpoint sent, or announced, more body than is kept here. */
+export type CapturedResponse = { headers: Record<string, string>; body: string; truncated: boolean }
+
+/** Collects body bytes up to a bound. */
+export type BodyCapture = {
+  /** Keeps what fits of `chunk`; false when the bound is passed, so that reading can stop. */
+  add(chunk: Buffer): boolean
+  /** The endpoint's body ended as it should. */
+  end(): void
+  text(): string
+  isTruncated(): boolean
+}
+
+// As many bytes as undici accepts (http-client.ts), so that a row of the attempt table has a bounded size.
+const MAX_HEADERS_BYTES = 16 * 1024
+const REDACTED_HEADERS: ReadonlySet<string> = new Set(['set-cookie', 'authorization'])
+
+/** Headers as they are stored: lower-case names, repeated ones joined, credentials hidden, 16 KiB in all. */
+export function captureHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
+  const kept: [string, string][] = []
+  let roomBytes = MAX_HEADERS_BYTES
+  for (const [rawName, rawValue] of Object.entries(headers)) {
+    if (rawValue === undefined) continue
+    const name = withoutNul(rawName.toLowerCase())
+    const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
+    const value = REDACTED_HEADERS.has(name) ? '[redacted]' : withoutNul(joined)
+    roomBytes -= Buffer.byteLength(name) + Buffer.byteLength(value)
+    if (roomBytes < 0) break
+    kept.push([name, value])
+  }
+  // fromEntries defines own properties, so a header called __proto__ is just a header.
+  return Object.fromEntries(kept)
+}
+
+/** Collects at most `maxBytes` of a body as text. Bytes that are no UTF-8 become U+FFFD; nothing is inflated. */
+export function createBodyCapture(maxBytes: number): BodyCapture {
+  const chunks: Buffer[] = []
+  let keptBytes = 0
+  let isWhole = false
+  let isOverflowing = false
+
+  return {
+    add(chunk) {
+      const part = chunk.subarray(0, maxBytes - keptBytes)
+      chunks.push(part)
+      keptBytes += part.length
+      isOverflowing ||= part.length < chunk.length
+      return !isOverflowing
+    },
+    end() {
+      isWhole = true
+    },
+    text: () => withoutNul(new TextDecoder('utf-8').decode(Buffer.concat(chunks))),
+    isTruncated: () => isOverflowing || !isWhole,
+  }
+}
+
+/** PostgreSQL's text and jsonb refuse U+0000. */
+function withoutNul(text: string): string {
+  return text.replaceAll('\u0000', '\ufffd')
+}

@@ -1,0 +1,61 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+/** A key of the key ring: a public id and 32 secret bytes. */
+export type EncryptionKey = { id: string; key: Buffer }
+
+/** Encrypts signing secrets for the database; what was sealed for one webhook opens for no other. */
+export type SecretBox = {
+  seal(webhookId: string, secret: string): string
+  open(webhookId: string, sealed: string): string
+}
+
+/** 96 random bits, as NIST SP 800-38D asks for random initialisation vectors. */
+const IV_BYTES = 12
+/** Given explicitly: without it Node accepts tags cut down to 4 bytes. */
+const TAG_BYTES = 16
+
+/**
+ * AES-256-GCM over a key ring: the first key seals, every key opens.
+ * A sealed secret reads `keyId|iv|ciphertext|tag`, the last three in base64url.
+ * `open` throws when the key is unknown or the text was made for another webhook or tampered with.
+ */
+export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
+  const [sealing] = keys
+  if (sealing === undefined) throw new Error('the key ring is empty')
+  const byId = new Map(keys.map((entry) => [entry.id, entry.key]))
+
+  return {
+    seal(webhookId, secret) {
+      const iv = randomBytes(IV_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', sealing.key, iv, { authTagLength: TAG_BYTES })
+      cipher.setAAD(boundTo(webhookId))
+      const ciphertext = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
+      return [
+        sealing.id,
+        ...[iv, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url')),
+      ].join('|')
+    },
+
+    open(webhookId, sealed) {
+      const [keyId = '', ...parts] = sealed.split('|')
+      const [iv, ciphertext, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
+      const key = byId.get(keyId)
+      if (key === undefined) throw new Error(`the key ring holds no key "${keyId}"`)
+      if (iv === undefined || ciphertext === undefined || tag?.length !== TAG_BYTES)
+        throw new Error('not a sealed secret')
+      const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES })
+      decipher.setAAD(boundTo(webhookId))
+      decipher.setAuthTag(tag)
+      return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
+    },
+  }
+}
+
+/** A new signing secret: 64 lower-case hexadecimal characters (spec 2.1). */
+export function generateSigningSecret(): string {
+  return randomBytes(32).toString('hex')
+}
+
+function boundTo(webhookId: string): Buffer {
+  return Buffer.from(`webhook:${webhookId}:secret:v1`)
+}

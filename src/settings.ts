@@ -1,0 +1,167 @@
+import type { EncryptionKey } from './secret-box.ts'
+import { parseCidr } from './outbound/address-guard.ts'
+import type { LogLevel } from './logger.ts'
+
+/** One environment variable: what it means, its default as text, and how text becomes a value (throws a reason). */
+type Setting<T> = { variable: string; description: string; fallback?: string; parse: (text: string) => T }
+
+/**
+ * Every setting of Posthorn, in the order of `.env.example`.
+ * A variable without a fallback has to be set for the commands that need it.
+ */
+export const SETTINGS = {
+  databaseUrl: setting(
+    'DATABASE_URL',
+    'PostgreSQL 18, as postgres://user:password@host:port/database',
+    undefined,
+    parseDatabaseUrl,
+  ),
+  databasePoolSize: setting(
+    'DATABASE_POOL_SIZE',
+    'connections each process opens at most',
+    '20',
+    integer(1, 500),
+  ),
+  encryptionKeys: setting(
+    'POSTHORN_ENCRYPTION_KEYS',
+    'key ring for signing secrets: id:64-hex-characters, the newest first, separated by commas',
+    undefined,
+    parseKeyRing,
+  ),
+  host: setting('HOST', 'address the API listens on', '127.0.0.1', plain),
+  port: setting('PORT', 'port the API listens on', '3000', integer(0, 65_535)),
+  logLevel: setting(
+    'LOG_LEVEL',
+    'debug, info, warn, error or silent',
+    'info',
+    oneOf<LogLevel>('debug', 'info', 'warn', 'error', 'silent'),
+  ),
+  temporalAddress: setting('TEMPORAL_ADDRESS', 'host:port of the Temporal frontend', '127.0.0.1:7233', plain),
+  temporalNamespace: setting('TEMPORAL_NAMESPACE', 'Temporal namespace', 'default', plain),
+  temporalTaskQueue: setting('TEMPORAL_TASK_QUEUE', 'task queue of the workers', 'posthorn', plain),
+  temporalTls: setting('TEMPORAL_TLS', 'true to connect to Temporal over TLS', 'false', boolean),
+  temporalApiKey: setting('TEMPORAL_API_KEY', 'API key for Temporal, when it asks for one', '', plain),
+  firstAttempt: setting(
+    'FIRST_ATTEMPT',
+    'who makes the first attempt: workflow',
+    'workflow',
+    oneOf('workflow'),
+  ),
+  attemptTimeoutMs: setting(
+    'ATTEMPT_TIMEOUT_MS',
+    'deadline of one whole POST in milliseconds',
+    '15000',
+    integer(100, 60_000),
+  ),
+  retryLeadMs: setting(
+    'RETRY_LEAD_MS',
+    'how long before a retry is due its attempt is handed to a worker, which holds it until the instant',
+    '500',
+    integer(0, 900),
+  ),
+  startConcurrency: setting(
+    'START_CONCURRENCY',
+    'workflow starts under way at once',
+    '40',
+    integer(1, 1_000),
+  ),
+  activitySlots: setting(
+    'WORKER_ACTIVITY_SLOTS',
+    'attempts under way at once per worker',
+    '500',
+    integer(1, 10_000),
+  ),
+  workflowTaskSlots: setting(
+    'WORKER_WORKFLOW_SLOTS',
+    'workflow tasks under way at once per worker',
+    '100',
+    integer(2, 10_000),
+  ),
+  cachedWorkflows: setting(
+    'WORKER_CACHED_WORKFLOWS',
+    'workflows kept in memory per worker',
+    '2000',
+    integer(1, 100_000),
+  ),
+  shutdownGraceMs: setting(
+    'SHUTDOWN_GRACE_MS',
+    'how long attempts under way may still take when the process is told to stop',
+    '20000',
+    integer(0, 600_000),
+  ),
+  allowHttp: setting(
+    'POSTHORN_ALLOW_HTTP',
+    'true to allow plain http receivers (not for production)',
+    'false',
+    boolean,
+  ),
+  allowedCidrs: setting(
+    'POSTHORN_ALLOWED_CIDRS',
+    'private address ranges that receivers may have, separated by commas, such as 10.1.0.0/16',
+    '',
+    parseCidrs,
+  ),
+}
+
+function setting<T>(
+  variable: string,
+  description: string,
+  fallback: string | undefined,
+  parse: (text: string) => T,
+): Setting<T> {
+  return fallback === undefined
+    ? { variable, description, parse }
+    : { variable, description, fallback, parse }
+}
+
+function plain(text: string): string {
+  return text
+}
+
+function boolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new Error('must be true or false')
+  return text === 'true'
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+}
+
+function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text)
+    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`)
+    return found
+  }
+}
+
+function parseDatabaseUrl(text: string): string {
+  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
+    throw new Error('must be a postgres:// URL')
+  return text
+}
+
+function parseKeyRing(text: string): EncryptionKey[] {
+  const keys = text.split(',').map((entry) => {
+    const match = /^([A-Za-z0-9_-]{1,32}):([0-9a-f]{64})$/.exec(entry.trim())
+    if (match?.[1] === undefined || match[2] === undefined) {
+      throw new Error(
+        'must be id:key pairs separated by commas, each key 64 lower-case hexadecimal characters',
+      )
+    }
+    return { id: match[1], key: Buffer.from(match[2], 'hex') }
+  })
+  if (new Set(keys.map((entry) => entry.id)).size < keys.length) throw new Error('names one key id twice')
+  return keys
+}
+
+function parseCidrs(text: string): string[] {
+  const ranges = text === '' ? [] : text.split(',').map((range) => range.trim())
+  const bad = ranges.filter((range) => parseCidr(range) === null)
+  if (bad.length > 0) throw new Error(`has ranges that cannot be used: ${bad.join(', ')}`)
+  return ranges
+}

@@ -1,0 +1,12 @@
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+
+/** By what operators find deliveries in the Temporal UI. All are keywords. */
+export const SEARCH_ATTRIBUTE_NAMES = ['OrganisationId', 'WebhookId', 'EventKey', 'DeliveryState'] as const
+
+/** The keys with their type, as a workflow start takes them. */
+export const searchAttributes = {
+  organisationId: defineSearchAttributeKey('OrganisationId', SearchAttributeType.KEYWORD),
+  webhookId: defineSearchAttributeKey('WebhookId', SearchAttributeType.KEYWORD),
+  eventKey: defineSearchAttributeKey('EventKey', SearchAttributeType.KEYWORD),
+  deliveryState: defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD),
+}

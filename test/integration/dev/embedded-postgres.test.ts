@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { Client } from 'pg'
+import { startEmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
+import type { EmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
+
+describe('the embedded PostgreSQL', function () {
+  this.timeout(60_000)
+  let folder: string
+  let server: EmbeddedPostgres | null = null
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-postgres-'))
+  })
+  after(async () => {
+    await server?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('keeps its data over a restart', async () => {
+    server = await start()
+    await server.createDatabase('posthorn')
+    await query(server.databaseUrl('posthorn'), `create table kept as select 'here' as word`)
+    await server.stop()
+    server = await start()
+    // Asked for at every start of the product.
+    await server.createDatabase('posthorn')
+    expect(await query(server.databaseUrl('posthorn'), 'select word from kept')).to.deep.equal([
+      { word: 'here' },
+    ])
+  })
+
+  it('clones a database from a template', async () => {
+    server ??= await start()
+    await server.createDatabase('template')
+    await query(server.databaseUrl('template'), 'create table cloned (n int)')
+    await server.createDatabase('clone', 'template')
+    expect(await query(server.databaseUrl('clone'), 'select n from cloned')).to.deep.equal([])
+  })
+
+  it('refuses a wrong password, and lets nobody else read the right one', async () => {
+    server ??= await start()
+    const url = new URL(server.adminUrl)
+    url.password = 'wrong'
+    const refusal = await query(url.href, 'select 1').catch(
+      (error: unknown) => (error as { code: string }).code,
+    )
+    expect(refusal).to.equal('28P01')
+    expect(statSync(join(folder, 'password')).mode & 0o777).to.equal(0o600)
+  })
+
+  function start(): Promise<EmbeddedPostgres> {
+    const logFile = join(folder, 'postgres.log')
+    return startEmbeddedPostgres({
+      dataDir: folder,
+      logFile,
+      say: () => undefined,
+      flags: ['-c', 'fsync=off'],
+    })
+  }
+})
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: url })
+  try {
+    await client.connect()
+    const { rows } = await client.query<Record<string, unknown>>(sql)
+    return rows
+  } finally {
+    await client.end()
+  }
+}

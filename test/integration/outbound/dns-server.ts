@@ -1,0 +1,64 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+
+/** Addresses by host name; `silent` names and all that begin with `dead` are never answered; others do not exist. */
+export type Zone = Record<string, { a?: string[]; aaaa?: string[] } | 'silent'>
+
+export type DnsServer = { address: string; queries: () => number; stop: () => Promise<void> }
+
+const TYPE_A = 1
+const TYPE_AAAA = 28
+const NAME_ERROR = 3
+
+/** A DNS server on a free UDP port, for one `zone` that may be changed while it runs. */
+export async function startDnsServer(zone: Zone): Promise<DnsServer> {
+  let queries = 0
+  const socket = createSocket('udp4')
+  socket.on('message', (query, from) => {
+    queries += 1
+    const { name, type, end } = readQuestion(query)
+    const records = name.startsWith('dead') ? 'silent' : zone[name.toLowerCase()]
+    if (records === 'silent') return
+    const answers = answersFor(records ?? {}, type)
+    const header = Buffer.alloc(12)
+    query.copy(header, 0, 0, 2)
+    header.writeUInt16BE(0x8180 | (records === undefined ? NAME_ERROR : 0), 2)
+    header.writeUInt16BE(1, 4)
+    header.writeUInt16BE(answers.length, 6)
+    socket.send(Buffer.concat([header, query.subarray(12, end), ...answers]), from.port, from.address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const stop = async (): Promise<void> => {
+    socket.close()
+    await once(socket, 'close')
+  }
+  return { address: `127.0.0.1:${socket.address().port}`, queries: () => queries, stop }
+}
+
+function readQuestion(query: Buffer): { name: string; type: number; end: number } {
+  const labels: string[] = []
+  let at = 12
+  for (let length = query[at]!; length > 0; length = query[at]!) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length))
+    at += 1 + length
+  }
+  return { name: labels.join('.'), type: query.readUInt16BE(at + 1), end: at + 5 }
+}
+
+function answersFor(records: { a?: string[]; aaaa?: string[] }, type: number): Buffer[] {
+  if (type === TYPE_A)
+    return (records.a ?? []).map((ip) => record(TYPE_A, Buffer.from(ip.split('.').map(Number))))
+  if (type === TYPE_AAAA) return (records.aaaa ?? []).map((hex) => record(TYPE_AAAA, Buffer.from(hex, 'hex')))
+  return []
+}
+
+/** One answer about the name of the question (a pointer to byte 12), class IN, valid for no time. */
+function record(type: number, data: Buffer): Buffer {
+  const head = Buffer.alloc(12)
+  head.writeUInt16BE(0xc00c, 0)
+  head.writeUInt16BE(type, 2)
+  head.writeUInt16BE(1, 4)
+  head.writeUInt16BE(data.length, 10)
+  return Buffer.concat([head, data])
+}

@@ -1,0 +1,306 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import * as net from 'node:net'
+import { expect } from 'chai'
+import { verify } from '@octokit/webhooks-methods'
+import { sign } from '../../../src/outbound/signature.ts'
+import type { PostResult } from '../../../src/outbound/http-client.ts'
+import { answer, answerAndHang, answerAndReset, createTestClient, drip, startReceiver } from './receivers.ts'
+import type { Behaviour, Receiver } from './receivers.ts'
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const DEADLINE_MS = 400
+
+describe('HttpClient.post', () => {
+  const client = createTestClient()
+  const receivers: Receiver[] = []
+
+  async function receive(behave: Behaviour): Promise<Receiver> {
+    const receiver = await startReceiver(behave)
+    receivers.push(receiver)
+    return receiver
+  }
+
+  async function postTo(behave: Behaviour, using = client): Promise<PostResult> {
+    const { port } = await receive(behave)
+    return using.post({ url: `http://127.0.0.1:${port}/in`, headers: {}, body: Buffer.from('{}') })
+  }
+
+  afterEach(async () => {
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()))
+  })
+
+  describe('the request', () => {
+    it('carries the caller’s headers and four more, nothing else', async () => {
+      const receiver = await receive(answer(OK))
+      const headers = { 'content-type': 'application/json', 'X-Webhook-Event-ID': 'evt' }
+      await client.post({
+        url: `http://127.0.0.1:${receiver.port}/in?a=b%20c`,
+        headers,
+        body: Buffer.from('{}'),
+      })
+      expect(receiver.received[0]?.head.split('\r\n')).to.have.members([
+        'POST /in?a=b%20c HTTP/1.1',
+        `host: 127.0.0.1:${receiver.port}`,
+        'connection: close',
+        'content-length: 2',
+        'user-agent: Posthorn/test',
+        'content-type: application/json',
+        'X-Webhook-Event-ID: evt',
+      ])
+    })
+
+    it('carries exactly the bytes it was given, which are those that were signed', async () => {
+      const secret = randomBytes(32).toString('hex')
+      for (const body of [
+        Buffer.alloc(0),
+        randomBytes(1),
+        randomBytes(256 * 1024),
+        Buffer.from('{"é":"😀"}'),
+      ]) {
+        const receiver = await receive(answer(OK))
+        const headers = { signature: sign(secret, body) }
+        const { succeeded } = await client.post({ url: `http://127.0.0.1:${receiver.port}/`, headers, body })
+        expect(succeeded).to.equal(true)
+        expect(receiver.received[0]?.body.equals(body)).to.equal(true)
+      }
+      const receiver = await receive(answer(OK))
+      const body = Buffer.from('{"id":"evt_1","name":"é✓😀"}')
+      await client.post({
+        url: `http://127.0.0.1:${receiver.port}/`,
+        headers: { s: sign(secret, body) },
+        body,
+      })
+      const { head, body: bytes } = receiver.received[0]!
+      expect(await verify(secret, bytes.toString(), /^s: (.*)$/m.exec(head)![1]!)).to.equal(true)
+    })
+
+    it('goes straight to the endpoint whatever proxy the environment names', async () => {
+      const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']
+      const before = names.map((name) => process.env[name])
+      for (const name of names) process.env[name] = 'http://127.0.0.1:1'
+      const result = await postTo(answer(OK), createTestClient())
+      for (const [index, name] of names.entries()) {
+        if (before[index] === undefined) Reflect.deleteProperty(process.env, name)
+        else process.env[name] = before[index]
+      }
+      expect(result.succeeded).to.equal(true)
+    })
+  })
+
+  describe('the outcome by status', () => {
+    for (const status of [200, 201, 202, 203, 204, 205, 206, 226, 299]) {
+      it(`takes ${status} as a confirmation`, async () => {
+        const result = await postTo(answer(`HTTP/1.1 ${status} Whatever\r\ncontent-length: 0\r\n\r\n`))
+        expect(result).to.include({ succeeded: true, failureCode: null, statusCode: status, error: null })
+      })
+    }
+
+    for (const [status, error] of [
+      [300, 'The endpoint answered 300 Multiple Choices. Redirects are not followed.'],
+      [304, 'The endpoint answered 304 Not Modified.'],
+      [400, 'The endpoint answered 400 Bad Request.'],
+      [404, 'The endpoint answered 404 Not Found.'],
+      [410, 'The endpoint answered 410 Gone.'],
+      [429, 'The endpoint answered 429 Too Many Requests.'],
+      [500, 'The endpoint answered 500 Internal Server Error.'],
+      [503, 'The endpoint answered 503 Service Unavailable.'],
+      [599, 'The endpoint answered 599.'],
+    ] as const) {
+      it(`takes ${status} as a failure`, async () => {
+        const result = await postTo(answer(`HTTP/1.1 ${status} It's fine\r\ncontent-length: 2\r\n\r\nno`))
+        expect(result).to.include({ succeeded: false, failureCode: 'http_status', statusCode: status, error })
+        expect(result.response?.body).to.equal(status === 304 ? '' : 'no')
+      })
+    }
+
+    for (const status of [301, 302, 303, 307, 308]) {
+      it(`does not follow a ${status}`, async () => {
+        const target = await receive(answer(OK))
+        const location = `location: http://127.0.0.1:${target.port}/`
+        const result = await postTo(
+          answer(`HTTP/1.1 ${status} Moved\r\n${location}\r\ncontent-length: 0\r\n\r\n`),
+        )
+        expect(result).to.include({ succeeded: false, failureCode: 'http_status', statusCode: status })
+        expect(target.connections()).to.equal(0)
+      })
+    }
+
+    for (const [title, raw] of [
+      ['status 999', 'HTTP/1.1 999 Odd\r\ncontent-length: 0\r\n\r\n'],
+      ['status 600', 'HTTP/1.1 600 Odd\r\ncontent-length: 0\r\n\r\n'],
+      ['status 099', 'HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n'],
+      ['status 20', 'HTTP/1.1 20 OK\r\ncontent-length: 0\r\n\r\n'],
+      ['garbage', 'hello there\r\n\r\n'],
+      ['a 101', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
+      ['a 100 nobody asked for', `HTTP/1.1 100 Continue\r\n\r\n${OK}`],
+      ['headers above 16 KiB', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(17_000)}\r\n\r\n`],
+      ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok'],
+      ['a NUL in a header', 'HTTP/1.1 200 OK\r\nx: a\u0000b\r\ncontent-length: 0\r\n\r\n'],
+    ] as const) {
+      it(`takes ${title} as an invalid response`, async () => {
+        const result = await postTo(answer(raw))
+        expect(result).to.include({ succeeded: false, failureCode: 'invalid_response', statusCode: null })
+        expect(result.response).to.equal(null)
+      })
+    }
+
+    it('waits through early hints for the real answer', async () => {
+      const result = await postTo(answer(`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}`))
+      expect(result).to.include({ succeeded: true, statusCode: 200 })
+    })
+  })
+
+  describe('a 2xx status line followed by a broken body', () => {
+    for (const [title, behave, body] of [
+      ['reset', answerAndReset('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
+      ['cut short', answer('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
+      [
+        'without its last chunk',
+        answer('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'),
+        'abc',
+      ],
+      [
+        'with a bad chunk',
+        answer('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n'),
+        null,
+      ],
+      ['stalled', answerAndHang('HTTP/1.1 202 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
+      ['that never ends', drip('HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\nabc', '.'), null],
+    ] as const) {
+      it(`is a confirmation when the body is ${title}`, async () => {
+        const result = await postTo(behave, createTestClient({ timeoutMs: DEADLINE_MS }))
+        expect(result).to.include({ succeeded: true, failureCode: null, error: null })
+        expect(result.response?.truncated).to.equal(true)
+        if (body !== null) expect(result.response?.body).to.equal(body)
+      })
+    }
+  })
+
+  describe('the deadline', () => {
+    for (const [title, behave, code] of [
+      ['an endpoint that never answers', () => undefined, 'timeout'],
+      ['headers that drip', drip('HTTP/1.1 200 OK\r\n', 'x-a: b\r\n'), 'timeout'],
+      ['a status line that drips', drip('HTTP/1.1 200 ', 'x'), 'timeout'],
+      ['early hints that drip', drip('', 'HTTP/1.1 103 Early Hints\r\n\r\n'), 'timeout'],
+      ['a body that drips after a 500', drip('HTTP/1.1 500 Oops\r\n\r\n', '.'), 'http_status'],
+    ] as const) {
+      it(`holds to 100 ms against ${title}`, async () => {
+        const result = await postTo(behave, createTestClient({ timeoutMs: DEADLINE_MS }))
+        expect(result).to.include({ succeeded: false, failureCode: code })
+        expect(result.durationMs).to.be.within(DEADLINE_MS - 2, DEADLINE_MS + 100)
+        if (code === 'timeout') expect(result.error).to.equal('No answer within 0.4 seconds.')
+        if (code === 'http_status') expect(result.response?.body).to.match(/^\.+$/)
+      })
+    }
+
+    it('leaves an endpoint all of its time', async () => {
+      const result = await postTo((socket) => void setTimeout(() => socket.end(OK), 1300))
+      expect(result).to.include({ succeeded: true, statusCode: 200 })
+    })
+
+    it('closes the connection when it passes', async () => {
+      const closed = new Promise<void>((resolve) => {
+        void postTo(
+          (socket) => void socket.on('close', () => resolve()),
+          createTestClient({ timeoutMs: 100 }),
+        )
+      })
+      await closed
+    })
+
+    it('holds against an endpoint that reads nothing of a large body', async () => {
+      const server = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const url = `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/`
+      const result = await createTestClient({ timeoutMs: DEADLINE_MS }).post({
+        url,
+        headers: {},
+        body: randomBytes(2e7),
+      })
+      server.close()
+      expect(result.failureCode).to.equal('timeout')
+      expect(result.durationMs).to.be.within(DEADLINE_MS - 2, DEADLINE_MS + 100)
+    })
+  })
+
+  describe('the connection', () => {
+    it('reports a refused one', async () => {
+      const receiver = await startReceiver(answer(OK))
+      await receiver.stop()
+      const url = `http://127.0.0.1:${receiver.port}/`
+      const startedAfter = Date.now()
+      const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+      expect(result).to.include({
+        failureCode: 'connect_refused',
+        error: 'The connection was refused.',
+        statusCode: null,
+      })
+      expect(result.startedAt.getTime()).to.be.within(startedAfter, Date.now())
+    })
+
+    for (const [title, behave] of [
+      ['reset', answerAndReset('')],
+      ['closed without an answer', answer('')],
+      ['closed in the status line', answer('HTTP/1.1 20')],
+      ['reset in the headers', answerAndReset('HTTP/1.1 200 OK\r\nx: y')],
+    ] as const) {
+      it(`reports one that was ${title}`, async () => {
+        const result = await postTo(behave)
+        const error = 'The endpoint closed the connection before it had answered.'
+        expect(result).to.include({ failureCode: 'connection_reset', error, response: null })
+      })
+    }
+
+    it('is never used twice', async () => {
+      const receiver = await receive(answerAndHang(OK))
+      const url = `http://127.0.0.1:${receiver.port}/`
+      for (let count = 0; count < 3; count += 1)
+        await client.post({ url, headers: {}, body: Buffer.from('{}') })
+      expect(receiver.connections()).to.equal(3)
+    })
+  })
+
+  describe('abort by the caller', () => {
+    it('rejects with the reason of the signal, before and during a POST', async () => {
+      const receiver = await receive(() => stop.abort(reason))
+      const reason = new Error('shutting down')
+      const stop = new AbortController()
+      const request = { url: `http://127.0.0.1:${receiver.port}/`, headers: {}, body: Buffer.from('{}') }
+      const thrown: unknown[] = []
+      for (let count = 0; count < 2; count += 1) {
+        await client.post({ ...request, signal: stop.signal }).catch((error: unknown) => thrown.push(error))
+      }
+      expect(thrown).to.deep.equal([reason, reason])
+      expect(receiver.connections()).to.equal(1)
+    })
+
+    it('lets one signal stop any number of POSTs without a warning', async () => {
+      const warnings: Error[] = []
+      const onWarning = (warning: Error): void => void warnings.push(warning)
+      process.on('warning', onWarning)
+      const { port } = await receive(answer(OK))
+      const { signal } = new AbortController()
+      const request = { url: `http://127.0.0.1:${port}/`, headers: {}, body: Buffer.from('{}'), signal }
+      const results = await Promise.all(Array.from({ length: 30 }, () => client.post(request)))
+      process.off('warning', onWarning)
+      expect(results.every((result) => result.succeeded)).to.equal(true)
+      expect(warnings).to.deep.equal([])
+    })
+  })
+
+  it('never rejects for a URL it cannot use', async () => {
+    for (const url of ['', 'nonsense', 'ftp://a.eu/', 'file:///etc/passwd']) {
+      const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+      expect(result, url).to.include({ succeeded: false, statusCode: null })
+    }
+  })
+
+  it('closes only after the POSTs under way have ended', async () => {
+    const closing = createTestClient({ timeoutMs: DEADLINE_MS })
+    let isDone = false
+    const posting = postTo(() => void closing.close().then(() => expect(isDone).to.equal(true)), closing)
+    await posting.then(() => (isDone = true))
+    await closing.close()
+  })
+})

@@ -1,0 +1,76 @@
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import type { CapturedResponse } from '../../../src/outbound/response-capture.ts'
+import { answer, createTestClient, drip, startReceiver } from './receivers.ts'
+
+const HEAD = 'HTTP/1.1 500 Oops\r\n'
+
+async function capture(raw: string | Buffer, maxResponseBytes = 32_768): Promise<CapturedResponse> {
+  const receiver = await startReceiver(answer(raw))
+  const client = createTestClient({ maxResponseBytes })
+  const url = `http://127.0.0.1:${receiver.port}/`
+  const { response } = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+  await receiver.stop()
+  return response!
+}
+
+describe('what is kept of an answer', () => {
+  it('is the whole body when it fits to the byte', async () => {
+    const body = 'x'.repeat(1000)
+    expect(await capture(`${HEAD}\r\n${body}`, 1000)).to.deep.equal({ headers: {}, body, truncated: false })
+  })
+
+  it('is the beginning of a larger body, however large it is announced', async () => {
+    const { body, truncated } = await capture(
+      `${HEAD}content-length: 99999999999\r\n\r\n${'x'.repeat(1001)}`,
+      1000,
+    )
+    expect({ length: body.length, truncated }).to.deep.equal({ length: 1000, truncated: true })
+  })
+
+  it('is read no further than its bound, so an endless answer costs no time', async () => {
+    const receiver = await startReceiver(drip('HTTP/1.1 500 Oops\r\n\r\n', 'x'.repeat(600)))
+    const client = createTestClient({ maxResponseBytes: 1000 })
+    const url = `http://127.0.0.1:${receiver.port}/`
+    const { durationMs, response } = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+    await receiver.stop()
+    expect(response).to.include({ body: 'x'.repeat(1000), truncated: true })
+    expect(durationMs).to.be.below(500)
+  })
+
+  it('holds no NUL and nothing that is not Unicode', async () => {
+    const bytes = Buffer.concat([
+      Buffer.from(`${HEAD}\r\na\u0000b`),
+      Buffer.from([0xff, 0xfe, 0xed, 0xa0, 0x80, 0xf0]),
+    ])
+    const { body } = await capture(bytes)
+    expect(body).to.match(/^a\ufffdb\ufffd+$/)
+    expect(Buffer.from(body).toString()).to.equal(body)
+  })
+
+  it('is the body as sent: nothing is inflated', async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000))
+    const head = Buffer.from(`${HEAD}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`)
+    expect((await capture(Buffer.concat([head, bomb]))).body.length).to.be.at.most(32_768)
+  })
+
+  it('has lower-case header names, repeated ones joined and credentials hidden', async () => {
+    const lines = [
+      'X-A: 1',
+      'x-a: 2',
+      'Set-Cookie: a=secret',
+      'set-cookie: b=secret',
+      'Authorization: secret',
+    ]
+    const { headers } = await capture(Buffer.from(`${HEAD}${lines.join('\r\n')}\r\n\r\n`, 'latin1'))
+    expect(headers).to.deep.equal({ 'x-a': '1, 2', 'set-cookie': '[redacted]', authorization: '[redacted]' })
+  })
+
+  it('survives headers named like parts of an object', async () => {
+    const { headers } = await capture(`${HEAD}__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n`)
+    expect(Object.entries(headers))
+      .to.deep.include(['__proto__', 'a'])
+      .and.to.deep.include(['constructor', 'b'])
+    expect(Object.getPrototypeOf(headers)).to.equal(Object.prototype)
+  })
+})

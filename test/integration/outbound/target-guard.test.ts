@@ -1,0 +1,239 @@
+import { expect } from 'chai'
+import { createAddressGuard } from '../../../src/outbound/address-guard.ts'
+import { createConnector } from '../../../src/outbound/connector.ts'
+import type { Connect } from '../../../src/outbound/connector.ts'
+import { OutboundError } from '../../../src/outbound/outbound-error.ts'
+import { createResolver } from '../../../src/outbound/resolver.ts'
+import type { Resolver } from '../../../src/outbound/resolver.ts'
+import { assertGuardWorks } from '../../../src/outbound/self-test.ts'
+import { startDnsServer } from './dns-server.ts'
+import type { DnsServer, Zone } from './dns-server.ts'
+import { answer, createTestClient, startReceiver } from './receivers.ts'
+import type { Receiver } from './receivers.ts'
+
+const PUBLIC_IPV6 = '20014860486000000000000000008888'
+const LOOPBACK_IPV6 = '00000000000000000000000000000001'
+const MAPPED_LOOPBACK = '00000000000000000000ffff7f000001'
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'none'
+  } catch (error) {
+    return error instanceof OutboundError ? error.code : String(error)
+  }
+}
+
+describe('the way to a target', () => {
+  let zone: Zone
+  let dns: DnsServer
+  let receiver: Receiver
+
+  before(async () => {
+    zone = {
+      'public.eu': { a: ['8.8.8.8', '1.1.1.1'], aaaa: [PUBLIC_IPV6] },
+      'only-six.eu': { aaaa: [PUBLIC_IPV6] },
+      'empty.eu': {},
+      'private.eu': { a: ['127.0.0.1'] },
+      'private-six.eu': { aaaa: [LOOPBACK_IPV6] },
+      'mapped.eu': { aaaa: [MAPPED_LOOPBACK] },
+      'private-last.eu': { a: ['8.8.8.8', '127.0.0.1'] },
+      'private-first.eu': { a: ['127.0.0.1', '8.8.8.8'] },
+      'mixed-families.eu': { a: ['8.8.8.8'], aaaa: [LOOPBACK_IPV6] },
+      'metadata.eu': { a: ['169.254.169.254'] },
+    }
+    dns = await startDnsServer(zone)
+    receiver = await startReceiver(answer('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))
+  })
+
+  after(async () => {
+    await dns.stop()
+    await receiver.stop()
+  })
+
+  function resolverFor(allowedCidrs: string[], lookupTimeoutMs = 3000): Resolver {
+    return createResolver({
+      guard: createAddressGuard({ allowedCidrs }),
+      servers: [dns.address],
+      lookupTimeoutMs,
+    })
+  }
+
+  function connectorFor(allowedCidrs: string[], resolver = resolverFor(allowedCidrs)): Connect {
+    const guard = createAddressGuard({ allowedCidrs })
+    return createConnector({ allowHttp: true, guard, resolver, connectTimeoutMs: 1000 })
+  }
+
+  describe('Resolver.resolve', () => {
+    it('gives all addresses of a public name', async () => {
+      expect(await resolverFor([]).resolve('public.eu')).to.have.deep.members([
+        { address: '8.8.8.8', family: 4 },
+        { address: '1.1.1.1', family: 4 },
+        { address: '2001:4860:4860::8888', family: 6 },
+      ])
+      expect(await resolverFor([]).resolve('only-six.eu')).to.have.lengthOf(1)
+    })
+
+    const blocked = ['private.eu', 'private-six.eu', 'mapped.eu', 'private-last.eu', 'private-first.eu']
+    for (const name of [
+      ...blocked,
+      'mixed-families.eu',
+      'metadata.eu',
+      'localhost',
+      'x.localhost',
+      'localhost.',
+    ]) {
+      it(`refuses ${name}`, async () => {
+        expect(await codeOf(resolverFor([]).resolve(name))).to.equal('blocked_target')
+      })
+    }
+
+    it('gives the open addresses of localhost without asking DNS', async () => {
+      zone['localhost'] = { a: ['8.8.8.8'] }
+      expect(await resolverFor(['127.0.0.0/8']).resolve('localhost')).to.deep.equal([
+        { address: '127.0.0.1', family: 4 },
+      ])
+      expect(await resolverFor(['127.0.0.0/8', '::1/128']).resolve('a.localhost')).to.have.lengthOf(2)
+    })
+
+    it('tells a name that does not exist, or has no address, from one whose server is silent', async () => {
+      expect(await codeOf(resolverFor([]).resolve('nowhere.eu'))).to.equal('dns_error')
+      expect(await codeOf(resolverFor([]).resolve('empty.eu'))).to.equal('dns_error')
+      expect(await codeOf(resolverFor([], 100).resolve('dead.eu'))).to.equal('dns_timeout')
+    })
+
+    it('asks once for a burst to one name, and again for the next burst', async () => {
+      const resolver = resolverFor([])
+      const before = dns.queries()
+      for (const queries of [2, 4]) {
+        await Promise.all(Array.from({ length: 50 }, () => resolver.resolve('public.eu')))
+        expect(dns.queries() - before).to.equal(queries)
+      }
+    })
+
+    it('takes no longer than its bound over a silent server', async function () {
+      this.timeout(5000)
+      const startedAtMs = performance.now()
+      expect(await codeOf(resolverFor([]).resolve('dead.eu'))).to.equal('dns_timeout')
+      expect(performance.now() - startedAtMs).to.be.below(3200)
+    })
+
+    it('answers at once for one name while a hundred others are silent', async () => {
+      const resolver = resolverFor([], 500)
+      const silent = Array.from({ length: 100 }, (_value, n) => codeOf(resolver.resolve(`dead${n}.eu`)))
+      const startedAtMs = performance.now()
+      await resolver.resolve('public.eu')
+      expect(performance.now() - startedAtMs).to.be.below(250)
+      expect(new Set(await Promise.all(silent))).to.deep.equal(new Set(['dns_timeout']))
+    })
+  })
+
+  describe('createConnector', () => {
+    const target = (hostname: string): Parameters<Connect>[0] => {
+      return { protocol: 'http:', hostname, port: String(receiver.port) }
+    }
+    const hosts = [
+      '127.0.0.1',
+      '::1',
+      '[::1]',
+      '::ffff:7f00:1',
+      '[::ffff:127.0.0.1]',
+      '169.254.169.254',
+      '0.0.0.0',
+    ]
+    for (const host of [
+      ...hosts,
+      '::',
+      'fe80::1%lo',
+      'private.eu',
+      'mapped.eu',
+      'private-last.eu',
+      'localhost',
+    ]) {
+      it(`opens no socket to ${host}`, async () => {
+        const before = receiver.connections()
+        expect(await codeOf(connectorFor([])(target(host)))).to.equal('blocked_target')
+        expect(receiver.connections()).to.equal(before)
+      })
+    }
+
+    it('dials the checked answer and never asks DNS a second time', async () => {
+      zone['rebinding.eu'] = { a: ['127.0.0.1'] }
+      const honest = resolverFor(['127.0.0.0/8'])
+      const resolver: Resolver = {
+        async resolve(hostname) {
+          const addresses = await honest.resolve(hostname)
+          zone['rebinding.eu'] = 'silent'
+          return addresses
+        },
+      }
+      const socket = await connectorFor(['127.0.0.0/8'], resolver)(target('rebinding.eu'))
+      expect(socket.remoteAddress).to.equal('127.0.0.1')
+      socket.destroy()
+    })
+
+    it('judges the address it reached once more', async () => {
+      const lying: Resolver = { resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]) }
+      expect(await codeOf(connectorFor([], lying)(target('liar.eu')))).to.equal('blocked_target')
+      expect(receiver.received).to.deep.equal([])
+    })
+
+    it('refuses plain http and every other scheme where http is closed', async () => {
+      const guard = createAddressGuard({ allowedCidrs: ['127.0.0.0/8'] })
+      const options = { guard, resolver: resolverFor([]), connectTimeoutMs: 1000 }
+      const connect = createConnector({ ...options, allowHttp: false })
+      expect(await codeOf(connect(target('127.0.0.1')))).to.equal('blocked_target')
+      expect(await codeOf(connect({ ...target('127.0.0.1'), protocol: 'ftp:' }))).to.equal('blocked_target')
+    })
+
+    it('stops at once when its signal is aborted', async () => {
+      const stop = new AbortController()
+      const connecting = connectorFor([])({ ...target('dead.eu'), signal: stop.signal })
+      const reason = new OutboundError('timeout', 'Enough.')
+      stop.abort(reason)
+      expect(await codeOf(connecting)).to.equal('timeout')
+      expect(await codeOf(connectorFor([])({ ...target('public.eu'), signal: stop.signal }))).to.equal(
+        'timeout',
+      )
+    })
+  })
+
+  describe('HttpClient.post under the strict policy', () => {
+    const hosts = [
+      '127.0.0.1',
+      '127.1',
+      '2130706433',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      'localhost',
+      'a.localhost',
+    ]
+    for (const host of hosts) {
+      it(`records ${host} as blocked and names no address`, async () => {
+        const before = receiver.connections()
+        const client = createTestClient({ allowedCidrs: [] })
+        const url = `http://${host}:${receiver.port}/`
+        const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+        expect(result).to.include({ succeeded: false, failureCode: 'blocked_target', statusCode: null })
+        expect(result.error).to.equal("The endpoint's host is not on the public internet.")
+        expect(receiver.connections()).to.equal(before)
+      })
+    }
+  })
+
+  describe('assertGuardWorks', () => {
+    it('passes within 50 ms', async () => {
+      const startedAtMs = performance.now()
+      await assertGuardWorks()
+      expect(performance.now() - startedAtMs).to.be.below(50)
+    })
+
+    it('stops the process when the connector lets a private address through', async () => {
+      const guard = { isBlocked: (address: string) => address !== '127.0.0.1' }
+      const resolver = createResolver({ guard })
+      const connect = createConnector({ allowHttp: true, guard, resolver, connectTimeoutMs: 100 })
+      const error = await assertGuardWorks(connect).catch((thrown: unknown) => thrown)
+      expect(String(error)).to.match(/does not block 127\.0\.0\.1, localhost$/)
+    })
+  })
+})

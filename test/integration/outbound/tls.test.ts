@@ -1,0 +1,149 @@
+import { once } from 'node:events'
+import * as net from 'node:net'
+import * as tls from 'node:tls'
+import { expect } from 'chai'
+import { createTestClient, answer, createCertificate, startReceiver } from './receivers.ts'
+import type { Certificate } from './receivers.ts'
+import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+const DAY_MS = 86_400_000
+
+describe('HttpClient.post over TLS', () => {
+  let trusted: Certificate
+
+  before(async () => {
+    trusted = await createCertificate()
+  })
+
+  async function postTo(
+    server: tls.TlsOptions,
+    options: Partial<HttpClientOptions> = { ca: trusted.cert },
+    host = 'localhost',
+  ): Promise<PostResult & { hits: number }> {
+    const receiver = await startReceiver(answer(OK), server)
+    const client = createTestClient({ allowHttp: false, ...options })
+    const url = `https://${host}:${receiver.port}/`
+    const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+    await receiver.stop()
+    return { ...result, hits: receiver.received.length }
+  }
+
+  function expectTlsError(result: PostResult & { hits: number }, error: string): void {
+    expect(result).to.include({ failureCode: 'tls_error', error, statusCode: null, response: null, hits: 0 })
+  }
+
+  it('delivers to an endpoint whose certificate is trusted, with TLS 1.2 and 1.3', async () => {
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const result = await postTo({ ...trusted, minVersion: version, maxVersion: version })
+      expect(result).to.include({ succeeded: true, hits: 1 })
+    }
+  })
+
+  it('sends the host name as SNI, without a trailing dot', async () => {
+    const names: (string | false | null)[] = []
+    const server = {
+      ...trusted,
+      SNICallback: (name: string, done: (error: null) => void) => done((names.push(name), null)),
+    }
+    expect(await postTo(server, undefined, 'localhost.')).to.include({ succeeded: true })
+    expect(names).to.deep.equal(['localhost'])
+  })
+
+  it('refuses a certificate that neither the usual roots nor the extra one vouch for', async () => {
+    const { cert } = await createCertificate({ name: 'other.eu' })
+    expectTlsError(await postTo(trusted, { ca: cert }), "The endpoint's certificate is self-signed.")
+  })
+
+  it('refuses a self-signed certificate, also when the environment says not to', async () => {
+    expectTlsError(await postTo(trusted, {}), "The endpoint's certificate is self-signed.")
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+    const result = await postTo(trusted, {})
+    delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    expectTlsError(result, "The endpoint's certificate is self-signed.")
+  })
+
+  it('refuses a certificate that has expired or is not valid yet', async () => {
+    const now = Date.now()
+    const old = await createCertificate({
+      notBefore: new Date(now - 9 * DAY_MS),
+      notAfter: new Date(now - DAY_MS),
+    })
+    const early = await createCertificate({
+      notBefore: new Date(now + DAY_MS),
+      notAfter: new Date(now + 9 * DAY_MS),
+    })
+    expectTlsError(await postTo(old, { ca: old.cert }), "The endpoint's certificate has expired.")
+    expectTlsError(await postTo(early, { ca: early.cert }), "The endpoint's certificate is not valid yet.")
+  })
+
+  it('refuses a certificate for another host', async () => {
+    const other = await createCertificate({ name: 'other.eu' })
+    const error = "The endpoint's certificate is for another host name."
+    expectTlsError(await postTo(other, { ca: other.cert }), error)
+    expectTlsError(await postTo(trusted, undefined, '127.0.0.1'), error)
+  })
+
+  it('refuses TLS 1.1', async () => {
+    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const
+    expectTlsError(await postTo({ ...trusted, ...old }), 'The endpoint does not offer TLS 1.2 or newer.')
+  })
+
+  it('refuses an endpoint that speaks only HTTP/2', async () => {
+    expectTlsError(
+      await postTo({ ...trusted, ALPNProtocols: ['h2'] }),
+      'The endpoint does not speak HTTP/1.1.',
+    )
+  })
+
+  it('says so when the port speaks plain http', async () => {
+    const receiver = await startReceiver((socket) => socket.end(OK))
+    const raw = net
+      .createServer((socket) => socket.on('error', () => undefined).end(OK))
+      .listen(0, '127.0.0.1')
+    await once(raw, 'listening')
+    const url = `https://localhost:${(raw.address() as net.AddressInfo).port}/`
+    const result = await createTestClient().post({ url, headers: {}, body: Buffer.from('{}') })
+    raw.close()
+    await receiver.stop()
+    expectTlsError({ ...result, hits: 0 }, 'The endpoint does not speak TLS on this port.')
+  })
+
+  it('gives up on a handshake that does not come, within the time for connecting', async () => {
+    const mute = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    const url = `https://localhost:${(mute.address() as net.AddressInfo).port}/`
+    const client = createTestClient({ connectTimeoutMs: 300 })
+    const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+    mute.close()
+    const error = 'No connection could be set up within 0.3 seconds.'
+    expect(result).to.include({ failureCode: 'connect_timeout', error })
+    expect(result.durationMs).to.be.within(298, 400)
+  })
+
+  it('sends nothing after the deadline, when the endpoint finishes its handshake late', async () => {
+    let requestBytes = 0
+    const secure = tls.createServer(trusted, (socket) => {
+      socket.on('error', () => undefined).on('data', (chunk: Buffer) => (requestBytes += chunk.length))
+    })
+    secure.on('tlsClientError', () => undefined)
+    const held: net.Socket[] = []
+    const front = net
+      .createServer({ pauseOnConnect: true }, (socket) => held.push(socket))
+      .listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    const url = `https://localhost:${(front.address() as net.AddressInfo).port}/`
+    const client = createTestClient({ timeoutMs: 300, connectTimeoutMs: 5000, ca: trusted.cert })
+    const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+    expect(result).to.include({ failureCode: 'timeout', error: 'No answer within 0.3 seconds.' })
+    expect(result.durationMs).to.be.within(298, 400)
+
+    const [socket] = held
+    const closed = once(socket!, 'close')
+    secure.emit('connection', socket)
+    socket!.resume()
+    await closed
+    front.close()
+    expect({ connections: held.length, requestBytes }).to.deep.equal({ connections: 1, requestBytes: 0 })
+  })
+})

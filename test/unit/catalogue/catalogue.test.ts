@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { eventKeys, findEventKey, isPublishable, isSubscribable } from '../../../src/catalogue/catalogue.ts'
+
+type Fact = { key: string; meaning: string }
+
+const facts = JSON.parse(
+  readFileSync(new URL('../../fixtures/event-keys.json', import.meta.url), 'utf8'),
+) as Fact[]
+
+describe('the event catalogue', () => {
+  it('offers exactly the 90 keys of the specification, in its order and words', () => {
+    const offered = eventKeys.filter((entry) => entry.subscribable)
+
+    expect(facts).to.have.length(90)
+    expect(offered.map(({ key, meaning }) => ({ key, meaning }))).to.deep.equal(facts)
+  })
+
+  it('names no key twice', () => {
+    expect(new Set(eventKeys.map((entry) => entry.key)).size).to.equal(eventKeys.length)
+  })
+
+  it('lets organizationSettings:updated be published but not subscribed to', () => {
+    const others = eventKeys.filter((entry) => !entry.subscribable)
+
+    expect(others.map((entry) => entry.key)).to.deep.equal(['organizationSettings:updated'])
+    expect(isPublishable('organizationSettings:updated')).to.equal(true)
+    expect(isSubscribable('organizationSettings:updated')).to.equal(false)
+  })
+
+  it('asks for the read permission of the entity that each key begins with', () => {
+    for (const { key, permission } of eventKeys) {
+      expect(permission, key).to.equal(`${key.slice(0, key.indexOf(':'))}:read`)
+    }
+    expect(findEventKey('bankAccountTransaction:imported')?.permission).to.equal(
+      'bankAccountTransaction:read',
+    )
+    expect(findEventKey('controller:adoption:requested')?.permission).to.equal('controller:read')
+  })
+
+  it('has a payload schema for exactly the five keys whose shape is known', () => {
+    const shaped = eventKeys.filter((entry) => entry.schema !== null)
+
+    expect(shaped.map((entry) => entry.key)).to.have.members([
+      'customer:created',
+      'invoice:paid',
+      'controller:adoption:requested',
+      'nfc-tag:presented',
+      'organizationSettings:updated',
+    ])
+  })
+
+  it('gives every key an example that survives JSON', () => {
+    for (const { key, example } of eventKeys) {
+      expect(JSON.parse(JSON.stringify(example)), key).to.deep.equal(example)
+      expect(Object.keys(example), key).not.to.be.empty
+    }
+  })
+
+  for (const key of facts.map((fact) => fact.key)) {
+    it(`finds ${key}, publishable and subscribable`, () => {
+      expect(findEventKey(key)?.key).to.equal(key)
+      expect(isPublishable(key)).to.equal(true)
+      expect(isSubscribable(key)).to.equal(true)
+    })
+  }
+
+  for (const key of ['*', '', 'invoice', 'Invoice:paid', 'invoice:paid ', 'webhook:test', 'constructor']) {
+    it(`does not know ${JSON.stringify(key)}`, () => {
+      expect(findEventKey(key)).to.equal(undefined)
+      expect(isPublishable(key)).to.equal(false)
+      expect(isSubscribable(key)).to.equal(false)
+    })
+  }
+})

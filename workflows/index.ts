@@ -1,0 +1,1 @@
+export { deliverEvent } from './deliver-event.ts'

@@ -1,0 +1,24 @@
+import { defineQuery } from '@temporalio/workflow'
+import type { DeliveryState } from '../src/domain/delivery-state.ts'
+
+/** Input of `deliverEvent`: ids, numbers and settings only; payload, URL and secret stay in PostgreSQL. */
+export type DeliverEventInput = {
+  organisationId: string
+  deliveryId: string
+  /** The attempt to begin with (1 for a new delivery) and when it is due in Unix ms; null means at once. */
+  next: { number: number; dueAtMs: number | null }
+  /** How long before a retry is due its attempt goes to a worker, which holds it until the instant; 0 for no hold. */
+  leadMs: number
+}
+
+export type DeliverEventResult = { state: 'completed' | 'failed' | 'stopped'; attempts: number }
+
+/** What a delivery's workflow says of itself. Times in Unix ms of the engine's clock. */
+export type DeliverySnapshot = {
+  state: DeliveryState
+  attempts: number
+  lastOutcome: string | null
+  nextAttemptAtMs: number | null
+}
+
+export const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
