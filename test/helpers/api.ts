@@ -1,0 +1,80 @@
+import type { DataSource } from 'typeorm'
+import { createPayloadValidator } from '../../src/catalogue/payload-validator.ts'
+import type { DeliveryToStart } from '../../src/db/queries/events.ts'
+import type { ApiDependencies } from '../../src/http/api.ts'
+import { createApp } from '../../src/http/app.ts'
+import { listen } from '../../src/http/listen.ts'
+import { TEST_PROCESS, testSecretBox } from './factories.ts'
+import { silentLogger } from './silent-logger.ts'
+
+export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
+
+export type TestApi = {
+  url: string
+  /** Deliveries that the API handed to the starter. */
+  started: DeliveryToStart[]
+  call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
+  close(): Promise<void>
+}
+
+/** `body` is sent as JSON, `raw` as it is. */
+export type CallOptions = {
+  apiKey?: string
+  body?: unknown
+  raw?: string | Uint8Array
+  headers?: Record<string, string>
+}
+
+/** The real API on a free port, with the real database; workflows are only noted, not started. */
+export async function createTestApi(
+  dataSource: DataSource,
+  overrides: Partial<ApiDependencies> = {},
+): Promise<TestApi> {
+  const started: DeliveryToStart[] = []
+  const app = createApp({
+    dataSource,
+    secretBox: testSecretBox,
+    starter: { start: (deliveries) => void started.push(...deliveries) },
+    processId: TEST_PROCESS,
+    urlPolicy: { allowHttp: false, allowedCidrs: [] },
+    validatePayload: createPayloadValidator(),
+    engine: { isUp: () => Promise.resolve(true) },
+    logger: silentLogger,
+    ...overrides,
+  })
+  const listening = await listen(app, { host: '127.0.0.1', port: 0 })
+  return {
+    url: listening.url,
+    started,
+    call: (method, path, options) => callApi(listening.url, method, path, options),
+    close: () => listening.close(),
+  }
+}
+
+/** One request to a running API. */
+export async function callApi(
+  url: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<ApiResponse> {
+  const { apiKey, body, raw } = options
+  const content = body === undefined ? raw : JSON.stringify(body)
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+      ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(content === undefined ? {} : { body: content as BodyInit }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') === true
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? (JSON.parse(text) as unknown) : null,
+  }
+}

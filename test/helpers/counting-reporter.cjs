@@ -1,0 +1,13 @@
+// Mocha's spec reporter, which also writes the real counts to the file POSTHORN_TEST_COUNTS names.
+const { writeFileSync } = require('node:fs')
+const Mocha = require('mocha')
+
+module.exports = class CountingReporter extends Mocha.reporters.Spec {
+  constructor(runner, options) {
+    super(runner, options)
+    runner.once('end', () => {
+      const { passes, failures, pending } = runner.stats
+      writeFileSync(process.env.POSTHORN_TEST_COUNTS, JSON.stringify({ passes, failures, pending }))
+    })
+  }
+}

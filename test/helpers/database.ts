@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import type { DataSource } from 'typeorm'
+import { createDataSource } from '../../src/db/data-source.ts'
+import { testServers } from './servers.ts'
+
+export type TestDatabase = { url: string; dataSource: DataSource; drop(): Promise<void> }
+
+/** A database of one's own, migrated and empty, and a pool on it. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { adminUrl, templateDatabase } = testServers()
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`)
+  const url = Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href
+  const dataSource = createDataSource({ url, poolSize: 20 })
+  await dataSource.initialize()
+  return {
+    url,
+    dataSource,
+    async drop() {
+      await dataSource.destroy()
+      await asAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+    },
+  }
+}
+
+async function asAdmin(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: testServers().adminUrl })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

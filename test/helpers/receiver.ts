@@ -1,0 +1,67 @@
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** One POST as the receiver saw it. Times in Unix ms: of its arrival, and of the end of our answer. */
+export type ReceivedPost = {
+  path: string
+  headers: IncomingMessage['headers']
+  rawHeaders: string[]
+  body: Buffer
+  arrivedAt: number
+  answeredAt: number
+}
+
+/** A status to answer with, or a function that answers itself. `index` counts the POSTs of one event id from 0. */
+export type Answer = (
+  index: number,
+  post: ReceivedPost,
+  response: ServerResponse,
+) => number | Promise<number | null> | null
+
+export type Receiver = {
+  url: string
+  posts: ReceivedPost[]
+  /** POSTs that carried this `X-Webhook-Event-ID`, in order of arrival. */
+  postsOf(deliveryId: string): ReceivedPost[]
+  close(): Promise<void>
+}
+
+/** A customer's endpoint on a free port; TLS where a certificate is given. By default it confirms everything. */
+export async function createReceiver(
+  options: { answer?: Answer; tls?: { key: string; cert: string } } = {},
+): Promise<Receiver> {
+  const { answer = () => 200, tls } = options
+  const posts: ReceivedPost[] = []
+  const postsOf = (deliveryId: string): ReceivedPost[] =>
+    posts.filter((post) => post.headers['x-webhook-event-id'] === deliveryId)
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const arrivedAt = Date.now()
+    const body = await buffer(request)
+    const { headers, rawHeaders, url: path = '/' } = request
+    const post: ReceivedPost = { path, headers, rawHeaders, body, arrivedAt, answeredAt: 0 }
+    const index = postsOf(String(headers['x-webhook-event-id'])).length
+    posts.push(post)
+    const status = await answer(index, post, response)
+    if (status !== null) response.writeHead(status, { 'content-type': 'text/plain' }).end(`answer ${index}`)
+    post.answeredAt = Date.now()
+  }
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    handle(request, response).catch(() => response.destroy())
+  }
+  const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: tls === undefined ? `http://127.0.0.1:${port}/hook` : `https://localhost:${port}/hook`,
+    posts,
+    postsOf,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

@@ -1,0 +1,17 @@
+/** The servers of a test run, which `test/run.ts` starts once and all tests share. */
+export type TestServers = {
+  /** PostgreSQL as its superuser. */
+  adminUrl: string
+  /** A migrated, empty database to copy. */
+  templateDatabase: string
+  temporalAddress: string
+  /** Executables, for tests that need a server of their own. */
+  temporalCli: string
+  timeSkippingServer: string
+}
+
+export function testServers(): TestServers {
+  const servers = process.env['POSTHORN_TEST_SERVERS']
+  if (servers === undefined) throw new Error('run the tests with `npm test`: it starts the servers they need')
+  return JSON.parse(servers) as TestServers
+}

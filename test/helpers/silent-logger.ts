@@ -1,0 +1,5 @@
+import type { Logger } from '../../src/logger.ts'
+
+const nothing = (): void => undefined
+
+export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
