@@ -20,7 +20,7 @@ export class ConfigError extends Error {
 
 /**
  * Reads settings from the environment; `names` limits it to those that a command needs.
- * An empty variable counts as not set, except where the setting says that empty means something.
+ * An empty variable counts as not set.
  * Throws ConfigError naming every bad variable; no value is repeated there, it might be a secret.
  */
 export function loadConfig<Name extends keyof Settings>(

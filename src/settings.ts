@@ -140,8 +140,7 @@ function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
 }
 
 function parseDatabaseUrl(text: string): string {
-  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol))
-    throw new Error('must be a postgres:// URL')
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL')
   return text
 }
 
@@ -161,7 +160,7 @@ function parseKeyRing(text: string): EncryptionKey[] {
 
 function parseCidrs(text: string): string[] {
   const ranges = text === '' ? [] : text.split(',').map((range) => range.trim())
-  const bad = ranges.filter((range) => parseCidr(range) === null)
-  if (bad.length > 0) throw new Error(`has ranges that cannot be used: ${bad.join(', ')}`)
+  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
+  if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
   return ranges
 }

@@ -10,6 +10,9 @@ import {
 } from './messages.ts'
 import { showProgress, showState } from './show-progress.ts'
 
+/** An outcome that took longer than this to record (the database was away) has eaten into the next wait. */
+const ORDINARY_RECORDING_MS = 1_000
+
 /**
  * One delivery from its next attempt to its end (spec 3.1 and 8.1): attempt → outcome → wait → attempt …
  * The rows in PostgreSQL are the truth; this workflow keeps time and never loses its place.
@@ -47,7 +50,8 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     number = outcome.attempts + 1
     const waitMs = waitAfterAttempt(outcome.attempts) ?? 0
     dueAtMs = outcome.endedAtMs + waitMs
-    await waitForAttempt(number, waitMs, input.leadMs, snapshot)
+    const lateMs = Math.max(0, outcome.recordingMs - ORDINARY_RECORDING_MS)
+    await waitForAttempt(number, waitMs - lateMs, input.leadMs, snapshot)
   }
 }
 

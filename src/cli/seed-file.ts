@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
 import { toFieldErrors } from '../ajv-errors.ts'
 import { ConfigError } from '../config.ts'
+import { duplicatesIn, isTimeZone } from './seed-rules.ts'
 
 const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 const text = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
@@ -32,8 +33,8 @@ const OrganisationSchema = Type.Object(
     id,
     name: text,
     email,
-    supportEmail: Type.Optional(Type.Union([email, Type.Null()])),
-    timeZone: Type.Optional(text),
+    supportEmail: Type.Optional(Type.Unsafe<string | null>({ ...email, type: ['string', 'null'] })),
+    timeZone: Type.Optional(Type.String({ maxLength: 64, format: 'time-zone' })),
     members: Type.Optional(Type.Array(MemberSchema)),
   },
   { additionalProperties: false },
@@ -50,11 +51,15 @@ export type Seed = Static<typeof SeedSchema>
 /** Reads and checks a seed file; throws ConfigError naming every bad field. */
 export async function readSeedFile(file: string): Promise<Seed> {
   const seed = parseJson(await readText(file), file)
-  const validate = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile<Seed>(SeedSchema)
-  if (validate(seed)) return seed
-  throw new ConfigError(
-    toFieldErrors(validate.errors ?? []).map(({ pointer, detail }) => `${file}: ${pointer || '/'} ${detail}`),
-  )
+  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: { 'time-zone': isTimeZone } })
+  const validate = ajv.compile<Seed>(SeedSchema)
+  if (!validate(seed)) {
+    const errors = toFieldErrors(validate.errors ?? [])
+    throw new ConfigError(errors.map(({ pointer, detail }) => `${file}: ${pointer || '/'} ${detail}`))
+  }
+  const duplicates = duplicatesIn(seed)
+  if (duplicates.length === 0) return seed
+  throw new ConfigError(duplicates.map((pointer) => `${file}: ${pointer} stands there twice`))
 }
 
 async function readText(file: string): Promise<string> {

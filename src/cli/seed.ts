@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { EntityManager } from 'typeorm'
+import { ConfigError } from '../config.ts'
 import { createDataSource } from '../db/data-source.ts'
 import { hashApiKey } from '../db/queries/api-keys.ts'
 import { hasApiKey, upsertApiKey, upsertMember, upsertOrganisation } from '../db/queries/organisations.ts'
@@ -68,8 +69,18 @@ async function bringKey(
   if (wanted.key === undefined && (await hasApiKey(manager, organisationId, memberId, name))) return null
   const key = wanted.key ?? generateApiKey()
   const stored = { id: newId(), name, prefix: key.slice(0, PREFIX_LENGTH), hash: hashApiKey(key) }
-  await upsertApiKey(manager, organisationId, memberId, stored)
+  try {
+    await upsertApiKey(manager, organisationId, memberId, stored)
+  } catch (error) {
+    if (!isKeyTaken(error)) throw error
+    throw new ConfigError([`the key "${name}" of ${memberId} in ${organisationId} exists under another name`])
+  }
   return wanted.key === undefined ? { organisationId, memberId, name, key } : null
+}
+
+/** True when the very key is in the database already, as another key of this member or of somebody else. */
+function isKeyTaken(error: unknown): boolean {
+  return error instanceof Error && 'constraint' in error && error.constraint === 'api_key_hash_idx'
 }
 
 /** 256 random bits; the prefix lets secret scanners recognise a leaked key. */

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import { claimAttempt, findStanding, type AttemptKey, type Claim } from '../db/queries/attempts.ts'
+import {
+  claimAttempt,
+  findStanding,
+  releaseClaim,
+  type AttemptKey,
+  type Claim,
+} from '../db/queries/attempts.ts'
 import type { AttemptOutcome, AttemptTrigger } from '../domain/attempt-outcome.ts'
 import type { Logger } from '../logger.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
@@ -9,8 +15,8 @@ import type { SecretBox } from '../secret-box.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from './patience.ts'
 import { recordOutcome } from './record-outcome.ts'
-import { lostWorker, sendSigned } from './send-signed.ts'
-import { standingOutcome } from './standing-outcome.ts'
+import { deliveryHeaders, lostWorker, post } from './send-signed.ts'
+import { isItsTurn, standingOutcome } from './standing-outcome.ts'
 import { SWEEP_AFTER_MS } from './timing.ts'
 
 /** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
@@ -42,17 +48,34 @@ const MAX_LOST_WORKERS = 5
 export function createAttempt(dependencies: AttemptDependencies) {
   return async function makeAttempt(request: AttemptRequest, signal: AbortSignal): Promise<AttemptOutcome> {
     if (request.hold !== null) await holdUntil(request.hold, signal)
-    const claimed = await claim(dependencies, request, signal)
+    const owner = randomUUID()
+    const claimed = await claim(dependencies, request, owner, signal)
     if (claimed.kind === 'elsewhere') return claimed.outcome
     const { claim: held } = claimed
     if (held.state === 'stopped') {
       return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
     }
+    const headers = await signedHeaders(dependencies, request, held, owner)
     const sent =
       held.claims > MAX_LOST_WORKERS
         ? lostWorker(MAX_LOST_WORKERS)
-        : await sendSigned(dependencies, request, held)
+        : await post(dependencies.httpClient, held, headers)
     return recordOutcome(dependencies, request, held, sent)
+  }
+}
+
+/** Signs; a fault of ours here (a key missing from the ring) costs the customer no attempt: the claim is undone. */
+async function signedHeaders(
+  { dataSource, secretBox }: AttemptDependencies,
+  request: AttemptRequest,
+  held: Claim,
+  owner: string,
+): Promise<Record<string, string>> {
+  try {
+    return deliveryHeaders(secretBox, request.deliveryId, held)
+  } catch (error) {
+    await releaseClaim(dataSource, request, owner)
+    throw error
   }
 }
 
@@ -62,11 +85,12 @@ type Claimed = { kind: 'held'; claim: Claim } | { kind: 'elsewhere'; outcome: At
 async function claim(
   dependencies: AttemptDependencies,
   request: AttemptRequest,
+  owner: string,
   signal: AbortSignal,
 ): Promise<Claimed> {
   const { dataSource, attemptTimeoutMs } = dependencies
   const leaseMs = attemptTimeoutMs + CLAIM_MARGIN_MS
-  const hold = { owner: randomUUID(), leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS }
+  const hold = { owner, leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS }
   for (;;) {
     signal.throwIfAborted()
     const askedAt = performance.now()
@@ -75,8 +99,9 @@ async function claim(
     if (taken !== null && performance.now() - askedAt > CLAIM_MARGIN_MS / 2) continue
     if (taken !== null) return { kind: 'held', claim: taken }
     const standing = await untilDatabaseAnswers(() => findStanding(dataSource, request), signal)
-    if (standing === null || standing.heldForMs === 0)
+    if (standing === null || !isItsTurn(standing, request.number)) {
       return { kind: 'elsewhere', outcome: standingOutcome(standing, request.number) }
+    }
     await delay(standing.heldForMs + 1, undefined, { signal })
   }
 }

@@ -65,6 +65,15 @@ async function write(
   }
   const written = await recordFailure(dataSource, record, next)
   if (written === null) return standingOutcome(await findStanding(dataSource, record), attempts)
-  if (written.state === 'waiting') return { state: 'waiting', attempts, endedAtMs, failureCode, statusCode }
+  if (written.state === 'waiting') {
+    return {
+      state: 'waiting',
+      attempts,
+      endedAtMs,
+      recordingMs: Date.now() - endedAtMs,
+      failureCode,
+      statusCode,
+    }
+  }
   return { state: written.state, attempts, failureCode, statusCode }
 }

@@ -1,28 +1,31 @@
 import type { Claim } from '../db/queries/attempts.ts'
-import type { PostResult } from '../outbound/http-client.ts'
+import type { HttpClient, PostResult } from '../outbound/http-client.ts'
 import { sign } from '../outbound/signature.ts'
-import type { AttemptDependencies, AttemptRequest } from './attempt.ts'
+import type { SecretBox } from '../secret-box.ts'
 
 /** The POST as it went, and when it ended in Unix ms of our clock. */
 export type Sent = { result: PostResult; endedAtMs: number }
 
-/** Signs the stored bytes and sends them (spec 4.4 and 5.2): the same bytes, id and signature on every attempt. */
-export async function sendSigned(
-  dependencies: Pick<AttemptDependencies, 'httpClient' | 'secretBox'>,
-  request: AttemptRequest,
+/** The headers of spec 4.4 and 5.2 for the stored bytes: the same id and signature on every attempt. */
+export function deliveryHeaders(
+  secretBox: SecretBox,
+  deliveryId: string,
   claim: Claim,
-): Promise<Sent> {
+): Record<string, string> {
   if (claim.secret === null) throw new Error(`webhook ${claim.webhookId} is live but has no secret`)
-  const secret = dependencies.secretBox.open(claim.webhookId, claim.secret)
-  const result = await dependencies.httpClient.post({
-    url: claim.url,
-    headers: {
-      'Content-Type': 'application/json',
-      'X-Webhook-Event-ID': request.deliveryId,
-      'X-Webhook-Signature': sign(secret, claim.body),
-    },
-    body: claim.body,
-  })
+  return {
+    'Content-Type': 'application/json',
+    'X-Webhook-Event-ID': deliveryId,
+    'X-Webhook-Signature': sign(secretBox.open(claim.webhookId, claim.secret), claim.body),
+  }
+}
+
+export async function post(
+  httpClient: HttpClient,
+  claim: Claim,
+  headers: Record<string, string>,
+): Promise<Sent> {
+  const result = await httpClient.post({ url: claim.url, headers, body: claim.body })
   return { result, endedAtMs: Date.now() }
 }
 

@@ -2,9 +2,15 @@ import type { Standing } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 
+/** True when attempt `number` is still to be made; a claim that failed a moment ago lost against another one. */
+export function isItsTurn(standing: Standing, number: number): boolean {
+  return standing.attempts === number - 1 && ['pending', 'waiting', 'in_progress'].includes(standing.state)
+}
+
 /**
- * What the rows say when attempt `number` is not to be made (any more): it is recorded, or the delivery is final or gone.
- * Throws when `number` is not its turn at all, which would be a fault of ours.
+ * What the rows say when attempt `number` is not to be made: it is recorded already, or the delivery is final or gone.
+ * Where the rows are behind (an older database was restored) they are believed: the outcome leads back to their own
+ * next attempt.
  */
 export function standingOutcome(standing: Standing | null, number: number): AttemptOutcome {
   if (standing === null)
@@ -17,16 +23,11 @@ export function standingOutcome(standing: Standing | null, number: number): Atte
     case 'stopped':
       return { state, attempts, ...codes }
     case 'waiting':
-      if (attempts < number || nextAttemptAt === null) break
-      return {
-        state,
-        attempts,
-        endedAtMs: nextAttemptAt.getTime() - (waitAfterAttempt(attempts) ?? 0),
-        ...codes,
-      }
     case 'pending':
-    case 'in_progress':
-      break
+    case 'in_progress': {
+      const waitMs = waitAfterAttempt(attempts) ?? 0
+      const endedAtMs = (nextAttemptAt?.getTime() ?? Date.now()) - waitMs
+      return { state: 'waiting', attempts, endedAtMs, recordingMs: 0, ...codes }
+    }
   }
-  throw new Error(`attempt ${number} is not the next one of a delivery with ${attempts} attempts (${state})`)
 }

@@ -51,6 +51,7 @@ export function nextAttemptAt(endedAtMs: number, number: number): number | null 
 /**
  * What an attempt left behind, as the workflow is told: the delivery's recorded state and `attempts` so far.
  * `endedAtMs` is Unix ms on the clock of the worker that made the latest attempt; the next wait counts from it.
+ * `recordingMs` is how long the worker then took to record it, the database's absence included.
  */
 export type AttemptOutcome =
   | {
@@ -63,6 +64,7 @@ export type AttemptOutcome =
       state: 'waiting'
       attempts: number
       endedAtMs: number
+      recordingMs: number
       failureCode: FailureCode | null
       statusCode: number | null
     }

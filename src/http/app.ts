@@ -2,6 +2,7 @@ import Koa from 'koa'
 import type { ApiDependencies } from './api.ts'
 import { errorDoor } from './middleware/error-door.ts'
 import { requestLog } from './middleware/request-log.ts'
+import { requestTarget } from './middleware/request-target.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { createRouter } from './router.ts'
 import { routes } from './routes/index.ts'
@@ -13,6 +14,7 @@ export function createApp(dependencies: ApiDependencies): Koa {
   app.use(requestLog(dependencies.logger))
   app.use(securityHeaders())
   app.use(errorDoor(dependencies.logger))
+  app.use(requestTarget())
   for (const middleware of createRouter(dependencies, routes)) app.use(middleware)
   return app
 }

@@ -6,15 +6,15 @@ import { badRequest } from '../errors.ts'
 /** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */
 const GRAMMAR = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255}))$/
 
-/** Reads the `Idempotency-Key` header: null when there is none, 400 when it is not usable or came twice. */
+/** Reads the `Idempotency-Key` header: null when there is none, 400 when it is not usable, empty or came twice. */
 export function parseIdempotencyKey(
-  header: string,
+  header: string | string[] | undefined,
   caller: Caller,
   operation: string,
   bodyText: string,
 ): IdempotentRequest | null {
-  if (header === '') return null
-  const match = GRAMMAR.exec(header)
+  if (header === undefined) return null
+  const match = GRAMMAR.exec(String(header))
   const key = match?.[1] ?? match?.[2]
   if (key === undefined) {
     throw badRequest(

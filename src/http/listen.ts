@@ -6,10 +6,17 @@ import type Koa from 'koa'
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 
+/** What requests under way may still take when the process stops; a sender that stalls must not hold it up. */
+const CLOSE_GRACE_MS = 3_000
+
 export type Listening = { url: string; port: number; close(): Promise<void> }
 
-/** Listens on `host:port` (0 for any free port). `close` answers what is under way and then ends. */
-export async function listen(app: Koa, options: { host: string; port: number }): Promise<Listening> {
+/** Listens on `host:port` (0 for any free port). `close` answers what is under way, cuts off what stalls, and ends. */
+export async function listen(
+  app: Koa,
+  options: { host: string; port: number; closeGraceMs?: number },
+): Promise<Listening> {
+  const { closeGraceMs = CLOSE_GRACE_MS } = options
   const handler = app.callback()
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
@@ -28,7 +35,11 @@ export async function listen(app: Koa, options: { host: string; port: number }):
     port,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve())
+        const cutOff = setTimeout(() => server.closeAllConnections(), closeGraceMs)
+        server.close(() => {
+          clearTimeout(cutOff)
+          resolve()
+        })
         server.closeIdleConnections()
       }),
   }

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import inflate from 'inflation'
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
@@ -15,8 +17,7 @@ export async function readJsonBody(
   ctx: Context,
   maxBytes: number,
 ): Promise<{ text: string; value: unknown }> {
-  if (ctx.is('application/json') !== 'application/json' || !isUtf8(ctx.request.charset))
-    throw unsupportedMediaType()
+  if (mediaType(ctx) !== 'application/json' || !isUtf8(ctx.request.charset)) throw unsupportedMediaType()
   const text = decode(await readBytes(ctx, maxBytes))
   if (nestingDepth(text) > MAX_DEPTH)
     throw badRequest('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`)
@@ -30,14 +31,20 @@ export async function readJsonBody(
 async function readBytes(ctx: Context, maxBytes: number): Promise<Buffer> {
   try {
     // Unpacking makes the announced length meaningless; raw-body counts what comes out.
-    const packed =
-      ctx.get('content-encoding').toLowerCase() !== '' &&
-      ctx.get('content-encoding').toLowerCase() !== 'identity'
-    const stream = inflate(ctx.req)
-    return await getRawBody(stream, { limit: maxBytes, length: packed ? null : ctx.request.length })
+    const encoding = ctx.get('content-encoding').toLowerCase() || 'identity'
+    const length = encoding === 'identity' ? ctx.request.length : null
+    return await getRawBody(unpack(ctx.req, encoding), { limit: maxBytes, length })
   } catch (error) {
     throw bodyProblem(error, maxBytes)
   }
+}
+
+function unpack(request: IncomingMessage, encoding: string): Readable {
+  // Its types lack the option by which it does not read the header itself, case and all.
+  const stream = inflate(request, { encoding } as object)
+  // A pipe does not pass on that the sender went away; without this the reader would wait for ever.
+  if (stream !== request) request.once('error', (error) => stream.destroy(error))
+  return stream
 }
 
 function bodyProblem(error: unknown, maxBytes: number): unknown {
@@ -61,6 +68,12 @@ function decode(bytes: Buffer): string {
   } catch {
     throw badRequest('malformed_json', 'The body is not valid UTF-8.')
   }
+}
+
+/** Read from the header itself: `ctx.is` knows no type where there is no body. */
+function mediaType(ctx: Context): string {
+  const [type = ''] = ctx.get('content-type').split(';', 1)
+  return type.trim().toLowerCase()
 }
 
 function isUtf8(charset: string): boolean {

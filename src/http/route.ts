@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { Caller } from '../db/queries/api-keys.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'
+import type { FieldError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 
 /** A checked request, as a handler gets it. */
@@ -23,6 +24,11 @@ export type Reply = { status: number; body?: unknown; json?: string; headers?: R
  */
 type Access = { kind: 'open' } | { kind: 'key' } | { kind: 'organisation'; permission: string | null }
 
+/** What a schema cannot say of a body. Its fields may have any type here: the schema refuses wrong ones itself. */
+type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDependencies) => FieldError[]
+
+type BodyOf<Schema extends TSchema> = { schema: Schema; maxBytes: number; rules?: BodyRules }
+
 export type ResponseDocument = { description: string; schema?: TSchema; headers?: Record<string, string> }
 
 /** One route as data: it is routed, guarded, checked and documented from this value alone. */
@@ -34,7 +40,7 @@ export type Route = {
   summary: string
   description?: string
   access: Access
-  body?: { schema: TSchema; maxBytes: number }
+  body?: BodyOf<TSchema>
   /** Honours `Idempotency-Key`. */
   idempotent?: boolean
   responses: Record<number, ResponseDocument>
@@ -44,11 +50,11 @@ export type Route = {
 /** A route with a body: the handler sees the type that the schema states. */
 export function routeWithBody<Schema extends TSchema>(
   route: Omit<Route, 'body' | 'handle'> & {
-    body: { schema: Schema; maxBytes: number }
+    body: BodyOf<Schema>
     handle(dependencies: ApiDependencies, request: RouteRequest<Static<Schema>>): Promise<Reply>
   },
 ): Route {
-  // The body was checked against this very schema before the handler is called.
+  // The body was checked against this very schema and its rules before the handler is called.
   return {
     ...route,
     handle: (dependencies, request) => route.handle(dependencies, request as RouteRequest<Static<Schema>>),

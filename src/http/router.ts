@@ -18,10 +18,10 @@ export function createRouter(dependencies: ApiDependencies, routes: readonly Rou
 }
 
 function serve(dependencies: ApiDependencies, route: Route) {
-  const check = route.body === undefined ? null : bodyCheck(route.body.schema)
+  const check = route.body === undefined ? null : bodyCheck(route.body)
   return async (ctx: RouterContext): Promise<void> => {
     const request = await checkedRequest(dependencies, route, ctx)
-    check?.(request.body)
+    check?.(request.body, dependencies)
     answer(ctx, await route.handle(dependencies, request))
   }
 }
@@ -49,7 +49,7 @@ async function checkedRequest(
   const operation = `${route.method} ${route.path}`
   const idempotency =
     route.idempotent === true
-      ? parseIdempotencyKey(ctx.get('idempotency-key'), caller, operation, text)
+      ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
       : null
   return { caller, params, body: value, bodyText: text, idempotency }
 }

@@ -5,9 +5,38 @@ import type { FieldError } from '../errors.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { requirePermissions } from './guard.ts'
 
-/** What is wrong with a list of keys to subscribe to; its items are distinct strings already. */
-export function subscriptionErrors(eventKeys: readonly string[]): FieldError[] {
+/** What a schema cannot say of a webhook's fields; a value of the wrong type is the schema's to refuse. */
+export function webhookFieldErrors(
+  fields: { readonly url?: unknown; readonly subscribedEventKeys?: unknown },
+  urlPolicy: UrlPolicy,
+): FieldError[] {
+  const { url, subscribedEventKeys } = fields
+  return [
+    ...(typeof url === 'string' ? urlErrors(url, urlPolicy) : []),
+    ...(Array.isArray(subscribedEventKeys) ? subscriptionErrors(subscribedEventKeys) : []),
+  ]
+}
+
+/** The form in which a checked URL is stored. */
+export function canonicalUrl(raw: string, urlPolicy: UrlPolicy): string {
+  const checked = checkWebhookUrl(raw, urlPolicy)
+  if (!checked.ok) throw new Error('the URL of a checked request is not valid')
+  return checked.url
+}
+
+/** The caller must itself be allowed to see every event that the webhook gets (spec 4.1). */
+export function requireSubscriptionRights(caller: Caller, eventKeys: readonly string[]): void {
+  requirePermissions(caller, permissionsForSubscription(eventKeys))
+}
+
+function urlErrors(url: string, urlPolicy: UrlPolicy): FieldError[] {
+  const checked = checkWebhookUrl(url, urlPolicy)
+  return checked.ok ? [] : [{ pointer: '/url', code: checked.code, detail: checked.detail }]
+}
+
+function subscriptionErrors(eventKeys: readonly unknown[]): FieldError[] {
   return eventKeys.flatMap((key, index) => {
+    if (typeof key !== 'string') return []
     const pointer = `/subscribedEventKeys/${index}`
     if (key === WILDCARD) {
       if (eventKeys.length === 1) return []
@@ -18,16 +47,4 @@ export function subscriptionErrors(eventKeys: readonly string[]): FieldError[] {
       return [{ pointer, code: 'unknown_event_key', detail: 'There is no such event key.' }]
     return [{ pointer, code: 'not_subscribable', detail: 'This event key cannot be subscribed to by name.' }]
   })
-}
-
-/** The canonical URL, or what is wrong with it. */
-export function urlOrErrors(raw: string, policy: UrlPolicy): { url: string; errors: FieldError[] } {
-  const checked = checkWebhookUrl(raw, policy)
-  if (checked.ok) return { url: checked.url, errors: [] }
-  return { url: raw, errors: [{ pointer: '/url', code: checked.code, detail: checked.detail }] }
-}
-
-/** The caller must itself be allowed to see every event that the webhook gets (spec 4.1). */
-export function requireSubscriptionRights(caller: Caller, eventKeys: readonly string[]): void {
-  requirePermissions(caller, permissionsForSubscription(eventKeys))
 }

@@ -59,6 +59,8 @@ export function createDeliveryWorkflows(options: {
               ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
               : WorkflowIdReusePolicy.REJECT_DUPLICATE,
             requestEagerStart: eager,
+            // The engine serves a backlog webhook by webhook in turn, so that one cannot stand before all others.
+            priority: { fairnessKey: webhookId },
             staticSummary: `${eventKey} → ${new URL(url).origin}/…`,
             typedSearchAttributes: [
               { key: searchAttributes.organisationId, value: organisationId },

@@ -67,7 +67,7 @@ export async function callApi(
       ...(content === undefined ? {} : { 'content-type': 'application/json' }),
       ...options.headers,
     },
-    ...(content === undefined ? {} : { body: content as BodyInit }),
+    ...(content === undefined ? {} : { body: content }),
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json') === true

@@ -37,18 +37,18 @@ export class Delivery {
   @Column('integer', { default: 0 })
   attempts!: number
 
-  /** How often the next attempt was begun without being recorded: its workers were lost. */
+  /** How often the next attempt was begun without being recorded, this time included: its workers were lost. */
   @Column('integer', { default: 0 })
   claims!: number
 
   @Column('timestamptz', { name: 'next_attempt_at', nullable: true })
   nextAttemptAt!: Date | null
 
-  /** Who holds the row: the process that is to start its workflow, or the attempt that is under way. */
+  /** Who holds the row: the process that is to start its workflow, or the run of the attempt that is under way. */
   @Column('uuid', { nullable: true })
   owner!: string | null
 
-  /** Until then nobody but `owner` may take the row. */
+  /** Until then nobody but `owner` starts a `pending` delivery, or posts for one that is `in_progress`. */
   @Column('timestamptz', { name: 'lease_until', nullable: true })
   leaseUntil!: Date | null
 
@@ -59,7 +59,7 @@ export class Delivery {
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
 
-  /** When its workflow was known to have started. */
+  /** When its workflow was seen to have started: by the starter, or by the first attempt. */
   @Column('timestamptz', { name: 'started_at', nullable: true })
   startedAt!: Date | null
 

@@ -110,8 +110,6 @@ const UP = [
     CONSTRAINT "FK_7284fd7d496949e5ca68880d751" FOREIGN KEY ("event_id") REFERENCES "event" ("id"),
     CONSTRAINT "FK_498828e0ce39ad45b5f9dcbf56b" FOREIGN KEY ("webhook_id") REFERENCES "webhook" ("id")
   )`,
-  // Rows change a few times on their way; room on the page keeps those updates cheap.
-  `ALTER TABLE "delivery" SET (fillfactor = 80)`,
   `CREATE INDEX "delivery_sweep_idx" ON "delivery" ("sweep_at") WHERE sweep_at IS NOT NULL`,
   `CREATE INDEX "delivery_webhook_idx" ON "delivery" ("webhook_id", "created_at", "id")`,
   `CREATE INDEX "delivery_event_idx" ON "delivery" ("event_id")`,

@@ -32,7 +32,7 @@ export async function claimAttempt(
     db,
     `UPDATE delivery d
         SET state = CASE WHEN ${LIVE} THEN 'in_progress' ELSE 'stopped' END,
-            claims = d.claims + 1,
+            claims = CASE WHEN d.owner = $4::uuid THEN d.claims ELSE d.claims + 1 END,
             owner = $4::uuid,
             lease_until = now() + $5 * interval '1 ms',
             sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
@@ -46,6 +46,19 @@ export async function claimAttempt(
         AND w.id = d.webhook_id AND e.id = d.event_id
       RETURNING d.state, d.claims, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body`,
     [key.deliveryId, key.organisationId, key.number, hold.owner, hold.leaseMs, hold.sweepAfterMs],
+  )
+}
+
+/**
+ * Undoes a claim whose POST was not begun: the attempt can be made by anyone at once, and no lost worker is counted.
+ * Does nothing when the row is no longer this owner's.
+ */
+export async function releaseClaim(db: Db, key: AttemptKey, owner: string): Promise<void> {
+  await firstRow(
+    db,
+    `UPDATE delivery SET claims = greatest(claims - 1, 0), owner = NULL, lease_until = now()
+      WHERE id = $1 AND organisation_id = $2 AND attempts = $3::int - 1 AND state = 'in_progress' AND owner = $4`,
+    [key.deliveryId, key.organisationId, key.number, owner],
   )
 }
 

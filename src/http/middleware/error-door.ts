@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
 import { isDatabaseAway } from '../../db/connection-errors.ts'
-import { badRequest, ProblemError, unavailable } from '../../errors.ts'
+import { ProblemError, unavailable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 
 /** The only place where an error becomes an answer: problem+json with a stable code, and nothing of our insides. */
@@ -21,8 +21,6 @@ export function errorDoor(logger: Logger): Middleware {
 
 function toProblem(error: unknown, logger: Logger): ProblemError {
   if (error instanceof ProblemError) return error
-  if (error instanceof URIError)
-    return badRequest('malformed_path', 'The path has an escape that is not valid.')
   if (isDatabaseAway(error)) {
     logger.warn({ event: 'http.database_away', err: error }, 'http.database_away')
     return unavailable()

@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
+import { pathOf } from './request-target.ts'
 
 const USABLE_ID = /^[A-Za-z0-9-]{1,64}$/
 
@@ -13,7 +14,8 @@ export function requestLog(logger: Logger): Middleware {
     const startedAt = performance.now()
     await next()
     const durationMs = Math.round(performance.now() - startedAt)
-    const { method, path, status } = ctx
+    const { method, status } = ctx
+    const path = pathOf(ctx)
     logger.info({ event: 'http.answered', requestId, method, path, status, durationMs }, 'http.answered')
   }
 }

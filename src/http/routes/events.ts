@@ -2,8 +2,9 @@ import { eventKeys, isPublishable } from '../../catalogue/catalogue.ts'
 import { findEvent, listDeliveriesOfEvent } from '../../db/queries/events.ts'
 import { START_LEASE_MS } from '../../delivery/timing.ts'
 import { EVENT_PUBLISH, missingPermissions, permissionForEventKey } from '../../domain/permissions.ts'
-import { invalidFields, notFound } from '../../errors.ts'
+import { notFound, type FieldError } from '../../errors.ts'
 import { publish } from '../../events/publish.ts'
+import type { ApiDependencies } from '../api.ts'
 import { requirePermissions } from '../guard.ts'
 import { presentEvent, presentEventKey } from '../present.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
@@ -19,17 +20,10 @@ const publishRoute = routeWithBody({
   summary: 'Publish an event',
   description: 'Answered once the event and its deliveries are committed: from then on nothing is lost.',
   access: { kind: 'organisation', permission: EVENT_PUBLISH },
-  body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES },
+  body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES, rules: eventErrors },
   idempotent: true,
   responses: { 202: { description: 'Committed', schema: PublishedSchema } },
-  async handle({ dataSource, starter, processId, validatePayload }, { caller, body, bodyText, idempotency }) {
-    if (!isPublishable(body.event)) {
-      throw invalidFields([
-        { pointer: '/event', code: 'unknown_event_key', detail: 'There is no such event key.' },
-      ])
-    }
-    const errors = validatePayload(body.event, body.data)
-    if (errors.length > 0) throw invalidFields(errors)
+  async handle({ dataSource, starter, processId }, { caller, body, bodyText, idempotency }) {
     const request = {
       organisationId: caller.organisationId,
       event: body.event,
@@ -78,3 +72,13 @@ const eventKeysRoute: Route = {
 }
 
 export const eventRoutes: readonly Route[] = [publishRoute, getRoute, eventKeysRoute]
+
+/** The event key must exist, and `data` must fit the shape that the catalogue gives for it. */
+function eventErrors(
+  { event, data }: Readonly<Record<string, unknown>>,
+  { validatePayload }: ApiDependencies,
+): FieldError[] {
+  if (typeof event !== 'string') return []
+  if (isPublishable(event)) return data === undefined ? [] : validatePayload(event, data)
+  return [{ pointer: '/event', code: 'unknown_event_key', detail: 'There is no such event key.' }]
+}

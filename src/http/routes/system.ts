@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from 'typebox'
 import type { DataSource } from 'typeorm'
 import { openApiDocument } from '../openapi.ts'
@@ -52,9 +53,13 @@ const openApiRoute: Route = {
 
 export const systemRoutes: readonly Route[] = [healthRoute, readyRoute, openApiRoute]
 
+/** A probe that hangs says no more than one that fails. */
+const PROBE_TIMEOUT_MS = 2_000
+
 function isDatabaseUp(dataSource: DataSource): Promise<boolean> {
-  return dataSource.query('SELECT 1').then(
+  const answered = dataSource.query('SELECT 1').then(
     () => true,
     () => false,
   )
+  return Promise.race([answered, delay(PROBE_TIMEOUT_MS, false, { ref: false })])
 }

@@ -11,11 +11,15 @@ import {
   WebhookListSchema,
   WebhookSchema,
 } from '../schemas/webhook.ts'
+import { webhookFieldErrors } from '../subscription.ts'
 import { createWebhook, readSigningSecret, removeWebhook, updateWebhookFields } from '../webhook-commands.ts'
 
 const COLLECTION = '/api/orgs/:orgId/webhooks'
 const ONE = `${COLLECTION}/:id`
 const MAX_BODY_BYTES = 64 * 1024
+
+const rules: NonNullable<Route['body']>['rules'] = (fields, { urlPolicy }) =>
+  webhookFieldErrors(fields, urlPolicy)
 
 const listRoute: Route = {
   method: 'GET',
@@ -38,7 +42,7 @@ const createRoute = routeWithBody({
   description:
     'The member needs the permission of every event key it subscribes to, and full access for `*`. The answer is the first of two places that show the signing secret.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: { schema: CreateWebhookSchema, maxBytes: MAX_BODY_BYTES },
+  body: { schema: CreateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules },
   idempotent: true,
   responses: {
     201: {
@@ -75,7 +79,7 @@ const updateRoute = routeWithBody({
   summary: 'Update a webhook',
   description: 'The member needs the permissions of the subscription as it is and as it will be.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES },
+  body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules },
   responses: { 200: { description: 'The webhook as it is now', schema: WebhookSchema } },
   async handle(dependencies, request) {
     return {

@@ -12,6 +12,13 @@ const token = (description: string) =>
 /** Text without NUL, which PostgreSQL does not store. */
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]*$' })
 
+/** One schema with two types, not a union of two: its errors name the field at fault and nothing else. */
+const TriggeredBySchema = Type.Unsafe<{ id: string; name: string } | null>({
+  ...Type.Object({ id: text(200), name: text(500) }, { additionalProperties: false }),
+  type: ['object', 'null'],
+  description: 'Who performed the action; null for system actions',
+})
+
 /** Body of publish: the envelope (spec 2.2) before it is completed. */
 export const PublishEventSchema = Type.Object(
   {
@@ -26,14 +33,7 @@ export const PublishEventSchema = Type.Object(
     ),
     traceId: Type.Optional(token('Trace of the originating action; generated where none is given')),
     spanId: Type.Optional(token('Span inside that trace')),
-    triggeredBy: Type.Optional(
-      Type.Union(
-        [Type.Object({ id: text(200), name: text(500) }, { additionalProperties: false }), Type.Null()],
-        {
-          description: 'Who performed the action; null for system actions',
-        },
-      ),
-    ),
+    triggeredBy: Type.Optional(TriggeredBySchema),
   },
   { additionalProperties: false },
 )

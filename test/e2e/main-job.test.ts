@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { verify } from '@octokit/webhooks-methods'
+import { Client, Connection } from '@temporalio/client'
+import { expect } from 'chai'
+import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { createCertificate, type Certificate } from '../helpers/certificate.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createMember, type TestMember } from '../helpers/factories.ts'
+import { readableHistory } from '../helpers/history.ts'
+import { percentile } from '../helpers/percentile.ts'
+import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
+import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
+import { testServers } from '../helpers/servers.ts'
+
+/** Between publishes of deliveries that take three attempts each: 20 attempts a second. */
+const PACE_MS = 150
+
+describe('the main job, on the real engine', function () {
+  this.timeout(60_000)
+  const taskQueue = `e2e-${randomUUID()}`
+  let database: TestDatabase
+  let certificate: Certificate
+  let posthorn: PosthornProcess
+  let member: TestMember
+  let temporal: Client
+  let receiver: Receiver
+  let answer: Answer
+
+  before(async () => {
+    const { temporalAddress } = testServers()
+    database = await createTestDatabase()
+    certificate = await createCertificate()
+    const env = { NODE_EXTRA_CA_CERTS: certificate.file }
+    posthorn = await startPosthorn({ databaseUrl: database.url, temporalAddress, taskQueue, env })
+    temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) })
+  })
+  after(async () => {
+    await temporal.connection.close()
+    expect(await posthorn.stop()).to.equal(0)
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+    answer = () => 200
+    receiver = await createReceiver({ tls: certificate, answer: (...args) => answer(...args) })
+  })
+  afterEach(() => receiver.close())
+
+  const call = (method: string, path: string, body?: unknown) =>
+    posthorn.call(method, `/api/orgs/${member.organisationId}${path}`, { apiKey: member.apiKey, body })
+  const createWebhook = async () => {
+    const created = await call('POST', '/webhooks', {
+      url: receiver.url,
+      subscribedEventKeys: ['*'],
+      enabled: true,
+    })
+    expect(created.status, created.text).to.equal(201)
+    return created.json as { id: string; signingSecret: string }
+  }
+  const publish = async (data: object = { id: 'cus_é😀' }) => {
+    const published = await call('POST', '/events', { event: 'customer:created', data })
+    expect(published.status, published.text).to.equal(202)
+    const { id, deliveries } = published.json as { id: string; deliveries: { id: string }[] }
+    return { eventId: id, deliveryId: deliveries[0]!.id }
+  }
+  const stateOf = async (eventId: string) => {
+    const { json } = await call('GET', `/events/${eventId}`)
+    return (json as { deliveries: { state: string; attemptCount: number }[] }).deliveries[0]!
+  }
+
+  it('delivers a published event over TLS, signed so that other people’s code verifies it', async () => {
+    const { signingSecret } = await createWebhook()
+    const { eventId, deliveryId } = await publish()
+    const post = await eventually(() => {
+      const [arrived] = receiver.postsOf(deliveryId)
+      if (arrived === undefined) throw new Error('nothing has arrived')
+      return arrived
+    })
+    const signature = String(post.headers['x-webhook-signature'])
+    expect(await verify(signingSecret, post.body.toString('utf8'), signature)).to.equal(true)
+    const openssl = execFileSync('openssl', ['dgst', '-sha256', '-hmac', signingSecret], {
+      input: post.body,
+    }).toString()
+    expect(`sha256=${openssl.trim().split(' ').at(-1)!}`).to.equal(signature)
+    expect(JSON.parse(post.body.toString('utf8'))).to.deep.include({
+      event: 'customer:created',
+      data: { id: 'cus_é😀' },
+    })
+    await eventually(async () =>
+      expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 1 }),
+    )
+  })
+
+  it('answers 500, 500, 200 with three identical POSTs, 1 and 2 seconds apart', async () => {
+    answer = (index) => (index < 2 ? 500 : 200)
+    await createWebhook()
+    const { eventId, deliveryId } = await publish()
+    await eventually(async () =>
+      expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 3 }),
+    )
+    const posts = receiver.postsOf(deliveryId)
+    expect(posts).to.have.length(3)
+    expect(
+      new Set(
+        posts.map(({ body, headers }) => `${body.toString('hex')} ${String(headers['x-webhook-signature'])}`),
+      ).size,
+    ).to.equal(1)
+    const gaps = posts.slice(1).map((post, index) => post.arrivedAt - posts[index]!.answeredAt)
+    expect(gaps[0]).to.be.within(1_000, 1_500)
+    expect(gaps[1]).to.be.within(2_000, 2_500)
+  })
+
+  it('follows no redirect', async () => {
+    const elsewhere = await createReceiver()
+    answer = (index, _post, response) => {
+      response.writeHead(index === 0 ? 307 : 200, { location: elsewhere.url }).end()
+      return null
+    }
+    await createWebhook()
+    const { eventId } = await publish()
+    await eventually(async () =>
+      expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 2 }),
+    )
+    expect(elsewhere.posts).to.have.length(0)
+    await elsewhere.close()
+  })
+
+  it('can be read in the Temporal UI: id, summary, search attributes, details of the wait', async () => {
+    answer = () => 503
+    const webhook = await createWebhook()
+    const { eventId, deliveryId } = await publish()
+    await eventually(async () =>
+      expect(await stateOf(eventId)).to.include({ state: 'waiting', attemptCount: 2 }),
+    )
+    const workflowId = deliveryWorkflowId(deliveryId)
+    const query = `WebhookId = '${webhook.id}' AND OrganisationId = '${member.organisationId}' AND EventKey = 'customer:created' AND DeliveryState = 'waiting'`
+    await eventually(async () => {
+      const found = []
+      for await (const execution of temporal.workflow.list({ query })) found.push(execution.workflowId)
+      expect(found).to.deep.equal([workflowId])
+    })
+    const handle = temporal.workflow.getHandle(workflowId)
+    expect(await (await handle.describe()).staticSummary()).to.equal(
+      `customer:created → ${new URL(receiver.url).origin}/…`,
+    )
+    const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+    expect(metadata.currentDetails)
+      .to.include('waiting for attempt 3 of 10')
+      .and.include('HTTP 503')
+      .and.match(/Next attempt \| \d{4}-/)
+    expect(await handle.query('deliveryState')).to.deep.include({
+      state: 'waiting',
+      attempts: 2,
+      lastOutcome: 'HTTP 503',
+    })
+    await handle.terminate('end of the test')
+  })
+
+  it('does not lose a delivery whose workflow was terminated by hand', async () => {
+    answer = (index) => (index === 0 ? 500 : 200)
+    await createWebhook()
+    const { eventId, deliveryId } = await publish()
+    await eventually(async () =>
+      expect(await stateOf(eventId)).to.include({ state: 'waiting', attemptCount: 1 }),
+    )
+    await temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).terminate('by hand')
+    // The sweep looks after two minutes of delay; the test does not wait for them.
+    await database.dataSource.query('UPDATE delivery SET sweep_at = now() WHERE id = $1', [deliveryId])
+    await eventually(async () =>
+      expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 2 }),
+    )
+    expect(receiver.postsOf(deliveryId)).to.have.length(2)
+  })
+
+  it('retries never early, and on time: fifty deliveries at 20 attempts a second', async function () {
+    answer = (index) => (index < 2 ? 500 : 200)
+    await createWebhook()
+    const deliveries: string[] = []
+    for (let count = 0; count < 50; count++) {
+      const paced = delay(PACE_MS)
+      deliveries.push((await publish()).deliveryId)
+      await paced
+    }
+    const waits = [1_000, 2_000]
+    await eventually(() => deliveries.forEach((id) => expect(receiver.postsOf(id)).to.have.length(3)), 30_000)
+    const lateness = deliveries.flatMap((id) => {
+      const posts = receiver.postsOf(id)
+      return waits.map((wait, index) => posts[index + 1]!.arrivedAt - posts[index]!.answeredAt - wait)
+    })
+    const figures = [0.5, 0.99, 1].map((share) => percentile(lateness, share))
+    this.test!.title += ` (late by p50 ${figures[0]!} ms, p99 ${figures[1]!} ms, at most ${figures[2]!} ms)`
+    expect(Math.min(...lateness)).to.be.at.least(0)
+    expect(figures[1]).to.be.below(1_000)
+  })
+
+  it('leaks no secret, key or payload into its log or the engine', async () => {
+    const { signingSecret } = await createWebhook()
+    const { eventId, deliveryId } = await publish({ id: 'cus_canary_payload' })
+    await eventually(async () => expect(await stateOf(eventId)).to.include({ state: 'completed' }))
+    const history = await temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).fetchHistory()
+    const texts = [posthorn.log(), readableHistory(history)]
+    expect(texts[0]).to.include(deliveryId)
+    for (const text of texts) {
+      for (const canary of [signingSecret, member.apiKey, 'cus_canary_payload', 'sha256='])
+        expect(text).not.to.include(canary)
+    }
+  })
+})

@@ -1,0 +1,89 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../src/dev/free-port.ts'
+import { callApi, type ApiResponse, type CallOptions } from './api.ts'
+import { eventually } from './eventually.ts'
+import { TEST_KEY_RING } from './factories.ts'
+
+export type PosthornProcess = {
+  url: string
+  call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
+  /** Everything it logged so far. */
+  log(): string
+  /** kill -9: no time for anything. */
+  kill(): Promise<void>
+  /** SIGTERM; returns its exit code. */
+  stop(): Promise<number | null>
+}
+
+const bin = fileURLToPath(new URL('../../src/cli/bin.mjs', import.meta.url))
+const READY_TIMEOUT_MS = 30_000
+
+/** A `posthorn` process of its own, with the environment it needs in production; ready when it says so. */
+export async function startPosthorn(options: {
+  command?: 'serve' | 'api' | 'worker'
+  databaseUrl: string
+  temporalAddress: string
+  taskQueue: string
+  env?: Record<string, string>
+  /** False for a process whose engine is away. */
+  awaitEngine?: boolean
+}): Promise<PosthornProcess> {
+  const { command = 'serve', databaseUrl, temporalAddress, taskQueue, env = {}, awaitEngine = true } = options
+  const folder = await mkdtemp(join(tmpdir(), 'posthorn-process-'))
+  const logFile = join(folder, 'log')
+  const port = await freePort()
+  const child = spawn(process.execPath, [bin, command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: databaseUrl,
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_TASK_QUEUE: taskQueue,
+      PORT: String(port),
+      POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
+      POSTHORN_ALLOW_HTTP: 'true',
+      POSTHORN_ALLOWED_CIDRS: '127.0.0.0/8',
+      ...env,
+    },
+  })
+  const log = createWriteStream(logFile)
+  child.stdout.pipe(log)
+  child.stderr.pipe(log)
+  const url = `http://127.0.0.1:${port}`
+  const readLog = (): string => readFileSync(logFile, 'utf8')
+  await eventually(async () => {
+    if (child.exitCode !== null) throw new Error(`posthorn ${command} ended:\n${readLog()}`)
+    if (awaitEngine && !readLog().includes('engine.connected'))
+      throw new Error(`posthorn ${command} has not reached the engine`)
+    if (command !== 'worker' && (await callApi(url, 'GET', '/healthz')).status !== 200)
+      throw new Error('not listening')
+  }, READY_TIMEOUT_MS)
+  return {
+    url,
+    call: (method, path, callOptions) => callApi(url, method, path, callOptions),
+    log: readLog,
+    async kill() {
+      await end(child, 'SIGKILL')
+    },
+    async stop() {
+      const code = await end(child, 'SIGTERM')
+      await rm(folder, { recursive: true, force: true })
+      return code
+    },
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+  return child.exitCode
+}

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { TestWorkflowEnvironment } from '@temporalio/testing'
+import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { createActivities, type ActivityDependencies } from '../../activities/index.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
+import { quietRuntime } from './runtime.ts'
+import { testServers } from './servers.ts'
+
+/** `INDEXED_VALUE_TYPE_KEYWORD` of the engine's API. */
+const KEYWORD = 2
+
+let bundle: Promise<WorkflowBundleWithSourceMap> | null = null
+
+/** The workflows as workers get them, bundled once per run. */
+export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
+  const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, log() {} }
+  bundle ??= bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
+    logger: silent,
+  })
+  return bundle
+}
+
+/** An engine that skips time, with our search attributes. One per test file; await one result at a time. */
+export async function createTimeSkippingEngine(): Promise<TestWorkflowEnvironment> {
+  quietRuntime()
+  const environment = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path: testServers().timeSkippingServer } },
+  })
+  await environment.connection.operatorService.addSearchAttributes({
+    namespace: 'default',
+    searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTE_NAMES.map((name) => [name, KEYWORD])),
+  })
+  return environment
+}
+
+/** Runs `work` while a worker with the real activities serves a task queue of its own. */
+export async function withWorker<T>(
+  environment: TestWorkflowEnvironment,
+  dependencies: ActivityDependencies,
+  work: (taskQueue: string) => Promise<T>,
+): Promise<T> {
+  const taskQueue = `test-${randomUUID()}`
+  const worker = await Worker.create({
+    connection: environment.nativeConnection,
+    taskQueue,
+    workflowBundle: await workflowBundle(),
+    activities: createActivities(dependencies),
+    // A bug of ours fails the test instead of being tried again for ever.
+    workflowFailureErrorTypes: { '*': ['Error'] },
+  })
+  return worker.runUntil(() => work(taskQueue))
+}

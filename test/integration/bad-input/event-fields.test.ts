@@ -1,0 +1,92 @@
+import { expect } from 'chai'
+import { describeBadInput, EVENTS, goodEvent, type BadInput } from '../../helpers/bad-input.ts'
+
+const refused = (title: string, json: unknown, ...pointers: string[]): BadInput => ({
+  title,
+  path: EVENTS,
+  json,
+  pointers,
+  status: 422,
+  code: 'invalid_fields',
+})
+const withField = (title: string, fields: object, ...pointers: string[]): BadInput =>
+  refused(title, { ...goodEvent, ...fields }, ...pointers)
+
+const inputs: BadInput[] = [
+  refused('an empty object', {}, '/event', '/data'),
+  refused('a list', [goodEvent], ''),
+  refused('an unknown event key', { event: 'invoice:eaten', data: {} }, '/event'),
+  refused('* as event key', { event: '*', data: {} }, '/event'),
+  refused('an event key with NUL', { event: 'customer:created\u0000', data: {} }, '/event'),
+  refused('an event key that is no string', { event: 7, data: {} }, '/event'),
+  refused('no data', { event: 'customer:created' }, '/data'),
+  refused('data that is text', { event: 'comment:created', data: 'x' }, '/data'),
+  refused('data that is null', { event: 'comment:created', data: null }, '/data'),
+  refused('data that is a list', { event: 'comment:created', data: [] }, '/data'),
+  refused('data without what identifies it', { event: 'customer:created', data: {} }, '/data/id'),
+  refused(
+    'data outside its enumerations',
+    {
+      event: 'invoice:paid',
+      data: {
+        invoice: { id: 'inv_1', status: 'EATEN', amountTotal: '1' },
+        payment: { id: 'pay_1', channel: 'PIGEON' },
+      },
+    },
+    '/data/invoice/status',
+    '/data/invoice/amountTotal',
+    '/data/payment/channel',
+  ),
+  withField('an extra field', { id: 'x', __proto: 1, deliveries: [] }, '/id', '/__proto', '/deliveries'),
+  withField('a timestamp as text', { timestamp: '2026-01-01T00:00:00Z' }, '/timestamp'),
+  withField('a negative timestamp', { timestamp: -1 }, '/timestamp'),
+  withField('a timestamp with a fraction', { timestamp: 1.5 }, '/timestamp'),
+  withField('a timestamp beyond every calendar', { timestamp: 8_640_000_000_000_001 }, '/timestamp'),
+  withField('a timestamp of null', { timestamp: null }, '/timestamp'),
+  withField('a traceId with a control character', { traceId: 'a\u0007b' }, '/traceId'),
+  withField('a traceId with NUL', { traceId: 'a\u0000' }, '/traceId'),
+  withField('a traceId with white space', { traceId: 'a b' }, '/traceId'),
+  withField('a traceId of 129 characters', { traceId: 'a'.repeat(129) }, '/traceId'),
+  withField('an empty traceId', { traceId: '' }, '/traceId'),
+  withField('a spanId with NUL', { spanId: '\u0000' }, '/spanId'),
+  withField('a spanId that is a number', { spanId: 1 }, '/spanId'),
+  withField('a triggeredBy that is text', { triggeredBy: 'mem_1' }, '/triggeredBy'),
+  withField('a triggeredBy without a name', { triggeredBy: { id: 'mem_1' } }, '/triggeredBy/name'),
+  withField(
+    'a triggeredBy with extra fields',
+    { triggeredBy: { id: 'mem_1', name: 'An', email: 'an@zon.example' } },
+    '/triggeredBy/email',
+  ),
+  withField(
+    'a triggeredBy with NUL in its fields',
+    { triggeredBy: { id: 'mem\u0000', name: 'A\u0000n' } },
+    '/triggeredBy/id',
+    '/triggeredBy/name',
+  ),
+  refused(
+    'several faults of every kind, naming each field',
+    { event: 'nope', data: 1, timestamp: 'now', extra: true },
+    '/event',
+    '/data',
+    '/timestamp',
+    '/extra',
+  ),
+]
+
+describeBadInput('an event that cannot be accepted', inputs, (world) => {
+  it('names at most a hundred fields, however many are bad', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`f${index}`, index]))
+    const answer = await world().send({ path: EVENTS, json: { ...goodEvent, ...fields } })
+    expect(answer.status).to.equal(422)
+    expect((JSON.parse(answer.text) as { errors: unknown[] }).errors).to.have.lengthOf(100)
+  })
+
+  it('keeps nothing of an event that it refused', async () => {
+    const { database, names } = world()
+    const [row] = await database.dataSource.query<{ events: number }[]>(
+      'SELECT count(*)::int AS events FROM event WHERE organisation_id = $1',
+      [names['org']],
+    )
+    expect(row).to.deep.equal({ events: 1 })
+  })
+})

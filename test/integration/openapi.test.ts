@@ -1,0 +1,176 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import ajvFormats from 'ajv-formats'
+import { expect } from 'chai'
+import { createDataSource } from '../../src/db/data-source.ts'
+import { routes } from '../../src/http/routes/index.ts'
+import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
+
+type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }
+type Operation = {
+  operationId: string
+  security: object[]
+  parameters?: { name: string; in: string }[]
+  requestBody?: object
+  responses: Record<string, Response>
+}
+type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: object } }
+
+describe('/openapi.json', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+  let document: Document
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+    member = await createMember(database.dataSource)
+    document = (await api.call('GET', '/openapi.json')).json as Document
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+
+  const documented = (): [path: string, method: string, Operation][] =>
+    Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]): [string, string, Operation] => [
+        path,
+        method,
+        operation,
+      ]),
+    )
+
+  it('is valid OpenAPI 3.1', async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone(document))
+    expect(valid, JSON.stringify(errors)).to.equal(true)
+  })
+
+  it('holds every route that is served, and no other', () => {
+    const served = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
+    expect(documented().map(([path, method]) => `${method.toUpperCase()} ${path}`)).to.have.members(served)
+  })
+
+  it('names every operation once', () => {
+    const ids = documented().map(([, , { operationId }]) => operationId)
+    expect(new Set(ids).size).to.equal(ids.length)
+  })
+
+  it('declares every parameter of its paths', () => {
+    for (const [path, method, { parameters = [] }] of documented()) {
+      const declared = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect(declared, `${method} ${path}`).to.have.members(inPath)
+    }
+  })
+
+  it('asks for a key wherever the API does', async () => {
+    for (const [path, method, { security }] of documented()) {
+      const { status } = await api.call(method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'x'))
+      expect(security.length > 0, `${method} ${path}`).to.equal(status === 401)
+    }
+  })
+
+  it('describes every answer of a tour of the API', async () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    ajvFormats.default(ajv)
+    ajv.addSchema({ $id: 'openapi.json', ...document })
+    const seen = new Set<string>()
+
+    for (const [method, path, template, answer] of await tour()) {
+      const at = `${method} ${template} ${answer.status}`
+      const response = document.paths[template]?.[method.toLowerCase()]?.responses[answer.status]
+      expect(response, at).to.not.equal(undefined)
+      seen.add(at)
+      for (const name of Object.keys(response!.headers ?? {})) {
+        expect(answer.headers.get(name), `${at} ${name}`).to.be.a('string')
+      }
+      if (response!.content === undefined) {
+        expect(answer.text, at).to.equal('')
+        continue
+      }
+      const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
+      expect(response!.content, `${at} ${path}`).to.have.property(type)
+      const pointer = [
+        'paths',
+        template,
+        method.toLowerCase(),
+        'responses',
+        String(answer.status),
+        'content',
+        type,
+      ]
+      const escaped = pointer.map((part) =>
+        encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),
+      )
+      const validate = ajv.compile({ $ref: `openapi.json#/${escaped.join('/')}/schema` })
+      expect(validate(answer.json), `${at} ${JSON.stringify(validate.errors)} ${answer.text}`).to.equal(true)
+    }
+
+    const successes = documented().map(([path, method, { responses }]) =>
+      Object.keys(responses)
+        .filter((status) => status.startsWith('2'))
+        .map((status) => `${method.toUpperCase()} ${path} ${status}`),
+    )
+    expect([...seen]).to.include.members(successes.flat())
+  })
+
+  type Visit = [method: string, path: string, template: string, answer: ApiResponse]
+
+  /** Every success the API has, and one refusal of every kind. */
+  async function tour(): Promise<Visit[]> {
+    const visits: Visit[] = []
+    const away = createDataSource({ url: database.url, poolSize: 1 })
+    const apiWithoutDatabase = await createTestApi(away)
+    async function visit(
+      method: string,
+      template: string,
+      options: CallOptions & { on?: TestApi; id?: string } = {},
+    ) {
+      const { on = api, id = '' } = options
+      const path = template.replace('{orgId}', member.organisationId).replace(/\{\w+\}/, id)
+      const answer = await on.call(method, path, { apiKey: member.apiKey, ...options })
+      visits.push([method, path, template, answer])
+      return answer.json as { id: string }
+    }
+    const [webhooks, events] = ['/api/orgs/{orgId}/webhooks', '/api/orgs/{orgId}/events']
+    const webhook = `${webhooks}/{id}`
+    const body = { url: 'https://receiver.example.com/', subscribedEventKeys: ['*'], enabled: true }
+    const poor = await createMember(database.dataSource, {
+      organisationId: member.organisationId,
+      permissions: ['webhook:manage', 'webhook:read'],
+    })
+    await createWebhookRow(database.dataSource, { organisationId: member.organisationId, url: body.url })
+
+    const { id } = await visit('POST', webhooks, { body })
+    await visit('POST', webhooks, { body: {} })
+    await visit('POST', webhooks, { raw: '{' })
+    await visit('POST', webhooks, { raw: 'x', headers: { 'content-type': 'text/plain' } })
+    await visit('POST', webhooks, { raw: 'x'.repeat(70_000) })
+    await visit('POST', webhooks, { body, apiKey: poor.apiKey })
+    await visit('GET', webhooks)
+    await visit('GET', webhooks, { apiKey: 'nobody' })
+    await visit('GET', webhooks, { on: apiWithoutDatabase })
+    await visit('GET', webhook, { id })
+    await visit('GET', webhook, { id: 'unknown' })
+    await visit('PATCH', webhook, { id, body: { enabled: false } })
+    await visit('PATCH', webhook, { id, body: {} })
+    await visit('GET', `${webhook}/signing-secret`, { id })
+    await visit('GET', `${webhook}/signing-secret`, { id, apiKey: poor.apiKey })
+    const event = await visit('POST', events, { body: { event: 'comment:created', data: { text: 'x' } } })
+    await visit('POST', events, { body: { event: 'nope', data: {} } })
+    await visit('GET', `${events}/{eventId}`, { id: event.id })
+    await visit('GET', `${events}/{eventId}`, { id: 'unknown' })
+    await visit('DELETE', webhook, { id })
+    await visit('DELETE', webhook, { id })
+    await visit('GET', '/api/event-keys')
+    await visit('GET', '/api/event-keys', { apiKey: 'nobody' })
+    for (const path of ['/healthz', '/readyz', '/openapi.json']) await visit('GET', path)
+    await visit('GET', '/readyz', { on: apiWithoutDatabase })
+    await apiWithoutDatabase.close()
+    return visits
+  }
+})

@@ -1,0 +1,175 @@
+import { expect } from 'chai'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { buffer } from 'node:stream/consumers'
+import type { DataSource } from 'typeorm'
+import { createDataSource } from '../../src/db/data-source.ts'
+import { createApp } from '../../src/http/app.ts'
+import { listen } from '../../src/http/listen.ts'
+import type { ApiDependencies } from '../../src/http/api.ts'
+import { createTestApi, type TestApi } from '../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createMember, type TestMember } from '../helpers/factories.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { sendBytes } from '../helpers/raw-request.ts'
+
+describe('readiness', () => {
+  let database: TestDatabase
+  let member: TestMember
+  const opened: TestApi[] = []
+  const pools: DataSource[] = []
+  const lines: Line[] = []
+
+  before(async () => {
+    database = await createTestDatabase()
+    member = await createMember(database.dataSource)
+  })
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((api) => api.close()))
+    await Promise.all(pools.splice(0).map((pool) => pool.destroy()))
+    await Promise.all(lines.splice(0).map((line) => line.cut()))
+  })
+  after(async () => {
+    await database.drop()
+  })
+
+  async function open(overrides: Partial<ApiDependencies> = {}): Promise<TestApi> {
+    const api = await createTestApi(database.dataSource, overrides)
+    opened.push(api)
+    return api
+  }
+
+  /** An API whose way to PostgreSQL can be cut and mended. */
+  async function openThroughLine(): Promise<{ api: TestApi; line: Line }> {
+    const line = await createLine(database.url)
+    lines.push(line)
+    const dataSource = createDataSource({ url: line.url, poolSize: 2 })
+    await dataSource.initialize()
+    pools.push(dataSource)
+    return { api: await open({ dataSource }), line }
+  }
+
+  async function openWithoutDatabase(): Promise<TestApi> {
+    const { api, line } = await openThroughLine()
+    await line.cut()
+    return api
+  }
+
+  it('is up while database and engine are', async () => {
+    const api = await open()
+    const answer = await api.call('GET', '/readyz')
+    expect(answer.status).to.equal(200)
+    expect(answer.json).to.deep.equal({ database: 'up', engine: 'up' })
+  })
+
+  it('is up without the engine, and says so', async () => {
+    const api = await open({ engine: { isUp: () => Promise.resolve(false) } })
+    const answer = await api.call('GET', '/readyz')
+    expect(answer.status).to.equal(200)
+    expect(answer.json).to.deep.equal({ database: 'up', engine: 'down' })
+  })
+
+  it('accepts events while the engine is away', async () => {
+    const api = await open({ engine: { isUp: () => Promise.resolve(false) } })
+    const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+      apiKey: member.apiKey,
+      body: { event: 'comment:created', data: {} },
+    })
+    expect(answer.status).to.equal(202)
+  })
+
+  describe('without the database', () => {
+    it('is down', async () => {
+      const api = await openWithoutDatabase()
+      const answer = await api.call('GET', '/readyz')
+      expect(answer.status).to.equal(503)
+      expect(answer.json).to.deep.equal({ database: 'down', engine: 'up' })
+    })
+
+    it('is still alive', async () => {
+      const api = await openWithoutDatabase()
+      const answer = await api.call('GET', '/healthz')
+      expect([answer.status, answer.json]).to.deep.equal([200, { status: 'ok' }])
+    })
+
+    for (const [method, path, body] of [
+      ['GET', '/webhooks', undefined],
+      ['POST', '/events', { event: 'comment:created', data: {} }],
+    ] as const) {
+      it(`answers ${method} ${path} with 503 and when to try again`, async () => {
+        const api = await openWithoutDatabase()
+        const answer = await api.call(method, `/api/orgs/${member.organisationId}${path}`, {
+          apiKey: member.apiKey,
+          ...(body === undefined ? {} : { body }),
+        })
+        expect(answer.status).to.equal(503)
+        expect(answer.headers.get('content-type')).to.match(/^application\/problem\+json/)
+        expect(answer.json).to.include({ code: 'unavailable' })
+        expect(answer.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
+      })
+    }
+  })
+
+  it('comes back by itself with the database', async () => {
+    const { api, line } = await openThroughLine()
+    const list = () =>
+      api.call('GET', `/api/orgs/${member.organisationId}/webhooks`, { apiKey: member.apiKey })
+    expect((await list()).status).to.equal(200)
+    await line.cut()
+    expect((await list()).status).to.equal(503)
+    await line.mend()
+    await eventually(async () => expect((await list()).status).to.equal(200))
+    expect((await api.call('GET', '/readyz')).status).to.equal(200)
+  })
+})
+
+describe('listen', () => {
+  it('does not wait for a sender that stalls when it is closed', async () => {
+    const app = createApp({ logger: { info: () => undefined } } as unknown as ApiDependencies)
+    app.middleware.length = 0
+    app.use(async (ctx) => {
+      await buffer(ctx.req)
+    })
+    const listening = await listen(app, { host: '127.0.0.1', port: 0, closeGraceMs: 100 })
+    const socket = connect(listening.port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx')
+    await Promise.all([once(socket, 'close'), listening.close()])
+    expect(await sendBytes(listening.url, 'GET / HTTP/1.1\r\n\r\n')).to.equal('')
+  })
+})
+
+type Line = { url: string; cut(): Promise<void>; mend(): Promise<void> }
+
+/** A relay to the server of `target`: `cut` refuses and breaks connections as a server that died does. */
+async function createLine(target: string): Promise<Line> {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  const relay = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        sockets.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+    near.pipe(far).pipe(near)
+  })
+  await once(relay.listen(0, '127.0.0.1'), 'listening')
+  const own = (relay.address() as AddressInfo).port
+  return {
+    url: Object.assign(new URL(target), { hostname: '127.0.0.1', port: String(own) }).href,
+    async cut() {
+      const closed = relay.listening ? once(relay.close(), 'close') : null
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+    async mend() {
+      await once(relay.listen(own, '127.0.0.1'), 'listening')
+    },
+  }
+}

@@ -1,0 +1,266 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { seedFromFile } from '../../src/cli/seed.ts'
+import { ConfigError } from '../../src/config.ts'
+import { createTestApi, type TestApi } from '../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { runCli } from '../helpers/run-cli.ts'
+
+const KEY = 'camping-key-in-clear-0001'
+
+const an = {
+  id: 'mem_an',
+  name: 'An',
+  email: 'an@zon.example',
+  fullAccess: false,
+  pushEnabled: true,
+  permissions: [
+    'webhook:read',
+    'webhook:manage',
+    'invoice:read',
+    'organizationSettings:update',
+    'event:publish',
+  ],
+  apiKeys: [{ name: 'ci', key: KEY }],
+}
+const camping = {
+  id: 'org_camping',
+  name: 'Camping Zon',
+  email: 'info@zon.example',
+  supportEmail: null,
+  timeZone: 'Europe/Brussels',
+  members: [an],
+}
+const seedOf = (...organisations: object[]) => ({ organisations })
+const withMember = (change: object) => seedOf({ ...camping, members: [{ ...an, ...change }] })
+
+describe('posthorn seed', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let folder: string
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-seed-'))
+  })
+  after(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+  })
+  afterEach(async () => {
+    await api.close()
+    await database.drop()
+  })
+
+  function fileOf(content: unknown): string {
+    const file = join(folder, 'seed.json')
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+    return file
+  }
+  const seed = (content: unknown) => seedFromFile(database.url, fileOf(content))
+
+  async function everything(): Promise<unknown[]> {
+    return database.dataSource.query(
+      `SELECT o::text AS row FROM organisation o UNION ALL SELECT m::text FROM member m
+       UNION ALL SELECT (k.organisation_id, k.member_id, k.name, k.prefix, k.hash, k.revoked_at)::text FROM api_key k
+       ORDER BY row`,
+    )
+  }
+
+  async function statusFor(apiKey: string): Promise<number> {
+    return (await api.call('GET', '/api/orgs/org_camping/webhooks', { apiKey })).status
+  }
+
+  it('brings in organisations, members and keys with which one can call the API', async () => {
+    const { summary, newKeys } = await seed(seedOf(camping))
+    expect(summary).to.equal('Seeded 1 organisation(s) with 1 member(s).')
+    expect(newKeys).to.deep.equal([])
+    expect(await statusFor(KEY)).to.equal(200)
+  })
+
+  it('changes nothing when it is repeated', async () => {
+    await seed(seedOf(camping))
+    const before = await everything()
+    await seed(seedOf(camping))
+    expect(await everything()).to.deep.equal(before)
+  })
+
+  it('brings what is there up to date', async () => {
+    await seed(seedOf(camping))
+    await seed(withMember({ permissions: ['invoice:read'] }))
+    expect(await statusFor(KEY)).to.equal(403)
+  })
+
+  it('fills in what is left out', async () => {
+    const { id, name, email } = camping
+    await seed(seedOf({ id, name, email, members: [{ id: 'mem_bo', name: 'Bo', email: 'bo@zon.example' }] }))
+    const rows = JSON.stringify(await everything())
+    expect(rows).to.include('Europe/Brussels')
+    expect(rows).to.include('mem_bo')
+  })
+
+  it('makes a key where none is given, and shows it this once', async () => {
+    const keyless = withMember({ apiKeys: [{ name: 'made' }] })
+    const { newKeys } = await seed(keyless)
+    expect(newKeys).to.have.lengthOf(1)
+    expect(newKeys[0]).to.include({ organisationId: 'org_camping', memberId: 'mem_an', name: 'made' })
+    expect(await statusFor(newKeys[0]!.key)).to.equal(200)
+    expect((await seed(keyless)).newKeys).to.deep.equal([])
+    expect(await statusFor(newKeys[0]!.key)).to.equal(200)
+  })
+
+  it('keeps no key in clear', async () => {
+    await seed(seedOf(camping))
+    expect(JSON.stringify(await everything())).to.not.include(KEY.slice(8))
+  })
+
+  it('leaves a revoked key revoked', async () => {
+    await seed(seedOf(camping))
+    await database.dataSource.query('UPDATE api_key SET revoked_at = now()')
+    await seed(seedOf(camping))
+    expect(await statusFor(KEY)).to.equal(401)
+  })
+
+  it('brings in all of a file or nothing', async () => {
+    await seed(seedOf(camping))
+    const before = await everything()
+    const other = { ...camping, id: 'org_other', members: [{ ...an, id: 'mem_other' }] }
+    expect(await problemsOf(seed(seedOf(other)))).to.deep.equal([
+      'the key "ci" of mem_other in org_other exists under another name',
+    ])
+    expect(await everything()).to.deep.equal(before)
+  })
+
+  const bad: [title: string, content: unknown, problems: string[]][] = [
+    ['no JSON', '{', ['is not valid JSON']],
+    ['no object', [], [': / must be an object']],
+    ['no organisations', {}, ['/organisations is required']],
+    [
+      'bad fields everywhere',
+      seedOf({
+        id: 'a/b',
+        name: '',
+        email: 'x@y@z',
+        supportEmail: 5,
+        timeZone: 'Europe/Atlantis',
+        colour: 'red',
+        members: [
+          {
+            id: 'mem_1',
+            name: 'A\u0000n',
+            email: 'an@zon.example\nBcc: x',
+            permissions: ['all'],
+            fullAccess: 'yes',
+          },
+        ],
+      }),
+      [
+        '/organisations/0/colour is not',
+        '/organisations/0/id ',
+        '/organisations/0/name ',
+        '/organisations/0/email ',
+        '/organisations/0/supportEmail ',
+        '/organisations/0/timeZone ',
+        '/organisations/0/members/0/name ',
+        '/organisations/0/members/0/email ',
+        '/organisations/0/members/0/permissions/0 ',
+        '/organisations/0/members/0/fullAccess ',
+      ],
+    ],
+    [
+      'a key that is too short',
+      withMember({ apiKeys: [{ name: 'ci', key: 'short' }] }),
+      ['/members/0/apiKeys/0/key '],
+    ],
+    [
+      'a key with a space',
+      withMember({ apiKeys: [{ name: 'ci', key: `${KEY} x` }] }),
+      ['/members/0/apiKeys/0/key '],
+    ],
+    [
+      'an organisation that stands there twice',
+      seedOf(camping, { ...camping, members: [] }),
+      ['/organisations/1/id '],
+    ],
+    [
+      'a member who stands there twice',
+      seedOf({ ...camping, members: [an, { ...an, apiKeys: [] }] }),
+      ['/members/1/id '],
+    ],
+    [
+      'a key that stands there twice',
+      seedOf(camping, { ...camping, id: 'org_other' }),
+      ['/organisations/1/members/0/apiKeys/0/key '],
+    ],
+    [
+      'a name of a key that stands there twice',
+      withMember({ apiKeys: [{ name: 'ci' }, { name: 'ci' }] }),
+      ['/members/0/apiKeys/1/name '],
+    ],
+  ]
+  for (const [title, content, expected] of bad) {
+    it(`refuses a file with ${title}, naming it all and nothing else`, async () => {
+      const problems = await problemsOf(seed(content))
+      for (const part of expected)
+        expect(
+          problems.filter((problem) => problem.includes(part)),
+          part,
+        ).to.not.be.empty
+      expect(problems.filter((problem) => !expected.some((part) => problem.includes(part)))).to.deep.equal([])
+      expect(problems.join()).to.not.include(KEY)
+      expect(await everything()).to.deep.equal([])
+    })
+  }
+
+  it('says that a file cannot be read', async () => {
+    expect((await problemsOf(seedFromFile(database.url, join(folder, 'missing.json'))))[0]).to.match(
+      /cannot be read$/,
+    )
+  })
+
+  describe('as a command', () => {
+    it('prints a new key once, and its summary each time', async () => {
+      const file = fileOf(withMember({ apiKeys: [{ name: 'made' }] }))
+      const env = { DATABASE_URL: database.url }
+      const first = await runCli(['seed', file], env)
+      expect(first).to.include({ code: 0, stderr: '' })
+      const key = /shown only now: (\S+)\n/.exec(first.stdout)?.[1] ?? ''
+      expect(await statusFor(key)).to.equal(200)
+      const second = await runCli(['seed', file], env)
+      expect(second).to.deep.equal({
+        code: 0,
+        stdout: 'Seeded 1 organisation(s) with 1 member(s).\n',
+        stderr: '',
+      })
+    })
+
+    it('names every bad field and ends with 2', async () => {
+      const file = fileOf(seedOf({ ...camping, name: 5, timeZone: 'nowhere' }))
+      const { code, stdout, stderr } = await runCli(['seed', file], { DATABASE_URL: database.url })
+      expect([code, stdout]).to.deep.equal([2, ''])
+      expect(stderr).to.include('/organisations/0/name must be a string')
+      expect(stderr).to.include('/organisations/0/timeZone')
+      expect(stderr).to.not.match(/\bat .*\.ts/)
+    })
+
+    it('asks for a file and ends with 2', async () => {
+      const { code, stderr } = await runCli(['seed'], { DATABASE_URL: database.url })
+      expect(code).to.equal(2)
+      expect(stderr).to.include('posthorn seed takes one FILE')
+    })
+  })
+})
+
+async function problemsOf(work: Promise<unknown>): Promise<readonly string[]> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  throw new Error('nothing was refused')
+}

@@ -1,0 +1,292 @@
+import { expect } from 'chai'
+import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
+
+type Webhook = {
+  id: string
+  url: string
+  subscribedEventKeys: string[]
+  enabled: boolean
+  createdAt: string
+  updatedAt: string
+}
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const FIELDS = ['id', 'url', 'subscribedEventKeys', 'enabled', 'createdAt', 'updatedAt']
+const input = {
+  url: 'https://receiver.example.com/hook',
+  subscribedEventKeys: ['invoice:paid', 'customer:created'],
+  enabled: true,
+}
+
+describe('the webhooks of an organisation', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+  })
+
+  const call = (method: string, path = '', options: CallOptions = {}): Promise<ApiResponse> =>
+    api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
+      apiKey: member.apiKey,
+      ...options,
+    })
+
+  async function create(body: object = input): Promise<Webhook & { signingSecret: string }> {
+    const answer = await call('POST', '', { body })
+    expect(answer.status, answer.text).to.equal(201)
+    return answer.json as Webhook & { signingSecret: string }
+  }
+
+  function withoutSecret(created: Webhook): Webhook {
+    return Object.fromEntries(Object.entries(created).filter(([name]) => name !== 'signingSecret')) as Webhook
+  }
+
+  describe('POST /webhooks', () => {
+    it('answers with the webhook, its signing secret and its path', async () => {
+      const answer = await call('POST', '', { body: input })
+      expect(answer.status).to.equal(201)
+      const created = answer.json as Webhook & { signingSecret: string }
+      expect(Object.keys(created)).to.have.members([...FIELDS, 'signingSecret'])
+      expect(created).to.deep.include(input)
+      expect(created.signingSecret).to.match(/^[0-9a-f]{64}$/)
+      expect(created.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+      expect(created.createdAt).to.match(ISO)
+      expect(created.updatedAt).to.equal(created.createdAt)
+      const location = answer.headers.get('location') ?? ''
+      expect(location).to.equal(`/api/orgs/${member.organisationId}/webhooks/${created.id}`)
+      expect((await api.call('GET', location, { apiKey: member.apiKey })).json).to.deep.equal(
+        withoutSecret(created),
+      )
+    })
+
+    it('gives every webhook a secret of its own', async () => {
+      const [one, other] = [await create(), await create()]
+      expect(one.signingSecret).to.not.equal(other.signingSecret)
+    })
+
+    it('keeps the canonical form of the URL', async () => {
+      const { id, url } = await create({ ...input, url: 'HTTPS://Receiver.Example.COM:443/a/../Hook?x=1' })
+      expect(url).to.equal('https://receiver.example.com/Hook?x=1')
+      expect((await call('GET', `/${id}`)).json).to.include({ url })
+    })
+
+    it('keeps a host name with other letters as its ASCII form', async () => {
+      expect((await create({ ...input, url: 'https://bücher.example.com/' })).url).to.equal(
+        'https://xn--bcher-kva.example.com/',
+      )
+    })
+
+    it('makes a disabled webhook when asked to', async () => {
+      expect(await create({ ...input, enabled: false })).to.include({ enabled: false })
+    })
+
+    it('lets a member with exactly the permissions of the event keys subscribe to them', async () => {
+      const { organisationId } = member
+      const permissions = ['webhook:manage', 'invoice:read', 'customer:read']
+      const { apiKey } = await createMember(database.dataSource, { organisationId, permissions })
+      expect((await call('POST', '', { apiKey, body: input })).status).to.equal(201)
+    })
+
+    it('lets a member with full access subscribe to *', async () => {
+      const { subscribedEventKeys } = await create({ ...input, subscribedEventKeys: ['*'] })
+      expect(subscribedEventKeys).to.deep.equal(['*'])
+    })
+
+    it('holds no secret in clear in any table', async () => {
+      const { signingSecret } = (
+        await call('POST', '', { body: input, headers: { 'idempotency-key': 'sealed-1' } })
+      ).json as { signingSecret: string }
+      const rows = await database.dataSource.query<{ row: string; secret: string | null }[]>(
+        `SELECT w::text AS row, secret FROM webhook w UNION ALL SELECT i::text, NULL FROM idempotency_key i`,
+      )
+      const sealed = rows.flatMap(({ secret }) => secret?.split('|') ?? [])
+      const held = [
+        ...rows.map(({ row }) => row),
+        ...sealed.flatMap((part) => [Buffer.from(part, 'base64url'), Buffer.from(part, 'hex')]),
+      ].map((bytes) => bytes.toString('latin1'))
+      expect(sealed).to.not.be.empty
+      expect(held.join()).to.include(member.organisationId)
+      for (const secret of [signingSecret, Buffer.from(signingSecret, 'hex').toString('latin1')])
+        expect(held.join()).to.not.include(secret)
+    })
+  })
+
+  describe('GET /webhooks', () => {
+    it('lists the webhooks oldest first, without their secrets', async () => {
+      const created = [await create(), await create({ ...input, enabled: false }), await create()]
+      const answer = await call('GET')
+      expect(answer.status).to.equal(200)
+      expect(answer.json).to.deep.equal({ data: created.map(withoutSecret) })
+    })
+
+    it('shows an empty list where there is none', async () => {
+      expect((await call('GET')).json).to.deep.equal({ data: [] })
+    })
+
+    it('shows nothing of another organisation', async () => {
+      const { organisationId } = await createMember(database.dataSource)
+      await createWebhookRow(database.dataSource, { organisationId, url: input.url })
+      expect((await call('GET')).json).to.deep.equal({ data: [] })
+    })
+
+    it('does not let anybody keep an answer', async () => {
+      expect((await call('GET')).headers.get('cache-control')).to.equal('no-store')
+    })
+  })
+
+  describe('PATCH /webhooks/:id', () => {
+    it('changes only what is named', async () => {
+      const created = await create()
+      for (const change of [
+        { enabled: false },
+        { url: 'https://other.example.com/' },
+        { subscribedEventKeys: ['*'] },
+      ]) {
+        const before = (await call('GET', `/${created.id}`)).json as Webhook
+        const answer = await call('PATCH', `/${created.id}`, { body: change })
+        expect(answer.status, answer.text).to.equal(200)
+        const { updatedAt, ...after } = answer.json as Webhook
+        const { updatedAt: earlier, ...expected } = { ...before, ...change }
+        expect(after).to.deep.equal(expected)
+        expect(Date.parse(updatedAt)).to.be.at.least(Date.parse(earlier))
+        expect((await call('GET', `/${created.id}`)).json).to.deep.equal(answer.json)
+      }
+    })
+
+    it('keeps the canonical form of a new URL', async () => {
+      const { id } = await create()
+      const answer = await call('PATCH', `/${id}`, { body: { url: 'https://OTHER.example.com:443' } })
+      expect(answer.json).to.include({ url: 'https://other.example.com/' })
+    })
+
+    it('leaves the signing secret as it is', async () => {
+      const { id, signingSecret } = await create()
+      await call('PATCH', `/${id}`, { body: { url: 'https://other.example.com/', enabled: false } })
+      expect((await call('GET', `/${id}/signing-secret`)).json).to.deep.equal({ signingSecret })
+    })
+
+    describe('by a member who lacks a permission', () => {
+      let apiKey: string
+
+      beforeEach(async () => {
+        const { organisationId } = member
+        const permissions = ['webhook:read', 'webhook:manage', 'invoice:read']
+        apiKey = (await createMember(database.dataSource, { organisationId, permissions })).apiKey
+      })
+
+      const refused: [title: string, before: string[], change: object, missing: string[]][] = [
+        [
+          'of the subscription as it is',
+          ['customer:created'],
+          { url: 'https://evil.example.com/' },
+          ['customer:read'],
+        ],
+        [
+          'of the subscription as it is, taking the key away',
+          ['customer:created'],
+          { subscribedEventKeys: ['invoice:paid'] },
+          ['customer:read'],
+        ],
+        [
+          'of the subscription as it will be',
+          ['invoice:paid'],
+          { subscribedEventKeys: ['customer:created'] },
+          ['customer:read'],
+        ],
+        [
+          'of both',
+          ['call:created'],
+          { subscribedEventKeys: ['customer:created'] },
+          ['call:read', 'customer:read'],
+        ],
+        ['for * as it is', ['*'], { enabled: false }, ['fullAccess']],
+        ['for * as it will be', ['invoice:paid'], { subscribedEventKeys: ['*'] }, ['fullAccess']],
+      ]
+      for (const [title, subscribedEventKeys, change, missing] of refused) {
+        it(`is refused ${title}, and changes nothing`, async () => {
+          const created = withoutSecret(await create({ ...input, subscribedEventKeys }))
+          const answer = await call('PATCH', `/${created.id}`, { apiKey, body: change })
+          expect(answer.status).to.equal(403)
+          expect(answer.json).to.deep.include({ code: 'missing_permission', missingPermissions: missing })
+          expect((await call('GET', `/${created.id}`)).json).to.deep.equal(created)
+        })
+      }
+
+      it('is allowed where the member holds what both subscriptions ask for', async () => {
+        const { id } = await create({ ...input, subscribedEventKeys: ['invoice:paid'] })
+        const body = { url: 'https://other.example.com/', subscribedEventKeys: ['invoice:created'] }
+        expect((await call('PATCH', `/${id}`, { apiKey, body })).status).to.equal(200)
+      })
+
+      it('may not see the signing secret either', async () => {
+        const { id } = await create({ ...input, subscribedEventKeys: ['customer:created'] })
+        const answer = await call('GET', `/${id}/signing-secret`, { apiKey })
+        expect(answer.status).to.equal(403)
+        expect(answer.json).to.deep.include({ missingPermissions: ['customer:read'] })
+      })
+    })
+  })
+
+  describe('GET /webhooks/:id/signing-secret', () => {
+    it('shows the secret of the creation, and asks not to be kept', async () => {
+      const { id, signingSecret } = await create()
+      const answer = await call('GET', `/${id}/signing-secret`)
+      expect(answer.status).to.equal(200)
+      expect(answer.json).to.deep.equal({ signingSecret })
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
+    })
+  })
+
+  describe('DELETE /webhooks/:id', () => {
+    it('answers 204 with nothing', async () => {
+      const { id } = await create()
+      const answer = await call('DELETE', `/${id}`)
+      expect([answer.status, answer.text]).to.deep.equal([204, ''])
+    })
+
+    it('leaves no trace in any answer', async () => {
+      const { id } = await create()
+      await call('DELETE', `/${id}`)
+      const answers = await Promise.all([
+        call('GET', `/${id}`),
+        call('PATCH', `/${id}`, { body: { enabled: true } }),
+        call('DELETE', `/${id}`),
+        call('GET', `/${id}/signing-secret`),
+      ])
+      expect(answers.map(({ status }) => status)).to.deep.equal([404, 404, 404, 404])
+      expect((await call('GET')).json).to.deep.equal({ data: [] })
+    })
+
+    it('wipes the secret from the database', async () => {
+      const { id } = await create()
+      await call('DELETE', `/${id}`)
+      const [row] = await database.dataSource.query<{ secret: string | null }[]>(
+        'SELECT secret FROM webhook WHERE id = $1',
+        [id],
+      )
+      expect(row).to.deep.equal({ secret: null })
+    })
+
+    it('ends its deliveries of new events', async () => {
+      const { id } = await create({ ...input, subscribedEventKeys: ['*'] })
+      await call('DELETE', `/${id}`)
+      const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+        apiKey: member.apiKey,
+        body: { event: 'comment:created', data: {} },
+      })
+      expect(answer.json).to.deep.include({ deliveries: [] })
+    })
+  })
+})

@@ -1,0 +1,157 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { freePort } from '../../src/dev/free-port.ts'
+import { callApi } from '../helpers/api.ts'
+import { eventually } from '../helpers/eventually.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const README = readFileSync(join(root, 'README.md'), 'utf8')
+
+/** Promises of `npm start`. */
+const STOPPED_WITHIN_MS = 10_000
+const SECOND_START_WITHIN_MS = 15_000
+
+type Started = { child: ChildProcess; output(): string; ready(): Promise<void>; exited: Promise<unknown> }
+
+describe('npm start', function () {
+  this.timeout(120_000)
+  let folder: string
+  let ports: Record<string, string>
+  let running: Started[] = []
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-start-'))
+    ports = {
+      PORT: String(await freePort()),
+      TEMPORAL_PORT: String(await freePort()),
+      TEMPORAL_UI_PORT: String(await freePort()),
+    }
+  })
+  afterEach(async () => {
+    for (const { child, exited } of running) {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+      await exited
+    }
+    running = []
+  })
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  function start(env: Record<string, string> = {}): Started {
+    const child = spawn('npm', ['start'], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, POSTHORN_DATA: join(folder, 'data'), ...ports, ...env },
+    })
+    let text = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    const started: Started = {
+      child,
+      output: () => text,
+      exited: once(child, 'exit'),
+      ready: () =>
+        eventually(() => {
+          if (child.exitCode !== null) throw new Error(`npm start ended:\n${text}`)
+          expect(text).to.include('Started in')
+        }, 60_000),
+    }
+    running.push(started)
+    return started
+  }
+  const api = (): string => `http://127.0.0.1:${ports['PORT']!}`
+  const curlLines = (output: string): string[] =>
+    output.split('\n').filter((line) => line.trim().startsWith('curl '))
+  const sh = (script: string, env: Record<string, string> = {}): string =>
+    execFileSync('sh', ['-eu', '-c', script], { encoding: 'utf8', env: { ...process.env, ...env } })
+  /** Processes that belong to this instance: our own, PostgreSQL's and Temporal's all name its data folder. */
+  const processes = (): string[] =>
+    execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line.includes(folder))
+
+  it('prints two lines that work when pasted: the event arrives at the demo receiver', async () => {
+    const instance = start()
+    await instance.ready()
+    const [createLine, publishLine] = curlLines(instance.output())
+    expect(JSON.parse(sh(createLine!)))
+      .to.have.property('signingSecret')
+      .that.matches(/^[0-9a-f]{64}$/)
+    const published = JSON.parse(sh(publishLine!)) as { deliveries: { id: string }[] }
+    expect(published.deliveries).to.have.length(1)
+    await eventually(() => expect(instance.output()).to.include(published.deliveries[0]!.id))
+    const ui = /Temporal UI\s+(\S+)/.exec(instance.output())![1]!
+    expect((await fetch(ui)).status).to.equal(200)
+    expect((await callApi(api(), 'GET', '/readyz')).json).to.deep.equal({ database: 'up', engine: 'up' })
+  })
+
+  it('keeps its data, and is ready again in under 15 seconds', async () => {
+    const instance = start()
+    const startedAt = Date.now()
+    await instance.ready()
+    expect(Date.now() - startedAt).to.be.below(SECOND_START_WITHIN_MS)
+    const key = /API key\s+(\S+)/.exec(instance.output())![1]!
+    const listed = await callApi(api(), 'GET', '/api/orgs/org_demo/webhooks', { apiKey: key })
+    expect((listed.json as { data: unknown[] }).data).to.have.length(1)
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`ends everything it started within 10 seconds of ${signal}`, async () => {
+      const instance = start()
+      await instance.ready()
+      expect(processes()).not.to.have.length(0)
+      const toldAt = Date.now()
+      instance.child.kill(signal)
+      await eventually(() => expect(processes()).to.deep.equal([]), STOPPED_WITHIN_MS)
+      await instance.exited
+      expect(Date.now() - toldAt).to.be.below(STOPPED_WITHIN_MS)
+    })
+  }
+
+  it('leaves no orphan even when it is killed with kill -9', async () => {
+    const instance = start()
+    await instance.ready()
+    const pid = execFileSync('pgrep', ['-P', String(instance.child.pid)], { encoding: 'utf8' }).trim()
+    process.kill(Number(pid), 'SIGKILL')
+    await eventually(() => expect(processes()).to.deep.equal([]), STOPPED_WITHIN_MS)
+  })
+
+  it('names a port that is taken and the variable that moves it', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as { port: number }
+    const instance = start({ PORT: String(port) })
+    await instance.exited
+    expect(instance.child.exitCode).to.equal(1)
+    expect(instance.output()).to.include(`Port ${port} (API) is taken`).and.include('PORT')
+    taken.close()
+  })
+
+  it('is strict about receivers when the environment says so', async () => {
+    const instance = start({ POSTHORN_ALLOW_HTTP: 'false', POSTHORN_ALLOWED_CIDRS: '' })
+    await instance.ready()
+    const key = /API key\s+(\S+)/.exec(instance.output())![1]!
+    const refused = await callApi(api(), 'POST', '/api/orgs/org_demo/webhooks', {
+      apiKey: key,
+      body: { url: 'https://127.0.0.1:8443/', subscribedEventKeys: ['*'], enabled: true },
+    })
+    expect(refused.status).to.equal(422)
+  })
+
+  it('makes the tour of the README true', async () => {
+    const instance = start({ POSTHORN_DATA: join(folder, 'tour') })
+    await instance.ready()
+    const tour = README.slice(README.indexOf('<!-- tour:start -->'), README.indexOf('<!-- tour:end -->'))
+    const script = [...tour.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')
+    expect(script).to.include('curl')
+    const receiver = /Demo receiver\s+(\S+)/.exec(instance.output())![1]!
+    sh(script, { API: api(), RECEIVER: receiver })
+    await eventually(() => expect(instance.output()).to.include('X-Webhook-Event-ID'))
+  })
+})

@@ -1,0 +1,104 @@
+import { mkdtempSync, chmodSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import { migrate } from '../../src/cli/migrate.ts'
+import { createDataSource } from '../../src/db/data-source.ts'
+import { startEmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
+import { freePort } from '../../src/dev/free-port.ts'
+import { startTemporalDevServer } from '../../src/dev/temporal-dev-server.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { testServers } from '../helpers/servers.ts'
+import { createStage } from '../helpers/stage.ts'
+
+const OUTAGE_MS = 20_000
+const silently = (): void => undefined
+
+describe('an outage of twenty seconds', function () {
+  this.timeout(120_000)
+  let folder: string
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-outage-'))
+    // PostgreSQL does not run as root: its user has to get in.
+    chmodSync(folder, 0o755)
+  })
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  it('of PostgreSQL in mid-delivery: the outcome is recorded when it is back, after one POST; the API answers 503', async () => {
+    const port = await freePort()
+    const start = () =>
+      startEmbeddedPostgres({
+        dataDir: join(folder, 'postgres'),
+        port,
+        logFile: join(folder, 'postgres.log'),
+        say: silently,
+      })
+    let postgres = await start()
+    await postgres.createDatabase('outage')
+    const url = postgres.databaseUrl('outage')
+    await migrate(url)
+    const dataSource = createDataSource({ url, poolSize: 5 })
+    await dataSource.initialize()
+    const stage = await createStage({ database: { url, dataSource, drop: () => dataSource.destroy() } })
+
+    let release: () => void = silently
+    const held = new Promise<void>((resolve) => (release = resolve))
+    stage.answerWith(async () => {
+      await held
+      return 200
+    })
+    const posthorn = await stage.start()
+    const deliveryId = await stage.publish(posthorn)
+    await eventually(() => expect(stage.receiver.posts).to.have.length(1))
+    await postgres.stop()
+    release()
+    const refused = await posthorn.call('GET', `/api/orgs/${stage.member.organisationId}/webhooks`, {
+      apiKey: stage.member.apiKey,
+    })
+    expect(refused.status).to.equal(503)
+    expect(refused.headers.get('retry-after')).to.match(/^\d+$/)
+    expect((await posthorn.call('GET', '/readyz')).json).to.deep.equal({ database: 'down', engine: 'up' })
+    await delay(OUTAGE_MS)
+    postgres = await start()
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 30_000)
+    expect(stage.receiver.posts).to.have.length(1)
+    expect(await posthorn.stop()).to.equal(0)
+    await stage.close()
+    await postgres.stop()
+  })
+
+  it('of Temporal while fifty events are published: all are accepted, and all delivered after', async () => {
+    const port = await freePort()
+    const start = () =>
+      startTemporalDevServer({
+        executable: testServers().temporalCli,
+        dbFile: join(folder, 'temporal.db'),
+        port,
+        logFile: join(folder, 'temporal.log'),
+        headless: true,
+        say: silently,
+      })
+    let temporal = await start()
+    const stage = await createStage({ temporalAddress: temporal.address })
+    const posthorn = await stage.start()
+    const before = await stage.publish(posthorn)
+    await stage.reaches(before, { state: 'completed', attempts: 1 })
+
+    await temporal.stop()
+    const deliveries: string[] = []
+    for (let count = 0; count < 50; count++) deliveries.push(await stage.publish(posthorn))
+    expect((await posthorn.call('GET', '/readyz')).json).to.deep.equal({ database: 'up', engine: 'down' })
+    await delay(OUTAGE_MS)
+    temporal = await start()
+    for (const deliveryId of deliveries) {
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 60_000)
+      expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
+    }
+    expect(await posthorn.stop()).to.equal(0)
+    await stage.close()
+    await temporal.stop()
+  })
+})

@@ -1,0 +1,158 @@
+import { expect } from 'chai'
+import { ALL_SETTINGS, ConfigError, loadConfig, type Environment } from '../../src/config.ts'
+import { SETTINGS } from '../../src/settings.ts'
+
+const KEY = 'cd'.repeat(32)
+const required: Environment = {
+  DATABASE_URL: 'postgres://posthorn:p@db:5432/posthorn',
+  POSTHORN_ENCRYPTION_KEYS: `first:${KEY}`,
+}
+
+describe('loadConfig', () => {
+  it('has a default for everything but the database and the key ring', () => {
+    expect(loadConfig(required, ALL_SETTINGS)).to.deep.include({
+      databaseUrl: required['DATABASE_URL'],
+      databasePoolSize: 20,
+      host: '127.0.0.1',
+      port: 3000,
+      logLevel: 'info',
+      temporalAddress: '127.0.0.1:7233',
+      temporalTls: false,
+      firstAttempt: 'workflow',
+      attemptTimeoutMs: 15_000,
+      retryLeadMs: 500,
+      allowHttp: false,
+      allowedCidrs: [],
+    })
+    expect(problemsOf({})).to.have.lengthOf(2)
+  })
+
+  it('takes an empty variable, or one of white space, for one that is not set', () => {
+    const empty = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, '  ']))
+    expect(loadConfig({ ...empty, ...required }, ALL_SETTINGS)).to.deep.equal(
+      loadConfig(required, ALL_SETTINGS),
+    )
+    expect(problemsOf(empty)).to.have.lengthOf(2)
+  })
+
+  it('ignores white space around a value', () => {
+    expect(loadConfig({ PORT: ' 8080\n' }, ['port'])).to.deep.equal({ port: 8080 })
+  })
+
+  it('reads only the settings it is asked for', () => {
+    expect(loadConfig({ ...required, PORT: 'nonsense' }, ['databaseUrl'])).to.have.all.keys('databaseUrl')
+  })
+
+  it('freezes what it gives', () => {
+    expect(loadConfig(required, ALL_SETTINGS)).to.be.frozen
+  })
+
+  it('accepts every default it states', () => {
+    for (const { variable, fallback, parse } of Object.values(SETTINGS)) {
+      if (fallback !== undefined) expect(() => parse(fallback) as unknown, variable).to.not.throw()
+    }
+  })
+
+  it('names every problem at once', () => {
+    const problems = problemsOf({ PORT: '70000', LOG_LEVEL: 'loud', POSTHORN_ALLOW_HTTP: 'yes' })
+    expect(problems).to.have.lengthOf(5)
+    for (const variable of [
+      'DATABASE_URL',
+      'POSTHORN_ENCRYPTION_KEYS',
+      'PORT',
+      'LOG_LEVEL',
+      'POSTHORN_ALLOW_HTTP',
+    ])
+      expect(problems.filter((problem) => problem.startsWith(`${variable} `))).to.have.lengthOf(1)
+  })
+
+  it('says of a missing variable what it is for', () => {
+    expect(problemsOf({})[0]).to.include(SETTINGS.databaseUrl.description)
+  })
+
+  it('repeats no value in its messages: it might be a secret', () => {
+    const value = 'sup3r-s3cret/value'
+    const env = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, value]))
+    const problems = problemsOf(env)
+    expect(problems.length).to.be.greaterThan(10)
+    expect(problems.join('\n')).to.not.include('s3cret')
+  })
+
+  for (const value of ['-1', '1.5', '1e3', '0x10', '3000 3001', 'abc', '65536', '99999999999', '\u0663']) {
+    it(`refuses "${value}" as a port`, () => {
+      expect(problemsOf({ PORT: value }, ['port'])).to.deep.equal([
+        'PORT must be a whole number from 0 to 65535',
+      ])
+    })
+  }
+
+  for (const value of ['mysql://db/posthorn', 'db:5432', 'posthorn', 'postgres:posthorn']) {
+    it(`refuses "${value}" as the URL of the database`, () => {
+      expect(problemsOf({ DATABASE_URL: value }, ['databaseUrl'])).to.deep.equal([
+        'DATABASE_URL must be a postgres:// URL',
+      ])
+    })
+  }
+
+  describe('the key ring', () => {
+    const ring = (text: string) =>
+      loadConfig({ POSTHORN_ENCRYPTION_KEYS: text }, ['encryptionKeys']).encryptionKeys
+
+    it('holds the keys in the order given', () => {
+      const keys = ring(`new:${'01'.repeat(32)}, old:${KEY}`)
+      expect(keys.map(({ id }) => id)).to.deep.equal(['new', 'old'])
+      expect(keys[1]?.key.toString('hex')).to.equal(KEY)
+    })
+
+    for (const [title, text] of [
+      ['a key without an id', KEY],
+      ['an empty id', `:${KEY}`],
+      ['an id that would break the stored form', `a|b:${KEY}`],
+      ['a short key', `a:${KEY.slice(2)}`],
+      ['a long key', `a:${KEY}00`],
+      ['upper-case digits', `a:${KEY.toUpperCase()}`],
+      ['other characters', `a:${'zz'.repeat(32)}`],
+      ['a comma too much', `a:${KEY},`],
+    ] as const) {
+      it(`refuses ${title}`, () => {
+        expect(problemsOf({ POSTHORN_ENCRYPTION_KEYS: text }, ['encryptionKeys'])[0]).to.match(
+          /^POSTHORN_ENCRYPTION_KEYS must be id:key pairs/,
+        )
+      })
+    }
+
+    it('refuses one id twice', () => {
+      expect(
+        problemsOf({ POSTHORN_ENCRYPTION_KEYS: `a:${KEY},a:${'01'.repeat(32)}` }, ['encryptionKeys']),
+      ).to.deep.equal(['POSTHORN_ENCRYPTION_KEYS names one key id twice'])
+    })
+  })
+
+  describe('the private ranges', () => {
+    it('are a list', () => {
+      const env = { POSTHORN_ALLOWED_CIDRS: '10.1.0.0/16, fd00::/8' }
+      expect(loadConfig(env, ['allowedCidrs']).allowedCidrs).to.deep.equal(['10.1.0.0/16', 'fd00::/8'])
+    })
+
+    for (const range of ['0.0.0.0/0', '::/0', '10.0.0.1', '10.0.0.0/33', 'localhost/8', '10.0.0.0/8,']) {
+      it(`refuse ${range}`, () => {
+        expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: range }, ['allowedCidrs'])).to.have.lengthOf(1)
+      })
+    }
+
+    it('say which of them is bad', () => {
+      const env = { POSTHORN_ALLOWED_CIDRS: '10.0.0.0/8,x,fd00::/8,y' }
+      expect(problemsOf(env, ['allowedCidrs'])[0]).to.match(/number 2, 4$/)
+    })
+  })
+})
+
+function problemsOf(env: Environment, names = ALL_SETTINGS): readonly string[] {
+  try {
+    loadConfig(env, names)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  throw new Error('the configuration was accepted')
+}

@@ -1,0 +1,196 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { COMMAND_NAMES, COMMANDS } from '../../src/cli/commands.ts'
+import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
+import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
+import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
+import { SETTINGS } from '../../src/settings.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** What `npm start` and `npm test` read themselves, besides the settings. */
+const NPM_START_VARIABLES = [
+  'PORT',
+  'TEMPORAL_PORT',
+  'TEMPORAL_UI_PORT',
+  'POSTHORN_DATA',
+  'POSTHORN_SEED',
+  'TEMPORAL_ADDRESS',
+  'TEMPORAL_CLI',
+  'TEMPORAL_TEST_SERVER',
+  'POSTHORN_CACHE',
+]
+
+const UNIT_MS: Record<string, number> = { second: 1_000, minute: 60_000, hour: 3_600_000 }
+
+const readme = read('README.md')
+const operations = read('docs/operations.md')
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...filesUnder('docs').filter((file) => file.endsWith('.md')),
+]
+
+describe('the documentation', () => {
+  for (const file of documents) {
+    const text = read(file)
+
+    it(`links from ${file} only to files and headings that exist`, () => {
+      for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^[a-z]+:/.test(target)) continue
+        const [path = '', heading] = target.split('#')
+        const linked = path === '' ? file : join(dirname(file), path)
+        expect(existsSync(join(ROOT, linked)), `${file}: ${target}`).to.equal(true)
+        if (heading !== undefined) expect(headingsOf(read(linked)), `${file}: ${target}`).to.include(heading)
+      }
+    })
+
+    it(`names in ${file} only files and folders that exist`, () => {
+      const named = /`((?:src|workflows|activities|temporal-config|docs)\/[^`*\s]*|test\/[^`*\s]+\.\w+)`/g
+      for (const [, path = ''] of text.matchAll(named))
+        expect(existsSync(join(ROOT, path)), path).to.equal(true)
+    })
+
+    it(`names in ${file} only npm scripts that exist`, () => {
+      const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+      for (const [, script = ''] of text.matchAll(/npm run (?:-s )?([\w:-]+)/g))
+        expect(scripts).to.have.property(script)
+    })
+  }
+})
+
+describe('README.md', () => {
+  it('lists every setting with its default, in order', () => {
+    const expected = Object.values(SETTINGS).map(({ variable, fallback }) => [
+      `\`${variable}\``,
+      defaultInWords(fallback),
+    ])
+    expect(firstTwoColumns(readme, '### Settings')).to.deep.equal(expected)
+  })
+
+  it('lists what npm start and npm test read', () => {
+    const listed = firstTwoColumns(readme, '### npm start and npm test').map(([variable]) => variable)
+    expect(listed).to.deep.equal(NPM_START_VARIABLES.map((variable) => `\`${variable}\``))
+  })
+
+  it('lists what docker-compose.yml reads besides the settings', () => {
+    const settings: string[] = Object.values(SETTINGS).map(({ variable }) => variable)
+    const interpolated = [...read('docker-compose.yml').matchAll(/\$\{([A-Z_]+)/g)].map(
+      ([, variable = '']) => variable,
+    )
+    const own = new Set(interpolated.filter((variable) => !settings.includes(variable)))
+    const listed = firstTwoColumns(readme, '### docker compose').map(([variable = '']) =>
+      variable.replaceAll('`', ''),
+    )
+    expect(listed).to.have.members([...own])
+  })
+
+  it('shows the retry schedule as it is', () => {
+    const [first, ...retries] = firstTwoColumns(readme, '## Retry schedule')
+    expect(first).to.deep.equal(['1', 'none'])
+    expect(retries.map(([number]) => Number(number))).to.deep.equal(
+      RETRY_WAITS_MS.map((_, index) => index + 2),
+    )
+    expect(retries.map(([, wait = '']) => toMs(wait))).to.deep.equal(RETRY_WAITS_MS)
+  })
+
+  it('explains every delivery state', () => {
+    const listed = firstTwoColumns(readme, '## Delivery states').map(([state]) => state)
+    expect(listed).to.deep.equal(DELIVERY_STATES.map((state) => `\`${state}\``))
+  })
+
+  it('describes the commands as the program itself does', () => {
+    const rows = firstTwoColumns(readme, '## In production')
+    expect(rows.map(([command = '']) => /^`posthorn (\w+)/.exec(command)?.[1])).to.deep.equal(COMMAND_NAMES)
+    for (const [index, name] of COMMAND_NAMES.entries()) {
+      const [inWords = ''] = COMMANDS[name].split(': ')
+      expect(rows[index]?.[1], name).to.include(inWords)
+    }
+  })
+})
+
+describe('npm start and npm test', () => {
+  const sources = ['src/cli/dev.ts', 'test/run.ts', ...filesUnder('src/dev')].map(read).join('\n')
+
+  it('read no variable that is neither a setting nor documented', () => {
+    const settings: string[] = Object.values(SETTINGS).map(({ variable }) => variable)
+    const pattern = /(?:env\['|portOf\('|namedByEnvironment\(')([A-Z_]+)'/g
+    const found = [...sources.matchAll(pattern)].map(([, variable = '']) => variable)
+    expect(found).to.not.be.empty
+    // The system's, and what .ci/run and the test runner tell each other.
+    const internal = ['PATH', 'POSTHORN_TEST_COUNTS']
+    expect([...NPM_START_VARIABLES, ...settings, ...internal]).to.include.members(found)
+  })
+
+  it('read every variable that is documented', () => {
+    for (const variable of NPM_START_VARIABLES)
+      expect(sources, variable).to.match(new RegExp(`\\b${variable}\\b`))
+  })
+})
+
+describe('docs/operations.md', () => {
+  it('explains every event of the log', () => {
+    const sources = filesUnder('src').map(read).join('\n')
+    const logged = new Set(
+      [...sources.matchAll(/\bevent: '([a-z]+\.[a-z_]+)'/g)].map(([, name]) => `\`${name ?? ''}\``),
+    )
+    const listed = firstTwoColumns(operations, '## Log').map(([name]) => name)
+    expect(listed).to.have.members([...logged])
+  })
+
+  it('names every failure code and every search attribute', () => {
+    for (const name of [...FAILURE_CODES, ...SEARCH_ATTRIBUTE_NAMES])
+      expect(operations).to.include(`\`${name}\``)
+  })
+})
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** Paths of all files in a folder and below it, from the root. */
+function filesUnder(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length))
+}
+
+/** Fragments of a document's headings, as they are written in links. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** The first two cells of each row of the first table below a heading. */
+function firstTwoColumns(text: string, heading: string): string[][] {
+  const lines = text.split('\n')
+  const below = lines.slice(lines.indexOf(heading) + 1)
+  const start = below.findIndex((line) => line.startsWith('|'))
+  const length = below.slice(start).findIndex((line) => !line.startsWith('|'))
+  expect(lines, heading).to.include(heading)
+  return below.slice(start + 2, start + length).map((line) =>
+    line
+      .split('|')
+      .slice(1, 3)
+      .map((cell) => cell.trim()),
+  )
+}
+
+function defaultInWords(fallback: string | undefined): string {
+  if (fallback === undefined) return 'required'
+  return fallback === '' ? 'empty' : `\`${fallback}\``
+}
+
+/** `5 minutes` in ms. */
+function toMs(wait: string): number {
+  const [, amount = '', unit = ''] = /^(\d+) (\w+?)s?$/.exec(wait) ?? []
+  return Number(amount) * (UNIT_MS[unit] ?? Number.NaN)
+}

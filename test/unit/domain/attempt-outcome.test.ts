@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import {
+  describeOutcome,
+  FAILURE_CODES,
+  isSuccessStatus,
+  nextAttemptAt,
+  stateAfterAttempt,
+} from '../../../src/domain/attempt-outcome.ts'
+
+describe('isSuccessStatus', () => {
+  it('takes every 2xx, and nothing else, for a confirmation', () => {
+    const confirmed = Array.from({ length: 1000 }, (_, status) => status).filter(isSuccessStatus)
+    expect(confirmed).to.deep.equal(Array.from({ length: 100 }, (_, index) => 200 + index))
+  })
+})
+
+describe('stateAfterAttempt', () => {
+  it('completes a delivery with any attempt that succeeds', () => {
+    for (const number of [1, 9, 10, 11]) expect(stateAfterAttempt(true, number)).to.equal('completed')
+  })
+
+  it('lets a delivery wait after a failed attempt 1 to 9', () => {
+    for (let number = 1; number <= 9; number++) expect(stateAfterAttempt(false, number)).to.equal('waiting')
+  })
+
+  it('fails a delivery for good with its tenth attempt, or a later one that a person asked for', () => {
+    for (const number of [10, 11, 12]) expect(stateAfterAttempt(false, number)).to.equal('failed')
+  })
+})
+
+describe('nextAttemptAt', () => {
+  it('counts the wait from the end of the attempt', () => {
+    expect(nextAttemptAt(1_700_000_000_123, 1)).to.equal(1_700_000_001_123)
+    expect(nextAttemptAt(1_700_000_000_123, 9)).to.equal(1_700_086_400_123)
+  })
+
+  it('is null once the schedule is used up', () => {
+    expect(nextAttemptAt(1_700_000_000_123, 10)).to.equal(null)
+  })
+})
+
+describe('describeOutcome', () => {
+  for (const [words, failureCode, statusCode] of [
+    ['HTTP 503', 'http_status', 503],
+    ['connect timeout', 'connect_timeout', null],
+    ['worker lost', 'worker_lost', null],
+    ['no attempt was made', null, null],
+  ] as const) {
+    it(`says "${words}"`, () => {
+      expect(describeOutcome({ state: 'waiting', failureCode, statusCode })).to.equal(words)
+    })
+  }
+
+  it('says how a delivery was confirmed', () => {
+    expect(describeOutcome({ state: 'completed', failureCode: null, statusCode: 204 })).to.equal(
+      'confirmed with HTTP 204',
+    )
+  })
+
+  it('has words for every failure code', () => {
+    for (const failureCode of FAILURE_CODES) {
+      expect(describeOutcome({ state: 'failed', failureCode, statusCode: null })).to.match(/^[a-z ]+$/)
+    }
+  })
+})

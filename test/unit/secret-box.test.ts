@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { createSecretBox, generateSigningSecret } from '../../src/secret-box.ts'
+
+const [oldKey, newKey] = ['a1', 'b2'].map((byte) => ({
+  id: `key-${byte}`,
+  key: Buffer.from(byte.repeat(32), 'hex'),
+}))
+const box = createSecretBox([oldKey!])
+const secret = generateSigningSecret()
+
+describe('a secret box', () => {
+  it('opens what it sealed', () => {
+    expect(box.open('webhook-1', box.seal('webhook-1', secret))).to.equal(secret)
+  })
+
+  it('never seals one secret to the same text twice', () => {
+    expect(box.seal('webhook-1', secret)).to.not.equal(box.seal('webhook-1', secret))
+  })
+
+  it('shows nothing of the secret but which key sealed it', () => {
+    const [keyId, ...parts] = box.seal('webhook-1', secret).split('|')
+    expect(keyId).to.equal('key-a1')
+    for (const part of parts) expect(Buffer.from(part, 'base64url').toString('latin1')).to.not.include(secret)
+  })
+
+  it('does not open what was sealed for another webhook', () => {
+    const sealed = box.seal('webhook-1', secret)
+    expect(() => box.open('webhook-2', sealed)).to.throw()
+  })
+
+  for (const [index, part] of ['vector', 'text', 'tag'].entries()) {
+    it(`does not open when any byte of the ${part} was changed`, () => {
+      const sealed = box.seal('webhook-1', secret)
+      const length = Buffer.from(sealed.split('|')[index + 1]!, 'base64url').length
+      for (let at = 0; at < length; at++) {
+        const changed = changePart(sealed, index + 1, (bytes) => bytes.with(at, bytes[at]! ^ 1))
+        expect(() => box.open('webhook-1', changed), `byte ${at}`).to.throw()
+      }
+    })
+  }
+
+  for (const length of [0, 4, 12, 15, 17]) {
+    it(`does not open with a tag of ${length} bytes`, () => {
+      const sealed = changePart(box.seal('webhook-1', secret), 3, (tag) => {
+        const other = new Uint8Array(length)
+        other.set(tag.slice(0, length))
+        return other
+      })
+      expect(() => box.open('webhook-1', sealed)).to.throw('not a sealed secret')
+    })
+  }
+
+  for (const text of ['', 'key-a1', 'key-a1|', 'key-a1||', 'key-a1|||', '|||']) {
+    it(`does not open the text "${text}"`, () => {
+      expect(() => box.open('webhook-1', text)).to.throw()
+    })
+  }
+
+  it('does not open with a key of the same name and other bytes', () => {
+    const other = createSecretBox([{ id: 'key-a1', key: newKey!.key }])
+    expect(() => other.open('webhook-1', box.seal('webhook-1', secret))).to.throw()
+  })
+
+  it('says which key is missing', () => {
+    const other = createSecretBox([newKey!])
+    expect(() => other.open('webhook-1', box.seal('webhook-1', secret))).to.throw('key-a1')
+  })
+
+  it('goes on opening what an older key sealed, and seals with the newest', () => {
+    const rotated = createSecretBox([newKey!, oldKey!])
+    expect(rotated.open('webhook-1', box.seal('webhook-1', secret))).to.equal(secret)
+    expect(rotated.seal('webhook-1', secret)).to.match(/^key-b2\|/)
+  })
+
+  it('is not made of an empty key ring', () => {
+    expect(() => createSecretBox([])).to.throw('empty')
+  })
+})
+
+describe('generateSigningSecret', () => {
+  it('gives 64 lower-case hexadecimal characters, never the same', () => {
+    const secrets = Array.from({ length: 1000 }, generateSigningSecret)
+    for (const one of secrets) expect(one).to.match(/^[0-9a-f]{64}$/)
+    expect(new Set(secrets).size).to.equal(1000)
+  })
+})
+
+function changePart(sealed: string, index: number, change: (bytes: Uint8Array) => Uint8Array): string {
+  const parts = sealed.split('|')
+  return parts
+    .map((part, at) =>
+      at === index
+        ? Buffer.from(change(new Uint8Array(Buffer.from(part, 'base64url')))).toString('base64url')
+        : part,
+    )
+    .join('|')
+}
