@@ -47,8 +47,13 @@ const folder = mkdtempSync(join(tmpdir(), 'posthorn-test-'))
 // PostgreSQL does not run as root: its user has to get in.
 chmodSync(folder, 0o755)
 const stack = createStack()
-stack.push('the folder', () => Promise.resolve(rmSync(folder, { recursive: true, force: true })))
-onStopSignal(async () => void (await stack.stop()))
+stack.push('the folder', () => {
+  rmSync(folder, { recursive: true, force: true })
+  return Promise.resolve()
+})
+onStopSignal(async () => {
+  await stack.stop()
+})
 
 process.exitCode = await run().finally(() => stack.stop())
 
@@ -98,7 +103,10 @@ function mocha(servers: TestServers): Promise<number> {
   }
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { stdio: 'inherit', env })
-    stack.push('mocha', () => Promise.resolve(void child.kill('SIGTERM')))
+    stack.push('mocha', () => {
+      child.kill('SIGTERM')
+      return Promise.resolve()
+    })
     child.on('error', reject)
     child.on('exit', (code) => {
       const { passes, failures } = JSON.parse(readFileSync(countsFile, 'utf8')) as {

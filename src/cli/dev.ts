@@ -12,6 +12,7 @@ import { provideTemporalCli } from '../dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
 import { welcome } from '../dev/welcome.ts'
 import { createLogger } from '../logger.ts'
+import { describeError } from './describe-error.ts'
 import { migrate } from './migrate.ts'
 import { onStopSignal } from './on-stop-signal.ts'
 import { seedFromFile } from './seed.ts'
@@ -31,7 +32,7 @@ onStopSignal(async () => {
 try {
   await start(stack)
 } catch (error) {
-  say(error instanceof Error ? error.message : String(error))
+  say(describeError(error))
   await stack.stop()
   process.exit(1)
 }

@@ -1,3 +1,5 @@
+import { describeError } from './describe-error.ts'
+
 /**
  * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process.
  * A second signal ends it at once, for those who cannot wait.
@@ -10,7 +12,7 @@ export function onStopSignal(stop: (signal: string) => Promise<void>): void {
     stop(signal).then(
       () => process.exit(0),
       (error: unknown) => {
-        process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+        process.stderr.write(`${describeError(error)}\n`)
         process.exit(1)
       },
     )

@@ -4,11 +4,12 @@ import { ALL_SETTINGS, ConfigError, loadConfig } from '../config.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import { routes } from '../http/routes/index.ts'
 import { createLogger } from '../logger.ts'
+import { describeError } from './describe-error.ts'
 import { COMMAND_NAMES, COMMANDS, type CommandName } from './commands.ts'
 import { migrate } from './migrate.ts'
 import { onStopSignal } from './on-stop-signal.ts'
 import { seedFromFile } from './seed.ts'
-import { startService, type Roles } from './service.ts'
+import type { Roles } from './service.ts'
 
 const USAGE_ERROR = 2
 
@@ -55,6 +56,8 @@ async function run(command: CommandName, operands: string[]): Promise<void> {
 
 async function serve(roles: Roles): Promise<void> {
   const config = loadConfig(process.env, ALL_SETTINGS)
+  // Loaded only here: the engine's native parts would slow every other command down.
+  const { startService } = await import('./service.ts')
   const logger = createLogger({ level: config.logLevel })
   const service = await startService(config, roles, logger)
   onStopSignal(async (signal) => {
@@ -88,5 +91,5 @@ try {
   await main()
 } catch (error) {
   const badUsage = error instanceof ConfigError || (error instanceof TypeError && 'code' in error)
-  fail(error instanceof Error ? error.message : String(error), badUsage ? USAGE_ERROR : 1)
+  fail(describeError(error), badUsage ? USAGE_ERROR : 1)
 }

@@ -40,6 +40,8 @@ export async function recordOutcome(
       statusCode: result.statusCode,
       failureCode: result.failureCode,
       durationMs,
+      // How long after its time a retry was begun.
+      lateMs: request.hold === null ? null : result.startedAt.getTime() - request.hold.untilMs,
     },
     'delivery.attempted',
   )

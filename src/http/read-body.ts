@@ -42,7 +42,8 @@ async function readBytes(ctx: Context, maxBytes: number): Promise<Buffer> {
 function unpack(request: IncomingMessage, encoding: string): Readable {
   // Its types lack the option by which it does not read the header itself, case and all.
   const stream = inflate(request, { encoding } as object)
-  // A pipe does not pass on that the sender went away; without this the reader would wait for ever.
+  // A pipe does not pass on that the sender went away, now or before: the reader would wait for ever.
+  if (request.destroyed) throw new Error('the sender went away')
   if (stream !== request) request.once('error', (error) => stream.destroy(error))
   return stream
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 /** One POST as the receiver saw it. Times in Unix ms: of its arrival, and of the end of our answer. */
-export type ReceivedPost = {
+type ReceivedPost = {
   path: string
   headers: IncomingMessage['headers']
   rawHeaders: string[]
