@@ -1,11 +1,18 @@
 import type { AttemptDependencies } from '../src/delivery/attempt.ts'
+import type { RetryJobDependencies } from '../src/delivery/retry-webhook-deliveries.ts'
+import { createAskForRetry } from './ask-for-retry.ts'
 import { createMakeAttempt } from './make-attempt.ts'
+import { createRetryJobActivities } from './retry-job.ts'
 
-export type ActivityDependencies = AttemptDependencies
+export type ActivityDependencies = AttemptDependencies & RetryJobDependencies
 
 /** The activities of a worker, with their dependencies closed over. */
 export function createActivities(dependencies: ActivityDependencies) {
-  return { makeAttempt: createMakeAttempt(dependencies) }
+  return {
+    makeAttempt: createMakeAttempt(dependencies),
+    askForRetry: createAskForRetry(dependencies),
+    ...createRetryJobActivities(dependencies),
+  }
 }
 
 export type Activities = ReturnType<typeof createActivities>

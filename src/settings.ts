@@ -83,6 +83,12 @@ export const SETTINGS = {
     '2000',
     integer(1, 100_000),
   ),
+  webhookConcurrency: setting(
+    'WEBHOOK_CONCURRENCY',
+    'attempts to one webhook under way at once per worker, and deliveries of it that a retry job has under way',
+    '50',
+    integer(1, 1_000),
+  ),
   shutdownGraceMs: setting(
     'SHUTDOWN_GRACE_MS',
     'how long attempts under way may still take when the process is told to stop',

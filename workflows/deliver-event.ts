@@ -1,72 +1,111 @@
-import { setHandler, sleep } from '@temporalio/workflow'
+import { condition, setHandler } from '@temporalio/workflow'
 import { describeOutcome } from '../src/domain/attempt-outcome.ts'
 import { MAX_ATTEMPTS, waitAfterAttempt } from '../src/domain/retry-schedule.ts'
-import { makeAttempt } from './make-attempt.ts'
+import { askForRetry, makeAttempt } from './delivery-activities.ts'
 import {
   deliveryStateQuery,
+  retrySignal,
+  stopSignal,
   type DeliverEventInput,
   type DeliverEventResult,
   type DeliverySnapshot,
 } from './messages.ts'
 import { showProgress, showState } from './show-progress.ts'
 
-/** An outcome that took longer than this to record (the database was away) has eaten into the next wait. */
-const ORDINARY_RECORDING_MS = 1_000
+/**
+ * An attempt that ended longer ago than this when it was reported (the database was away, or another run made it) has
+ * eaten into the next wait. What is less is the ordinary way of things.
+ */
+const ORDINARY_REPORT_MS = 1_000
+
+/** The next attempt: its number, when it is due on the worker's clock, and at what time of the engine's to wake up. */
+type Turn = { number: number; dueAtMs: number | null; wakeAtMs: number }
 
 /**
  * One delivery from its next attempt to its end (spec 3.1 and 8.1): attempt → outcome → wait → attempt …
- * The rows in PostgreSQL are the truth; this workflow keeps time and never loses its place.
- * An exhausted delivery completes with `failed`: a failed workflow would mean a fault of ours.
+ * The rows in PostgreSQL are the truth; this workflow keeps time and never loses its place. Signals only wake it up
+ * to look at its row. An exhausted delivery completes with `failed`: a failed workflow would mean a fault of ours.
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEventResult> {
-  const snapshot: DeliverySnapshot = {
-    state: input.next.number === 1 ? 'pending' : 'waiting',
-    attempts: input.next.number - 1,
-    lastOutcome: null,
-    nextAttemptAtMs: input.next.dueAtMs,
-  }
+  const { leadMs } = input
+  const snapshot = firstSnapshot(input)
+  // What a person wants: to be noted on the row first (`asked`), or noted there already (`woken`).
+  const wish = { asked: false, woken: false }
   setHandler(deliveryStateQuery, () => snapshot)
+  setHandler(retrySignal, (message) => {
+    if (message?.noted === true) wish.woken = true
+    else wish.asked = true
+  })
+  setHandler(stopSignal, () => {
+    wish.woken = true
+  })
+  const called = (): boolean => wish.asked || wish.woken
 
-  let { number, dueAtMs } = input.next
-  let everWaited = false
-  if (dueAtMs !== null) {
-    await waitForAttempt(number, dueAtMs - Date.now(), input.leadMs, snapshot)
-    everWaited = true
-  }
+  let turn: Turn = { ...input.next, wakeAtMs: (input.next.dueAtMs ?? 0) - leadMs }
+  let everWaited = input.next.number > 1
   for (;;) {
-    snapshot.state = 'in_progress'
-    const outcome = await makeAttempt(input, number, dueAtMs)
-    snapshot.state = outcome.state
-    snapshot.attempts = outcome.attempts
-    snapshot.lastOutcome = describeOutcome(outcome)
-    snapshot.nextAttemptAtMs = null
-    if (outcome.state !== 'waiting') {
+    const sleepMs = turn.wakeAtMs - Date.now()
+    if (sleepMs > 0) {
+      if (!everWaited) showState('waiting')
+      everWaited = true
+      snapshot.nextAttemptAtMs = turn.wakeAtMs + leadMs
       showProgress(snapshot)
-      if (everWaited) showState(outcome.state)
-      return { state: outcome.state, attempts: outcome.attempts }
+      await condition(called, sleepMs, { summary: inShort(turn.number, snapshot) })
     }
-    if (!everWaited) showState('waiting')
-    everWaited = true
-    number = outcome.attempts + 1
-    const waitMs = waitAfterAttempt(outcome.attempts) ?? 0
-    dueAtMs = outcome.endedAtMs + waitMs
-    const lateMs = Math.max(0, outcome.recordingMs - ORDINARY_RECORDING_MS)
-    await waitForAttempt(number, waitMs - lateMs, input.leadMs, snapshot)
+    const onlyIfDue = called()
+    if (wish.asked) await askForRetry(input)
+    wish.asked = wish.woken = false
+
+    snapshot.state = 'in_progress'
+    const outcome = await makeAttempt(input, turn.number, {
+      dueAtMs: onlyIfDue ? null : turn.dueAtMs,
+      onlyIfDue,
+    })
+    if (outcome.state === 'deferred') {
+      turn = { ...turn, dueAtMs: null, wakeAtMs: Date.now() + outcome.delayMs }
+      continue
+    }
+    const nothingNew =
+      outcome.state === 'waiting' && outcome.attempts === turn.number - 1 && !outcome.immediately
+    if (nothingNew && turn.wakeAtMs > Date.now()) {
+      snapshot.state = 'waiting'
+      continue
+    }
+
+    Object.assign(snapshot, { state: outcome.state, attempts: outcome.attempts, nextAttemptAtMs: null })
+    snapshot.lastOutcome = describeOutcome(outcome)
+    if (outcome.state === 'waiting') {
+      const waitMs = outcome.immediately ? 0 : (waitAfterAttempt(outcome.attempts) ?? 0)
+      const eatenMs = outcome.sinceEndMs > ORDINARY_REPORT_MS ? outcome.sinceEndMs : 0
+      turn = {
+        number: outcome.attempts + 1,
+        dueAtMs: outcome.immediately ? null : outcome.endedAtMs + waitMs,
+        wakeAtMs: Date.now() + waitMs - eatenMs - leadMs,
+      }
+      continue
+    }
+    // A person may have asked for a retry in the instants around the end; the row knows.
+    if (called() && outcome.state !== 'completed') {
+      turn = { number: outcome.attempts + 1, dueAtMs: null, wakeAtMs: 0 }
+      continue
+    }
+    showProgress(snapshot)
+    if (everWaited) showState(outcome.state)
+    return { state: outcome.state, attempts: outcome.attempts }
   }
 }
 
-/**
- * Sleeps on the engine's clock until `leadMs` before attempt `number` is due; the attempt itself holds the rest.
- * `waitMs` counts from now, an instant after the end of the attempt before.
- */
-async function waitForAttempt(
-  number: number,
-  waitMs: number,
-  leadMs: number,
-  snapshot: DeliverySnapshot,
-): Promise<void> {
-  snapshot.nextAttemptAtMs = Date.now() + Math.max(0, waitMs)
-  showProgress(snapshot)
+function firstSnapshot({ next }: DeliverEventInput): DeliverySnapshot {
+  return {
+    state: next.number === 1 ? 'pending' : 'waiting',
+    attempts: next.number - 1,
+    lastOutcome: null,
+    nextAttemptAtMs: next.dueAtMs,
+  }
+}
+
+/** What the timer says in the Temporal UI: `attempt 6 of 10 · HTTP 503`. */
+function inShort(number: number, snapshot: DeliverySnapshot): string {
   const last = snapshot.lastOutcome === null ? '' : ` · ${snapshot.lastOutcome}`
-  await sleep(Math.max(0, waitMs - leadMs), { summary: `attempt ${number} of ${MAX_ATTEMPTS}${last}` })
+  return `attempt ${number} of ${MAX_ATTEMPTS}${last}`
 }

@@ -1,1 +1,2 @@
 export { deliverEvent } from './deliver-event.ts'
+export { retryDeliveries } from './retry-deliveries.ts'

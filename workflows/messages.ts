@@ -1,10 +1,11 @@
-import { defineQuery } from '@temporalio/workflow'
+import { defineQuery, defineSignal } from '@temporalio/workflow'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
 
 /** Input of `deliverEvent`: ids, numbers and settings only; payload, URL and secret stay in PostgreSQL. */
 export type DeliverEventInput = {
   organisationId: string
   deliveryId: string
+  webhookId: string
   /** The attempt to begin with (1 for a new delivery) and when it is due in Unix ms; null means at once. */
   next: { number: number; dueAtMs: number | null }
   /** How long before a retry is due its attempt goes to a worker, which holds it until the instant; 0 for no hold. */
@@ -12,6 +13,15 @@ export type DeliverEventInput = {
 }
 
 export type DeliverEventResult = { state: 'completed' | 'failed' | 'stopped'; attempts: number }
+
+/**
+ * A person wants the next attempt at once. `noted`: the row says so already; without it (a signal sent by hand) the
+ * workflow notes it first. Either way the row decides what happens.
+ */
+export const retrySignal = defineSignal<[{ noted: boolean }?]>('retry')
+
+/** The row may have become final: the workflow looks, and ends only if it is. */
+export const stopSignal = defineSignal('stop')
 
 /** What a delivery's workflow says of itself. Times in Unix ms of the engine's clock. */
 export type DeliverySnapshot = {
@@ -22,3 +32,6 @@ export type DeliverySnapshot = {
 }
 
 export const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
+
+/** Input of `retryDeliveries`. */
+export type RetryDeliveriesInput = { organisationId: string; jobId: string }

@@ -5,6 +5,7 @@ import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { createStarter } from '../delivery/starter.ts'
 import { createSweep } from '../delivery/sweep.ts'
+import { createWebhookGate } from '../delivery/webhook-gate.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
 import type { Logger } from '../logger.ts'
@@ -13,6 +14,7 @@ import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
 import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { createEngine } from '../temporal/engine.ts'
+import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { installRuntime } from '../temporal/runtime.ts'
 import { createWorker } from '../temporal/worker.ts'
 import { openDatabase } from './open-database.ts'
@@ -48,12 +50,20 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
     maxResponseBytes: MAX_RESPONSE_BYTES,
     userAgent: `Posthorn/${packageJson.version}`,
   })
+  const client = () => engine.client()
+  const taskQueue = config.temporalTaskQueue
+  const leadMs = config.retryLeadMs
+  const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs, eager: roles.worker })
+  const retryWorkflows = createRetryWorkflows({ client, taskQueue })
   const activities = createActivities({
     dataSource,
     httpClient,
     secretBox,
     logger,
+    workflows,
     attemptTimeoutMs: config.attemptTimeoutMs,
+    gate: createWebhookGate(config.webhookConcurrency),
+    webhookConcurrency: config.webhookConcurrency,
   })
   const engine = createEngine({
     address: config.temporalAddress,
@@ -65,12 +75,6 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
       ? (connection) => createWorker(connection, workerSettings(config), activities)
       : null,
   })
-  const workflows = createDeliveryWorkflows({
-    client: () => engine.client(),
-    taskQueue: config.temporalTaskQueue,
-    leadMs: config.retryLeadMs,
-    eager: roles.worker,
-  })
   const starter = createStarter({
     dataSource,
     workflows,
@@ -78,7 +82,7 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
     processId,
     concurrency: config.startConcurrency,
   })
-  const sweep = createSweep({ dataSource, workflows, starter, logger, processId })
+  const sweep = createSweep({ dataSource, workflows, retryWorkflows, starter, logger, processId })
   if (roles.worker) sweep.start()
 
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
@@ -87,6 +91,8 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
     dataSource,
     secretBox,
     starter,
+    workflows,
+    retryWorkflows,
     processId,
     urlPolicy,
     validatePayload,

@@ -6,8 +6,11 @@ import { Event } from './entities/event.ts'
 import { IdempotencyKey } from './entities/idempotency-key.ts'
 import { Member } from './entities/member.ts'
 import { Organisation } from './entities/organisation.ts'
+import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
+import { RetryJob } from './entities/retry-job.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
+import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -28,8 +31,19 @@ export function createDataSource(options: {
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
     applicationName: 'posthorn',
     poolErrorHandler: options.onIdleError ?? (() => undefined),
-    entities: [Organisation, Member, ApiKey, Webhook, Event, Delivery, Attempt, IdempotencyKey],
-    migrations: [Initial1],
+    entities: [
+      Organisation,
+      Member,
+      ApiKey,
+      Webhook,
+      Event,
+      Delivery,
+      Attempt,
+      RetryJob,
+      RetryJobWebhook,
+      IdempotencyKey,
+    ],
+    migrations: [Initial1, PeopleActOnDeliveries2],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })

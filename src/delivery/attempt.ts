@@ -8,7 +8,7 @@ import {
   type AttemptKey,
   type Claim,
 } from '../db/queries/attempts.ts'
-import type { AttemptOutcome, AttemptTrigger } from '../domain/attempt-outcome.ts'
+import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type { Logger } from '../logger.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
 import type { SecretBox } from '../secret-box.ts'
@@ -18,6 +18,7 @@ import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post } from './send-signed.ts'
 import { isItsTurn, standingOutcome } from './standing-outcome.ts'
 import { SWEEP_AFTER_MS } from './timing.ts'
+import type { WebhookGate } from './webhook-gate.ts'
 
 /** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
 export type AttemptDependencies = {
@@ -26,12 +27,15 @@ export type AttemptDependencies = {
   secretBox: SecretBox
   logger: Logger
   attemptTimeoutMs: number
+  gate: WebhookGate
 }
 
 export type AttemptRequest = AttemptKey & {
-  trigger: AttemptTrigger
+  webhookId: string
   /** Hold the attempt until that Unix ms of our own clock, but never longer than `atMostMs`. */
   hold: { untilMs: number; atMostMs: number } | null
+  /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
+  onlyIfDue: boolean
 }
 
 /** What a claim lasts beyond the POST's own deadline: nobody else may post meanwhile, and no POST begins later. */
@@ -41,27 +45,41 @@ const CLAIM_MARGIN_MS = 5_000
 const MAX_LOST_WORKERS = 5
 
 /**
- * The one way in which an attempt is made: hold → claim → send → record.
+ * The one way in which an attempt is made: hold → gate → claim → send → record.
  * Whatever the receiver does is returned as data. While the database is away it waits, before the POST and while
  * recording. Throws only for faults of ours, and when `signal` asks it to give up before the POST has begun.
  */
 export function createAttempt(dependencies: AttemptDependencies) {
   return async function makeAttempt(request: AttemptRequest, signal: AbortSignal): Promise<AttemptOutcome> {
     if (request.hold !== null) await holdUntil(request.hold, signal)
-    const owner = randomUUID()
-    const claimed = await claim(dependencies, request, owner, signal)
-    if (claimed.kind === 'elsewhere') return claimed.outcome
-    const { claim: held } = claimed
-    if (held.state === 'stopped') {
-      return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
+    const pass = dependencies.gate.enter(request.webhookId, request.deliveryId)
+    if ('comeBackAfterMs' in pass) return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
+    try {
+      return await claimSendRecord(dependencies, request, signal)
+    } finally {
+      pass.leave()
     }
-    const headers = await signedHeaders(dependencies, request, held, owner)
-    const sent =
-      held.claims > MAX_LOST_WORKERS
-        ? lostWorker(MAX_LOST_WORKERS)
-        : await post(dependencies.httpClient, held, headers)
-    return recordOutcome(dependencies, request, held, sent)
   }
+}
+
+async function claimSendRecord(
+  dependencies: AttemptDependencies,
+  request: AttemptRequest,
+  signal: AbortSignal,
+): Promise<AttemptOutcome> {
+  const owner = randomUUID()
+  const claimed = await claim(dependencies, request, owner, signal)
+  if (claimed.kind === 'elsewhere') return claimed.outcome
+  const { claim: held } = claimed
+  if (held.state === 'stopped') {
+    return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
+  }
+  const headers = await signedHeaders(dependencies, request, held, owner)
+  const sent =
+    held.claims > MAX_LOST_WORKERS
+      ? lostWorker(MAX_LOST_WORKERS)
+      : await post(dependencies.httpClient, held, headers)
+  return recordOutcome(dependencies, request, held, sent)
 }
 
 /** Signs; a fault of ours here (a key missing from the ring) costs the customer no attempt: the claim is undone. */
@@ -90,7 +108,8 @@ async function claim(
 ): Promise<Claimed> {
   const { dataSource, attemptTimeoutMs } = dependencies
   const leaseMs = attemptTimeoutMs + CLAIM_MARGIN_MS
-  const hold = { owner, leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS }
+  const { onlyIfDue } = request
+  const hold = { owner, leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS, onlyIfDue }
   for (;;) {
     signal.throwIfAborted()
     const askedAt = performance.now()
@@ -99,7 +118,7 @@ async function claim(
     if (taken !== null && performance.now() - askedAt > CLAIM_MARGIN_MS / 2) continue
     if (taken !== null) return { kind: 'held', claim: taken }
     const standing = await untilDatabaseAnswers(() => findStanding(dataSource, request), signal)
-    if (standing === null || !isItsTurn(standing, request.number)) {
+    if (standing === null || !isItsTurn(standing, request)) {
       return { kind: 'elsewhere', outcome: standingOutcome(standing, request.number) }
     }
     await delay(standing.heldForMs + 1, undefined, { signal })

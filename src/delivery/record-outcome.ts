@@ -26,7 +26,11 @@ export async function recordOutcome(
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
   const outcome = await untilDatabaseAnswers(() =>
-    write(dependencies, { ...request, ...claim, ...result, durationMs }, sent),
+    write(
+      dependencies,
+      { ...request, ...claim, ...result, durationMs, trigger: claim.asked ? 'retry' : 'schedule' },
+      sent,
+    ),
   )
   dependencies.logger.info(
     {
@@ -72,7 +76,8 @@ async function write(
       state: 'waiting',
       attempts,
       endedAtMs,
-      recordingMs: Date.now() - endedAtMs,
+      sinceEndMs: Date.now() - endedAtMs,
+      immediately: written.asked,
       failureCode,
       statusCode,
     }

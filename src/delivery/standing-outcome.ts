@@ -2,8 +2,10 @@ import type { Standing } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 
-/** True when attempt `number` is still to be made; a claim that failed a moment ago lost against another one. */
-export function isItsTurn(standing: Standing, number: number): boolean {
+/** True when attempt `number` is to be made now; a claim that failed a moment ago lost against another one. */
+export function isItsTurn(standing: Standing, request: { number: number; onlyIfDue: boolean }): boolean {
+  const { number, onlyIfDue } = request
+  if (onlyIfDue && !standing.due) return false
   return standing.attempts === number - 1 && ['pending', 'waiting', 'in_progress'].includes(standing.state)
 }
 
@@ -27,7 +29,14 @@ export function standingOutcome(standing: Standing | null, number: number): Atte
     case 'in_progress': {
       const waitMs = waitAfterAttempt(attempts) ?? 0
       const endedAtMs = (nextAttemptAt?.getTime() ?? Date.now()) - waitMs
-      return { state: 'waiting', attempts, endedAtMs, recordingMs: 0, ...codes }
+      return {
+        state: 'waiting',
+        attempts,
+        endedAtMs,
+        sinceEndMs: Math.max(0, Date.now() - endedAtMs),
+        immediately: standing.asked,
+        ...codes,
+      }
     }
   }
 }

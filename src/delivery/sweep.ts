@@ -1,15 +1,18 @@
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
 import { isDatabaseAway } from '../db/connection-errors.ts'
+import { markTold, takeToTell } from '../db/queries/interventions.ts'
 import { postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/keeping.ts'
+import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
 import type { Logger } from '../logger.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { Starter } from './starter.ts'
 import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
 
-/** Looks after deliveries that may have lost their keeper. */
+/** Looks after what may have lost its keeper. */
 export type Sweep = {
-  /** One pass; returns how many deliveries were looked at. */
+  /** One pass; returns how many rows were looked at. */
   runOnce(): Promise<number>
   start(): void
   stop(): Promise<void>
@@ -17,54 +20,82 @@ export type Sweep = {
 
 const EVERY_MS = 1_000
 
-/** Rows of one pass; after a full pass the next follows at once. */
+/** Rows of each kind in one pass; after a full pass the next follows at once. */
 const LIMIT = 200
 
-/** Looks at the engine under way at once. */
-const CONCURRENT_LOOKS = 8
+/** Calls to the engine under way at once. */
+const CONCURRENT_CALLS = 8
 
-/**
- * Deliveries whose owner died or that wait because the engine was away are started; those overdue by two minutes
- * whose workflow is gone (terminated by hand, engine data lost) are started again from the recorded attempt.
- */
-export function createSweep(dependencies: {
+type SweepDependencies = {
   dataSource: DataSource
   workflows: DeliveryWorkflows
+  retryWorkflows: RetryWorkflows
   starter: Starter
   logger: Logger
   processId: string
-}): Sweep {
-  const { dataSource, workflows, starter, logger, processId: owner } = dependencies
-  const limit = pLimit(CONCURRENT_LOOKS)
+}
+
+/**
+ * Deliveries whose owner died or that wait because the engine was away are started; those overdue by two minutes
+ * whose workflow is gone (terminated by hand, engine data lost) are started again from the recorded attempt; workflows
+ * that were not told of a person's retry or of a stop are told; retry jobs without a workflow get one.
+ */
+export function createSweep(dependencies: SweepDependencies): Sweep {
+  const { dataSource, workflows, retryWorkflows, starter, logger, processId: owner } = dependencies
+  const limit = pLimit(CONCURRENT_CALLS)
   let timer: NodeJS.Timeout | null = null
   let running: Promise<void> = Promise.resolve()
   let stopped = true
 
   async function runOnce(): Promise<number> {
+    const counts = [await sweepDeliveries(), await sweepStopped(), await sweepJobs()]
+    return Math.max(...counts)
+  }
+
+  async function sweepDeliveries(): Promise<number> {
     const taken = await takeForSweep(dataSource, { owner, leaseMs: START_LEASE_MS, limit: LIMIT })
     starter.start(taken.filter((delivery) => !delivery.started))
-    const looked = await limit.map(
-      taken.filter((delivery) => delivery.started),
-      look,
-    )
-    const kept = looked.filter((id) => id !== null)
-    if (kept.length > 0) await postponeSweep(dataSource, kept, SWEEP_AFTER_MS)
+    const started = taken.filter((delivery) => delivery.started)
+    const kept = await succeeding(started, keep)
+    if (kept.length > 0) await postponeSweep(dataSource, ids(kept), SWEEP_AFTER_MS)
     return taken.length
   }
 
-  /** The delivery's id when it has a keeper (again), null when the engine could not tell. */
-  async function look(delivery: SweptDelivery): Promise<string | null> {
+  /** Makes sure that a started delivery has a workflow, and that it knows what a person wants. */
+  async function keep(delivery: SweptDelivery): Promise<void> {
     const { deliveryId, attempts, nextAttemptAt } = delivery
-    try {
-      if (await workflows.isRunning(deliveryId)) return deliveryId
-      const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
-      await workflows.start(delivery, next, { again: true })
-      logger.warn({ event: 'sweep.restarted', deliveryId, attempt: next.number }, 'sweep.restarted')
-      return deliveryId
-    } catch (error) {
-      logger.warn({ event: 'sweep.engine_away', deliveryId, err: error }, 'sweep.engine_away')
-      return null
-    }
+    if (delivery.asked) return workflows.wake(delivery, attempts)
+    if (await workflows.isRunning(deliveryId)) return
+    const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
+    await workflows.start(delivery, next, { again: true })
+    logger.warn({ event: 'sweep.restarted', deliveryId, attempt: next.number }, 'sweep.restarted')
+  }
+
+  async function sweepStopped(): Promise<number> {
+    const taken = await takeToTell(dataSource, LIMIT)
+    const told = await succeeding(taken, ({ deliveryId }) => workflows.stop(deliveryId))
+    if (told.length > 0) await markTold(dataSource, ids(told))
+    return taken.length
+  }
+
+  async function sweepJobs(): Promise<number> {
+    const taken = await takeJobsForSweep(dataSource, LIMIT)
+    await succeeding(taken, (job) => retryWorkflows.start(job))
+    return taken.length
+  }
+
+  /** Those for which the engine did what was asked; the others come again with a later pass. */
+  async function succeeding<Row>(rows: Row[], ask: (row: Row) => Promise<void>): Promise<Row[]> {
+    const answers = await limit.map(rows, async (row) => {
+      try {
+        await ask(row)
+        return [row]
+      } catch (error) {
+        logger.warn({ event: 'sweep.engine_away', ...row, err: error }, 'sweep.engine_away')
+        return []
+      }
+    })
+    return answers.flat()
   }
 
   async function pass(): Promise<void> {
@@ -97,4 +128,8 @@ export function createSweep(dependencies: {
       await running
     },
   }
+}
+
+function ids(deliveries: readonly { deliveryId: string }[]): string[] {
+  return deliveries.map(({ deliveryId }) => deliveryId)
 }

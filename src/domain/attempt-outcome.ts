@@ -51,9 +51,11 @@ export function nextAttemptAt(endedAtMs: number, number: number): number | null 
 /**
  * What an attempt left behind, as the workflow is told: the delivery's recorded state and `attempts` so far.
  * `endedAtMs` is Unix ms on the clock of the worker that made the latest attempt; the next wait counts from it.
- * `recordingMs` is how long the worker then took to record it, the database's absence included.
+ * `immediately`: a person asked for the next attempt at once.
+ * `sinceEndMs` is how long ago that was, on the same clock, when this was reported.
  */
 export type AttemptOutcome =
+  | DeferredAttempt
   | {
       state: 'completed' | 'failed' | 'stopped'
       attempts: number
@@ -64,14 +66,18 @@ export type AttemptOutcome =
       state: 'waiting'
       attempts: number
       endedAtMs: number
-      recordingMs: number
+      sinceEndMs: number
+      immediately: boolean
       failureCode: FailureCode | null
       statusCode: number | null
     }
 
+/** Too many attempts to the same webhook were under way: nothing was made, it is to be tried again after `delayMs`. */
+export type DeferredAttempt = { state: 'deferred'; delayMs: number }
+
 /** The outcome of an attempt in a few words: `HTTP 503`, `timeout`, `confirmed`. */
 export function describeOutcome(
-  outcome: Pick<AttemptOutcome, 'state' | 'failureCode' | 'statusCode'>,
+  outcome: Pick<Exclude<AttemptOutcome, DeferredAttempt>, 'state' | 'failureCode' | 'statusCode'>,
 ): string {
   if (outcome.failureCode === 'http_status' && outcome.statusCode !== null)
     return `HTTP ${outcome.statusCode}`

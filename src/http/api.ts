@@ -4,12 +4,16 @@ import type { Starter } from '../delivery/starter.ts'
 import type { Logger } from '../logger.ts'
 import type { UrlPolicy } from '../outbound/url-rules.ts'
 import type { SecretBox } from '../secret-box.ts'
+import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 
 /** What the routes need of the house. */
 export type ApiDependencies = {
   dataSource: DataSource
   secretBox: SecretBox
   starter: Pick<Starter, 'start'>
+  workflows: Pick<DeliveryWorkflows, 'wake'>
+  retryWorkflows: RetryWorkflows
   /** Id under which this process leases the deliveries it commits. */
   processId: string
   urlPolicy: UrlPolicy

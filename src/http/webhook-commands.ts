@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Caller } from '../db/queries/api-keys.ts'
 import { runOnce } from '../db/queries/idempotency.ts'
+import { stopDeliveries } from '../db/queries/interventions.ts'
 import {
   deleteWebhook,
   findSealedSecret,
@@ -73,6 +74,7 @@ export async function updateWebhookFields(
       enabled,
     })
     if (after === null) throw notFound('webhook')
+    if (before.enabled && !enabled) await stopDeliveries(manager, caller.organisationId, id)
     return after
   })
 }
@@ -82,7 +84,10 @@ export async function removeWebhook(
   caller: Caller,
   id: string,
 ): Promise<void> {
-  if (!(await deleteWebhook(dataSource, caller.organisationId, id))) throw notFound('webhook')
+  await dataSource.transaction(async (manager) => {
+    if (!(await deleteWebhook(manager, caller.organisationId, id))) throw notFound('webhook')
+    await stopDeliveries(manager, caller.organisationId, id)
+  })
 }
 
 /** The signing secret, for callers that may change the webhook. */

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
+  isGrpcServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdReusePolicy,
   WorkflowNotFoundError,
@@ -24,7 +26,19 @@ export type DeliveryWorkflows = {
    */
   start(delivery: DeliveryLabel, next: DeliverEventInput['next'], options: { again: boolean }): Promise<void>
   isRunning(deliveryId: string): Promise<boolean>
+  /**
+   * Wakes the workflow up to look at its row, where a person's retry is noted; starts one at `attempts` recorded
+   * attempts if none runs.
+   */
+  wake(delivery: DeliveryLabel, attempts: number): Promise<void>
+  /** Has the workflow look at its row, which is stopped; one that is no more needs no telling. */
+  stop(deliveryId: string): Promise<void>
 }
+
+/** The engine refuses to start an id again within a second of its last start. */
+const START_AGAIN_AFTER_MS = 1_100
+const START_TRIES = 3
+const RESOURCE_EXHAUSTED = 8
 
 /** A start or look that takes longer than this is given up and tried again later. */
 const CALL_TIMEOUT_MS = 5_000
@@ -44,48 +58,88 @@ export function createDeliveryWorkflows(options: {
   eager: boolean
 }): DeliveryWorkflows {
   const { client, taskQueue, leadMs, eager } = options
+
+  /** What a run of a delivery is started with, whoever starts it. */
+  function startOptions(delivery: DeliveryLabel, next: DeliverEventInput['next']) {
+    const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
+    const input: DeliverEventInput = { organisationId, deliveryId, webhookId, next, leadMs }
+    const state = next.number === 1 ? 'pending' : 'waiting'
+    return {
+      workflowId: deliveryWorkflowId(deliveryId),
+      taskQueue,
+      args: [input] as [DeliverEventInput],
+      // The engine serves a backlog webhook by webhook in turn, so that one cannot stand before all others.
+      priority: { fairnessKey: webhookId },
+      staticSummary: `${eventKey} → ${new URL(url).origin}/…`,
+      typedSearchAttributes: [
+        { key: searchAttributes.organisationId, value: organisationId },
+        { key: searchAttributes.webhookId, value: webhookId },
+        { key: searchAttributes.eventKey, value: eventKey },
+        { key: searchAttributes.deliveryState, value: state },
+      ],
+    }
+  }
+
+  const inTime = <T>(call: (temporal: Client) => Promise<T>): Promise<T> => {
+    const temporal = client()
+    return temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, () => call(temporal))
+  }
+
   return {
     async start(delivery, next, { again }) {
-      const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
-      const input: DeliverEventInput = { organisationId, deliveryId, next, leadMs }
-      const temporal = client()
+      const workflowIdReusePolicy = again
+        ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
+        : WorkflowIdReusePolicy.REJECT_DUPLICATE
+      const start = { ...startOptions(delivery, next), workflowIdReusePolicy, requestEagerStart: eager }
       try {
-        await temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
-          temporal.workflow.start('deliverEvent', {
-            workflowId: deliveryWorkflowId(deliveryId),
-            taskQueue,
-            args: [input],
-            workflowIdReusePolicy: again
-              ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
-              : WorkflowIdReusePolicy.REJECT_DUPLICATE,
-            requestEagerStart: eager,
-            // The engine serves a backlog webhook by webhook in turn, so that one cannot stand before all others.
-            priority: { fairnessKey: webhookId },
-            staticSummary: `${eventKey} → ${new URL(url).origin}/…`,
-            typedSearchAttributes: [
-              { key: searchAttributes.organisationId, value: organisationId },
-              { key: searchAttributes.webhookId, value: webhookId },
-              { key: searchAttributes.eventKey, value: eventKey },
-              { key: searchAttributes.deliveryState, value: next.number === 1 ? 'pending' : 'waiting' },
-            ],
-          }),
-        )
+        await inTime((temporal) => temporal.workflow.start('deliverEvent', start))
       } catch (error) {
         if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
       }
     },
 
     async isRunning(deliveryId) {
-      const temporal = client()
       try {
-        const { status } = await temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
-          temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).describe(),
-        )
+        const handle = (temporal: Client) => temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
+        const { status } = await inTime((temporal) => handle(temporal).describe())
         return status.name === 'RUNNING'
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return false
         throw error
       }
     },
+
+    async wake(delivery, attempts) {
+      const start = startOptions(delivery, { number: attempts + 1, dueAtMs: null })
+      for (let tries = 1; ; tries++) {
+        try {
+          await inTime((temporal) =>
+            temporal.workflow.signalWithStart('deliverEvent', {
+              ...start,
+              workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+              signal: 'retry',
+              signalArgs: [{ noted: true }],
+            }),
+          )
+          return
+        } catch (error) {
+          if (tries === START_TRIES || !isTooSoon(error)) throw error
+          await delay(START_AGAIN_AFTER_MS)
+        }
+      }
+    },
+
+    async stop(deliveryId) {
+      try {
+        await inTime((temporal) => temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).signal('stop'))
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error
+      }
+    },
   }
+}
+
+function isTooSoon(error: unknown): boolean {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  return isGrpcServiceError(cause) && Number(cause.code) === RESOURCE_EXHAUSTED
 }

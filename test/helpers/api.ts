@@ -13,6 +13,9 @@ export type TestApi = {
   url: string
   /** Deliveries that the API handed to the starter. */
   started: DeliveryToStart[]
+  /** Ids of deliveries whose workflow it woke, and of retry jobs that it started. */
+  woken: string[]
+  startedJobs: string[]
   call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
   close(): Promise<void>
 }
@@ -31,9 +34,13 @@ export async function createTestApi(
   overrides: Partial<ApiDependencies> = {},
 ): Promise<TestApi> {
   const started: DeliveryToStart[] = []
+  const woken: string[] = []
+  const startedJobs: string[] = []
   const app = createApp({
     dataSource,
     secretBox: testSecretBox,
+    workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
+    retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     starter: { start: (deliveries) => void started.push(...deliveries) },
     processId: TEST_PROCESS,
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
@@ -46,6 +53,8 @@ export async function createTestApi(
   return {
     url: listening.url,
     started,
+    woken,
+    startedJobs,
     call: (method, path, options) => callApi(listening.url, method, path, options),
     close: () => listening.close(),
   }

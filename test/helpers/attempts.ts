@@ -1,16 +1,20 @@
 import type { DataSource } from 'typeorm'
-import type { AttemptDependencies } from '../../src/delivery/attempt.ts'
+import type { ActivityDependencies } from '../../activities/index.ts'
+import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
 import { createHttpClient } from '../../src/outbound/http-client.ts'
 import { testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
 
-/** What attempts need, with receivers on this machine allowed. */
-export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 15_000): AttemptDependencies {
+/** What activities need, with receivers on this machine allowed; nothing is woken. */
+export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 15_000): ActivityDependencies {
   return {
     dataSource,
     secretBox: testSecretBox,
     logger: silentLogger,
     attemptTimeoutMs,
+    gate: createWebhookGate(50),
+    webhookConcurrency: 50,
+    workflows: { wake: () => Promise.resolve() },
     httpClient: createHttpClient({
       allowHttp: true,
       allowedCidrs: ['127.0.0.0/8'],

@@ -1,6 +1,6 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
-import type { AttemptDependencies } from '../../src/delivery/attempt.ts'
+import type { ActivityDependencies } from "../../activities/index.ts"
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
@@ -19,7 +19,7 @@ describe('deliverEvent, on an engine that skips time', function () {
   this.timeout(60_000)
   let database: TestDatabase
   let engine: TestWorkflowEnvironment
-  let dependencies: AttemptDependencies
+  let dependencies: ActivityDependencies
   let receiver: Receiver
   let answer: Answer
 

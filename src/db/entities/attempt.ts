@@ -1,9 +1,10 @@
-import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import { Delivery } from './delivery.ts'
 
 /** The record of one POST. (delivery, number) is unique: a repeated run finds it and posts nothing. */
 @Entity('attempt')
+@Index('attempt_webhook_idx', ['webhookId', 'startedAt'])
 @Check('attempt_outcome_check', `"outcome" IN ('succeeded', 'failed')`)
 export class Attempt {
   @PrimaryColumn('uuid', { name: 'delivery_id' })
@@ -12,6 +13,10 @@ export class Attempt {
 
   @PrimaryColumn('integer')
   number!: number
+
+  /** The delivery's webhook, to find the latest attempt of each. */
+  @Column('uuid', { name: 'webhook_id' })
+  webhookId!: string
 
   @Column('text')
   trigger!: AttemptTrigger

@@ -13,8 +13,11 @@ import { Webhook } from './webhook.ts'
   `"state" IN ('pending', 'in_progress', 'waiting', 'completed', 'failed', 'stopped')`,
 )
 @Index('delivery_event_idx', ['eventId'])
-@Index('delivery_webhook_idx', ['webhookId', 'createdAt', 'id'])
-@Index('delivery_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
+@Index('delivery_webhook_idx', ['webhookId', 'id'])
+@Index('delivery_waiting_idx', ['webhookId', 'id'], { where: "state = 'waiting'" })
+@Index('delivery_failed_idx', ['webhookId', 'id'], { where: "state = 'failed'" })
+@Index('delivery_sweep_idx', ['sweepAt'], { where: "state IN ('pending', 'in_progress', 'waiting')" })
+@Index('delivery_tell_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'stopped'" })
 export class Delivery {
   @PrimaryColumn('uuid')
   id!: string
@@ -41,6 +44,14 @@ export class Delivery {
   @Column('integer', { default: 0 })
   claims!: number
 
+  /** A person asked for the next attempt at once; cleared by the claim of that attempt. */
+  @Column('boolean', { name: 'retry_requested', default: false })
+  retryRequested!: boolean
+
+  /** Brought back by a person after its end: if the next attempt fails, it is permanently failed at once. */
+  @Column('boolean', { default: false })
+  revived!: boolean
+
   @Column('timestamptz', { name: 'next_attempt_at', nullable: true })
   nextAttemptAt!: Date | null
 
@@ -52,7 +63,10 @@ export class Delivery {
   @Column('timestamptz', { name: 'lease_until', nullable: true })
   leaseUntil!: Date | null
 
-  /** When the sweep makes sure that somebody still keeps this row; null once the state is final. */
+  /**
+   * When the sweep makes sure that somebody still keeps this row; null once the state is final, but for a `stopped`
+   * delivery whose workflow has still to be told.
+   */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })
   sweepAt!: Date | null
 

@@ -8,6 +8,8 @@ export type AttemptKey = { organisationId: string; deliveryId: string; number: n
 /** What an attempt needs, read in the statement that claims the row. */
 export type Claim = {
   state: 'in_progress' | 'stopped'
+  /** True when a person asked for this attempt. */
+  asked: boolean
   /** How many times this attempt was begun, this one included. */
   claims: number
   webhookId: string
@@ -21,12 +23,12 @@ export type Claim = {
 /**
  * Takes the delivery for attempt `number`, by compare-and-set: the row must be at `number - 1` recorded attempts,
  * not final, and not held by another attempt that may still be posting. A disabled or deleted webhook turns the
- * delivery into `stopped` instead. Null when the row could not be taken (`findStanding` tells why).
+ * delivery into `stopped` instead. With `onlyIfDue` a waiting row is taken only when its time has come. Null when the row could not be taken (`findStanding` tells why).
  */
 export async function claimAttempt(
   db: Db,
   key: AttemptKey,
-  hold: { owner: string; leaseMs: number; sweepAfterMs: number },
+  hold: { owner: string; leaseMs: number; sweepAfterMs: number; onlyIfDue: boolean },
 ): Promise<Claim | null> {
   return firstRow(
     db,
@@ -37,15 +39,25 @@ export async function claimAttempt(
             lease_until = now() + $5 * interval '1 ms',
             sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
             next_attempt_at = CASE WHEN ${LIVE} THEN d.next_attempt_at END,
+            retry_requested = false,
             started_at = coalesce(d.started_at, now()),
             completed_at = CASE WHEN ${LIVE} THEN NULL ELSE now() END
        FROM webhook w, event e
       WHERE d.id = $1 AND d.organisation_id = $2 AND d.attempts = $3::int - 1
-        AND (d.state IN ('pending', 'waiting')
+        AND (d.state = 'pending'
+             OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now())
              OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
         AND w.id = d.webhook_id AND e.id = d.event_id
-      RETURNING d.state, d.claims, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body`,
-    [key.deliveryId, key.organisationId, key.number, hold.owner, hold.leaseMs, hold.sweepAfterMs],
+      RETURNING d.state, d.claims, OLD.retry_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body`,
+    [
+      key.deliveryId,
+      key.organisationId,
+      key.number,
+      hold.owner,
+      hold.leaseMs,
+      hold.sweepAfterMs,
+      hold.onlyIfDue,
+    ],
   )
 }
 
@@ -69,6 +81,10 @@ export type Standing = {
   state: DeliveryState
   attempts: number
   nextAttemptAt: Date | null
+  /** A person asked for the next attempt at once. */
+  asked: boolean
+  /** The next attempt may be made by now. */
+  due: boolean
   /** How long another attempt may still hold the row, in ms; 0 when nobody does. */
   heldForMs: number
   recorded: {
@@ -83,6 +99,7 @@ export async function findStanding(db: Db, key: AttemptKey): Promise<Standing | 
   const found = await firstRow<Omit<Standing, 'recorded'> & RecordedColumns>(
     db,
     `SELECT d.state, d.attempts, d.next_attempt_at AS "nextAttemptAt",
+            d.retry_requested AS asked, d.state <> 'waiting' OR d.next_attempt_at <= now() AS due,
             CASE WHEN d.state = 'in_progress'
                  THEN greatest(0, extract(epoch FROM d.lease_until - now()) * 1000)::float8 ELSE 0 END AS "heldForMs",
             a.outcome, a.failure_code AS "failureCode", a.status_code AS "statusCode",
@@ -125,8 +142,9 @@ export async function recordSuccess(db: Db, record: AttemptRecord): Promise<bool
     db,
     `WITH done AS (
        UPDATE delivery d
-          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, sweep_at = NULL, ${ENDED}
-        WHERE ${UNDER_WAY} RETURNING id
+          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, sweep_at = NULL,
+              retry_requested = false, ${ENDED}
+        WHERE ${UNDER_WAY} RETURNING id, webhook_id
      ) ${INSERT_ATTEMPT}`,
     [...attemptParameters(record), 'succeeded'],
   )
@@ -135,6 +153,8 @@ export async function recordSuccess(db: Db, record: AttemptRecord): Promise<bool
 
 /**
  * Records a failed attempt; the delivery becomes `next.state`, or `stopped` when its webhook is no longer live.
+ * A retry that a person asked for meanwhile makes it `waiting` for an attempt at once, also where this one would have
+ * been the last; a delivery that was brought back by a person has that one attempt only.
  * The webhook row is locked first (shared), so that a switch-off at the same instant is either seen or waits.
  * Null when attempt `number` is recorded already or the row moved on.
  */
@@ -142,21 +162,30 @@ export async function recordFailure(
   db: Db,
   record: AttemptRecord & { webhookId: string },
   next: { state: 'waiting' | 'failed'; nextAttemptAt: Date | null; sweepAfterMs: number },
-): Promise<{ state: 'waiting' | 'failed' | 'stopped' } | null> {
+): Promise<{ state: 'waiting' | 'failed' | 'stopped'; asked: boolean } | null> {
   return firstRow(
     db,
     `WITH hook AS (
        SELECT enabled AND deleted_at IS NULL AS live FROM webhook WHERE id = $15 AND organisation_id = $3 FOR SHARE
      ), done AS (
        UPDATE delivery d
-          SET state = CASE WHEN hook.live THEN $16 ELSE 'stopped' END,
-              next_attempt_at = CASE WHEN hook.live THEN $17::timestamptz END,
-              sweep_at = CASE WHEN hook.live THEN $17::timestamptz + $18 * interval '1 ms' END,
-              completed_at = CASE WHEN hook.live AND $16 = 'waiting' THEN NULL ELSE now() END,
+          SET (state, next_attempt_at, sweep_at, completed_at, revived) = (
+                SELECT s.state,
+                       CASE WHEN s.state = 'waiting' THEN s.due END,
+                       CASE WHEN s.state = 'waiting' THEN s.due + $18 * interval '1 ms' END,
+                       CASE WHEN s.state = 'waiting' THEN NULL ELSE now() END,
+                       s.asked AND (d.revived OR $16 = 'failed')
+                  FROM (SELECT CASE WHEN NOT hook.live THEN 'stopped'
+                                    WHEN d.retry_requested THEN 'waiting'
+                                    WHEN d.revived THEN 'failed'
+                                    ELSE $16 END AS state,
+                               CASE WHEN d.retry_requested THEN now() ELSE $17::timestamptz END AS due,
+                               d.retry_requested AND hook.live AS asked) s),
+              retry_requested = d.retry_requested AND hook.live,
               ${ENDED}
-         FROM hook WHERE ${UNDER_WAY} RETURNING d.id, d.state
+         FROM hook WHERE ${UNDER_WAY} RETURNING d.id, d.webhook_id, d.state, d.retry_requested AS asked
      ), kept AS (${INSERT_ATTEMPT})
-     SELECT state FROM done, kept`,
+     SELECT state, asked FROM done, kept`,
     [
       ...attemptParameters(record),
       'failed',
@@ -172,9 +201,9 @@ const ENDED = `attempts = $2::int, claims = 0, owner = NULL, lease_until = NULL`
 
 const UNDER_WAY = `d.id = $1 AND d.organisation_id = $3 AND d.attempts = $2::int - 1 AND d.state = 'in_progress'`
 
-const INSERT_ATTEMPT = `INSERT INTO attempt (delivery_id, number, trigger, url, started_at, duration_ms,
+const INSERT_ATTEMPT = `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms,
          failure_code, status_code, error, response_headers, response_body, response_truncated, outcome)
-       SELECT id, $2::int, $4, $5, $6::timestamptz, $7::int,
+       SELECT id, webhook_id, $2::int, $4, $5, $6::timestamptz, $7::int,
               $8, $9::int, $10, $11::jsonb, $12, $13::bool, $14 FROM done
        RETURNING number`
 

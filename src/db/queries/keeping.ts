@@ -43,6 +43,8 @@ export async function releaseDeliveries(
 /** A delivery that may have lost its keeper. `started`: its workflow was seen to start once. */
 export type SweptDelivery = DeliveryToStart & {
   started: boolean
+  /** A person asked for the next attempt at once, and the workflow may not have been told. */
+  asked: boolean
   attempts: number
   nextAttemptAt: Date | null
 }
@@ -58,7 +60,8 @@ export async function takeForSweep(
   return rows(
     db,
     `WITH due AS (
-       SELECT id FROM delivery WHERE sweep_at < now() ORDER BY sweep_at LIMIT $3 FOR UPDATE SKIP LOCKED
+       SELECT id FROM delivery WHERE sweep_at < now() AND state IN ('pending', 'in_progress', 'waiting')
+        ORDER BY sweep_at LIMIT $3 FOR UPDATE SKIP LOCKED
      ), taken AS (
        UPDATE delivery d
           SET sweep_at = now() + $2 * interval '1 ms',
@@ -68,7 +71,7 @@ export async function takeForSweep(
        RETURNING d.*
      )
      SELECT t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
-            e.key AS "eventKey", w.url, t.started_at IS NOT NULL AS started, t.attempts,
+            e.key AS "eventKey", w.url, t.started_at IS NOT NULL AS started, t.attempts, t.retry_requested AS asked,
             t.next_attempt_at AS "nextAttemptAt"
        FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
     [options.owner, options.leaseMs, options.limit],

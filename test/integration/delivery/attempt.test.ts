@@ -41,7 +41,8 @@ describe('an attempt', () => {
     organisationId: delivery.organisationId,
     deliveryId: delivery.deliveryId,
     number,
-    trigger: 'schedule',
+    webhookId: delivery.webhookId,
+    onlyIfDue: false,
     hold: null,
   })
   const attempt = (number = 1) => createAttempt(dependencies)(request(number), NEVER)
@@ -80,7 +81,8 @@ describe('an attempt', () => {
     const [record] = await records()
     expect(record).to.include({
       number: 1,
-      trigger: 'schedule',
+      webhookId: delivery.webhookId,
+      onlyIfDue: false,
       url: receiver.url,
       outcome: 'succeeded',
       status_code: 200,
@@ -111,7 +113,8 @@ describe('an attempt', () => {
   it('posts nothing for an attempt that is recorded, and returns the recorded outcome', async () => {
     answer = () => 500
     const first = await attempt()
-    expect(await attempt()).to.deep.equal({ ...first, recordingMs: 0 })
+    const again = await attempt()
+    expect(again).to.deep.equal({ ...first, sinceEndMs: again.state === 'waiting' ? again.sinceEndMs : 0 })
     expect(receiver.posts).to.have.length(1)
     expect(await records()).to.have.length(1)
   })

@@ -15,6 +15,8 @@ type Start = { deliveryId: string; next: { number: number; dueAtMs: number | nul
 function fakeWorkflows() {
   const starts: Start[] = []
   const running = new Set<string>()
+  const woken: { deliveryId: string; attempts: number }[] = []
+  const stopped: string[] = []
   const engine = { away: false }
   const workflows: DeliveryWorkflows = {
     start({ deliveryId }, next, { again }) {
@@ -23,12 +25,22 @@ function fakeWorkflows() {
       running.add(deliveryId)
       return Promise.resolve()
     },
+    wake: ({ deliveryId }, attempts) => {
+      if (engine.away) return Promise.reject(new Error('the engine is away'))
+      woken.push({ deliveryId, attempts })
+      return Promise.resolve()
+    },
+    stop: (deliveryId) => {
+      if (engine.away) return Promise.reject(new Error('the engine is away'))
+      stopped.push(deliveryId)
+      return Promise.resolve()
+    },
     isRunning: (deliveryId) =>
       engine.away
         ? Promise.reject(new Error('the engine is away'))
         : Promise.resolve(running.has(deliveryId)),
   }
-  return { workflows, starts, running, engine }
+  return { workflows, starts, running, engine, woken, stopped }
 }
 
 describe('keeping deliveries', () => {
@@ -57,7 +69,14 @@ describe('keeping deliveries', () => {
     const { dataSource } = database
     const { workflows } = fake
     const starter = createStarter({ dataSource, workflows, logger: silentLogger, processId, concurrency: 5 })
-    const sweep = createSweep({ dataSource, workflows, starter, logger: silentLogger, processId })
+    const sweep = createSweep({
+      dataSource,
+      workflows,
+      retryWorkflows: { start: () => Promise.resolve() },
+      starter,
+      logger: silentLogger,
+      processId,
+    })
     starters.push(starter)
     return { starter, sweep }
   }

@@ -16,16 +16,32 @@ const OWN_FAULTS = {
 
 const activities = proxyActivities<Activities>(OWN_FAULTS)
 
-/** Has a worker make attempt `number`, not before `dueAtMs` on the worker's clock when that is given. */
+/**
+ * Has a worker make attempt `number`: not before `dueAtMs` on the worker's clock when that is given, and with
+ * `onlyIfDue` only if the row says that its time has come.
+ */
 export function makeAttempt(
   input: DeliverEventInput,
   number: number,
-  dueAtMs: number | null,
+  when: { dueAtMs: number | null; onlyIfDue: boolean },
 ): Promise<AttemptOutcome> {
-  const { organisationId, deliveryId, leadMs } = input
+  const { organisationId, webhookId, deliveryId, leadMs } = input
+  const { dueAtMs, onlyIfDue } = when
   const hold = dueAtMs === null || leadMs === 0 ? null : { untilMs: dueAtMs, atMostMs: leadMs }
   return activities.makeAttempt.executeWithOptions(
     { ...OWN_FAULTS, summary: `attempt ${number} of ${MAX_ATTEMPTS}` },
-    [{ organisationId, deliveryId, number, trigger: 'schedule', hold }],
+    [{ organisationId, webhookId, deliveryId, number, hold, onlyIfDue }],
+  )
+}
+
+/** Notes on the row that a person wants the next attempt at once. */
+export async function askForRetry({
+  organisationId,
+  webhookId,
+  deliveryId,
+}: DeliverEventInput): Promise<void> {
+  await activities.askForRetry.executeWithOptions(
+    { ...OWN_FAULTS, summary: 'note a retry asked for by hand' },
+    [{ organisationId, webhookId, deliveryId }],
   )
 }

@@ -1,0 +1,14 @@
+import { askForRetry } from '../src/db/queries/interventions.ts'
+import { untilDatabaseAnswers } from '../src/delivery/patience.ts'
+import type { AttemptDependencies } from '../src/delivery/attempt.ts'
+import { withHeartbeat } from './with-heartbeat.ts'
+
+type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: string }
+
+/** Running twice is harmless: a row that says so already says it again. */
+export function createAskForRetry({ dataSource }: Pick<AttemptDependencies, 'dataSource'>) {
+  return ({ organisationId, webhookId, deliveryId }: DeliveryIds): Promise<void> =>
+    withHeartbeat(async (signal) => {
+      await untilDatabaseAnswers(() => askForRetry(dataSource, organisationId, webhookId, deliveryId), signal)
+    })
+}

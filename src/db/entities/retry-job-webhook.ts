@@ -1,0 +1,27 @@
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
+import { RetryJob } from './retry-job.ts'
+import { Webhook } from './webhook.ts'
+
+/** How far a retry job has come with one webhook. Each page of deliveries moves it on in one statement. */
+@Entity('retry_job_webhook')
+export class RetryJobWebhook {
+  @PrimaryColumn('uuid', { name: 'job_id' })
+  @ForeignKey(() => RetryJob, { onDelete: 'CASCADE' })
+  jobId!: string
+
+  @PrimaryColumn('uuid', { name: 'webhook_id' })
+  @ForeignKey(() => Webhook)
+  webhookId!: string
+
+  /** Deliveries it was to retry when the job was made. */
+  @Column('integer')
+  total!: number
+
+  /** Of these, how many have been attempted or no longer needed it. */
+  @Column('integer', { default: 0 })
+  done!: number
+
+  /** The last delivery that was passed, in the order of ids; null at the beginning. */
+  @Column('uuid', { nullable: true })
+  cursor!: string | null
+}

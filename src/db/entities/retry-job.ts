@@ -1,0 +1,39 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
+import { Organisation } from './organisation.ts'
+import { Webhook } from './webhook.ts'
+
+/** One call of retry-deliveries (spec 4.2). Its progress stands in `retry_job_webhook`. */
+@Entity('retry_job')
+@Index('retry_job_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
+@Check('retry_job_mode_check', `"mode" IN ('failed', 'force')`)
+@Check('retry_job_state_check', `"state" IN ('running', 'done')`)
+export class RetryJob {
+  @PrimaryColumn('uuid')
+  id!: string
+
+  @Column('text', { name: 'organisation_id' })
+  @ForeignKey(() => Organisation)
+  organisationId!: string
+
+  /** The one webhook it is limited to; null for all enabled ones. */
+  @Column('uuid', { name: 'webhook_id', nullable: true })
+  @ForeignKey(() => Webhook)
+  webhookId!: string | null
+
+  @Column('text')
+  mode!: 'failed' | 'force'
+
+  /** Member that asked for it. */
+  @Column('text', { name: 'requested_by' })
+  requestedBy!: string
+
+  @Column('text', { default: 'running' })
+  state!: 'running' | 'done'
+
+  /** When the sweep makes sure that its workflow runs; null once it is done. */
+  @Column('timestamptz', { name: 'sweep_at', nullable: true })
+  sweepAt!: Date | null
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
+  createdAt!: Date
+}

@@ -1,0 +1,168 @@
+import { firstRow, rows, type Db } from '../db.ts'
+
+/** A delivery whose next attempt a person asked for: what its workflow is to be told. */
+export type AskedDelivery = { deliveryId: string; attempts: number; eventKey: string; url: string }
+
+/** After that time the sweep repeats what a process that died could not tell a workflow any more. */
+const TELL_AGAIN_AFTER = `interval '5 seconds'`
+
+/**
+ * Notes on the row that a person wants the next attempt at once: of a waiting delivery now, of one with an attempt
+ * under way should that fail; a `failed` or `stopped` one comes back for one attempt. Nothing for a completed one or
+ * a webhook that is not live. The row is the truth; the signal that follows only wakes the workflow up.
+ */
+function askSql(selection: string, alsoInThisStatement = ''): string {
+  return `WITH hook AS (
+      SELECT id, url FROM webhook
+       WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL FOR SHARE
+    ), chosen AS (
+      SELECT d.id FROM delivery d, hook WHERE d.webhook_id = hook.id AND d.organisation_id = $1 AND ${selection}
+    ), asked AS (
+      UPDATE delivery d
+         SET retry_requested = d.state <> 'pending',
+             revived = d.revived OR d.state IN ('failed', 'stopped'),
+             state = CASE WHEN ${AT_REST} THEN 'waiting' ELSE d.state END,
+             next_attempt_at = CASE WHEN ${AT_REST} THEN now() ELSE d.next_attempt_at END,
+             sweep_at = CASE WHEN ${AT_REST} THEN now() + ${TELL_AGAIN_AFTER} ELSE d.sweep_at END,
+             completed_at = NULL
+        FROM chosen WHERE d.id = chosen.id AND d.state <> 'completed'
+      RETURNING d.id, d.attempts, d.event_id
+    )${alsoInThisStatement}
+    SELECT c.id AS "deliveryId", a.attempts, e.key AS "eventKey", hook.url
+      FROM chosen c CROSS JOIN hook LEFT JOIN asked a ON a.id = c.id LEFT JOIN event e ON e.id = a.event_id
+     ORDER BY c.id`
+}
+
+/** Neither before its first attempt nor in the middle of one. */
+const AT_REST = `d.state IN ('waiting', 'failed', 'stopped')`
+
+type Chosen = { [Key in keyof AskedDelivery]: AskedDelivery[Key] | null } & { deliveryId: string }
+
+function isAsked(chosen: Chosen): chosen is Chosen & AskedDelivery {
+  return chosen.attempts !== null
+}
+
+/** For one delivery. Null when it is completed, unknown, or its webhook is not live. */
+export async function askForRetry(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<AskedDelivery | null> {
+  const chosen = await rows<Chosen>(db, askSql('d.id = $3'), [organisationId, webhookId, deliveryId])
+  return chosen.find(isAsked) ?? null
+}
+
+/**
+ * For the next `limit` deliveries of a webhook after `cursor` that a retry job covers, in the order of ids; of those,
+ * only what was there when the job was made. The job's own cursor moves on in the same statement.
+ * `last` is where to go on; null when nothing is left.
+ */
+export async function askForNextRetries(
+  db: Db,
+  page: {
+    organisationId: string
+    webhookId: string
+    jobId: string
+    mode: 'failed' | 'force'
+    cursor: string | null
+    limit: number
+  },
+): Promise<{ asked: AskedDelivery[]; last: string | null }> {
+  const inState = (state: string): string =>
+    `(SELECT id FROM delivery WHERE webhook_id = $2 AND state = '${state}' AND ($3::uuid IS NULL OR id > $3::uuid)
+        AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = $4)
+      ORDER BY id LIMIT $5)`
+  const both = `(SELECT id FROM (${inState('failed')} UNION ALL ${inState('waiting')}) covered ORDER BY id LIMIT $5)`
+  const sql = askSql(
+    `d.id IN ${page.mode === 'failed' ? inState('failed') : both}`,
+    `, moved AS (
+      UPDATE retry_job_webhook SET cursor = (SELECT id FROM chosen ORDER BY id DESC LIMIT 1)
+       WHERE job_id = $4 AND webhook_id = $2 AND EXISTS (SELECT 1 FROM chosen)
+    )`,
+  )
+  const { organisationId, webhookId, cursor, jobId, limit } = page
+  const chosen = await rows<Chosen>(db, sql, [organisationId, webhookId, cursor, jobId, limit])
+  return { asked: chosen.filter(isAsked), last: chosen.at(-1)?.deliveryId ?? null }
+}
+
+/** Of these deliveries, the ones whose asked-for attempt is still to come or under way. */
+export async function findUnsettled(
+  db: Db,
+  organisationId: string,
+  deliveryIds: string[],
+): Promise<string[]> {
+  const found = await rows<{ id: string }>(
+    db,
+    `SELECT id FROM delivery
+      WHERE organisation_id = $1 AND id = ANY($2::uuid[]) AND (retry_requested OR state = 'in_progress')`,
+    [organisationId, deliveryIds],
+  )
+  return found.map(({ id }) => id)
+}
+
+/**
+ * Stops every delivery of a webhook that has not been attempted or waits for a retry; the webhook's row is locked by
+ * the caller. Their workflows are told by the sweep. An attempt under way finishes first.
+ */
+export async function stopDeliveries(db: Db, organisationId: string, webhookId: string): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery SET state = 'stopped', ${STOPPED}
+      WHERE organisation_id = $1 AND webhook_id = $2 AND state IN ('pending', 'waiting')`,
+    [organisationId, webhookId],
+  )
+}
+
+/** Stops one waiting or failed delivery by a person's wish; null when it is in no such state. */
+export async function discardDelivery(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<{ id: string } | null> {
+  return firstRow(
+    db,
+    `UPDATE delivery SET state = 'stopped', ${STOPPED}
+      WHERE organisation_id = $1 AND webhook_id = $2 AND id = $3 AND state IN ('waiting', 'failed') RETURNING id`,
+    [organisationId, webhookId, deliveryId],
+  )
+}
+
+/** Stops every permanently failed delivery of a webhook; returns how many. */
+export async function discardFailed(db: Db, organisationId: string, webhookId: string): Promise<number> {
+  const counted = await firstRow<{ count: number }>(
+    db,
+    `WITH discarded AS (
+       UPDATE delivery SET state = 'stopped', ${STOPPED}
+        WHERE organisation_id = $1 AND webhook_id = $2 AND state = 'failed' RETURNING 1
+     ) SELECT count(*)::int AS count FROM discarded`,
+    [organisationId, webhookId],
+  )
+  return counted?.count ?? 0
+}
+
+/** A waiting delivery has a workflow that sleeps and has to be told; a failed one's has ended. */
+const STOPPED = `next_attempt_at = NULL, retry_requested = false, revived = false, completed_at = now(),
+  owner = NULL, lease_until = NULL, sweep_at = CASE WHEN state = 'failed' THEN NULL ELSE now() END`
+
+/** Takes stopped deliveries whose workflow has still to be told, for a while. */
+export async function takeToTell(db: Db, limit: number): Promise<{ deliveryId: string }[]> {
+  return rows(
+    db,
+    `WITH due AS (
+       SELECT id FROM delivery WHERE sweep_at < now() AND sweep_at IS NOT NULL AND state = 'stopped'
+        ORDER BY sweep_at LIMIT $1 FOR UPDATE SKIP LOCKED
+     )
+     UPDATE delivery d SET sweep_at = now() + interval '1 minute' FROM due WHERE d.id = due.id
+     RETURNING d.id AS "deliveryId"`,
+    [limit],
+  )
+}
+
+/** Notes that the workflows of these stopped deliveries were told, or are no more. */
+export async function markTold(db: Db, deliveryIds: string[]): Promise<void> {
+  await rows(db, `UPDATE delivery SET sweep_at = NULL WHERE id = ANY($1::uuid[]) AND state = 'stopped'`, [
+    deliveryIds,
+  ])
+}
