@@ -8,7 +8,10 @@ type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: stri
 /** Running twice is harmless: a row that says so already says it again. */
 export function createAskForRetry({ dataSource }: Pick<AttemptDependencies, 'dataSource'>) {
   return ({ organisationId, webhookId, deliveryId }: DeliveryIds): Promise<void> =>
-    withHeartbeat(async (signal) => {
-      await untilDatabaseAnswers(() => askForRetry(dataSource, organisationId, webhookId, deliveryId), signal)
+    withHeartbeat(async ({ cancelled }) => {
+      await untilDatabaseAnswers(
+        () => askForRetry(dataSource, organisationId, webhookId, deliveryId),
+        cancelled,
+      )
     })
 }

@@ -2,6 +2,7 @@ import type { AttemptDependencies } from '../src/delivery/attempt.ts'
 import type { RetryJobDependencies } from '../src/delivery/retry-webhook-deliveries.ts'
 import { createAskForRetry } from './ask-for-retry.ts'
 import { createMakeAttempt } from './make-attempt.ts'
+import { createPurge } from './purge.ts'
 import { createRetryJobActivities } from './retry-job.ts'
 
 export type ActivityDependencies = AttemptDependencies & RetryJobDependencies
@@ -12,6 +13,7 @@ export function createActivities(dependencies: ActivityDependencies) {
     makeAttempt: createMakeAttempt(dependencies),
     askForRetry: createAskForRetry(dependencies),
     ...createRetryJobActivities(dependencies),
+    purge: createPurge(dependencies),
   }
 }
 

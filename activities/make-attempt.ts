@@ -9,5 +9,5 @@ export function createMakeAttempt(
   dependencies: AttemptDependencies,
 ): (request: AttemptRequest) => Promise<AttemptOutcome> {
   const makeAttempt = createAttempt(dependencies)
-  return (request) => withHeartbeat((signal) => makeAttempt(request, signal))
+  return (request) => withHeartbeat((signals) => makeAttempt(request, signals))
 }

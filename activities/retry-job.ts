@@ -14,16 +14,16 @@ export function createRetryJobActivities(dependencies: RetryJobDependencies) {
   const { dataSource } = dependencies
   return {
     listJobWebhooks: ({ organisationId, jobId }: JobIds): Promise<string[]> =>
-      withHeartbeat((signal) =>
-        untilDatabaseAnswers(() => listRetryJobWebhooks(dataSource, organisationId, jobId), signal),
+      withHeartbeat(({ cancelled }) =>
+        untilDatabaseAnswers(() => listRetryJobWebhooks(dataSource, organisationId, jobId), cancelled),
       ),
 
     retryWebhookDeliveries: (part: RetryJobPart): Promise<void> =>
-      withHeartbeat((signal) => retryWebhookDeliveries(dependencies, part, signal)),
+      withHeartbeat(({ cancelled }) => retryWebhookDeliveries(dependencies, part, cancelled)),
 
     finishJob: ({ organisationId, jobId }: JobIds): Promise<void> =>
-      withHeartbeat((signal) =>
-        untilDatabaseAnswers(() => finishRetryJob(dataSource, organisationId, jobId), signal),
+      withHeartbeat(({ cancelled }) =>
+        untilDatabaseAnswers(() => finishRetryJob(dataSource, organisationId, jobId), cancelled),
       ),
   }
 }

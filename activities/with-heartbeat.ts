@@ -1,15 +1,28 @@
-import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { activityInfo, cancellationDetails, cancellationSignal, heartbeat } from '@temporalio/activity'
 
 /** Heartbeats come several times within the time-out after which the engine calls this worker lost. */
 const HEARTBEATS_PER_TIMEOUT = 4
 
-/** Runs `work` while the engine is told that this worker lives; `signal` aborts when the engine no longer wants it. */
-export async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * `cancelled` aborts when the engine no longer wants the activity; `shutDown` only when this worker has to end and its
+ * grace is over: then even a POST under way is cut off.
+ */
+export type ActivitySignals = { cancelled: AbortSignal; shutDown: AbortSignal }
+
+/** Runs `work` while the engine is told that this worker lives. */
+export async function withHeartbeat<T>(work: (signals: ActivitySignals) => Promise<T>): Promise<T> {
   const timeoutMs = activityInfo().heartbeatTimeoutMs ?? 10_000
   const beat = setInterval(() => heartbeat(), timeoutMs / HEARTBEATS_PER_TIMEOUT)
+  const cancelled = cancellationSignal()
+  const shutDown = new AbortController()
+  const onCancelled = (): void => {
+    if (cancellationDetails()?.workerShutdown === true) shutDown.abort(cancelled.reason)
+  }
+  cancelled.addEventListener('abort', onCancelled)
   try {
-    return await work(cancellationSignal())
+    return await work({ cancelled, shutDown: shutDown.signal })
   } finally {
     clearInterval(beat)
+    cancelled.removeEventListener('abort', onCancelled)
   }
 }

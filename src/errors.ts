@@ -1,4 +1,7 @@
-/** One bad field of a request: JSON pointer into the body (`/url`), stable code, and words for a person. */
+/**
+ * One bad field of a request: JSON pointer into the body (`/url`) or `/` and the name of a query parameter, stable
+ * code, and words for a person.
+ */
 export type FieldError = { pointer: string; code: string; detail: string }
 
 type Problem = {
@@ -47,7 +50,7 @@ export function forbidden(missing: string[]): ProblemError {
 }
 
 export function invalidFields(errors: FieldError[]): ProblemError {
-  const names = errors.map((error) => error.pointer || '/').join(', ')
+  const names = [...new Set(errors.map((error) => error.pointer || '/'))].join(', ')
   return new ProblemError({
     status: 422,
     code: 'invalid_fields',

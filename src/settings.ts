@@ -95,6 +95,18 @@ export const SETTINGS = {
     '20000',
     integer(0, 600_000),
   ),
+  retentionCompletedDays: setting(
+    'RETENTION_COMPLETED_DAYS',
+    'days that completed deliveries are kept, with their attempts and payloads',
+    '30',
+    integer(1, 3_650),
+  ),
+  retentionFailedDays: setting(
+    'RETENTION_FAILED_DAYS',
+    'days that permanently failed and stopped deliveries are kept, with their attempts and payloads',
+    '90',
+    integer(1, 3_650),
+  ),
   allowHttp: setting(
     'POSTHORN_ALLOW_HTTP',
     'true to allow plain http receivers (not for production)',

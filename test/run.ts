@@ -7,7 +7,7 @@ import { migrate } from '../src/cli/migrate.ts'
 import { onStopSignal } from '../src/cli/on-stop-signal.ts'
 import { defaultCacheDir } from '../src/dev/cache.ts'
 import { startEmbeddedPostgres } from '../src/dev/embedded-postgres.ts'
-import { createStack } from '../src/dev/stack.ts'
+import { createStack } from '../src/cli/stack.ts'
 import { provideTemporalCli } from '../src/dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../src/dev/temporal-dev-server.ts'
 import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
@@ -24,7 +24,8 @@ const SUITES: Record<string, string[]> = {
     'test/workflows/**/*.test.ts',
     'test/e2e/**/*.test.ts',
   ],
-  slow: ['test/slow/**/*.test.ts'],
+  histories: ['test/histories/**/*.test.ts'],
+  slow: ['test/slow/**/*.test.ts', 'test/load/**/*.test.ts'],
 }
 
 /** Data of a test run need not outlive a power cut. */

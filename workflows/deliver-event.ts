@@ -48,7 +48,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     if (sleepMs > 0) {
       if (!everWaited) showState('waiting')
       everWaited = true
-      snapshot.nextAttemptAtMs = turn.wakeAtMs + leadMs
+      snapshot.nextAttemptAtMs = turn.dueAtMs ?? turn.wakeAtMs + leadMs
       showProgress(snapshot)
       await condition(called, sleepMs, { summary: inShort(turn.number, snapshot) })
     }
@@ -57,6 +57,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     wish.asked = wish.woken = false
 
     snapshot.state = 'in_progress'
+    showProgress(snapshot)
     const outcome = await makeAttempt(input, turn.number, {
       dueAtMs: onlyIfDue ? null : turn.dueAtMs,
       onlyIfDue,
@@ -73,7 +74,8 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     }
 
     Object.assign(snapshot, { state: outcome.state, attempts: outcome.attempts, nextAttemptAtMs: null })
-    snapshot.lastOutcome = describeOutcome(outcome)
+    if (outcome.failureCode !== null || outcome.state === 'completed')
+      snapshot.lastOutcome = describeOutcome(outcome)
     if (outcome.state === 'waiting') {
       const waitMs = outcome.immediately ? 0 : (waitAfterAttempt(outcome.attempts) ?? 0)
       const eatenMs = outcome.sinceEndMs > ORDINARY_REPORT_MS ? outcome.sinceEndMs : 0

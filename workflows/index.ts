@@ -1,2 +1,3 @@
 export { deliverEvent } from './deliver-event.ts'
+export { purge } from './purge.ts'
 export { retryDeliveries } from './retry-deliveries.ts'

@@ -35,3 +35,15 @@ export const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
 
 /** Input of `retryDeliveries`. */
 export type RetryDeliveriesInput = { organisationId: string; jobId: string }
+
+/** Input of `purge`: for how many days deliveries are kept after their end; `failedDays` is for stopped ones too. */
+export type PurgeInput = { completedDays: number; failedDays: number }
+
+/** How many rows went. `finished` is false when the time of one pass was up before everything was gone. */
+export type PurgeResult = {
+  deliveries: number
+  events: number
+  retryJobs: number
+  idempotencyKeys: number
+  finished: boolean
+}

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ALL_SETTINGS, loadConfig } from '../config.ts'
 import { defaultCacheDir } from '../dev/cache.ts'
+import { prepareDataFolder, rememberedPort, rememberPort } from '../dev/data-folder.ts'
 import { startDemoReceiver } from '../dev/demo-receiver.ts'
 import { developmentEnvironment } from '../dev/development-environment.ts'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { assertPortFree } from '../dev/free-port.ts'
-import { createStack, type Stack } from '../dev/stack.ts'
 import { provideTemporalCli } from '../dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
 import { welcome } from '../dev/welcome.ts'
@@ -17,14 +17,20 @@ import { migrate } from './migrate.ts'
 import { onStopSignal } from './on-stop-signal.ts'
 import { seedFromFile } from './seed.ts'
 import { readSeedFile } from './seed-file.ts'
-import { startService } from './service.ts'
+import { startService, type Service } from './service.ts'
+import { createStack, type Stack } from './stack.ts'
 
 /** `npm start`: PostgreSQL, Temporal with its UI, a demo organisation, API, worker and receiver on this machine. */
 const env = process.env
 const stack = createStack()
 const startedAt = performance.now()
 
+const SAY_AFTER_MS = 5_000
+const ENGINE_TIMEOUT_MS = 60_000
+
+let stopping = false
 onStopSignal(async () => {
+  stopping = true
   say('Stopping …')
   for (const problem of await stack.stop()) say(`Could not stop ${problem}`)
 })
@@ -45,38 +51,64 @@ async function start(running: Stack): Promise<void> {
     temporal: portOf('TEMPORAL_PORT', 7233),
     ui: portOf('TEMPORAL_UI_PORT', 8233),
   }
+  prepareDataFolder(dataDir)
   await assertPortFree(ports.api, 'API', 'PORT')
 
-  const temporal = await startTemporal(running, dataDir, ports)
   const postgres = await startEmbeddedPostgres({
     dataDir: join(dataDir, 'postgres'),
     logFile: join(dataDir, 'logs', 'postgres.log'),
     say,
   })
   running.push('PostgreSQL', () => postgres.stop())
+  endWith('PostgreSQL', postgres.exited)
   await postgres.createDatabase('posthorn')
   const databaseUrl = postgres.databaseUrl('posthorn')
   await migrate(databaseUrl)
   const apiKey = await seed(databaseUrl, seedFile)
 
+  const temporal = await startTemporal(running, dataDir, ports)
   const config = loadConfig(
     developmentEnvironment(env, { dataDir, databaseUrl, temporalAddress: temporal.address }),
     ALL_SETTINGS,
   )
   const logFile = join(dataDir, 'logs', 'posthorn.log')
+  // Before the service, and so stopped after it: attempts under way find it to the end.
+  const receiver = await startDemoReceiver({ say, port: rememberedPort(dataDir) })
+  running.push('the demo receiver', () => receiver.stop())
+  rememberPort(dataDir, Number(new URL(receiver.url).port))
   const service = await startService(
     config,
     { api: true, worker: true },
     createLogger({ level: config.logLevel, file: logFile }),
+    running,
   )
-  running.push('the service', () => service.stop())
-  const receiver = await startDemoReceiver({ say })
-  running.push('the demo receiver', () => receiver.stop())
-  while (!(await service.engine.isUp())) await delay(100)
+  await engineReady(service)
 
   const apiUrl = service.url ?? ''
-  say(welcome({ apiUrl, uiUrl: temporal.uiUrl, receiverUrl: receiver.url, logFile, ...apiKey }))
+  say(welcome({ apiUrl, uiUrl: temporal.uiUrl, receiverUrl: receiver.url, databaseUrl, logFile, ...apiKey }))
   say(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
+}
+
+/** Without one of its servers nothing here works: it is said, and all the rest is stopped. */
+function endWith(name: string, exited: Promise<unknown>): void {
+  void exited.then(async () => {
+    if (stopping) return
+    say(`${name} ended by itself: stopping. Its log is in the folder logs of the data folder.`)
+    await stack.stop()
+    process.exit(1)
+  })
+}
+
+/** Waits for the engine to answer; says so when that takes long, and gives up when it does not come. */
+async function engineReady(service: Service): Promise<void> {
+  const deadline = Date.now() + ENGINE_TIMEOUT_MS
+  const patience = setTimeout(() => say('Waiting for the Temporal server to answer …'), SAY_AFTER_MS)
+  while (!(await service.engine.isUp())) {
+    if (Date.now() > deadline)
+      throw new Error(`The Temporal server has not answered within ${ENGINE_TIMEOUT_MS / 1000} s.`)
+    await delay(100)
+  }
+  clearTimeout(patience)
 }
 
 /** A server of our own, unless the environment names one that runs. */
@@ -97,6 +129,7 @@ async function startTemporal(
     say,
   })
   running.push('Temporal', () => server.stop())
+  endWith('Temporal', server.exited)
   return server
 }
 
@@ -124,9 +157,8 @@ async function seed(
 function portOf(variable: string, fallback: number): number {
   const text = env[variable] ?? ''
   if (text === '') return fallback
-  const port = Number(text)
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new Error(`${variable} must be a port from 1 to 65535`)
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (port < 1 || port > 65_535) throw new Error(`${variable} must be a port from 1 to 65535`)
   return port
 }
 

@@ -7,6 +7,7 @@ import { createLogger } from '../logger.ts'
 import { describeError } from './describe-error.ts'
 import { COMMAND_NAMES, COMMANDS, type CommandName } from './commands.ts'
 import { migrate } from './migrate.ts'
+import { createStack } from './stack.ts'
 import { onStopSignal } from './on-stop-signal.ts'
 import { seedFromFile } from './seed.ts'
 import type { Roles } from './service.ts'
@@ -59,11 +60,23 @@ async function serve(roles: Roles): Promise<void> {
   // Loaded only here: the engine's native parts would slow every other command down.
   const { startService } = await import('./service.ts')
   const logger = createLogger({ level: config.logLevel })
-  const service = await startService(config, roles, logger)
+  const running = createStack()
   onStopSignal(async (signal) => {
     logger.info({ event: 'service.stopping', signal }, 'service.stopping')
-    await service.stop()
+    reportProblems(await running.stop())
   })
+  try {
+    await startService(config, roles, logger, running)
+  } catch (error) {
+    reportProblems(await running.stop())
+    fail(describeError(error), 1)
+    // The engine's native parts may keep the process alive; a supervisor has to see it end.
+    process.exit()
+  }
+}
+
+function reportProblems(problems: string[]): void {
+  for (const problem of problems) process.stderr.write(`Could not stop ${problem}\n`)
 }
 
 function say(line: string): void {

@@ -14,10 +14,13 @@ import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
 import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { createEngine } from '../temporal/engine.ts'
+import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { installRuntime } from '../temporal/runtime.ts'
 import { createWorker } from '../temporal/worker.ts'
+import { assertKeyRing } from './assert-key-ring.ts'
 import { openDatabase } from './open-database.ts'
+import type { Stack } from './stack.ts'
 
 /** What a process does: answer the API, make deliveries, or both. */
 export type Roles = { api: boolean; worker: boolean }
@@ -26,22 +29,31 @@ export type Service = {
   /** Where the API answers; null in a worker. */
   url: string | null
   engine: { isUp(): Promise<boolean> }
-  /** Stops taking requests, lets attempts under way finish, gives back what was not started. */
-  stop(): Promise<void>
 }
 
 /** How much of an answer is kept with an attempt, and how long connecting may take of the attempt's own time. */
 const MAX_RESPONSE_BYTES = 32 * 1024
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** Builds the process from its configuration and starts it. Throws when the database or the port is not to be had. */
-export async function startService(config: Config, roles: Roles, logger: Logger): Promise<Service> {
+/**
+ * Builds the process from its configuration and starts it; what it starts goes onto `running`, to be stopped by the
+ * caller: no more requests, attempts under way finish, what was not started is given back.
+ * Throws when the database or the port is not to be had.
+ */
+export async function startService(
+  config: Config,
+  roles: Roles,
+  logger: Logger,
+  running: Stack,
+): Promise<Service> {
   const processId = randomUUID()
   warnOfOpenPolicy(config, logger)
   await assertGuardWorks()
   installRuntime(logger)
   const dataSource = await openDatabase(config, logger)
+  running.push('the database', () => dataSource.destroy())
   const secretBox = createSecretBox(config.encryptionKeys)
+  await assertKeyRing(dataSource, secretBox)
   const httpClient = createHttpClient({
     allowHttp: config.allowHttp,
     allowedCidrs: config.allowedCidrs,
@@ -74,6 +86,9 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
     createWorker: roles.worker
       ? (connection) => createWorker(connection, workerSettings(config), activities)
       : null,
+    onConnected: roles.worker
+      ? (temporal) => ensureRetentionSchedule(temporal, { taskQueue, limits: retentionLimits(config) })
+      : null,
   })
   const starter = createStarter({
     dataSource,
@@ -83,8 +98,6 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
     concurrency: config.startConcurrency,
   })
   const sweep = createSweep({ dataSource, workflows, retryWorkflows, starter, logger, processId })
-  if (roles.worker) sweep.start()
-
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
   const app = createApp({
@@ -99,21 +112,17 @@ export async function startService(config: Config, roles: Roles, logger: Logger)
     engine,
     logger,
   })
+  // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api ? await listen(app, { host: config.host, port: config.port }) : null
+  running.push('the HTTP client', () => httpClient.close())
+  running.push('the engine', () => engine.stop())
+  running.push('the starter', () => starter.stop())
+  running.push('the sweep', () => sweep.stop())
+  if (listening !== null) running.push('the API', () => listening.close())
+  engine.start()
+  if (roles.worker) sweep.start()
   logger.info({ event: 'service.started', processId, roles, url: listening?.url ?? null }, 'service.started')
-
-  return {
-    url: listening?.url ?? null,
-    engine,
-    async stop() {
-      await listening?.close()
-      await sweep.stop()
-      await starter.stop()
-      await engine.stop()
-      await httpClient.close()
-      await dataSource.destroy()
-    },
-  }
+  return { url: listening?.url ?? null, engine }
 }
 
 function workerSettings(config: Config) {
@@ -125,6 +134,10 @@ function workerSettings(config: Config) {
     cachedWorkflows: config.cachedWorkflows,
     shutdownGraceMs: config.shutdownGraceMs,
   }
+}
+
+function retentionLimits({ retentionCompletedDays, retentionFailedDays }: Config) {
+  return { completedDays: retentionCompletedDays, failedDays: retentionFailedDays }
 }
 
 /** An opened policy belongs to development; whoever runs it should not be able to miss it. */

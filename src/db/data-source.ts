@@ -11,6 +11,7 @@ import { RetryJob } from './entities/retry-job.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
 import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
+import { PurgeIndex3 } from './migrations/0003-retention.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -43,7 +44,7 @@ export function createDataSource(options: {
       RetryJobWebhook,
       IdempotencyKey,
     ],
-    migrations: [Initial1, PeopleActOnDeliveries2],
+    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })

@@ -15,7 +15,7 @@ import type { SecretBox } from '../secret-box.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from './patience.ts'
 import { recordOutcome } from './record-outcome.ts'
-import { deliveryHeaders, lostWorker, post } from './send-signed.ts'
+import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
 import { isItsTurn, standingOutcome } from './standing-outcome.ts'
 import { SWEEP_AFTER_MS } from './timing.ts'
 import type { WebhookGate } from './webhook-gate.ts'
@@ -38,8 +38,14 @@ export type AttemptRequest = AttemptKey & {
   onlyIfDue: boolean
 }
 
+/** `cancelled`: nobody wants the attempt any more, unless its POST has begun. `shutDown`: this process ends now. */
+export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
+
 /** What a claim lasts beyond the POST's own deadline: nobody else may post meanwhile, and no POST begins later. */
 const CLAIM_MARGIN_MS = 5_000
+
+/** How often a run looks whether the one that holds the row is through; most are, long before their lease ends. */
+const LOOK_AGAIN_MS = 250
 
 /** After losing this many workers at one attempt, it is recorded as failed instead of being made again. */
 const MAX_LOST_WORKERS = 5
@@ -47,15 +53,18 @@ const MAX_LOST_WORKERS = 5
 /**
  * The one way in which an attempt is made: hold → gate → claim → send → record.
  * Whatever the receiver does is returned as data. While the database is away it waits, before the POST and while
- * recording. Throws only for faults of ours, and when `signal` asks it to give up before the POST has begun.
+ * recording. Throws only for faults of ours, and when a signal asks it to give up.
  */
 export function createAttempt(dependencies: AttemptDependencies) {
-  return async function makeAttempt(request: AttemptRequest, signal: AbortSignal): Promise<AttemptOutcome> {
-    if (request.hold !== null) await holdUntil(request.hold, signal)
+  return async function makeAttempt(
+    request: AttemptRequest,
+    signals: AttemptSignals,
+  ): Promise<AttemptOutcome> {
+    if (request.hold !== null) await holdUntil(request.hold, signals.cancelled)
     const pass = dependencies.gate.enter(request.webhookId, request.deliveryId)
     if ('comeBackAfterMs' in pass) return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
     try {
-      return await claimSendRecord(dependencies, request, signal)
+      return await claimSendRecord(dependencies, request, signals)
     } finally {
       pass.leave()
     }
@@ -65,34 +74,46 @@ export function createAttempt(dependencies: AttemptDependencies) {
 async function claimSendRecord(
   dependencies: AttemptDependencies,
   request: AttemptRequest,
-  signal: AbortSignal,
+  signals: AttemptSignals,
 ): Promise<AttemptOutcome> {
   const owner = randomUUID()
-  const claimed = await claim(dependencies, request, owner, signal)
+  const claimed = await claim(dependencies, request, owner, signals.cancelled)
   if (claimed.kind === 'elsewhere') return claimed.outcome
   const { claim: held } = claimed
   if (held.state === 'stopped') {
     return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
   }
-  const headers = await signedHeaders(dependencies, request, held, owner)
   const sent =
     held.claims > MAX_LOST_WORKERS
       ? lostWorker(MAX_LOST_WORKERS)
-      : await post(dependencies.httpClient, held, headers)
+      : await send(dependencies, request, held, owner, signals.shutDown)
   return recordOutcome(dependencies, request, held, sent)
 }
 
-/** Signs; a fault of ours here (a key missing from the ring) costs the customer no attempt: the claim is undone. */
-async function signedHeaders(
-  { dataSource, secretBox }: AttemptDependencies,
+/**
+ * Signs and posts. Where that ends without an outcome the row is let go at once: by a fault of ours before the POST
+ * (a key missing from the ring), which costs the customer no attempt, or because this process has to end in mid-POST,
+ * which counts as a lost worker.
+ */
+async function send(
+  { dataSource, secretBox, httpClient, logger }: AttemptDependencies,
   request: AttemptRequest,
   held: Claim,
   owner: string,
-): Promise<Record<string, string>> {
+  shutDown: AbortSignal,
+): Promise<Sent> {
+  let begun = false
   try {
-    return deliveryHeaders(secretBox, request.deliveryId, held)
+    const headers = deliveryHeaders(secretBox, request.deliveryId, held)
+    begun = true
+    return await post(httpClient, held, headers, shutDown)
   } catch (error) {
-    await releaseClaim(dataSource, request, owner)
+    await releaseClaim(dataSource, request, { owner, counts: begun }).catch((failure: unknown) =>
+      logger.warn(
+        { event: 'attempt.not_released', deliveryId: request.deliveryId, err: failure },
+        'attempt.not_released',
+      ),
+    )
     throw error
   }
 }
@@ -121,6 +142,6 @@ async function claim(
     if (standing === null || !isItsTurn(standing, request)) {
       return { kind: 'elsewhere', outcome: standingOutcome(standing, request.number) }
     }
-    await delay(standing.heldForMs + 1, undefined, { signal })
+    await delay(Math.min(standing.heldForMs + 1, LOOK_AGAIN_MS), undefined, { signal })
   }
 }

@@ -24,8 +24,9 @@ export async function post(
   httpClient: HttpClient,
   claim: Claim,
   headers: Record<string, string>,
+  signal: AbortSignal,
 ): Promise<Sent> {
-  const result = await httpClient.post({ url: claim.url, headers, body: claim.body })
+  const result = await httpClient.post({ url: claim.url, headers, body: claim.body, signal })
   return { result, endedAtMs: Date.now() }
 }
 

@@ -4,6 +4,7 @@ import type { DeliveryToStart } from '../db/queries/events.ts'
 import { markStarted, releaseDeliveries, renewLeases } from '../db/queries/keeping.ts'
 import type { Logger } from '../logger.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import { isEngineAway } from '../temporal/engine-away.ts'
 import { createBatcher } from './batcher.ts'
 import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
 
@@ -11,14 +12,17 @@ import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
 export type Starter = {
   /** Takes deliveries that are leased to this process; returns at once. */
   start(deliveries: readonly DeliveryToStart[]): void
-  /** Deliveries that wait for their start here. */
-  backlog(): number
+  /** True while it has enough to do, or the engine is away: then nothing more should be taken for it. */
+  isBusy(): boolean
   /** Gives back what has not been started, and returns when nothing is under way. */
   stop(): Promise<void>
 }
 
 /** Above this many waiting starts a delivery goes straight back to its row, and comes again with the sweep. */
 const MAX_BACKLOG = 10_000
+
+/** Above this many it asks for no more work. */
+const BUSY_BACKLOG = 200
 
 /** After a refused start the sweep tries again, this much later. */
 const RETRY_AFTER_MS = 1_000
@@ -41,6 +45,7 @@ export function createStarter(dependencies: {
   const limit = pLimit(concurrency)
   const waiting = new Map<string, Promise<void>>()
   let stopping = false
+  let pausedUntilMs = 0
 
   const quietly = (what: string) => (error: unknown) =>
     logger.warn({ event: 'starter.database', what, err: error }, 'starter.database')
@@ -48,7 +53,7 @@ export function createStarter(dependencies: {
     markStarted(dataSource, ids, SWEEP_AFTER_MS).catch(quietly('mark')),
   )
   const giveBack = createBatcher<string>(NOTE_AFTER_MS, (ids) =>
-    releaseDeliveries(dataSource, owner, ids, stopping ? 0 : RETRY_AFTER_MS).catch(quietly('release')),
+    releaseDeliveries(dataSource, owner, ids, stopping ? 0 : 2 * RETRY_AFTER_MS).catch(quietly('release')),
   )
   const renewal = setInterval(() => {
     if (waiting.size === 0) return
@@ -59,18 +64,25 @@ export function createStarter(dependencies: {
 
   async function startOne(delivery: DeliveryToStart): Promise<void> {
     const { deliveryId } = delivery
-    if (stopping) {
+    if (stopping || Date.now() < pausedUntilMs) {
       giveBack.add(deliveryId)
     } else {
       try {
         await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
         noteStarted.add(deliveryId)
       } catch (error) {
-        logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
+        refused(deliveryId, error)
         giveBack.add(deliveryId)
       }
     }
     waiting.delete(deliveryId)
+  }
+
+  /** While the engine is away the others need not each find that out, nor fill the log. */
+  function refused(deliveryId: string, error: unknown): void {
+    if (Date.now() < pausedUntilMs) return
+    if (isEngineAway(error)) pausedUntilMs = Date.now() + RETRY_AFTER_MS
+    logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
   }
 
   return {
@@ -83,7 +95,7 @@ export function createStarter(dependencies: {
         waiting.set(delivery.deliveryId, limit(startOne, delivery))
       }
     },
-    backlog: () => waiting.size,
+    isBusy: () => waiting.size > BUSY_BACKLOG || Date.now() < pausedUntilMs,
     async stop() {
       stopping = true
       clearInterval(renewal)

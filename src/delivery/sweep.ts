@@ -6,6 +6,7 @@ import { postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/k
 import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
 import type { Logger } from '../logger.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import { isEngineAway } from '../temporal/engine-away.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { Starter } from './starter.ts'
 import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
@@ -53,6 +54,8 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   }
 
   async function sweepDeliveries(): Promise<number> {
+    // What is taken and cannot be started would only be held from other processes.
+    if (starter.isBusy()) return 0
     const taken = await takeForSweep(dataSource, { owner, leaseMs: START_LEASE_MS, limit: LIMIT })
     starter.start(taken.filter((delivery) => !delivery.started))
     const started = taken.filter((delivery) => delivery.started)
@@ -86,12 +89,16 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
 
   /** Those for which the engine did what was asked; the others come again with a later pass. */
   async function succeeding<Row>(rows: Row[], ask: (row: Row) => Promise<void>): Promise<Row[]> {
+    let away = false
     const answers = await limit.map(rows, async (row) => {
+      if (away) return []
       try {
         await ask(row)
         return [row]
       } catch (error) {
-        logger.warn({ event: 'sweep.engine_away', ...row, err: error }, 'sweep.engine_away')
+        // One row tells that the engine is away; the others of this pass need not find it out.
+        if (isEngineAway(error)) away = true
+        logger.warn({ event: 'sweep.refused', ...row, err: error }, 'sweep.refused')
         return []
       }
     })

@@ -1,13 +1,60 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/** Makes sure that the data folder is there and can be written; says so in words where it is not. */
+export function prepareDataFolder(dataDir: string): void {
+  try {
+    // Step by step: a recursive mkdir never ends where a parent exists but takes no folder.
+    if (!existsSync(dirname(dataDir))) mkdirSync(dirname(dataDir), { recursive: true })
+    if (!existsSync(dataDir)) mkdirSync(dataDir)
+    mkdirSync(join(dataDir, 'logs'), { recursive: true })
+    accessSync(dataDir, constants.W_OK)
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new Error(`The data folder ${dataDir} cannot be used (${reason}). Set POSTHORN_DATA to another.`, {
+      cause: error,
+    })
+  }
+}
+
+const RING = /^[A-Za-z0-9_-]+:[0-9a-f]{64}$/
 
 /** Key ring of a development instance: made once and kept in its data folder, readable by its owner only. */
 export function developmentKeyRing(dataDir: string): string {
   const file = join(dataDir, 'encryption-keys')
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
-  mkdirSync(dataDir, { recursive: true })
-  const ring = `dev1:${randomBytes(32).toString('hex')}`
-  writeFileSync(file, `${ring}\n`, { mode: 0o600 })
+  if (existsSync(file)) {
+    const ring = readFileSync(file, 'utf8').trim()
+    if (!RING.test(ring))
+      throw new Error(`${file} does not hold a key ring any more. Bring it back, or remove the data folder.`)
+    return ring
+  }
+  // An id of its own: another ring made by accident does not pass for this one.
+  const ring = `dev-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('hex')}`
+  keepInFile(file, `${ring}\n`)
   return ring
+}
+
+/** Port that the demo receiver had before, so that the webhooks made then still reach it; 0 the first time. */
+export function rememberedPort(dataDir: string): number {
+  const file = join(dataDir, 'receiver-port')
+  return existsSync(file) ? Number(readFileSync(file, 'utf8')) || 0 : 0
+}
+
+export function rememberPort(dataDir: string, port: number): void {
+  keepInFile(join(dataDir, 'receiver-port'), String(port))
+}
+
+/** Written beside and renamed: a start that is cut off leaves no half of it. */
+function keepInFile(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -14,14 +14,16 @@ export type DemoReceiver = {
 
 const SLOW_ANSWER_MS = 2_000
 
-/** Starts an HTTP server on a free port of 127.0.0.1 that says one line for each POST. */
-export async function startDemoReceiver(options: { say: (line: string) => void }): Promise<DemoReceiver> {
+/** Starts an HTTP server on 127.0.0.1 that says one line for each POST: on `port` if that is free, else on a free one. */
+export async function startDemoReceiver(options: {
+  say: (line: string) => void
+  port?: number
+}): Promise<DemoReceiver> {
   const server = createServer((request, response) => {
     // A sender that hangs up halfway is no fault of the receiver.
     answer(request, response, options.say).catch(() => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  await listenOn(server, options.port ?? 0).catch(() => listenOn(server, 0))
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
@@ -31,6 +33,16 @@ export async function startDemoReceiver(options: { say: (line: string) => void }
       await once(server, 'close')
     },
   }
+}
+
+function listenOn(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
 }
 
 async function answer(

@@ -26,6 +26,8 @@ export type EmbeddedPostgres = {
   /** Creates a database, as a copy of `template` if given; one that exists already is left as it is. */
   createDatabase(name: string, template?: string): Promise<void>
   stop(): Promise<void>
+  /** Settles when the server is gone, for whatever reason. */
+  exited: Promise<unknown>
 }
 
 const READY_TIMEOUT_MS = 60_000
@@ -79,6 +81,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     databaseUrl,
     createDatabase: (name, template) => createDatabase(adminUrl, name, template),
     stop: () => server.stop(),
+    exited: server.exited,
   }
 }
 

@@ -27,6 +27,8 @@ export type TemporalDevServer = {
   address: string
   uiUrl: string | null
   stop(): Promise<void>
+  /** Settles when the server is gone, for whatever reason. */
+  exited: Promise<unknown>
 }
 
 const LOOPBACK = '127.0.0.1'
@@ -81,7 +83,12 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
     isReady: () => isServing(address),
     readyTimeoutMs: READY_TIMEOUT_MS,
   })
-  return { address, uiUrl: headless ? null : `http://${LOOPBACK}:${uiPort}`, stop: () => server.stop() }
+  return {
+    address,
+    uiUrl: headless ? null : `http://${LOOPBACK}:${uiPort}`,
+    stop: () => server.stop(),
+    exited: server.exited,
+  }
 }
 
 async function isServing(address: string): Promise<boolean> {

@@ -3,11 +3,12 @@ export function welcome(instance: {
   apiUrl: string
   uiUrl: string | null
   receiverUrl: string
+  databaseUrl: string
   logFile: string
   organisationId: string
   apiKey: string | null
 }): string {
-  const { apiUrl, uiUrl, receiverUrl, logFile, organisationId } = instance
+  const { apiUrl, uiUrl, receiverUrl, databaseUrl, logFile, organisationId } = instance
   const key = instance.apiKey ?? '<API_KEY>'
   const base = `${apiUrl}/api/orgs/${organisationId}`
   const post = (path: string, body: object): string =>
@@ -19,6 +20,7 @@ export function welcome(instance: {
     `  API document   ${apiUrl}/openapi.json`,
     `  Temporal UI    ${uiUrl ?? 'see your own Temporal server'}`,
     `  Demo receiver  ${receiverUrl} (also /fail and /slow)`,
+    `  PostgreSQL     ${databaseUrl}`,
     `  Organisation   ${organisationId}`,
     `  API key        ${key}`,
     `  Log            ${logFile}`,

@@ -6,6 +6,12 @@ export const EVENT_PUBLISH = 'event:publish'
 /** Subscribes to every event; only members with full access may use it (spec 4.1). */
 export const WILDCARD = '*'
 
+/**
+ * Key of the event that a person sends to one webhook to try it out. It cannot be published or subscribed to, and is
+ * named so that reading it asks for `webhook:read`, like everything else about a webhook.
+ */
+export const TEST_EVENT_KEY = 'webhook:test'
+
 /** What a member may do: `fullAccess` holds every permission. */
 export type Grants = { readonly fullAccess: boolean; readonly permissions: readonly string[] }
 
@@ -23,6 +29,11 @@ export function missingPermissions(grants: Grants, required: readonly string[]):
   if (grants.fullAccess) return []
   const held = new Set(grants.permissions)
   return [...new Set(required)].filter((permission) => !held.has(permission))
+}
+
+/** Whether the member may see the payload of events with this key (`TEST_EVENT_KEY` included). */
+export function mayReadEvent(grants: Grants, eventKey: string): boolean {
+  return missingPermissions(grants, [permissionForEventKey(eventKey)]).length === 0
 }
 
 /** What a subscription to `eventKeys` asks of the member that makes or changes it. */

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import type { DataSource } from 'typeorm'
 import { insertEventWithDeliveries, type DeliveryToStart } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
 import { newId } from '../ids.ts'
 import { serialiseEnvelope } from './envelope.ts'
+import { generateTraceId } from './trace-id.ts'
 
 /** A checked request to publish; `json` is the whole request body as it was sent. */
 export type PublishRequest = {
@@ -49,9 +49,4 @@ export async function publish(
     return { id: event.id, deliveries }
   })
   return { ...answer, toStart }
-}
-
-/** 16 random bytes as 32 hexadecimal characters, the form of a W3C trace id. */
-function generateTraceId(): string {
-  return randomBytes(16).toString('hex')
 }

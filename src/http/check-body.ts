@@ -4,8 +4,8 @@ import { invalidFields } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 import type { Route } from './route.ts'
 
-/** So many bad fields are named at most: a small body must not be able to ask for a huge answer. */
-const MAX_ERRORS = 100
+/** So many bad fields are named at most: a small request must not be able to ask for a huge answer. */
+export const MAX_ERRORS = 100
 
 /** Compiles a body schema once; the check throws 422 naming every field that the schema or the rules refuse. */
 export function bodyCheck(

@@ -2,6 +2,10 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { ResponseDocument, Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'
 
+const PROBLEM_CONTENT = {
+  'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+}
+
 /** The OpenAPI 3.1 document, made from the routes themselves. */
 export function openApiDocument(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {}
@@ -42,7 +46,7 @@ function operation(route: Route): object {
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
-    responses: { ...successes(route.responses), ...problems(route) },
+    responses: { ...stated(route.responses), ...problems(route) },
   }
 }
 
@@ -61,12 +65,25 @@ function parameters(route: Route): object {
       'A repeat with the same key and body within 24 hours gets the same answer and does nothing again.',
     schema: { type: 'string', pattern: '^"?[A-Za-z0-9._:-]{1,255}"?$' },
   }
-  const all = route.idempotent === true ? [...inPath, idempotencyKey] : inPath
+  const all = [...inPath, ...inQuery(route), ...(route.idempotent === true ? [idempotencyKey] : [])]
   return all.length === 0 ? {} : { parameters: all }
 }
 
-function successes(responses: Record<number, ResponseDocument>): Record<string, object> {
-  const documented = Object.entries(responses).map(([status, { description, schema, headers = {} }]) => {
+function inQuery({ query }: Route): object[] {
+  if (query === undefined) return []
+  const required = new Set(query.required)
+  return Object.entries(query.properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    // A parameter with a default may be left out; the handler sees the default.
+    required: required.has(name) && !('default' in schema),
+    schema,
+  }))
+}
+
+function stated(responses: Record<number, ResponseDocument>): Record<string, object> {
+  const documented = Object.entries(responses).map(([status, response]) => {
+    const { description, schema, headers = {}, problem = false } = response
     const described = Object.entries(headers).map(([name, text]) => [
       name,
       { description: text, schema: { type: 'string' } },
@@ -77,6 +94,7 @@ function successes(responses: Record<number, ResponseDocument>): Record<string, 
         description,
         ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) as object }),
         ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
+        ...(problem ? { content: PROBLEM_CONTENT } : {}),
       },
     ]
   })
@@ -87,6 +105,7 @@ function successes(responses: Record<number, ResponseDocument>): Record<string, 
 function problems(route: Route): Record<string, object> {
   const statuses: [number, string][] = []
   if (route.body !== undefined) statuses.push([400, 'The body cannot be read'])
+  if (route.query !== undefined) statuses.push([400, 'The cursor cannot be read'])
   if (route.access.kind !== 'open') statuses.push([401, 'No valid API key'])
   if (route.access.kind === 'organisation') {
     statuses.push([403, 'Permission missing'], [404, 'No such organisation or resource'])
@@ -94,9 +113,9 @@ function problems(route: Route): Record<string, object> {
   if (route.body !== undefined) {
     statuses.push([413, 'Body too large'], [415, 'Not JSON in UTF-8'], [422, 'Fields are not valid'])
   }
+  if (route.query !== undefined) statuses.push([422, 'Parameters are not valid'])
   if (route.access.kind !== 'open') statuses.push([503, 'The database cannot be reached; see Retry-After'])
-  const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
   return Object.fromEntries(
-    statuses.map(([status, description]) => [String(status), { description, content }]),
+    statuses.map(([status, description]) => [String(status), { description, content: PROBLEM_CONTENT }]),
   )
 }

@@ -1,6 +1,9 @@
 import type { EventKeyEntry } from '../catalogue/catalogue.ts'
-import type { DeliveryRow, EventRow } from '../db/queries/events.ts'
+import type { DeliveryRow } from '../db/queries/deliveries.ts'
+import type { EventRow } from '../db/queries/events.ts'
 import type { WebhookRow } from '../db/queries/webhooks.ts'
+import { embedJson } from './embed-json.ts'
+import { presentDelivery } from './present-delivery.ts'
 
 /** A webhook as the API shows it. A secret has no presenter. */
 export function presentWebhook(webhook: WebhookRow) {
@@ -15,27 +18,17 @@ export function presentWebhook(webhook: WebhookRow) {
   }
 }
 
-function presentDelivery(delivery: DeliveryRow) {
-  const { id, webhookId, eventId, eventKey, state, attemptCount, nextAttemptAt, createdAt, completedAt } =
-    delivery
-  return {
-    id,
-    webhookId,
-    eventId,
-    eventKey,
-    state,
-    attemptCount,
-    nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
-    createdAt: createdAt.toISOString(),
-    completedAt: completedAt?.toISOString() ?? null,
-  }
-}
-
 /** JSON text of an event; the payload stands in it byte for byte as it is delivered. */
 export function presentEvent(event: EventRow, deliveries: DeliveryRow[]): string {
-  const head = JSON.stringify({ id: event.id, eventKey: event.key, createdAt: event.createdAt.toISOString() })
-  const tail = JSON.stringify({ deliveries: deliveries.map(presentDelivery) })
-  return `${head.slice(0, -1)},"payload":${event.body.toString('utf8')},${tail.slice(1)}`
+  const { id, key, body, createdAt } = event
+  return embedJson(
+    { id, eventKey: key, createdAt: createdAt.toISOString() },
+    'payload',
+    body.toString('utf8'),
+    {
+      deliveries: deliveries.map(presentDelivery),
+    },
+  )
 }
 
 export function presentEventKey(entry: EventKeyEntry) {

@@ -1,13 +1,15 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import type { Caller } from '../db/queries/api-keys.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'
 import type { FieldError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 
 /** A checked request, as a handler gets it. */
-export type RouteRequest<Body = unknown, Who = Caller> = {
-  caller: Who
+export type RouteRequest<Body = unknown, Query = unknown> = {
+  caller: Caller
   params: Readonly<Record<string, string>>
+  /** Query parameters in the types of the route's schema; undefined where it has none. */
+  query: Query
   body: Body
   /** The body as it was sent. */
   bodyText: string
@@ -29,7 +31,13 @@ type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDe
 
 type BodyOf<Schema extends TSchema> = { schema: Schema; maxBytes: number; rules?: BodyRules }
 
-export type ResponseDocument = { description: string; schema?: TSchema; headers?: Record<string, string> }
+/** `problem`: the answer is a problem document. */
+export type ResponseDocument = {
+  description: string
+  schema?: TSchema
+  headers?: Record<string, string>
+  problem?: boolean
+}
 
 /** One route as data: it is routed, guarded, checked and documented from this value alone. */
 export type Route = {
@@ -40,6 +48,8 @@ export type Route = {
   summary: string
   description?: string
   access: Access
+  /** Its query parameters, one property each; without it the query of the URL is not looked at. */
+  query?: TObject
   body?: BodyOf<TSchema>
   /** Honours `Idempotency-Key`. */
   idempotent?: boolean
@@ -58,6 +68,21 @@ export function routeWithBody<Schema extends TSchema>(
   return {
     ...route,
     handle: (dependencies, request) => route.handle(dependencies, request as RouteRequest<Static<Schema>>),
+  }
+}
+
+/** A route with query parameters: the handler sees the types that the schema states. */
+export function routeWithQuery<Schema extends TObject>(
+  route: Omit<Route, 'query' | 'handle'> & {
+    query: Schema
+    handle(dependencies: ApiDependencies, request: RouteRequest<unknown, Static<Schema>>): Promise<Reply>
+  },
+): Route {
+  // The parameters were checked against this very schema before the handler is called.
+  return {
+    ...route,
+    handle: (dependencies, request) =>
+      route.handle(dependencies, request as RouteRequest<unknown, Static<Schema>>),
   }
 }
 

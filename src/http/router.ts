@@ -3,13 +3,14 @@ import type { Middleware } from 'koa'
 import { notFound, ProblemError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 import { bodyCheck } from './check-body.ts'
+import { queryCheck } from './check-query.ts'
 import { authenticate, requireOrganisation, requirePermissions } from './guard.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { isUuid } from './ids.ts'
 import { readJsonBody } from './read-body.ts'
 import type { Reply, Route, RouteRequest } from './route.ts'
 
-/** Turns the routes into middleware: match → authenticate → own organisation → permission → body → handle. */
+/** Turns the routes into middleware: match → authenticate → own organisation → permission → query → body → handle. */
 export function createRouter(dependencies: ApiDependencies, routes: readonly Route[]): Middleware[] {
   const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], serve(dependencies, route))
@@ -18,9 +19,10 @@ export function createRouter(dependencies: ApiDependencies, routes: readonly Rou
 }
 
 function serve(dependencies: ApiDependencies, route: Route) {
+  const readQuery = route.query === undefined ? () => undefined : queryCheck(route.query)
   const check = route.body === undefined ? null : bodyCheck(route.body)
   return async (ctx: RouterContext): Promise<void> => {
-    const request = await checkedRequest(dependencies, route, ctx)
+    const request = await checkedRequest(dependencies, route, ctx, readQuery)
     check?.(request.body, dependencies)
     answer(ctx, await route.handle(dependencies, request))
   }
@@ -30,10 +32,11 @@ async function checkedRequest(
   dependencies: ApiDependencies,
   route: Route,
   ctx: RouterContext,
+  readQuery: (text: string) => unknown,
 ): Promise<RouteRequest> {
   const params: Record<string, string> = ctx.params
-  if (route.access.kind === 'open')
-    return { caller: NOBODY, params, body: undefined, bodyText: '', idempotency: null }
+  const bare = { params, body: undefined, bodyText: '', idempotency: null }
+  if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(ctx.querystring) }
 
   const caller = await authenticate(dependencies.dataSource, ctx.get('x-api-key'))
   if (route.access.kind === 'organisation') {
@@ -43,7 +46,8 @@ async function checkedRequest(
   }
   const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
   if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
-  if (route.body === undefined) return { caller, params, body: undefined, bodyText: '', idempotency: null }
+  const query = readQuery(ctx.querystring)
+  if (route.body === undefined) return { ...bare, caller, query }
 
   const { text, value } = await readJsonBody(ctx, route.body.maxBytes)
   const operation = `${route.method} ${route.path}`
@@ -51,7 +55,7 @@ async function checkedRequest(
     route.idempotent === true
       ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
       : null
-  return { caller, params, body: value, bodyText: text, idempotency }
+  return { caller, params, query, body: value, bodyText: text, idempotency }
 }
 
 /** Stands where an open route has no caller; it may do nothing. */

@@ -33,14 +33,17 @@ export async function createWebhook(
   requireSubscriptionRights(request.caller, subscribedEventKeys)
   const url = canonicalUrl(request.body.url, urlPolicy)
 
-  const { answer } = await runOnce(dataSource, request.idempotency, async (db) => {
+  const { answer, replayed } = await runOnce(dataSource, request.idempotency, async (db) => {
     const id = newId()
     const secret = secretBox.seal(id, generateSigningSecret())
     return presentWebhook(
       await insertWebhook(db, { id, organisationId, url, subscribedEventKeys, enabled, secret }),
     )
   })
-  const signingSecret = await openSecret(dependencies, organisationId, answer.id)
+  // The webhook may have been widened since beyond what this caller may see.
+  const signingSecret = replayed
+    ? await readSigningSecret(dependencies, request.caller, answer.id)
+    : await openSecret(dependencies, organisationId, answer.id)
   return { webhook: inOrder(answer), signingSecret }
 }
 

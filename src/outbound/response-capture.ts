@@ -13,6 +13,8 @@ export type BodyCapture = {
 
 // As many bytes as undici accepts (http-client.ts), so that a row of the attempt table has a bounded size.
 const MAX_HEADERS_BYTES = 16 * 1024
+/** Stands for a value that had no room left. */
+const TOO_LONG = '[not kept: too long]'
 const REDACTED_HEADERS: ReadonlySet<string> = new Set(['set-cookie', 'authorization'])
 
 /** Headers as they are stored: lower-case names, repeated ones joined, credentials hidden, 16 KiB in all. */
@@ -26,9 +28,11 @@ export function captureHeaders(
     const name = withoutNul(rawName.toLowerCase())
     const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
     const value = REDACTED_HEADERS.has(name) ? '[redacted]' : withoutNul(joined)
-    roomBytes -= Buffer.byteLength(name) + Buffer.byteLength(value)
-    if (roomBytes < 0) break
-    kept.push([name, value])
+    const sizeBytes = Buffer.byteLength(name) + Buffer.byteLength(value)
+    const fits = sizeBytes <= roomBytes
+    // Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed.
+    kept.push([name, fits ? value : TOO_LONG])
+    if (fits) roomBytes -= sizeBytes
   }
   // fromEntries defines own properties, so a header called __proto__ is just a header.
   return Object.fromEntries(kept)

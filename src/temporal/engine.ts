@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client } from '@temporalio/client'
+import { Client, isGrpcServiceError } from '@temporalio/client'
 import { NativeConnection, type Worker } from '@temporalio/worker'
 import type { Logger } from '../logger.ts'
+import { EngineAwayError } from './engine-away.ts'
 import { registerSearchAttributes } from './register-search-attributes.ts'
 
 /** This process's link to Temporal: one connection for the client and, where there is one, the worker. */
 export type Engine = {
-  /** Throws while there has not been a connection yet. */
+  /** Begins to connect, and returns at once. */
+  start(): void
+  /** Throws EngineAwayError while there has not been a connection yet. */
   client(): Client
   isUp(): Promise<boolean>
   /** Lets attempts under way finish, then closes the connection. */
@@ -21,9 +24,13 @@ export type EngineOptions = {
   logger: Logger
   /** Makes the worker of a process that has one; called again should a worker end by itself. */
   createWorker: ((connection: NativeConnection) => Promise<Worker>) | null
+  /** What is to be set up in the engine once it is reached. Nothing waits for it; a failure is tried again. */
+  onConnected: ((client: Client) => Promise<void>) | null
 }
 
 const RECONNECT_AFTER_MS = 1_000
+
+const SET_UP_AGAIN_AFTER_MS = 60_000
 
 /** `isUp` says no after that. */
 const HEALTH_TIMEOUT_MS = 1_000
@@ -33,20 +40,28 @@ const HEALTH_TIMEOUT_MS = 1_000
  * start waits for it. Sharing the connection lets workflows start eagerly.
  */
 export function createEngine(options: EngineOptions): Engine {
-  const { address, namespace, tls, apiKey, logger, createWorker } = options
+  const { address, namespace, tls, apiKey, logger, createWorker, onConnected } = options
   const stopping = new AbortController()
   let connection: NativeConnection | null = null
   let client: Client | null = null
   let worker: Worker | null = null
+  let settingUp: Promise<void> | null = null
 
   async function connect(): Promise<NativeConnection> {
     const made = await NativeConnection.connect({
       address,
       ...(apiKey === '' ? { tls } : { tls: true, apiKey }),
     })
-    await registerSearchAttributes(made, namespace).catch((error: unknown) =>
-      logger.warn({ event: 'engine.search_attributes', err: error }, 'engine.search_attributes'),
-    )
+    try {
+      await registerSearchAttributes(made, namespace)
+    } catch (error) {
+      // Whoever may not register them relies on somebody who did; any other failure would make every start fail.
+      if (!isRefused(error)) {
+        await made.close()
+        throw error
+      }
+      logger.warn({ event: 'engine.search_attributes', err: error }, 'engine.search_attributes')
+    }
     return made
   }
 
@@ -57,8 +72,12 @@ export function createEngine(options: EngineOptions): Engine {
         worker = createWorker === null ? null : await createWorker(connection)
         client ??= new Client({ connection, namespace })
         logger.info({ event: 'engine.connected', address, namespace }, 'engine.connected')
+        settingUp ??= setUp(client)
         if (worker === null) return
-        if (!isAborted(stopping.signal)) await worker.run()
+        const served = worker.run()
+        // Told to stop while the worker was being made: it has to run for a moment to let go of the connection.
+        if (isAborted(stopping.signal)) worker.shutdown()
+        await served
       } catch (error) {
         logger.warn({ event: 'engine.away', address, err: error }, 'engine.away')
       }
@@ -67,11 +86,26 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  const running = keepGoing()
+  async function setUp(reached: Client): Promise<void> {
+    while (onConnected !== null && !stopping.signal.aborted) {
+      try {
+        await onConnected(reached)
+        return
+      } catch (error) {
+        logger.warn({ event: 'engine.set_up', err: error }, 'engine.set_up')
+      }
+      await delay(SET_UP_AGAIN_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  }
+
+  let running: Promise<void> = Promise.resolve()
 
   return {
+    start() {
+      running = keepGoing()
+    },
     client() {
-      if (client === null) throw new Error('the engine has not been reached yet')
+      if (client === null) throw new EngineAwayError('the engine has not been reached yet')
       return client
     },
     async isUp() {
@@ -88,9 +122,17 @@ export function createEngine(options: EngineOptions): Engine {
       stopping.abort()
       if (worker?.getState() === 'RUNNING') worker.shutdown()
       await running
+      await settingUp
       await connection?.close()
     },
   }
+}
+
+/** PERMISSION_DENIED and UNIMPLEMENTED of gRPC. */
+const REFUSALS: readonly unknown[] = [7, 12]
+
+function isRefused(error: unknown): boolean {
+  return isGrpcServiceError(error) && REFUSALS.includes(error.code)
 }
 
 /** Read anew each time: the signal changes while a worker is being made. */

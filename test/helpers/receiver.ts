@@ -45,8 +45,9 @@ export async function createReceiver(
     const index = postsOf(String(headers['x-webhook-event-id'])).length
     posts.push(post)
     const status = await answer(index, post, response)
-    if (status !== null) response.writeHead(status, { 'content-type': 'text/plain' }).end(`answer ${index}`)
+    // Stamped before it is sent: who reads the answer may be served by the processor before we are again.
     post.answeredAt = Date.now()
+    if (status !== null) response.writeHead(status, { 'content-type': 'text/plain' }).end(`answer ${index}`)
   }
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response).catch(() => response.destroy())

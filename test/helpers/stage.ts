@@ -13,12 +13,14 @@ import { testServers } from './servers.ts'
 export type Stage = {
   dataSource: DataSource
   member: TestMember
+  /** The webhook of `receiver`. */
+  webhookId: string
   receiver: Receiver
   /** How the receiver answers from now on. */
   answerWith(answer: Answer): void
   start(options?: Partial<Parameters<typeof startPosthorn>[0]>): Promise<PosthornProcess>
-  /** Publishes one event and returns the id of its delivery. */
-  publish(posthorn: PosthornProcess): Promise<string>
+  /** Publishes one event and returns the id of its delivery, to `webhookId` where several get it. */
+  publish(posthorn: PosthornProcess, wanted?: { event: string; webhookId: string }): Promise<string>
   /** Waits until the delivery's row has this state and number of attempts. */
   reaches(
     deliveryId: string,
@@ -38,11 +40,15 @@ export async function createStage(
   let answer: Answer = () => 200
   const receiver = await createReceiver({ answer: (...args) => answer(...args) })
   const member = await createMember(dataSource)
-  await createWebhookRow(dataSource, { organisationId: member.organisationId, url: receiver.url })
+  const webhook = await createWebhookRow(dataSource, {
+    organisationId: member.organisationId,
+    url: receiver.url,
+  })
   const processes: PosthornProcess[] = []
   return {
     dataSource,
     member,
+    webhookId: webhook.id,
     receiver,
     answerWith(next) {
       answer = next
@@ -57,13 +63,14 @@ export async function createStage(
       processes.push(started)
       return started
     },
-    async publish(posthorn) {
+    async publish(posthorn, wanted = { event: 'customer:created', webhookId: webhook.id }) {
       const answered = await posthorn.call('POST', `/api/orgs/${member.organisationId}/events`, {
         apiKey: member.apiKey,
-        body: { event: 'customer:created', data: { id: 'cus_1' } },
+        body: { event: wanted.event, data: { id: 'cus_1' } },
       })
       expect(answered.status, answered.text).to.equal(202)
-      return (answered.json as { deliveries: { id: string }[] }).deliveries[0]!.id
+      const { deliveries } = answered.json as { deliveries: { id: string; webhookId: string }[] }
+      return deliveries.find(({ webhookId }) => webhookId === wanted.webhookId)!.id
     },
     reaches: (deliveryId, expected, timeoutMs) =>
       eventually(async () => {

@@ -13,7 +13,7 @@ const KEYWORD = 2
 let bundle: Promise<WorkflowBundleWithSourceMap> | null = null
 
 /** The workflows as workers get them, bundled once per run. */
-function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
+export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, log() {} }
   bundle ??= bundleWorkflowCode({
     workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),

@@ -7,6 +7,7 @@ import { routes } from '../../src/http/routes/index.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
+import { attempt } from './deliveries/delivery-rows.ts'
 
 type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }
 type Operation = {
@@ -65,6 +66,18 @@ describe('/openapi.json', () => {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
       expect(declared, `${method} ${path}`).to.have.members(inPath)
     }
+  })
+
+  it('declares the query parameters of every route that has any, with their defaults', () => {
+    for (const { method, path, query } of routes) {
+      const { parameters = [] } = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
+      const declared = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
+      expect(declared, `${method} ${path}`).to.have.members(Object.keys(query?.properties ?? {}))
+    }
+    const list = document.paths['/api/orgs/{orgId}/webhooks/{id}/deliveries']!['get']!
+    const limit = list.parameters!.find(({ name }) => name === 'limit')
+    expect(limit).to.deep.include({ in: 'query', required: false })
+    expect(limit).to.have.property('schema').that.includes({ minimum: 1, maximum: 100, default: 50 })
   })
 
   it('asks for a key wherever the API does', async () => {
@@ -128,11 +141,14 @@ describe('/openapi.json', () => {
     async function visit(
       method: string,
       template: string,
-      options: CallOptions & { on?: TestApi; id?: string } = {},
+      options: CallOptions & { on?: TestApi; id?: string; deliveryId?: string; query?: string } = {},
     ) {
-      const { on = api, id = '' } = options
-      const path = template.replace('{orgId}', member.organisationId).replace(/\{\w+\}/, id)
-      const answer = await on.call(method, path, { apiKey: member.apiKey, ...options })
+      const { on = api, id = '', deliveryId = '', query = '' } = options
+      const path = template
+        .replace('{orgId}', member.organisationId)
+        .replace('{deliveryId}', deliveryId)
+        .replace(/\{\w+\}/, id)
+      const answer = await on.call(method, path + query, { apiKey: member.apiKey, ...options })
       visits.push([method, path, template, answer])
       return answer.json as { id: string }
     }
@@ -143,7 +159,10 @@ describe('/openapi.json', () => {
       organisationId: member.organisationId,
       permissions: ['webhook:manage', 'webhook:read'],
     })
-    await createWebhookRow(database.dataSource, { organisationId: member.organisationId, url: body.url })
+    const live = await createWebhookRow(database.dataSource, {
+      organisationId: member.organisationId,
+      url: body.url,
+    })
 
     const { id } = await visit('POST', webhooks, { body })
     await visit('POST', webhooks, { body: {} })
@@ -164,6 +183,25 @@ describe('/openapi.json', () => {
     await visit('POST', events, { body: { event: 'nope', data: {} } })
     await visit('GET', `${events}/{eventId}`, { id: event.id })
     await visit('GET', `${events}/{eventId}`, { id: 'unknown' })
+    const { deliveryId } = api.started.at(-1)!
+    const deliveries = { list: `${webhook}/deliveries`, one: `${webhook}/deliveries/{deliveryId}` }
+    await visit('GET', `${webhooks}/delivery-stats`)
+    await visit('GET', deliveries.list, { id: live.id })
+    await visit('GET', deliveries.list, { id: live.id, query: '?limit=0' })
+    await visit('GET', deliveries.list, { id: live.id, query: '?cursor=x' })
+    await visit('GET', deliveries.one, { id: live.id, deliveryId })
+    await visit('GET', deliveries.one, { id: live.id, deliveryId, apiKey: poor.apiKey })
+    await visit('POST', `${deliveries.one}/retry`, { id: live.id, deliveryId })
+    await visit('POST', `${deliveries.one}/discard`, { id: live.id, deliveryId })
+    await attempt(database.dataSource, api.started.at(-1)!, 1)
+    await visit('GET', deliveries.one, { id: live.id, deliveryId })
+    await visit('GET', `${webhooks}/delivery-stats`)
+    const job = await visit('POST', `${webhooks}/retry-deliveries`, { body: { mode: 'force' } })
+    await visit('GET', `${webhooks}/retry-deliveries/{jobId}`, { id: job.id })
+    await visit('POST', `${deliveries.one}/discard`, { id: live.id, deliveryId })
+    await visit('POST', `${webhook}/discard-failed`, { id: live.id })
+    await visit('POST', `${webhook}/test`, { id: live.id })
+    await visit('POST', `${webhook}/test`, { id })
     await visit('DELETE', webhook, { id })
     await visit('DELETE', webhook, { id })
     await visit('GET', '/api/event-keys')

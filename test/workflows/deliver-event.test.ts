@@ -1,6 +1,6 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
-import type { ActivityDependencies } from "../../activities/index.ts"
+import type { ActivityDependencies } from '../../activities/index.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'

@@ -18,6 +18,7 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_failed_idx', ['webhookId', 'id'], { where: "state = 'failed'" })
 @Index('delivery_sweep_idx', ['sweepAt'], { where: "state IN ('pending', 'in_progress', 'waiting')" })
 @Index('delivery_tell_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'stopped'" })
+@Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })
 export class Delivery {
   @PrimaryColumn('uuid')
   id!: string

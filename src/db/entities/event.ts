@@ -1,8 +1,9 @@
-import { Column, Entity, ForeignKey, Generated, PrimaryColumn } from 'typeorm'
+import { Column, Entity, ForeignKey, Generated, Index, PrimaryColumn } from 'typeorm'
 import { Organisation } from './organisation.ts'
 
 /** What happened: one immutable envelope. `body` is the only copy of the payload, the exact bytes that are signed. */
 @Entity('event')
+@Index('event_created_idx', ['createdAt'])
 export class Event {
   @PrimaryColumn('uuid')
   id!: string

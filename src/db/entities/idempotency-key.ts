@@ -1,8 +1,9 @@
-import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { Organisation } from './organisation.ts'
 
 /** The answer to a request that carried an `Idempotency-Key`, kept for a day. Holds no secret. */
 @Entity('idempotency_key')
+@Index('idempotency_key_created_idx', ['createdAt'])
 export class IdempotencyKey {
   @PrimaryColumn('text', { name: 'organisation_id' })
   @ForeignKey(() => Organisation)

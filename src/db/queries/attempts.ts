@@ -62,15 +62,19 @@ export async function claimAttempt(
 }
 
 /**
- * Undoes a claim whose POST was not begun: the attempt can be made by anyone at once, and no lost worker is counted.
- * Does nothing when the row is no longer this owner's.
+ * Lets go of a claimed row whose run ends without an outcome, so that the attempt can be made by anyone at once.
+ * `counts`: its POST may have been sent, so it counts as a lost worker. Nothing where the row is no longer this owner's.
  */
-export async function releaseClaim(db: Db, key: AttemptKey, owner: string): Promise<void> {
+export async function releaseClaim(
+  db: Db,
+  key: AttemptKey,
+  run: { owner: string; counts: boolean },
+): Promise<void> {
   await firstRow(
     db,
-    `UPDATE delivery SET claims = greatest(claims - 1, 0), owner = NULL, lease_until = now()
+    `UPDATE delivery SET claims = claims - CASE WHEN $5 THEN 0 ELSE 1 END, owner = NULL, lease_until = now()
       WHERE id = $1 AND organisation_id = $2 AND attempts = $3::int - 1 AND state = 'in_progress' AND owner = $4`,
-    [key.deliveryId, key.organisationId, key.number, owner],
+    [key.deliveryId, key.organisationId, key.number, run.owner, run.counts],
   )
 }
 

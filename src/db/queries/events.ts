@@ -1,4 +1,3 @@
-import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { firstRow, rows, type Db } from '../db.ts'
 
 export type NewEvent = {
@@ -47,17 +46,42 @@ export async function insertEventWithDeliveries(
      SELECT d.id AS "deliveryId", $2 AS "organisationId", d.webhook_id AS "webhookId", $3 AS "eventKey", m.url
        FROM new_delivery d JOIN matching m ON m.id = d.webhook_id
       ORDER BY d.id`,
-    [
-      event.id,
-      event.organisationId,
-      event.key,
-      event.body,
-      event.emittedAt,
-      event.traceId,
-      lease.owner,
-      lease.leaseMs,
-    ],
+    [...eventParameters(event), lease.owner, lease.leaseMs],
   )
+}
+
+/**
+ * Writes an event for one webhook only, whatever it is subscribed to, and its delivery.
+ * Null, and nothing written, when the webhook is not live.
+ */
+export async function insertTestEvent(
+  db: Db,
+  event: NewEvent,
+  webhookId: string,
+  lease: { owner: string; leaseMs: number },
+): Promise<DeliveryToStart | null> {
+  return firstRow(
+    db,
+    `WITH hook AS (
+       SELECT id, url FROM webhook WHERE organisation_id = $2 AND id = $9 AND enabled AND deleted_at IS NULL
+     ), new_event AS (
+       INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       SELECT $1::uuid, $2::text, $3::text, $4::bytea, $5::timestamptz, $6 FROM hook
+     ), new_delivery AS (
+       INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
+       SELECT uuidv7(), $1, id, $2, 'pending', $7::uuid, now() + $8 * interval '1 ms', now() + $8 * interval '1 ms'
+         FROM hook
+       RETURNING id
+     )
+     SELECT d.id AS "deliveryId", $2 AS "organisationId", hook.id AS "webhookId", $3 AS "eventKey", hook.url
+       FROM new_delivery d CROSS JOIN hook`,
+    [...eventParameters(event), lease.owner, lease.leaseMs, webhookId],
+  )
+}
+
+/** $1 to $6 of the statements above. */
+function eventParameters(event: NewEvent): unknown[] {
+  return [event.id, event.organisationId, event.key, event.body, event.emittedAt, event.traceId]
 }
 
 export type EventRow = { id: string; key: string; body: Buffer; createdAt: Date }
@@ -67,35 +91,5 @@ export async function findEvent(db: Db, organisationId: string, id: string): Pro
     db,
     `SELECT id, key, body, created_at AS "createdAt" FROM event WHERE organisation_id = $1 AND id = $2`,
     [organisationId, id],
-  )
-}
-
-/** A delivery as the API shows it. */
-export type DeliveryRow = {
-  id: string
-  webhookId: string
-  eventId: string
-  eventKey: string
-  state: DeliveryState
-  attemptCount: number
-  nextAttemptAt: Date | null
-  createdAt: Date
-  completedAt: Date | null
-}
-
-export async function listDeliveriesOfEvent(
-  db: Db,
-  organisationId: string,
-  eventId: string,
-): Promise<DeliveryRow[]> {
-  return rows(
-    db,
-    `SELECT d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.key AS "eventKey", d.state,
-            d.attempts AS "attemptCount", d.next_attempt_at AS "nextAttemptAt",
-            d.created_at AS "createdAt", d.completed_at AS "completedAt"
-       FROM delivery d JOIN event e ON e.id = d.event_id
-      WHERE d.organisation_id = $1 AND d.event_id = $2
-      ORDER BY d.id`,
-    [organisationId, eventId],
   )
 }

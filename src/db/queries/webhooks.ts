@@ -95,3 +95,14 @@ export async function deleteWebhook(db: Db, organisationId: string, id: string):
   )
   return deleted !== null
 }
+
+/** One sealed secret for each encryption key in use, of whichever organisation: to try the key ring on. */
+export async function sampleSealedSecrets(
+  db: Db,
+): Promise<{ webhookId: string; keyId: string; secret: string }[]> {
+  return rows(
+    db,
+    `SELECT DISTINCT ON (split_part(secret, '|', 1)) split_part(secret, '|', 1) AS "keyId", id AS "webhookId", secret
+       FROM webhook WHERE secret IS NOT NULL`,
+  )
+}

@@ -1,5 +1,6 @@
 import { eventKeys, isPublishable } from '../../catalogue/catalogue.ts'
-import { findEvent, listDeliveriesOfEvent } from '../../db/queries/events.ts'
+import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
+import { findEvent } from '../../db/queries/events.ts'
 import { START_LEASE_MS } from '../../delivery/timing.ts'
 import { EVENT_PUBLISH, missingPermissions, permissionForEventKey } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'

@@ -1,7 +1,12 @@
 import type { Route } from '../route.ts'
+import { deliveryRoutes } from './deliveries.ts'
 import { eventRoutes } from './events.ts'
-import { systemRoutes } from './system.ts'
+import { retryRoutes } from './retries.ts'
+import { createSystemRoutes } from './system.ts'
 import { webhookRoutes } from './webhooks.ts'
 
-/** Every route of the API. */
-export const routes: readonly Route[] = [...webhookRoutes, ...eventRoutes, ...systemRoutes]
+/** The first route that fits is taken: fixed paths below `/webhooks` stand before `/webhooks/:id`. */
+const resourceRoutes: readonly Route[] = [...deliveryRoutes, ...retryRoutes, ...webhookRoutes, ...eventRoutes]
+
+/** Every route of the API; `/openapi.json` documents exactly these. */
+export const routes: readonly Route[] = [...resourceRoutes, ...createSystemRoutes(resourceRoutes)]

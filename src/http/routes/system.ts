@@ -3,8 +3,6 @@ import { Type } from 'typebox'
 import type { DataSource } from 'typeorm'
 import { openApiDocument } from '../openapi.ts'
 import type { Route } from '../route.ts'
-import { eventRoutes } from './events.ts'
-import { webhookRoutes } from './webhooks.ts'
 
 const ReadySchema = Type.Object({ database: Type.Enum(['up', 'down']), engine: Type.Enum(['up', 'down']) })
 
@@ -37,21 +35,20 @@ const readyRoute: Route = {
   },
 }
 
-const openApiRoute: Route = {
-  method: 'GET',
-  path: '/openapi.json',
-  operationId: 'getOpenApi',
-  summary: 'This document',
-  access: { kind: 'open' },
-  responses: { 200: { description: 'OpenAPI 3.1', schema: Type.Object({}) } },
-  handle: () =>
-    Promise.resolve({
-      status: 200,
-      body: openApiDocument([...webhookRoutes, ...eventRoutes, ...systemRoutes]),
-    }),
+/** Health, readiness, and the document that describes these and all the `other` routes. */
+export function createSystemRoutes(other: readonly Route[]): readonly Route[] {
+  const openApiRoute: Route = {
+    method: 'GET',
+    path: '/openapi.json',
+    operationId: 'getOpenApi',
+    summary: 'This document',
+    access: { kind: 'open' },
+    responses: { 200: { description: 'OpenAPI 3.1', schema: Type.Object({}) } },
+    handle: () => Promise.resolve({ status: 200, body: openApiDocument([...other, ...systemRoutes]) }),
+  }
+  const systemRoutes = [healthRoute, readyRoute, openApiRoute]
+  return systemRoutes
 }
-
-export const systemRoutes: readonly Route[] = [healthRoute, readyRoute, openApiRoute]
 
 /** A probe that hangs says no more than one that fails. */
 const PROBE_TIMEOUT_MS = 2_000

@@ -7,6 +7,8 @@ export const TimestampSchema = Type.String({
   description: 'ISO 8601, UTC, with milliseconds',
 })
 
+export const EnvelopeSchema = Type.Object({}, { description: 'The envelope as it is delivered' })
+
 export const ProblemSchema = Type.Object(
   {
     type: Type.String(),
@@ -17,7 +19,9 @@ export const ProblemSchema = Type.Object(
     errors: Type.Optional(
       Type.Array(
         Type.Object({
-          pointer: Type.String({ description: 'JSON pointer into the body' }),
+          pointer: Type.String({
+            description: 'JSON pointer into the body, or `/` and the name of a query parameter',
+          }),
           code: Type.String(),
           detail: Type.String(),
         }),

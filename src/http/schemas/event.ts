@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { IdSchema, TimestampSchema } from './common.ts'
+import { EnvelopeSchema, IdSchema, TimestampSchema } from './common.ts'
+import { DeliverySchema } from './delivery.ts'
 
 /** Latest instant a JavaScript date can hold. */
 const MAX_TIMESTAMP_MS = 8_640_000_000_000_000
@@ -43,23 +43,11 @@ export const PublishedSchema = Type.Object({
   deliveries: Type.Array(Type.Object({ id: IdSchema, webhookId: IdSchema })),
 })
 
-const DeliverySchema = Type.Object({
-  id: IdSchema,
-  webhookId: IdSchema,
-  eventId: IdSchema,
-  eventKey: Type.String(),
-  state: Type.Enum([...DELIVERY_STATES]),
-  attemptCount: Type.Integer(),
-  nextAttemptAt: Type.Union([TimestampSchema, Type.Null()]),
-  createdAt: TimestampSchema,
-  completedAt: Type.Union([TimestampSchema, Type.Null()]),
-})
-
 export const EventSchema = Type.Object({
   id: IdSchema,
   eventKey: Type.String(),
   createdAt: TimestampSchema,
-  payload: Type.Object({}, { description: 'The envelope as it is delivered' }),
+  payload: EnvelopeSchema,
   deliveries: Type.Array(DeliverySchema),
 })
 

@@ -10,7 +10,8 @@ import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts
 import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
 
-const NEVER = new AbortController().signal
+const never = new AbortController().signal
+const NEVER = { cancelled: never, shutDown: never }
 
 describe('an attempt', () => {
   let database: TestDatabase
@@ -81,8 +82,7 @@ describe('an attempt', () => {
     const [record] = await records()
     expect(record).to.include({
       number: 1,
-      webhookId: delivery.webhookId,
-      onlyIfDue: false,
+      trigger: 'schedule',
       url: receiver.url,
       outcome: 'succeeded',
       status_code: 200,

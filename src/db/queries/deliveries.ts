@@ -1,0 +1,196 @@
+import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import { firstRow, rows, type Db } from '../db.ts'
+
+/** A delivery as the API shows it. */
+export type DeliveryRow = {
+  id: string
+  webhookId: string
+  eventId: string
+  eventKey: string
+  state: DeliveryState
+  attemptCount: number
+  nextAttemptAt: Date | null
+  createdAt: Date
+  completedAt: Date | null
+}
+
+const COLUMNS = `d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.key AS "eventKey", d.state,
+  d.attempts AS "attemptCount", d.next_attempt_at AS "nextAttemptAt",
+  d.created_at AS "createdAt", d.completed_at AS "completedAt"`
+
+export async function listDeliveriesOfEvent(
+  db: Db,
+  organisationId: string,
+  eventId: string,
+): Promise<DeliveryRow[]> {
+  return rows(
+    db,
+    `SELECT ${COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
+      WHERE d.organisation_id = $1 AND d.event_id = $2 ORDER BY d.id`,
+    [organisationId, eventId],
+  )
+}
+
+/** What a page of a webhook's deliveries is to hold; null filters nothing. */
+export type DeliveryFilter = {
+  state: DeliveryState | null
+  eventKey: string | null
+  /** Created then or later. */
+  since: Date | null
+  /** Created before that. */
+  until: Date | null
+  /** Only what comes after this delivery in the list. */
+  after: string | null
+  limit: number
+}
+
+/**
+ * A webhook's deliveries, newest first. Ids are given in the order of time, so that what is published meanwhile never
+ * moves a page that begins after a known id. `last` is the `after` of the next page, null when this one ends the list.
+ *
+ * The webhook is named as a range and in the order: with a plain equality PostgreSQL may walk the newest deliveries of
+ * all webhooks instead of this one's index, without end where this one has been silent for long.
+ */
+export async function listDeliveries(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  filter: DeliveryFilter,
+): Promise<{ page: DeliveryRow[]; last: string | null }> {
+  const { state, eventKey, since, until, after, limit } = filter
+  // One more than the page holds tells whether another follows.
+  const found = await rows<DeliveryRow>(
+    db,
+    `SELECT ${COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
+      WHERE d.organisation_id = $1
+        AND d.webhook_id >= $2 AND (d.webhook_id, d.id) < ($2, $7::uuid)
+        AND ($3::text IS NULL OR d.state = $3)
+        AND ($4::text IS NULL OR e.key = $4)
+        AND ($5::timestamptz IS NULL OR d.created_at >= $5)
+        AND ($6::timestamptz IS NULL OR d.created_at < $6)
+      ORDER BY d.webhook_id DESC, d.id DESC LIMIT $8`,
+    [organisationId, webhookId, state, eventKey, since, until, after ?? BEYOND_ALL, limit + 1],
+  )
+  const page = found.slice(0, limit)
+  return { page, last: found.length > limit ? (page.at(-1)?.id ?? null) : null }
+}
+
+/** The highest UUID there is; no delivery has it. */
+const BEYOND_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** One delivery of a webhook that is not deleted, with its event's body. */
+export async function findDelivery(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  id: string,
+): Promise<(DeliveryRow & { body: Buffer }) | null> {
+  return firstRow(
+    db,
+    `SELECT ${COLUMNS}, e.body
+       FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
+      WHERE d.organisation_id = $1 AND d.webhook_id = $2 AND d.id = $3 AND w.deleted_at IS NULL`,
+    [organisationId, webhookId, id],
+  )
+}
+
+/** The record of an attempt as the API shows it. `responseHeaders` is null where no answer came. */
+export type AttemptRow = {
+  number: number
+  trigger: AttemptTrigger
+  url: string
+  startedAt: Date
+  durationMs: number
+  outcome: 'succeeded' | 'failed'
+  failureCode: FailureCode | null
+  statusCode: number | null
+  error: string | null
+  responseHeaders: Record<string, string> | null
+  responseBody: string | null
+  responseTruncated: boolean
+}
+
+/** A delivery's attempts up to number `last`, in the order they were made. */
+export async function listAttempts(
+  db: Db,
+  organisationId: string,
+  deliveryId: string,
+  last: number,
+): Promise<AttemptRow[]> {
+  return rows(
+    db,
+    `SELECT a.number, a.trigger, a.url, a.started_at AS "startedAt", a.duration_ms AS "durationMs", a.outcome,
+            a.failure_code AS "failureCode", a.status_code AS "statusCode", a.error,
+            a.response_headers AS "responseHeaders", a.response_body AS "responseBody",
+            a.response_truncated AS "responseTruncated"
+       FROM attempt a JOIN delivery d ON d.id = a.delivery_id
+      WHERE d.organisation_id = $1 AND d.id = $2 AND a.number <= $3
+      ORDER BY a.number`,
+    [organisationId, deliveryId, last],
+  )
+}
+
+/** The attempt of a webhook that was begun last. */
+export type LatestAttemptRow = {
+  deliveryId: string
+  eventKey: string
+  number: number
+  attemptedAt: Date
+  outcome: 'succeeded' | 'failed'
+  statusCode: number | null
+  error: string | null
+  body: Buffer
+}
+
+/** How a webhook's deliveries stand (spec 4.3). */
+export type WebhookStatsRow = {
+  webhookId: string
+  waitingForRetry: number
+  permanentlyFailed: number
+  latestAttempt: LatestAttemptRow | null
+}
+
+/** One row per webhook of the organisation, oldest webhook first. Each part is read from an index made for it. */
+export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {
+  const found = await rows<FlatStats>(
+    db,
+    `WITH hook AS (
+       SELECT id, created_at FROM webhook WHERE organisation_id = $1 AND deleted_at IS NULL
+     ), waiting AS (
+       SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
+        WHERE d.state = 'waiting' GROUP BY d.webhook_id
+     ), failed AS (
+       SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
+        WHERE d.state = 'failed' GROUP BY d.webhook_id
+     )
+     SELECT hook.id AS "webhookId", coalesce(waiting.count, 0) AS "waitingForRetry",
+            coalesce(failed.count, 0) AS "permanentlyFailed", latest.*
+       FROM hook
+       LEFT JOIN waiting ON waiting.webhook_id = hook.id
+       LEFT JOIN failed ON failed.webhook_id = hook.id
+       LEFT JOIN LATERAL (
+         SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
+                a.outcome, a.status_code AS "statusCode", a.error, e.body
+           FROM (SELECT * FROM attempt WHERE webhook_id = hook.id ORDER BY started_at DESC LIMIT 1) a
+           JOIN delivery d ON d.id = a.delivery_id
+           JOIN event e ON e.id = d.event_id
+       ) latest ON true
+      ORDER BY hook.created_at, hook.id`,
+    [organisationId],
+  )
+  return found.map(({ webhookId, waitingForRetry, permanentlyFailed, ...latest }) => ({
+    webhookId,
+    waitingForRetry,
+    permanentlyFailed,
+    latestAttempt: isAttempt(latest) ? latest : null,
+  }))
+}
+
+type Maybe<Row> = { [Key in keyof Row]: Row[Key] | null }
+type FlatStats = Omit<WebhookStatsRow, 'latestAttempt'> & Maybe<LatestAttemptRow>
+
+/** A webhook that was never attempted has nulls in their place. */
+function isAttempt(latest: Maybe<LatestAttemptRow>): latest is LatestAttemptRow {
+  return latest.deliveryId !== null
+}

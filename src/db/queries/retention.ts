@@ -1,0 +1,148 @@
+import type { DataSource, EntityManager } from 'typeorm'
+import { rows, type Db } from '../db.ts'
+
+/** Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds. */
+export type PurgeCursor = { at: string; id: string }
+
+export const FROM_THE_OLDEST: PurgeCursor = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+
+/** What one batch deleted, and where the next one begins; null when nothing is left. */
+export type PurgedBatch = { deliveries: number; events: number; next: PurgeCursor | null }
+
+/** One batch of a walk: rows older than `days`, at most `limit` of them, after the ones before `after`. */
+export type PurgePage = { days: number; after: PurgeCursor; limit: number }
+
+/** Like `sweep`, these serve every organisation at once. The clock is PostgreSQL's. */
+const TOO_OLD = `now() - $1::int * interval '24 hours'`
+
+/** A page of a walk over `column`, which an index serves. The cursor keeps what was passed from being read again. */
+const page = (column: string): string => `${column} < ${TOO_OLD}
+  AND ${column} >= $2::timestamptz AND (${column}, id) > ($2::timestamptz, $3::uuid)
+  ORDER BY ${column}, id LIMIT $4`
+
+/**
+ * The planner takes an array that it cannot see for a short one. A thousand ids that it can see make it read small
+ * tables as a whole, for every batch again.
+ */
+const among = (ids: string): string => `id = ANY(ARRAY(SELECT unnest(${ids}::uuid[])))`
+
+const pageParameters = ({ days, after, limit }: PurgePage): unknown[] => [days, after.at, after.id, limit]
+
+/**
+ * Deletes one batch of deliveries that have been in a final state for more than `days`, their attempts (by cascade),
+ * and the events whose last delivery went with them, in one transaction. Never a stopped one whose workflow has still
+ * to be told. Rows that another purge or a person's retry holds at that moment are passed over.
+ *
+ * Lock order: webhook, (incident,) delivery, event. Deliveries are not waited for (SKIP LOCKED), so that nobody who
+ * holds one and wants a webhook can be in each other's way with this.
+ */
+export async function purgeDeliveries(
+  dataSource: DataSource,
+  state: 'completed' | 'failed' | 'stopped',
+  { days, after, limit }: PurgePage,
+): Promise<PurgedBatch> {
+  return dataSource.transaction(async (manager) => {
+    const candidates = await rows<{ id: string; webhookId: string; at: string }>(
+      manager,
+      `SELECT id, webhook_id AS "webhookId", completed_at::text AS at FROM delivery
+        WHERE state = $5 AND completed_at IS NOT NULL AND sweep_at IS NULL AND ${page('completed_at')}`,
+      [...pageParameters({ days, after, limit }), state],
+    )
+    const deliveryIds = candidates.map(({ id }) => id)
+    if (state === 'failed') await lockWebhooks(manager, new Set(candidates.map(({ webhookId }) => webhookId)))
+    const deleted = await rows<{ eventId: string }>(
+      manager,
+      `DELETE FROM delivery WHERE id = ANY(ARRAY(
+         SELECT id FROM delivery
+          WHERE ${among('$2')} AND state = $3 AND completed_at < ${TOO_OLD} AND sweep_at IS NULL
+            FOR UPDATE SKIP LOCKED
+       )) RETURNING event_id AS "eventId"`,
+      [days, deliveryIds, state],
+    )
+    const eventIds = [...new Set(deleted.map(({ eventId }) => eventId))]
+    const events = await deleteEventsWithoutDeliveries(manager, eventIds)
+    return { deliveries: deleted.length, events, next: nextAfter(candidates, limit) }
+  })
+}
+
+/**
+ * A permanently failed delivery is unresolved until it goes, so its going may end an incident of its webhook. As in
+ * every path that may, the webhook's row is locked first: shared, like the recording of a failure does, since nothing
+ * of the webhook changes. Completed and stopped deliveries are resolved already and need none of it.
+ * An incident's row is to be locked right after this, and its deliveries counted after they were deleted.
+ */
+async function lockWebhooks(manager: EntityManager, ids: ReadonlySet<string>): Promise<void> {
+  await rows(manager, `SELECT id FROM webhook WHERE id = ANY($1::uuid[]) ORDER BY id FOR SHARE`, [[...ids]])
+}
+
+/**
+ * Looks at one batch of events older than `days` and deletes those that have no delivery: nobody was subscribed, or
+ * they lost theirs without being noticed. The others wait for their last delivery to go.
+ */
+export async function purgeEvents(
+  dataSource: DataSource,
+  { days, after, limit }: PurgePage,
+): Promise<PurgedBatch> {
+  return dataSource.transaction(async (manager) => {
+    const candidates = await rows<{ id: string; at: string }>(
+      manager,
+      `SELECT id, created_at::text AS at FROM event WHERE ${page('created_at')}`,
+      pageParameters({ days, after, limit }),
+    )
+    const events = await deleteEventsWithoutDeliveries(
+      manager,
+      candidates.map(({ id }) => id),
+    )
+    return { deliveries: 0, events, next: nextAfter(candidates, limit) }
+  })
+}
+
+/**
+ * Of two purges that each take one of an event's last two deliveries, neither sees the other's deletion before its
+ * commit. So the events are locked first, in the order of ids: the later one looks when the earlier has committed.
+ */
+async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  await rows(manager, `SELECT id FROM event WHERE ${among('$1')} ORDER BY id FOR UPDATE`, [ids])
+  const deleted = await rows(
+    manager,
+    `DELETE FROM event e
+      WHERE e.${among('$1')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id) RETURNING e.id`,
+    [ids],
+  )
+  return deleted.length
+}
+
+/** Deletes up to `limit` retry jobs that are done and older than 30 days, with their progress; returns how many. */
+export async function purgeRetryJobs(db: Db, limit: number): Promise<number> {
+  const deleted = await rows(
+    db,
+    `DELETE FROM retry_job WHERE id IN (
+       SELECT id FROM retry_job WHERE state = 'done' AND created_at < now() - interval '30 days'
+        LIMIT $1 FOR UPDATE SKIP LOCKED
+     ) RETURNING id`,
+    [limit],
+  )
+  return deleted.length
+}
+
+/**
+ * Deletes up to `limit` idempotency keys that no longer count; returns how many. They count for 24 hours: the minute
+ * more is for a request that has just found its key and goes on to read the answer.
+ */
+export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<number> {
+  const deleted = await rows(
+    db,
+    `DELETE FROM idempotency_key WHERE (organisation_id, member_id, operation, key) IN (
+       SELECT organisation_id, member_id, operation, key FROM idempotency_key
+        WHERE created_at < now() - interval '24 hours 1 minute' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+     ) RETURNING 1`,
+    [limit],
+  )
+  return deleted.length
+}
+
+function nextAfter(candidates: readonly PurgeCursor[], limit: number): PurgeCursor | null {
+  const last = candidates.at(-1)
+  return last === undefined || candidates.length < limit ? null : { at: last.at, id: last.id }
+}

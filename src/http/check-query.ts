@@ -1,0 +1,53 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { fullFormats } from 'ajv-formats/dist/formats.js'
+import type { TObject } from 'typebox'
+import { toFieldErrors } from '../ajv-errors.ts'
+import { invalidFields, type FieldError } from '../errors.ts'
+import { MAX_ERRORS } from './check-body.ts'
+
+const WHOLE_NUMBER = /^-?(?:0|[1-9]\d*)$/
+
+/**
+ * Compiles the schema of a route's query parameters once. The check takes the query of the URL as it was sent and
+ * returns the parameters in the schema's types, defaults filled in; it throws 422 naming every parameter that is
+ * unknown, repeated or not valid.
+ */
+export function queryCheck(schema: TObject): (text: string) => unknown {
+  const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, useDefaults: true })
+  ajv.addFormat('date-time', isDateTime)
+  const validate = ajv.compile(schema)
+  return (text) => {
+    const given = [...new URLSearchParams(text)]
+    const repeated = repeatedNames(
+      given.map(([name]) => name).filter((name) => Object.hasOwn(schema.properties, name)),
+    )
+    const parameters = Object.fromEntries(
+      given.map(([name, value]) => [name, typed(schema.properties[name], value)]),
+    )
+    const bySchema = validate(parameters) ? [] : toFieldErrors(validate.errors ?? [])
+    const errors = [...repeated, ...bySchema]
+    if (errors.length > 0) throw invalidFields(errors.slice(0, MAX_ERRORS))
+    return parameters
+  }
+}
+
+/** A number where the schema asks for a whole one and the text is one; else the text, which the schema then judges. */
+function typed(schema: object | undefined, text: string): string | number {
+  const wantsNumber = schema !== undefined && 'type' in schema && schema.type === 'integer'
+  return wantsNumber && WHOLE_NUMBER.test(text) ? Number(text) : text
+}
+
+function repeatedNames(names: readonly string[]): FieldError[] {
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) < index))
+  return [...repeated].map((name) => ({
+    pointer: `/${name}`,
+    code: 'duplicate',
+    detail: 'may be given only once',
+  }))
+}
+
+/** RFC 3339, and an instant that a `Date` can hold: a leap second is none. */
+function isDateTime(text: string): boolean {
+  const rfc3339 = fullFormats['date-time'] as { validate(text: string): boolean }
+  return rfc3339.validate(text) && !Number.isNaN(Date.parse(text))
+}

@@ -1,0 +1,67 @@
+import type { AttemptRow, DeliveryRow, LatestAttemptRow, WebhookStatsRow } from '../db/queries/deliveries.ts'
+import { mayReadEvent, type Grants } from '../domain/permissions.ts'
+import { embedJson } from './embed-json.ts'
+
+export function presentDelivery(delivery: DeliveryRow) {
+  const { id, webhookId, eventId, eventKey, state, attemptCount, nextAttemptAt, createdAt, completedAt } =
+    delivery
+  return {
+    id,
+    webhookId,
+    eventId,
+    eventKey,
+    state,
+    attemptCount,
+    nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
+    createdAt: createdAt.toISOString(),
+    completedAt: completedAt?.toISOString() ?? null,
+  }
+}
+
+/** JSON text of a delivery with its payload, byte for byte as it is delivered, and every attempt. */
+export function presentDeliveryDetail(
+  delivery: DeliveryRow & { body: Buffer },
+  attempts: AttemptRow[],
+): string {
+  return embedJson(presentDelivery(delivery), 'payload', delivery.body.toString('utf8'), {
+    attempts: attempts.map(presentAttempt),
+  })
+}
+
+function presentAttempt(attempt: AttemptRow) {
+  const { number, trigger, url, startedAt, durationMs, outcome, failureCode, statusCode, error } = attempt
+  const { responseHeaders: headers, responseBody, responseTruncated: truncated } = attempt
+  return {
+    number,
+    trigger,
+    url,
+    startedAt: startedAt.toISOString(),
+    durationMs,
+    outcome,
+    failureCode,
+    statusCode,
+    error,
+    response: headers === null ? null : { headers, body: responseBody ?? '', truncated },
+  }
+}
+
+/** JSON text of the statistics. A payload is shown only to a member that may read events with its key. */
+export function presentDeliveryStats(stats: WebhookStatsRow[], reader: Grants): string {
+  const data = stats.map(({ latestAttempt, ...counts }) =>
+    embedJson(
+      counts,
+      'latestAttempt',
+      latestAttempt === null ? 'null' : presentLatestAttempt(latestAttempt, reader),
+    ),
+  )
+  return `{"data":[${data.join(',')}]}`
+}
+
+function presentLatestAttempt(latest: LatestAttemptRow, reader: Grants): string {
+  const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error, body } = latest
+  return embedJson(
+    { deliveryId, eventKey, number, attemptedAt: attemptedAt.toISOString(), outcome, statusCode, error },
+    'payload',
+    mayReadEvent(reader, eventKey) ? body.toString('utf8') : 'null',
+  )
+}

@@ -1,0 +1,49 @@
+import { ScheduleAlreadyRunning, ScheduleOverlapPolicy, type Client } from '@temporalio/client'
+import type { PurgeInput } from '../../workflows/messages.ts'
+
+export const RETENTION_SCHEDULE_ID = 'posthorn-retention'
+
+const CALL_TIMEOUT_MS = 5_000
+
+/**
+ * Sees to it that there is one schedule that starts `purge` every hour, with these limits on this task queue.
+ * Harmless to repeat, and for several processes at once. A schedule that an operator paused stays so.
+ * Throws while the engine is away.
+ */
+export async function ensureRetentionSchedule(
+  client: Client,
+  { taskQueue, limits }: { taskQueue: string; limits: PurgeInput },
+): Promise<void> {
+  const schedule = scheduleOf(taskQueue, limits)
+  await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
+    try {
+      await client.schedule.create({ ...schedule, scheduleId: RETENTION_SCHEDULE_ID })
+    } catch (error) {
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error
+      const handle = client.schedule.getHandle(RETENTION_SCHEDULE_ID)
+      await handle.update(({ state }) => ({ ...schedule, state }))
+    }
+  })
+}
+
+function scheduleOf(taskQueue: string, limits: PurgeInput) {
+  return {
+    spec: { intervals: [{ every: '1 hour' as const }] },
+    policies: {
+      overlap: ScheduleOverlapPolicy.SKIP,
+      // A turn that fell into an outage of the engine is made up for only if the next one is not near anyway.
+      catchupWindow: '10 minutes' as const,
+    },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: 'purge',
+      // The engine appends the time of the turn.
+      workflowId: 'purge/hourly',
+      taskQueue,
+      args: [limits] as [PurgeInput],
+      staticSummary: 'retention',
+      // Within the hour: a turn that no worker carries out must not hold up those after it for ever.
+      workflowRunTimeout: '55 minutes' as const,
+    },
+  }
+}

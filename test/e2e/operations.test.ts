@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { writeBacklog } from '../helpers/backlog.ts'
+import { eventually } from '../helpers/eventually.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import { testServers } from '../helpers/servers.ts'
+import { createStage, type Stage } from '../helpers/stage.ts'
+
+const OPERATIONS = new URL('../../docs/operations.md', import.meta.url)
+const COMMAND_TIMEOUT_MS = 20_000
+
+/** The next attempt is due in two hours: what comes within this time came for the signal. */
+const AT_ONCE_MS = 3_000
+
+describe('the commands of docs/operations.md, on the real engine', function () {
+  this.timeout(60_000)
+  const commands = readCommands()
+  const notYetRun = new Set(commands)
+  let stage: Stage
+  let posthorn: PosthornProcess
+  let deliveryId: string
+
+  before(async () => {
+    stage = await createStage()
+    stage.answerWith(() => 503)
+    posthorn = await stage.start()
+    const backlog = { organisationId: stage.member.organisationId, webhookId: stage.webhookId, count: 1 }
+    const [written] = await writeBacklog(stage.dataSource, { ...backlog, state: 'waiting' })
+    deliveryId = written!
+    // It has no workflow yet: the sweep finds that out and starts one, which sleeps until the eighth attempt.
+    await stage.dataSource.query('UPDATE delivery SET sweep_at = now() WHERE id = $1', [deliveryId])
+  })
+  after(() => stage.close())
+
+  /** Runs the one command that has `words` in it, as an operator would paste it, and returns what it prints. */
+  const run = async (words: string): Promise<string> => {
+    const [command = '', ...others] = commands.filter((candidate) => candidate.includes(words))
+    expect([command !== '', others], words).to.deep.equal([true, []])
+    notYetRun.delete(command)
+    const { temporalCli, temporalAddress } = testServers()
+    const script = `temporal() { "$TEMPORAL_CLI" "$@"; }\n${command}`
+    const { stdout } = await promisify(execFile)('sh', ['-euc', script], {
+      timeout: COMMAND_TIMEOUT_MS,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        TEMPORAL_CLI: temporalCli,
+        TEMPORAL_ADDRESS: temporalAddress,
+        WEBHOOK: stage.webhookId,
+        DELIVERY: deliveryId,
+      },
+    })
+    return stdout
+  }
+  const posts = () => stage.receiver.postsOf(deliveryId)
+  const workflowId = () => `delivery/${deliveryId}`
+
+  it('list a delivery that waits, among those of its webhook, and count it', async () => {
+    await eventually(async () =>
+      expect(await run(`"WebhookId = '$WEBHOOK'`)).to.match(new RegExp(`Running +${workflowId()} +deliverEvent`)),
+    )
+    expect(await run('workflow count')).to.match(/^Total: [1-9]/)
+  })
+
+  it('do not list it among what is overdue or failed by a fault of ours', async () => {
+    for (const words of ['StartTime <', "ExecutionStatus = 'Failed'"])
+      expect(await run(words), words).not.to.include(deliveryId)
+  })
+
+  it('say in plain words what it waits for', async () => {
+    expect(await run('workflow describe'))
+      .to.match(/StaticSummary +"customer:created → http:/)
+      .and.include('DeliveryState')
+      .and.include('Pending Activities: 0')
+    expect(await run('workflow metadata'))
+      .to.include('| Now | waiting for attempt 8 of 10 |')
+      .and.include('| Attempts made | 7 of 10 |')
+      .and.match(/\| Next attempt \| \d{4}-\d\d-\d\dT/)
+    expect(await run('--type deliveryState')).to.include('"state":"waiting"')
+  })
+
+  it('have the next attempt made at once by the signal, counted as a person’s retry', async () => {
+    const signalledAt = Date.now()
+    expect(await run('--name retry')).to.include('Signal workflow succeeded')
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 8 })
+    expect(posts().map(({ arrivedAt }) => arrivedAt - signalledAt < AT_ONCE_MS)).to.deep.equal([true])
+    const attempts = await stage.dataSource.query<object[]>(
+      'SELECT number, trigger FROM attempt WHERE delivery_id = $1',
+      [deliveryId],
+    )
+    expect(attempts).to.deep.equal([{ number: 8, trigger: 'retry' }])
+    expect(await run('workflow metadata'))
+      .to.include('| Now | waiting for attempt 9 of 10 |')
+      .and.include('| Last outcome | HTTP 503 |')
+  })
+
+  it('end nothing by a stop that the row does not say', async () => {
+    expect(await run('--name stop')).to.include('Signal workflow succeeded')
+    await eventually(async () =>
+      expect(await run('--type deliveryState'))
+        .to.include('"attempts":8')
+        .and.include('"state":"waiting"'),
+    )
+    expect(await run(`"WebhookId = '$WEBHOOK'`)).to.include(workflowId())
+    expect(posts()).to.have.length(1)
+  })
+
+  it('list a retry job while it is under way', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    stage.answerWith(async () => {
+      await held
+      return 200
+    })
+    const { organisationId, apiKey } = stage.member
+    const path = `/api/orgs/${organisationId}/webhooks/retry-deliveries`
+    const asked = await posthorn.call('POST', path, { apiKey, body: { mode: 'force' } })
+    expect(asked.status, asked.text).to.equal(202)
+    const { id } = asked.json as { id: string }
+    await eventually(async () =>
+      expect(await run("'retryDeliveries'")).to.include(`retry-deliveries/${id}`),
+    ).finally(release)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 9 })
+  })
+
+  it('say of a delivery that has ended that there is nothing to signal', async () => {
+    const refused: unknown = await eventually(async () => {
+      const answer: unknown = await run('--name retry').catch((error: unknown) => error)
+      expect(answer).to.be.instanceOf(Error)
+      return answer
+    })
+    expect(String(refused)).to.include('workflow execution already completed')
+    expect(posts()).to.have.length(2)
+  })
+
+  it('are run by these tests, every one', () => {
+    expect([...notYetRun]).to.deep.equal([])
+  })
+})
+
+/** The commands between the markers of the document, in their order. */
+function readCommands(): string[] {
+  const text = readFileSync(OPERATIONS, 'utf8')
+  const [, marked = ''] = /<!-- commands:start -->(.*)<!-- commands:end -->/s.exec(text) ?? []
+  const blocks = [...marked.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  const lines = blocks.flatMap((block) => block.split('\n')).filter((line) => line !== '')
+  expect(lines, 'one command a line').to.satisfy(() => lines.every((line) => line.startsWith('temporal ')))
+  return lines
+}

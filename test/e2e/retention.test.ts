@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto'
+import { Client, Connection, ScheduleOverlapPolicy, type ScheduleDescription } from '@temporalio/client'
+import { expect } from 'chai'
+import { RETENTION_SCHEDULE_ID } from '../../src/temporal/retention-schedule.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
+import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
+import { testServers } from '../helpers/servers.ts'
+
+describe('the retention schedule, on the real engine', function () {
+  this.timeout(60_000)
+  const taskQueue = `retention-${randomUUID()}`
+  const running: PosthornProcess[] = []
+  let database: TestDatabase
+  let temporal: Client
+
+  before(async () => {
+    database = await createTestDatabase()
+    const connection = await Connection.connect({ address: testServers().temporalAddress })
+    temporal = new Client({ connection })
+  })
+  after(async () => {
+    for (const posthorn of running) expect(await posthorn.stop()).to.equal(0)
+    await schedule().delete()
+    await temporal.connection.close()
+    await database.drop()
+  })
+
+  const schedule = () => temporal.schedule.getHandle(RETENTION_SCHEDULE_ID)
+  const start = async (env: Record<string, string>, command: 'worker' | 'api' = 'worker') => {
+    const { temporalAddress } = testServers()
+    running.push(await startPosthorn({ command, databaseUrl: database.url, temporalAddress, taskQueue, env }))
+  }
+  /** The schedule once it belongs to this test's task queue and holds these limits. */
+  const described = (completedDays: number, failedDays: number): Promise<ScheduleDescription> =>
+    eventually(async () => {
+      const found = await schedule().describe()
+      expect(found.action).to.deep.include({ taskQueue, args: [{ completedDays, failedDays }] })
+      return found
+    })
+
+  it('exists after the start of a worker: every hour, one turn at a time', async () => {
+    await start({ RETENTION_FAILED_DAYS: '60' })
+    const { spec, policies, action } = await described(30, 60)
+    expect(spec.intervals?.map(({ every }) => every)).to.deep.equal([3_600_000])
+    expect(policies).to.deep.include({ overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: 600_000 })
+    expect(action).to.deep.include({ workflowType: 'purge', workflowRunTimeout: 3_300_000 })
+  })
+
+  it('is one schedule with the settings of the latest start, and stays paused where an operator paused it', async () => {
+    await schedule().pause('audit')
+    await start({ RETENTION_COMPLETED_DAYS: '10', RETENTION_FAILED_DAYS: '20' })
+    const { spec, state } = await described(10, 20)
+    expect(spec.intervals).to.have.length(1)
+    expect(state).to.include({ paused: true, note: 'audit' })
+    const ids: string[] = []
+    for await (const { scheduleId } of temporal.schedule.list()) ids.push(scheduleId)
+    expect(ids).to.deep.equal([RETENTION_SCHEDULE_ID])
+  })
+
+  it('is left alone by a process without a worker', async () => {
+    const before = await schedule().describe()
+    await start({ RETENTION_COMPLETED_DAYS: '99' }, 'api')
+    expect((await schedule().describe()).info.lastUpdatedAt).to.deep.equal(before.info.lastUpdatedAt)
+  })
+
+  it('deletes what is older than its limit when it is triggered', async () => {
+    const { dataSource } = database
+    const { organisationId } = await createMember(dataSource)
+    await createWebhookRow(dataSource, { organisationId, url: 'https://hooks.example.org/' })
+    const [old] = await publishRow(dataSource, organisationId)
+    const [young] = await publishRow(dataSource, organisationId)
+    for (const [delivery, days] of [
+      [old!, 11],
+      [young!, 9],
+    ] as const)
+      await dataSource.query(
+        `UPDATE delivery SET state = 'completed', sweep_at = NULL, completed_at = now() - $2::int * interval '1 day'
+          WHERE id = $1`,
+        [delivery.deliveryId, days],
+      )
+    await schedule().trigger()
+    await eventually(async () => {
+      const left = await dataSource.query<{ id: string }[]>('SELECT id FROM delivery')
+      expect(left).to.deep.equal([{ id: young!.deliveryId }])
+    })
+    const workflowId = await eventually(async () => {
+      const [action] = (await schedule().describe()).info.recentActions
+      return action!.action.workflow.workflowId
+    })
+    expect(workflowId).to.match(/^purge\/hourly-\d{4}-/)
+    expect(await temporal.workflow.getHandle(workflowId).result()).to.deep.equal({
+      deliveries: 1,
+      events: 1,
+      retryJobs: 0,
+      idempotencyKeys: 0,
+      finished: true,
+    })
+  })
+})

@@ -1,0 +1,120 @@
+import { expect } from 'chai'
+import { writeBacklog } from '../helpers/backlog.ts'
+import { createWebhookRow } from '../helpers/factories.ts'
+import { createReceiver } from '../helpers/receiver.ts'
+import { createStage } from '../helpers/stage.ts'
+import { runRetryJob } from '../helpers/retry-job.ts'
+
+describe('retry-deliveries, on the real engine', function () {
+  this.timeout(60_000)
+
+  it('force: attempts every waiting and failed delivery exactly once, and says how far it is', async () => {
+    const stage = await createStage()
+    const { organisationId } = stage.member
+    const failed = await writeBacklog(stage.dataSource, {
+      organisationId,
+      webhookId: stage.webhookId,
+      state: 'failed',
+      count: 60,
+    })
+    const waiting = await writeBacklog(stage.dataSource, {
+      organisationId,
+      webhookId: stage.webhookId,
+      state: 'waiting',
+      count: 60,
+    })
+    const posthorn = await stage.start()
+    const { total, progress, firstPostAfterMs } = await runRetryJob(stage, posthorn, { mode: 'force' })
+    expect(total).to.equal(120)
+    expect(progress).to.deep.equal([...progress].sort((a, b) => a - b))
+    expect(firstPostAfterMs).to.be.below(2_000)
+    for (const id of [...failed, ...waiting]) expect(stage.receiver.postsOf(id), id).to.have.length(1)
+    const states = await stage.dataSource.query<{ state: string; count: number }[]>(
+      'SELECT state, count(*)::int AS count FROM delivery GROUP BY state',
+    )
+    expect(states).to.deep.equal([{ state: 'completed', count: 120 }])
+    await stage.close()
+  })
+
+  it('failed: leaves waiting deliveries alone', async () => {
+    const stage = await createStage()
+    const { organisationId } = stage.member
+    const failed = await writeBacklog(stage.dataSource, {
+      organisationId,
+      webhookId: stage.webhookId,
+      state: 'failed',
+      count: 20,
+    })
+    await writeBacklog(stage.dataSource, {
+      organisationId,
+      webhookId: stage.webhookId,
+      state: 'waiting',
+      count: 20,
+    })
+    const posthorn = await stage.start()
+    const { total } = await runRetryJob(stage, posthorn, { mode: 'failed', id: stage.webhookId })
+    expect(total).to.equal(20)
+    expect(stage.receiver.posts.map((post) => post.headers['x-webhook-event-id'])).to.have.members(failed)
+    await stage.close()
+  })
+
+  it('two jobs at once over the same deliveries never post one of them twice at the same time', async () => {
+    const stage = await createStage()
+    const { organisationId } = stage.member
+    const failed = await writeBacklog(stage.dataSource, {
+      organisationId,
+      webhookId: stage.webhookId,
+      state: 'failed',
+      count: 40,
+    })
+    stage.answerWith(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return 500
+    })
+    const posthorn = await stage.start()
+    await Promise.all([
+      runRetryJob(stage, posthorn, { mode: 'failed' }),
+      runRetryJob(stage, posthorn, { mode: 'force' }),
+    ])
+    for (const id of failed) {
+      const posts = stage.receiver.postsOf(id)
+      expect(posts.length).to.be.within(1, 2)
+      if (posts.length === 2) expect(posts[1]!.arrivedAt).to.be.at.least(posts[0]!.answeredAt)
+    }
+    await stage.close()
+  })
+
+  it('a webhook that hangs with a backlog delays neither the job on another nor the other’s retries', async () => {
+    const stage = await createStage()
+    const { organisationId } = stage.member
+    stage.answerWith(() => null)
+    await writeBacklog(stage.dataSource, {
+      organisationId,
+      webhookId: stage.webhookId,
+      state: 'waiting',
+      count: 300,
+    })
+    const healthy = await createReceiver({ answer: (index) => (index < 2 ? 500 : 200) })
+    const healthyHook = await createWebhookRow(stage.dataSource, {
+      organisationId,
+      url: healthy.url,
+      subscribedEventKeys: ['invoice:deleted'],
+    })
+    const posthorn = await stage.start({ env: { ATTEMPT_TIMEOUT_MS: '5000' } })
+    await posthorn.call('POST', `/api/orgs/${organisationId}/webhooks/retry-deliveries`, {
+      apiKey: stage.member.apiKey,
+      body: { mode: 'force', id: stage.webhookId },
+    })
+    const deliveryId = await stage.publish(posthorn, { event: 'invoice:deleted', webhookId: healthyHook.id })
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 3 }, 15_000)
+    const posts = healthy.postsOf(deliveryId)
+    const lateness = [1_000, 2_000].map(
+      (wait, index) => posts[index + 1]!.arrivedAt - posts[index]!.answeredAt - wait,
+    )
+    expect(Math.min(...lateness)).to.be.at.least(0)
+    expect(Math.max(...lateness)).to.be.below(1_000)
+    await posthorn.kill()
+    await healthy.close()
+    await stage.close()
+  })
+})

@@ -1,0 +1,295 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { writeBacklog } from '../../helpers/backlog.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
+
+type Row = {
+  state: string
+  attempts: number
+  retry_requested: boolean
+  revived: boolean
+  sweep_at: Date | null
+}
+
+describe('acting on deliveries', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+  let webhookId: string
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+    webhookId = (await newWebhook()).id
+    api.woken.length = api.startedJobs.length = api.started.length = 0
+  })
+
+  const newWebhook = (enabled = true) =>
+    createWebhookRow(database.dataSource, {
+      organisationId: member.organisationId,
+      url: 'https://receiver.example.com/',
+      enabled,
+    })
+  const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+    api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
+      apiKey: member.apiKey,
+      ...(body === undefined ? {} : { body }),
+      ...(headers === undefined ? {} : { headers }),
+    })
+  const backlog = (state: 'failed' | 'waiting', count: number, id = webhookId) =>
+    writeBacklog(database.dataSource, { organisationId: member.organisationId, webhookId: id, state, count })
+  const row = async (id: string): Promise<Row> => {
+    const [found] = await database.dataSource.query<Row[]>('SELECT * FROM delivery WHERE id = $1', [id])
+    return found!
+  }
+  const states = async (id = webhookId): Promise<Record<string, number>> => {
+    const found = await database.dataSource.query<{ state: string; count: number }[]>(
+      'SELECT state, count(*)::int AS count FROM delivery WHERE webhook_id = $1 GROUP BY state',
+      [id],
+    )
+    return Object.fromEntries(found.map(({ state, count }) => [state, count]))
+  }
+
+  describe('POST retry-deliveries', () => {
+    it('answers 202 with the job and its place, and counts what the mode covers', async () => {
+      await backlog('failed', 3)
+      await backlog('waiting', 4)
+      for (const [mode, total] of [
+        ['failed', 3],
+        ['force', 7],
+      ] as const) {
+        const answer = await call('POST', '/retry-deliveries', { mode })
+        expect(answer.status, answer.text).to.equal(202)
+        const job = answer.json as { id: string }
+        expect(job).to.deep.equal({ id: job.id, mode, webhookId: null, state: 'running', total, done: 0 })
+        expect(answer.headers.get('location')).to.equal(
+          `/api/orgs/${member.organisationId}/webhooks/retry-deliveries/${job.id}`,
+        )
+        expect((await call('GET', `/retry-deliveries/${job.id}`)).json).to.deep.equal(job)
+        expect(api.startedJobs).to.include(job.id)
+      }
+    })
+
+    it('covers all enabled webhooks without id, and one with it', async () => {
+      const other = await newWebhook()
+      const disabled = await newWebhook(false)
+      await backlog('failed', 2)
+      await backlog('failed', 3, other.id)
+      await backlog('failed', 5, disabled.id)
+      expect((await call('POST', '/retry-deliveries', { mode: 'failed' })).json).to.include({ total: 5 })
+      const one = await call('POST', '/retry-deliveries', { mode: 'failed', id: other.id })
+      expect(one.json).to.include({ total: 3, webhookId: other.id })
+    })
+
+    it('is done at once when nothing is covered', async () => {
+      const answer = await call('POST', '/retry-deliveries', { mode: 'force' })
+      expect(answer.json).to.include({ state: 'done', total: 0, done: 0 })
+      expect(api.startedJobs).to.deep.equal([])
+    })
+
+    it('honours Idempotency-Key: one job', async () => {
+      await backlog('failed', 1)
+      const headers = { 'idempotency-key': 'again-1' }
+      const first = await call('POST', '/retry-deliveries', { mode: 'failed' }, headers)
+      const second = await call('POST', '/retry-deliveries', { mode: 'failed' }, headers)
+      expect(second.text).to.equal(first.text)
+      expect(second.headers.get('location')).to.equal(first.headers.get('location'))
+      expect(api.startedJobs).to.have.length(1)
+    })
+
+    const refusals: [string, () => Promise<unknown>, number, string][] = [
+      ['a mode that does not exist', () => Promise.resolve({ mode: 'all' }), 422, 'invalid_fields'],
+      ['a missing mode', () => Promise.resolve({}), 422, 'invalid_fields'],
+      ['an unknown field', () => Promise.resolve({ mode: 'failed', webhookId }), 422, 'invalid_fields'],
+      ['an id that is no text', () => Promise.resolve({ mode: 'failed', id: 7 }), 422, 'invalid_fields'],
+      ['an unknown webhook', () => Promise.resolve({ mode: 'failed', id: randomUUID() }), 404, 'not_found'],
+      ['an id of another form', () => Promise.resolve({ mode: 'failed', id: 'all' }), 404, 'not_found'],
+      [
+        'a disabled webhook',
+        async () => ({ mode: 'force', id: (await newWebhook(false)).id }),
+        409,
+        'webhook_disabled',
+      ],
+    ]
+    for (const [what, body, status, code] of refusals) {
+      it(`refuses ${what}: ${status} ${code}`, async () => {
+        const answer = await call('POST', '/retry-deliveries', await body())
+        expect(answer.status, answer.text).to.equal(status)
+        expect(answer.json).to.include({ code })
+        expect(api.startedJobs).to.deep.equal([])
+      })
+    }
+
+    it('shows a job to its own organisation only', async () => {
+      const job = (await call('POST', '/retry-deliveries', { mode: 'force' })).json as { id: string }
+      const foreign = await createMember(database.dataSource)
+      const path = `/api/orgs/${foreign.organisationId}/webhooks/retry-deliveries/${job.id}`
+      expect((await api.call('GET', path, { apiKey: foreign.apiKey })).status).to.equal(404)
+    })
+  })
+
+  describe('POST deliveries/:deliveryId/retry', () => {
+    for (const state of ['failed', 'waiting'] as const) {
+      it(`notes the wish on a ${state} delivery and wakes its workflow`, async () => {
+        const [id] = await backlog(state, 1)
+        const answer = await call('POST', `/${webhookId}/deliveries/${id!}/retry`)
+        expect(answer.status, answer.text).to.equal(202)
+        expect(await row(id!)).to.include({
+          state: 'waiting',
+          retry_requested: true,
+          revived: state === 'failed',
+        })
+        expect(api.woken).to.deep.equal([id])
+      })
+    }
+
+    it('refuses a completed delivery', async () => {
+      const [id] = await backlog('failed', 1)
+      await database.dataSource.query(`UPDATE delivery SET state = 'completed' WHERE id = $1`, [id])
+      const answer = await call('POST', `/${webhookId}/deliveries/${id!}/retry`)
+      expect(answer.status).to.equal(409)
+      expect(answer.json).to.include({ code: 'delivery_completed' })
+      expect(api.woken).to.deep.equal([])
+    })
+
+    it('refuses while the webhook is disabled', async () => {
+      const [id] = await backlog('failed', 1)
+      await call('PATCH', `/${webhookId}`, { enabled: false })
+      const answer = await call('POST', `/${webhookId}/deliveries/${id!}/retry`)
+      expect(answer.status).to.equal(409)
+      expect(answer.json).to.include({ code: 'webhook_disabled' })
+      expect(await row(id!)).to.include({ state: 'failed' })
+    })
+
+    it('knows no delivery of another webhook, of another organisation, or that does not exist', async () => {
+      const [id] = await backlog('failed', 1)
+      const other = await newWebhook()
+      for (const path of [
+        `/${other.id}/deliveries/${id!}/retry`,
+        `/${webhookId}/deliveries/${randomUUID()}/retry`,
+      ]) {
+        expect((await call('POST', path)).status).to.equal(404)
+      }
+    })
+  })
+
+  describe('stopping', () => {
+    it('disabling stops what waits and has not begun, in one transaction; enabling brings nothing back', async () => {
+      const waiting = await backlog('waiting', 2)
+      await backlog('failed', 1)
+      await call('PATCH', `/${webhookId}`, { enabled: false })
+      expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
+      // Their workflows are told by the sweep.
+      expect((await row(waiting[0]!)).sweep_at).to.be.instanceOf(Date)
+      await call('PATCH', `/${webhookId}`, { enabled: true })
+      expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
+      const answer = await call('POST', `/${webhookId}/deliveries/${waiting[0]!}/retry`)
+      expect(answer.status).to.equal(202)
+      expect(await row(waiting[0]!)).to.include({ state: 'waiting', revived: true })
+    })
+
+    it('deleting stops them too, and everything of the webhook is 404', async () => {
+      const [id] = await backlog('waiting', 1)
+      expect((await call('DELETE', `/${webhookId}`)).status).to.equal(204)
+      expect(await row(id!)).to.include({ state: 'stopped' })
+      for (const path of ['/deliveries', `/deliveries/${id!}`]) {
+        expect((await call('GET', `/${webhookId}${path}`)).status, path).to.equal(404)
+      }
+      for (const path of [
+        `/deliveries/${id!}/retry`,
+        `/deliveries/${id!}/discard`,
+        '/discard-failed',
+        '/test',
+      ]) {
+        expect((await call('POST', `/${webhookId}${path}`)).status, path).to.equal(404)
+      }
+    })
+
+    for (const state of ['failed', 'waiting'] as const) {
+      it(`discards a ${state} delivery and answers with it`, async () => {
+        const [id] = await backlog(state, 1)
+        const answer = await call('POST', `/${webhookId}/deliveries/${id!}/discard`)
+        expect(answer.status, answer.text).to.equal(200)
+        expect(answer.json).to.include({ id, webhookId, state: 'stopped', nextAttemptAt: null })
+        const again = await call('POST', `/${webhookId}/deliveries/${id!}/discard`)
+        expect(again.status).to.equal(409)
+        expect(again.json).to.include({ code: 'not_discardable' })
+      })
+    }
+
+    it('discards every failed delivery of a webhook, and says how many', async () => {
+      await backlog('failed', 12)
+      await backlog('waiting', 2)
+      const answer = await call('POST', `/${webhookId}/discard-failed`)
+      expect(answer.status).to.equal(202)
+      expect(answer.json).to.deep.equal({ discarded: 12 })
+      expect(await states()).to.deep.equal({ stopped: 12, waiting: 2 })
+    })
+  })
+
+  describe('POST test', () => {
+    it('commits one webhook:test event for this webhook only, whatever it is subscribed to', async () => {
+      await newWebhook()
+      const answer = await call('POST', `/${webhookId}/test`)
+      expect(answer.status, answer.text).to.equal(202)
+      const { deliveryId } = answer.json as { deliveryId: string }
+      expect(api.started).to.have.length(1)
+      expect(api.started[0]).to.include({ deliveryId, webhookId, eventKey: 'webhook:test' })
+      const detail = await call('GET', `/${webhookId}/deliveries/${deliveryId}`)
+      expect(detail.json).to.have.nested.property('payload.event', 'webhook:test')
+    })
+
+    it('refuses a disabled webhook', async () => {
+      const disabled = await newWebhook(false)
+      const answer = await call('POST', `/${disabled.id}/test`)
+      expect(answer.status).to.equal(409)
+      expect(answer.json).to.include({ code: 'webhook_disabled' })
+    })
+
+    it('cannot be published or subscribed to by name', async () => {
+      const publish = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+        apiKey: member.apiKey,
+        body: { event: 'webhook:test', data: {} },
+      })
+      expect(publish.status).to.equal(422)
+      const subscribe = await call('POST', '', {
+        url: 'https://a.example.com/',
+        subscribedEventKeys: ['webhook:test'],
+        enabled: true,
+      })
+      expect(subscribe.status).to.equal(422)
+    })
+  })
+
+  it('asks for webhook:manage', async () => {
+    const [id] = await backlog('failed', 1)
+    const reader = await createMember(database.dataSource, {
+      organisationId: member.organisationId,
+      permissions: ['webhook:read'],
+    })
+    const paths = [
+      '/retry-deliveries',
+      `/${webhookId}/deliveries/${id!}/retry`,
+      `/${webhookId}/deliveries/${id!}/discard`,
+      `/${webhookId}/discard-failed`,
+      `/${webhookId}/test`,
+    ]
+    for (const path of paths) {
+      const answer = await api.call('POST', `/api/orgs/${member.organisationId}/webhooks${path}`, {
+        apiKey: reader.apiKey,
+        ...(path === '/retry-deliveries' ? { body: { mode: 'failed' } } : {}),
+      })
+      expect(answer.status, path).to.equal(403)
+      expect(answer.json).to.deep.include({ missingPermissions: ['webhook:manage'] })
+    }
+  })
+})

@@ -1,0 +1,46 @@
+import type { DataSource } from 'typeorm'
+import {
+  claimAttempt,
+  recordFailure,
+  recordSuccess,
+  type AttemptRecord,
+} from '../../../src/db/queries/attempts.ts'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { TEST_PROCESS } from '../../helpers/factories.ts'
+
+/** What an attempt brought; unless said otherwise an HTTP 503 of the receiver. */
+export type AttemptFacts = Partial<Omit<AttemptRecord, 'organisationId' | 'deliveryId' | 'number'>> & {
+  next?: 'completed' | 'waiting' | 'failed'
+}
+
+const LEASE = { owner: TEST_PROCESS, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue: false }
+
+/** Claims and records attempt `number` of a delivery as the delivery path does, without a POST. */
+export async function attempt(
+  dataSource: DataSource,
+  { organisationId, deliveryId, webhookId, url }: DeliveryToStart,
+  number: number,
+  { next = 'waiting', ...facts }: AttemptFacts = {},
+): Promise<void> {
+  const key = { organisationId, deliveryId, number }
+  if ((await claimAttempt(dataSource, key, LEASE)) === null) throw new Error('the row could not be claimed')
+  const record = {
+    ...key,
+    trigger: 'schedule' as const,
+    url,
+    startedAt: new Date(),
+    durationMs: 12,
+    failureCode: next === 'completed' ? null : ('http_status' as const),
+    statusCode: next === 'completed' ? 200 : 503,
+    error: next === 'completed' ? null : 'The endpoint answered HTTP 503.',
+    response: null,
+    ...facts,
+  }
+  if (next === 'completed') {
+    await recordSuccess(dataSource, record)
+    return
+  }
+  const nextAttemptAt = next === 'waiting' ? new Date(Date.now() + 60_000) : null
+  const after = { state: next, nextAttemptAt, sweepAfterMs: 60_000 }
+  await recordFailure(dataSource, { ...record, webhookId }, after)
+}

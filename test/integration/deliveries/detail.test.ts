@@ -1,0 +1,212 @@
+import { expect } from 'chai'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { attempt } from './delivery-rows.ts'
+
+const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
+const url = 'https://receiver.example.com/hook'
+
+describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+  })
+
+  const webhookOf = (organisationId: string) => createWebhookRow(database.dataSource, { organisationId, url })
+
+  const get = (webhookId: string, deliveryId: string, apiKey = member.apiKey) =>
+    api.call('GET', `/api/orgs/${member.organisationId}/webhooks/${webhookId}/deliveries/${deliveryId}`, {
+      apiKey,
+    })
+
+  async function publish(eventKey = 'invoice:paid'): Promise<DeliveryToStart> {
+    const [delivery] = await publishRow(database.dataSource, member.organisationId, { eventKey })
+    return delivery!
+  }
+
+  it('shows the delivery, its payload and every attempt in order', async () => {
+    const webhook = await webhookOf(member.organisationId)
+    const delivery = await publish()
+    await attempt(database.dataSource, delivery, 1, {
+      startedAt: new Date('2026-03-01T10:00:00.123Z'),
+      durationMs: 34,
+      response: {
+        headers: { 'content-type': 'text/plain', 'retry-after': '5' },
+        body: 'later, ☂',
+        truncated: true,
+      },
+    })
+    await attempt(database.dataSource, delivery, 2, {
+      trigger: 'retry',
+      url: 'https://moved.example.com/',
+      startedAt: new Date('2026-03-01T10:00:05.000Z'),
+      durationMs: 15_000,
+      failureCode: 'timeout',
+      statusCode: null,
+      error: 'The endpoint did not answer within 15 seconds.',
+    })
+    await attempt(database.dataSource, delivery, 3, {
+      next: 'completed',
+      startedAt: new Date('2026-03-01T10:05:00.000Z'),
+      statusCode: 204,
+      response: { headers: {}, body: '', truncated: false },
+    })
+
+    const answer = await get(webhook.id, delivery.deliveryId)
+    expect(answer.status, answer.text).to.equal(200)
+    const shown = answer.json as Record<string, unknown>
+    expect(Object.keys(shown)).to.deep.equal([
+      'id',
+      'webhookId',
+      'eventId',
+      'eventKey',
+      'state',
+      'attemptCount',
+      'nextAttemptAt',
+      'createdAt',
+      'completedAt',
+      'payload',
+      'attempts',
+    ])
+    expect(shown).to.include({
+      id: delivery.deliveryId,
+      webhookId: webhook.id,
+      eventKey: 'invoice:paid',
+      state: 'completed',
+      attemptCount: 3,
+      nextAttemptAt: null,
+    })
+    expect(shown['payload']).to.include({ event: 'invoice:paid', triggeredBy: null })
+    expect(shown['attempts']).to.deep.equal([
+      {
+        number: 1,
+        trigger: 'schedule',
+        url,
+        startedAt: '2026-03-01T10:00:00.123Z',
+        durationMs: 34,
+        outcome: 'failed',
+        failureCode: 'http_status',
+        statusCode: 503,
+        error: 'The endpoint answered HTTP 503.',
+        response: {
+          headers: { 'content-type': 'text/plain', 'retry-after': '5' },
+          body: 'later, ☂',
+          truncated: true,
+        },
+      },
+      {
+        number: 2,
+        trigger: 'retry',
+        url: 'https://moved.example.com/',
+        startedAt: '2026-03-01T10:00:05.000Z',
+        durationMs: 15_000,
+        outcome: 'failed',
+        failureCode: 'timeout',
+        statusCode: null,
+        error: 'The endpoint did not answer within 15 seconds.',
+        response: null,
+      },
+      {
+        number: 3,
+        trigger: 'schedule',
+        url,
+        startedAt: '2026-03-01T10:05:00.000Z',
+        durationMs: 12,
+        outcome: 'succeeded',
+        failureCode: null,
+        statusCode: 204,
+        error: null,
+        response: { headers: {}, body: '', truncated: false },
+      },
+    ])
+  })
+
+  it('shows a delivery that was not attempted yet', async () => {
+    const webhook = await webhookOf(member.organisationId)
+    const { deliveryId } = await publish()
+    const { json } = await get(webhook.id, deliveryId)
+    expect(json).to.include({ state: 'pending', attemptCount: 0, nextAttemptAt: null, completedAt: null })
+    expect(json).to.have.property('attempts').that.deep.equals([])
+  })
+
+  it('shows the payload byte for byte as it is delivered', async () => {
+    const webhook = await webhookOf(member.organisationId)
+    const data = String.raw`{"id":"cus_1","z":1.0,"a":1e3,"big":12345678901234567890,"nul":"\u0000","emoji":"😀 \ud83d\ude00","esc":"\/","lone":"\ud800","b":{"b":1,"a":2}}`
+    const published = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+      apiKey: member.apiKey,
+      raw: `{"event":"customer:created","data":${data},"timestamp":1700000000000,"traceId":"t-1"}`,
+    })
+    const { deliveries } = published.json as { deliveries: { id: string }[] }
+    const answer = await get(webhook.id, deliveries[0]!.id)
+    expect(answer.text).to.include(
+      `"payload":{"event":"customer:created","data":${data},"timestamp":1700000000000,"traceId":"t-1","triggeredBy":null},"attempts":[]}`,
+    )
+  })
+
+  it("asks for webhook:read and the event key's permission", async () => {
+    const { organisationId } = member
+    const webhook = await webhookOf(organisationId)
+    const { deliveryId } = await publish()
+    const keyOf = async (...permissions: string[]) =>
+      (await createMember(database.dataSource, { organisationId, permissions })).apiKey
+    const missing = async (apiKey: string) => {
+      const { status, json } = await get(webhook.id, deliveryId, apiKey)
+      expect(status).to.equal(403)
+      return (json as { missingPermissions: string[] }).missingPermissions
+    }
+    expect(await missing(await keyOf('webhook:read', 'customer:read'))).to.deep.equal(['invoice:read'])
+    expect(await missing(await keyOf('invoice:read'))).to.deep.equal(['webhook:read'])
+    expect((await get(webhook.id, deliveryId, await keyOf('webhook:read', 'invoice:read'))).status).to.equal(
+      200,
+    )
+  })
+
+  it('shows a test delivery to whoever may read webhooks', async () => {
+    const { organisationId } = member
+    const webhook = await webhookOf(organisationId)
+    const { deliveryId } = await publish(TEST_EVENT_KEY)
+    const reader = await createMember(database.dataSource, { organisationId, permissions: ['webhook:read'] })
+    const answer = await get(webhook.id, deliveryId, reader.apiKey)
+    expect(answer.status).to.equal(200)
+    expect(answer.json).to.have.nested.property('payload.event', TEST_EVENT_KEY)
+  })
+
+  it('answers 404 to what is unknown, foreign, deleted or belongs to another webhook', async () => {
+    const { organisationId } = member
+    const webhook = await webhookOf(organisationId)
+    const mine = await publish()
+    const other = await webhookOf(organisationId)
+    const foreign = await createMember(database.dataSource)
+    const theirWebhook = await webhookOf(foreign.organisationId)
+    const [theirs] = await publishRow(database.dataSource, foreign.organisationId)
+    for (const [webhookId, deliveryId] of [
+      [webhook.id, UNKNOWN_ID],
+      [webhook.id, 'nonsense'],
+      [UNKNOWN_ID, mine.deliveryId],
+      [other.id, mine.deliveryId],
+      [theirWebhook.id, theirs!.deliveryId],
+      [webhook.id, theirs!.deliveryId],
+    ] as const) {
+      const answer = await get(webhookId, deliveryId)
+      expect(answer.status, `${webhookId} ${deliveryId}`).to.equal(404)
+      expect(answer.json).to.include({ code: 'not_found' })
+    }
+    expect((await get(webhook.id, mine.deliveryId)).status).to.equal(200)
+    await database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook.id])
+    expect((await get(webhook.id, mine.deliveryId)).status).to.equal(404)
+  })
+})

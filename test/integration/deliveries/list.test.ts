@@ -1,0 +1,348 @@
+import { expect } from 'chai'
+import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
+import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { attempt } from './delivery-rows.ts'
+
+type Delivery = { id: string; state: string; eventKey: string; createdAt: string; attemptCount: number }
+type Page = { data: Delivery[]; nextCursor: string | null }
+
+const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
+
+describe('GET /webhooks/:id/deliveries', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+  let webhook: WebhookRow
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+    webhook = await createWebhookRow(database.dataSource, {
+      organisationId: member.organisationId,
+      url: 'https://receiver.example.com/',
+    })
+  })
+
+  const list = (query = '', options: { apiKey?: string; id?: string } = {}): Promise<ApiResponse> =>
+    api.call(
+      'GET',
+      `/api/orgs/${member.organisationId}/webhooks/${options.id ?? webhook.id}/deliveries${query}`,
+      {
+        apiKey: options.apiKey ?? member.apiKey,
+      },
+    )
+
+  async function page(query = ''): Promise<Page> {
+    const answer = await list(query)
+    expect(answer.status, answer.text).to.equal(200)
+    return answer.json as Page
+  }
+
+  async function publish(eventKey?: string) {
+    const deliveries = await publishRow(
+      database.dataSource,
+      member.organisationId,
+      eventKey === undefined ? {} : { eventKey },
+    )
+    return deliveries.find(({ webhookId }) => webhookId === webhook.id)!
+  }
+
+  async function publishMany(count: number): Promise<string[]> {
+    const ids: string[] = []
+    for (let index = 0; index < count; index++) ids.push((await publish()).deliveryId)
+    return ids
+  }
+
+  const ids = ({ data }: Page): string[] => data.map(({ id }) => id)
+
+  it('shows each delivery with its state and how often it was attempted, and nothing more', async () => {
+    const waiting = await publish('invoice:paid')
+    await attempt(database.dataSource, waiting, 1)
+    const done = await publish()
+    await attempt(database.dataSource, done, 1, { next: 'completed' })
+    const [{ event_id: eventId, created_at: createdAt, next_attempt_at: nextAttemptAt }] =
+      await database.dataSource.query<[{ event_id: string; created_at: Date; next_attempt_at: Date }]>(
+        'SELECT event_id, created_at, next_attempt_at FROM delivery WHERE id = $1',
+        [waiting.deliveryId],
+      )
+
+    const { data, nextCursor } = await page()
+    expect(nextCursor).to.equal(null)
+    expect(data[1]).to.deep.equal({
+      id: waiting.deliveryId,
+      webhookId: webhook.id,
+      eventId,
+      eventKey: 'invoice:paid',
+      state: 'waiting',
+      attemptCount: 1,
+      nextAttemptAt: nextAttemptAt.toISOString(),
+      createdAt: createdAt.toISOString(),
+      completedAt: null,
+    })
+    expect(data[0]).to.include({ id: done.deliveryId, state: 'completed', nextAttemptAt: null })
+    expect(data[0])
+      .to.have.property('completedAt')
+      .that.matches(/^\d{4}-.+\.\d{3}Z$/)
+  })
+
+  it('answers an empty page for a webhook without deliveries', async () => {
+    expect(await page()).to.deep.equal({ data: [], nextCursor: null })
+  })
+
+  it('shows the deliveries of this webhook only', async () => {
+    const other = await createWebhookRow(database.dataSource, {
+      organisationId: member.organisationId,
+      url: 'https://other.example.com/',
+    })
+    const { deliveryId } = await publish()
+    expect(ids(await page())).to.deep.equal([deliveryId])
+    expect(ids((await list('', { id: other.id })).json as Page)).to.not.include(deliveryId)
+  })
+
+  it('gives every delivery once, newest first, page by page', async () => {
+    const published = await publishMany(7)
+    const seen: string[] = []
+    const sizes: number[] = []
+    let query = '?limit=3'
+    for (;;) {
+      const { data, nextCursor } = await page(query)
+      seen.push(...data.map(({ id }) => id))
+      sizes.push(data.length)
+      if (nextCursor === null) break
+      query = `?limit=3&cursor=${nextCursor}`
+    }
+    expect(seen).to.deep.equal([...published].reverse())
+    expect(sizes).to.deep.equal([3, 3, 1])
+  })
+
+  it('ends with a full page when nothing follows it', async () => {
+    await publishMany(3)
+    expect((await page('?limit=3')).nextCursor).to.equal(null)
+  })
+
+  it('neither repeats nor skips a delivery when others are published between two pages', async () => {
+    const published = await publishMany(4)
+    const first = await page('?limit=2')
+    const late = await publishMany(3)
+    const second = await page(`?limit=2&cursor=${first.nextCursor!}`)
+    expect([...ids(first), ...ids(second)]).to.deep.equal([...published].reverse())
+    expect(second.nextCursor).to.equal(null)
+    expect(ids(await page('?limit=3'))).to.deep.equal([...late].reverse())
+  })
+
+  it('goes on where it stopped when the delivery behind the cursor is gone', async () => {
+    const [oldest, , newer, newest] = await publishMany(4)
+    const { nextCursor } = await page('?limit=2')
+    await database.dataSource.query('DELETE FROM delivery WHERE id = $1', [newer])
+    const rest = ids(await page(`?cursor=${nextCursor!}`))
+    expect(rest).to.have.lengthOf(2)
+    expect(rest.at(-1)).to.equal(oldest)
+    expect(rest).to.not.include(newest)
+  })
+
+  describe('filters', () => {
+    const STATES = ['pending', 'in_progress', 'waiting', 'completed', 'failed', 'stopped']
+
+    it('by each state', async () => {
+      const published = await publishMany(STATES.length)
+      for (const [index, state] of STATES.entries()) {
+        await database.dataSource.query('UPDATE delivery SET state = $2 WHERE id = $1', [
+          published[index],
+          state,
+        ])
+      }
+      for (const [index, state] of STATES.entries()) {
+        const { data } = await page(`?state=${state}`)
+        expect(
+          data.map(({ id }) => id),
+          state,
+        ).to.deep.equal([published[index]])
+      }
+    })
+
+    it('by event key, that of a test event included', async () => {
+      const paid = await publish('invoice:paid')
+      const test = await publish('webhook:test')
+      await publish('customer:created')
+      expect(ids(await page('?eventKey=invoice:paid'))).to.deep.equal([paid.deliveryId])
+      expect(ids(await page('?eventKey=invoice%3Apaid'))).to.deep.equal([paid.deliveryId])
+      expect(ids(await page('?eventKey=webhook:test'))).to.deep.equal([test.deliveryId])
+      expect(ids(await page('?eventKey=invoice'))).to.deep.equal([])
+    })
+
+    it('by time: from since on, until before until', async () => {
+      const published = await publishMany(3)
+      const times = ['2026-03-01T10:00:00.000Z', '2026-03-01T11:00:00.000Z', '2026-03-01T12:00:00.000Z']
+      for (const [index, time] of times.entries()) {
+        // Microseconds are kept, milliseconds are shown: the time as it is shown is to include the row.
+        await database.dataSource.query(
+          `UPDATE delivery SET created_at = $2::timestamptz + interval '7 microseconds' WHERE id = $1`,
+          [published[index], time],
+        )
+      }
+      const [first, second, third] = published
+      expect(ids(await page(`?since=${times[1]!}`))).to.deep.equal([third, second])
+      expect(ids(await page(`?until=${times[1]!}`))).to.deep.equal([first])
+      expect(ids(await page(`?since=${times[1]!}&until=${times[2]!}`))).to.deep.equal([second])
+      expect(ids(await page('?since=2026-03-01T13:00:00%2B02:00&until=2026-03-01T11:30:00Z'))).to.deep.equal([
+        second,
+      ])
+      expect(ids(await page(`?since=${times[2]!}&until=${times[0]!}`))).to.deep.equal([])
+    })
+
+    it('together, and along the pages', async () => {
+      const wanted: string[] = []
+      for (let index = 0; index < 3; index++) {
+        await attempt(database.dataSource, await publish('invoice:paid'), 1, { next: 'completed' })
+        const paid = await publish('invoice:paid')
+        await attempt(database.dataSource, paid, 1, { next: 'failed' })
+        wanted.unshift(paid.deliveryId)
+        await attempt(database.dataSource, await publish(), 1, { next: 'failed' })
+      }
+      const filters = 'state=failed&eventKey=invoice:paid&limit=2'
+      const first = await page(`?${filters}`)
+      const second = await page(`?${filters}&cursor=${first.nextCursor!}`)
+      expect([...ids(first), ...ids(second)]).to.deep.equal(wanted)
+    })
+  })
+
+  describe('limit', () => {
+    it('is 50 where none is given, and 1 to 100', async () => {
+      await publishMany(101)
+      expect(ids(await page())).to.have.lengthOf(50)
+      expect(ids(await page('?limit=1'))).to.have.lengthOf(1)
+      const most = await page('?limit=100')
+      expect(most.data).to.have.lengthOf(100)
+      expect((await page(`?limit=100&cursor=${most.nextCursor!}`)).data).to.have.lengthOf(1)
+    })
+  })
+
+  const REFUSED: [query: string, pointers: string[], code: string][] = [
+    ['limit=0', ['/limit'], 'too_small'],
+    ['limit=-1', ['/limit'], 'too_small'],
+    ['limit=101', ['/limit'], 'too_large'],
+    [`limit=${'9'.repeat(400)}`, ['/limit'], 'wrong_type'],
+    ['limit=abc', ['/limit'], 'wrong_type'],
+    ['limit=', ['/limit'], 'wrong_type'],
+    ['limit=1.5', ['/limit'], 'wrong_type'],
+    ['limit=1e1', ['/limit'], 'wrong_type'],
+    ['limit=0x10', ['/limit'], 'wrong_type'],
+    ['limit=%201', ['/limit'], 'wrong_type'],
+    ['limit=5&limit=5', ['/limit'], 'duplicate'],
+    ['state=', ['/state'], 'not_allowed_value'],
+    ['state=Waiting', ['/state'], 'not_allowed_value'],
+    ['state=waiting,failed', ['/state'], 'not_allowed_value'],
+    ['state=waiting&state=failed', ['/state'], 'duplicate'],
+    ['eventKey=', ['/eventKey'], 'wrong_format'],
+    ['eventKey=%00', ['/eventKey'], 'wrong_format'],
+    ['eventKey=%ff', ['/eventKey'], 'wrong_format'],
+    [`eventKey=${'a'.repeat(101)}`, ['/eventKey'], 'too_long'],
+    ['since=yesterday', ['/since'], 'wrong_format'],
+    ['since=', ['/since'], 'wrong_format'],
+    ['since=1700000000000', ['/since'], 'wrong_format'],
+    ['since=2026-03-01', ['/since'], 'wrong_format'],
+    ['since=2026-03-01T10:00:00', ['/since'], 'wrong_format'],
+    ['since=2026-02-30T10:00:00Z', ['/since'], 'wrong_format'],
+    ['since=2016-12-31T23:59:60Z', ['/since'], 'wrong_format'],
+    ['until=2026-03-01T25:00:00Z', ['/until'], 'wrong_format'],
+    ['until=2026-03-01T10:00:00.000Z%00', ['/until'], 'wrong_format'],
+    ['colour=red', ['/colour'], 'unknown_field'],
+    ['Limit=5', ['/Limit'], 'unknown_field'],
+    ['limit[]=5', ['/limit[]'], 'unknown_field'],
+    ['a/b~c=1', ['/a~1b~0c'], 'unknown_field'],
+    ['__proto__=1', ['/__proto__'], 'unknown_field'],
+    ['constructor=1&constructor=2', ['/constructor'], 'unknown_field'],
+    ['%zz=1', ['/%zz'], 'unknown_field'],
+    ['=1', ['/'], 'unknown_field'],
+  ]
+  for (const [query, pointers, code] of REFUSED) {
+    it(`refuses ?${query.slice(0, 50)}`, async () => {
+      const answer = await list(`?${query}`)
+      expect(answer.status, answer.text).to.equal(422)
+      const problem = answer.json as { code: string; errors: { pointer: string; code: string }[] }
+      expect(problem.code).to.equal('invalid_fields')
+      expect(problem.errors.map(({ pointer }) => pointer)).to.deep.equal(pointers)
+      expect(problem.errors[0]!.code).to.equal(code)
+    })
+  }
+
+  it('names every bad parameter at once, and a hundred at most', async () => {
+    const several = await list('?limit=0&state=x&since=x&colour=red')
+    expect(
+      (several.json as { errors: { pointer: string }[] }).errors.map(({ pointer }) => pointer),
+    ).to.have.members(['/limit', '/state', '/since', '/colour'])
+    const names = Array.from({ length: 500 }, (_, index) => `p${index}`)
+    const many = await list(`?${names.join('&')}`)
+    expect(many.status).to.equal(422)
+    expect((many.json as { errors: object[] }).errors).to.have.lengthOf(100)
+  })
+
+  it('takes the earliest and the latest time there can be written', async () => {
+    await publish()
+    for (const since of ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00%2B23:59']) {
+      expect((await page(`?since=${since}&until=9999-12-31T23:59:59.999999999-23:59`)).data).to.have.lengthOf(
+        1,
+      )
+    }
+  })
+
+  it('answers 400 invalid_cursor to every cursor it did not give', async () => {
+    await publishMany(2)
+    const { nextCursor } = await page('?limit=1')
+    const good = nextCursor!
+    const bad = [
+      '',
+      'abc',
+      UNKNOWN_ID,
+      good.slice(0, -1),
+      `${good}A`,
+      `${good}=`,
+      `${good.slice(0, 10)}.${good.slice(10)}`,
+      `x${good.slice(1)}`,
+      good.toUpperCase(),
+      Buffer.from('d1:not-an-id').toString('base64url'),
+      Buffer.from(`d2:${UNKNOWN_ID}`).toString('base64url'),
+      Buffer.from(`d1:${UNKNOWN_ID.toUpperCase()}`).toString('base64url'),
+      Buffer.from(`d1:${UNKNOWN_ID}\n`).toString('base64url'),
+    ]
+    for (const cursor of bad) {
+      const answer = await list(`?cursor=${encodeURIComponent(cursor)}`)
+      expect(answer.status, cursor).to.equal(400)
+      expect(answer.json, cursor).to.include({ code: 'invalid_cursor' })
+    }
+    expect((await page(`?cursor=${good}`)).data).to.have.lengthOf(1)
+  })
+
+  it('asks for webhook:read', async () => {
+    const { organisationId } = member
+    const reader = await createMember(database.dataSource, { organisationId, permissions: ['webhook:read'] })
+    const other = await createMember(database.dataSource, { organisationId, permissions: ['webhook:manage'] })
+    await publish('invoice:paid')
+    expect(((await list('', { apiKey: reader.apiKey })).json as Page).data).to.have.lengthOf(1)
+    const refused = await list('', { apiKey: other.apiKey })
+    expect(refused.status).to.equal(403)
+    expect(refused.json).to.have.property('missingPermissions').that.deep.equals(['webhook:read'])
+  })
+
+  it('answers 404 to an unknown, a foreign and a deleted webhook', async () => {
+    const foreign = await createMember(database.dataSource)
+    const theirs = await createWebhookRow(database.dataSource, {
+      organisationId: foreign.organisationId,
+      url: 'https://receiver.example.com/',
+    })
+    await database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook.id])
+    for (const id of [UNKNOWN_ID, 'nonsense', theirs.id, webhook.id]) {
+      expect((await list('', { id })).status, id).to.equal(404)
+    }
+    expect((await list('', { apiKey: foreign.apiKey })).status).to.equal(404)
+  })
+})

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import type { DataSource } from 'typeorm'
+import { deliveryStats, listDeliveries } from '../../../src/db/queries/deliveries.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
+import { percentile } from '../../helpers/percentile.ts'
+
+const WEBHOOKS = 20
+const EVENTS = 10_000
+const BUDGET_MS = 100
+const RUNS = 5
+
+type Node = { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; Plans?: Node[] }
+
+describe('GET /webhooks/delivery-stats of an organisation with 200,000 deliveries', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+  let webhookIds: string[]
+
+  before(async function () {
+    this.timeout(60_000)
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+    member = await createMember(database.dataSource)
+    webhookIds = await fill(database.dataSource, member.organisationId)
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+
+  it('answers in under 100 ms', async () => {
+    const tookMs: number[] = []
+    for (let run = 0; run < RUNS; run++) {
+      const startedAt = performance.now()
+      const answer = await api.call('GET', `/api/orgs/${member.organisationId}/webhooks/delivery-stats`, {
+        apiKey: member.apiKey,
+      })
+      tookMs.push(performance.now() - startedAt)
+      const { data } = answer.json as { data: { waitingForRetry: number; permanentlyFailed: number }[] }
+      expect(data).to.have.lengthOf(WEBHOOKS)
+      for (const row of data) expect(row).to.include({ waitingForRetry: 400, permanentlyFailed: 100 })
+    }
+    const all = tookMs.map((ms) => ms.toFixed(1)).join(', ')
+    expect(percentile(tookMs, 0.5), `ms of each run: ${all}`).to.be.below(BUDGET_MS)
+  })
+
+  it('reads counts and latest attempts from the indexes made for them, and no table from end to end', async () => {
+    const { scanned, indexes } = await planOf(database.dataSource, (db) =>
+      deliveryStats(db, member.organisationId),
+    )
+    expect(scanned.filter((table) => table === 'delivery' || table === 'attempt')).to.deep.equal([])
+    expect(indexes).to.include.members(['delivery_failed_idx', 'attempt_webhook_idx'])
+    // Both hold what waits and little else; the planner weighs them by how much of it is the organisation's.
+    expect(indexes.some((name) => /^delivery_(waiting|sweep)_idx$/.test(name))).to.equal(true)
+  })
+
+  it('reads a page of the delivery list from an index, whatever it is filtered by', async () => {
+    const [webhookId = ''] = webhookIds
+    const none = { state: null, eventKey: null, since: null, until: null, after: null, limit: 100 }
+    const some = { ...none, eventKey: 'invoice:paid', since: new Date(0), after: webhookId }
+    for (const filter of [
+      none,
+      some,
+      { ...none, state: 'completed' as const },
+      { ...some, state: 'waiting' as const },
+      { ...none, state: 'failed' as const },
+    ]) {
+      const { scanned, indexes } = await planOf(database.dataSource, (db) =>
+        listDeliveries(db, member.organisationId, webhookId, filter),
+      )
+      expect(scanned, JSON.stringify(filter)).to.deep.equal([])
+      expect(indexes.some((name) => /^delivery_(webhook|waiting|failed)_idx$/.test(name))).to.equal(true)
+    }
+  })
+})
+
+/** The plan of the one statement that `query` sends: tables it reads from end to end, and indexes it uses. */
+async function planOf(
+  dataSource: DataSource,
+  query: (db: DataSource) => Promise<unknown>,
+): Promise<{ scanned: string[]; indexes: string[] }> {
+  const sent: [sql: string, parameters: unknown[]][] = []
+  const listening = Object.assign(Object.create(dataSource) as DataSource, {
+    query: (sql: string, parameters: unknown[]) => {
+      sent.push([sql, parameters])
+      return dataSource.query(sql, parameters)
+    },
+  })
+  await query(listening)
+  expect(sent).to.have.lengthOf(1)
+  const [sql, parameters] = sent[0]!
+  const [{ 'QUERY PLAN': plans }] = await dataSource.query<[{ 'QUERY PLAN': { Plan: Node }[] }]>(
+    `EXPLAIN (FORMAT JSON) ${sql}`,
+    parameters,
+  )
+  const nodes = plans.flatMap(({ Plan }) => flatten(Plan))
+  return {
+    scanned: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] ?? ''] : [])),
+    indexes: nodes.flatMap((node) => node['Index Name'] ?? []),
+  }
+}
+
+function flatten(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(flatten)]
+}
+
+/**
+ * Writes events that each went to every webhook: 95 % completed, 4 % waiting, 1 % permanently failed, one recorded
+ * attempt each, over the last ten days.
+ */
+async function fill(dataSource: DataSource, organisationId: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let index = 0; index < WEBHOOKS; index++) {
+    const url = `https://receiver-${index}.example.com/hook`
+    ids.push((await createWebhookRow(dataSource, { organisationId, url })).id)
+  }
+  await dataSource.query(
+    `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, created_at)
+     SELECT uuidv7(age), $1, key,
+            convert_to(json_build_object('event', key, 'data', json_build_object('text', repeat('x', 500)))::text, 'UTF8'),
+            now() + age, 'trace', now() + age
+       FROM generate_series(1, $2) n,
+            LATERAL (SELECT (n - $2 - 1) * interval '86 seconds' AS age,
+                            CASE WHEN n % 3 = 0 THEN 'invoice:paid' ELSE 'customer:created' END AS key) e`,
+    [organisationId, EVENTS],
+  )
+  await dataSource.query(
+    `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
+                           created_at, started_at, completed_at)
+     SELECT uuidv7(e.created_at - now()), e.id, w.id, $1, state, 1,
+            CASE WHEN state = 'waiting' THEN now() + interval '1 hour' END,
+            CASE WHEN state = 'waiting' THEN now() + interval '2 hours' END,
+            e.created_at, e.created_at, CASE WHEN state <> 'waiting' THEN e.created_at END
+       FROM (SELECT *, row_number() OVER (ORDER BY id) % 100 AS hundredth FROM event) e
+      CROSS JOIN webhook w
+      CROSS JOIN LATERAL (SELECT CASE WHEN hundredth < 95 THEN 'completed' WHEN hundredth < 99 THEN 'waiting'
+                                      ELSE 'failed' END AS state) s
+      ORDER BY e.id`,
+    [organisationId],
+  )
+  await dataSource.query(
+    `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, outcome,
+                          failure_code, status_code, error, response_headers, response_body)
+     SELECT d.id, d.webhook_id, 1, 'schedule', w.url, d.created_at, 40,
+            CASE WHEN good THEN 'succeeded' ELSE 'failed' END, CASE WHEN NOT good THEN 'http_status' END,
+            CASE WHEN good THEN 200 ELSE 503 END, CASE WHEN NOT good THEN 'The endpoint answered HTTP 503.' END,
+            '{"content-type":"text/plain"}', repeat('y', 100)
+       FROM delivery d JOIN webhook w ON w.id = d.webhook_id
+      CROSS JOIN LATERAL (SELECT d.state = 'completed' AS good) o`,
+  )
+  for (const table of ['event', 'delivery', 'attempt', 'webhook']) await dataSource.query(`ANALYZE ${table}`)
+  return ids
+}

@@ -1,0 +1,192 @@
+import { expect } from 'chai'
+import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { attempt, type AttemptFacts } from './delivery-rows.ts'
+
+type Latest = { deliveryId: string; number: number; payload: unknown }
+type Row = {
+  webhookId: string
+  waitingForRetry: number
+  permanentlyFailed: number
+  latestAttempt: Latest | null
+}
+
+describe('GET /webhooks/delivery-stats', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource)
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+  })
+
+  const get = (apiKey = member.apiKey) =>
+    api.call('GET', `/api/orgs/${member.organisationId}/webhooks/delivery-stats`, { apiKey })
+
+  async function stats(apiKey?: string): Promise<Row[]> {
+    const answer = await get(apiKey)
+    expect(answer.status, answer.text).to.equal(200)
+    return (answer.json as { data: Row[] }).data
+  }
+
+  const createWebhook = (subscribedEventKeys = ['*'], organisationId = member.organisationId) =>
+    createWebhookRow(database.dataSource, {
+      organisationId,
+      url: 'https://receiver.example.com/',
+      subscribedEventKeys,
+    })
+
+  async function attempted(eventKey: string, ...attempts: AttemptFacts[]): Promise<string> {
+    const [delivery] = await publishRow(database.dataSource, member.organisationId, { eventKey })
+    for (const [index, facts] of attempts.entries()) {
+      await attempt(database.dataSource, delivery!, index + 1, facts)
+    }
+    return delivery!.deliveryId
+  }
+
+  it('answers an empty list to an organisation without webhooks', async () => {
+    expect((await get()).text).to.equal('{"data":[]}')
+  })
+
+  it('has one row per webhook, oldest first, and none for a deleted one', async () => {
+    const first = await createWebhook()
+    const second = await createWebhook()
+    const deleted = await createWebhook()
+    await database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [deleted.id])
+    await createWebhook(['*'], (await createMember(database.dataSource)).organisationId)
+    expect(await stats()).to.deep.equal(
+      [first, second].map(({ id }) => ({
+        webhookId: id,
+        waitingForRetry: 0,
+        permanentlyFailed: 0,
+        latestAttempt: null,
+      })),
+    )
+  })
+
+  it('counts what waits for a retry and what failed for good, per webhook', async () => {
+    const busy = await createWebhook(['invoice:paid'])
+    const calm = await createWebhook(['customer:created'])
+    await attempted('invoice:paid', {})
+    await attempted('invoice:paid', {}, {})
+    await attempted('invoice:paid', { next: 'failed' })
+    await attempted('invoice:paid', { next: 'completed' })
+    await attempted('invoice:paid')
+    await attempted('customer:created', { next: 'completed' })
+    const rows = await stats()
+    expect(rows[0]).to.include({ webhookId: busy.id, waitingForRetry: 2, permanentlyFailed: 1 })
+    expect(rows[1]).to.include({ webhookId: calm.id, waitingForRetry: 0, permanentlyFailed: 0 })
+  })
+
+  it('shows the latest attempt with its full error and the payload', async () => {
+    const webhook = await createWebhook()
+    const error = `The endpoint answered HTTP 500: ${'what it said '.repeat(40)}`
+    await attempted('customer:created', { startedAt: new Date('2026-03-01T09:00:00Z') })
+    const latest = await attempted(
+      'invoice:paid',
+      { startedAt: new Date('2026-03-01T09:59:00Z') },
+      { startedAt: new Date('2026-03-01T10:00:00.250Z'), statusCode: 500, error },
+    )
+    await attempted('customer:created', { startedAt: new Date('2026-03-01T09:30:00Z') })
+    const [row] = await stats()
+    expect(Object.keys(row!)).to.deep.equal([
+      'webhookId',
+      'waitingForRetry',
+      'permanentlyFailed',
+      'latestAttempt',
+    ])
+    const { payload, ...rest } = row!.latestAttempt!
+    expect(row!.webhookId).to.equal(webhook.id)
+    expect(rest).to.deep.equal({
+      deliveryId: latest,
+      eventKey: 'invoice:paid',
+      number: 2,
+      attemptedAt: '2026-03-01T10:00:00.250Z',
+      outcome: 'failed',
+      statusCode: 500,
+      error,
+    })
+    expect(payload).to.include({ event: 'invoice:paid' })
+  })
+
+  it('shows a latest attempt that succeeded, and one that got no answer', async () => {
+    await createWebhook(['invoice:paid'])
+    await createWebhook(['customer:created'])
+    await attempted('invoice:paid', { next: 'completed', statusCode: 204 })
+    await attempted('customer:created', {
+      failureCode: 'dns_error',
+      statusCode: null,
+      error: 'No such host.',
+    })
+    const [confirmed, unanswered] = await stats()
+    expect(confirmed!.latestAttempt).to.include({ outcome: 'succeeded', statusCode: 204, error: null })
+    expect(unanswered!.latestAttempt).to.include({
+      outcome: 'failed',
+      statusCode: null,
+      error: 'No such host.',
+    })
+  })
+
+  it('shows the payload byte for byte as it is delivered', async () => {
+    await createWebhook()
+    const data = String.raw`{"z":1.0,"big":12345678901234567890,"nul":"\u0000","lone":"\ud800","esc":"\/"}`
+    await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+      apiKey: member.apiKey,
+      raw: `{"event":"comment:created","data":${data},"timestamp":1700000000000,"traceId":"t-1"}`,
+    })
+    await attempt(database.dataSource, api.started.at(-1)!, 1)
+    expect((await get()).text).to.include(
+      `"payload":{"event":"comment:created","data":${data},"timestamp":1700000000000,"traceId":"t-1","triggeredBy":null}}}`,
+    )
+  })
+
+  it("keeps the payload, and nothing else, from a member without the event key's permission", async () => {
+    const { organisationId } = member
+    await createWebhook(['invoice:paid'])
+    await createWebhook(['customer:created'])
+    await attempted('invoice:paid', {})
+    await attempted('customer:created', {})
+    const reader = await createMember(database.dataSource, {
+      organisationId,
+      permissions: ['webhook:read', 'customer:read'],
+    })
+    const [invoice, customer] = await stats(reader.apiKey)
+    expect(invoice!.latestAttempt).to.include({ payload: null, statusCode: 503, eventKey: 'invoice:paid' })
+    expect(customer!.latestAttempt!.payload).to.include({ event: 'customer:created' })
+    expect((await stats())[0]!.latestAttempt!.payload).to.include({ event: 'invoice:paid' })
+  })
+
+  it('shows the payload of a test event to whoever may read webhooks', async () => {
+    await createWebhook()
+    await attempted(TEST_EVENT_KEY, {})
+    const reader = await createMember(database.dataSource, {
+      organisationId: member.organisationId,
+      permissions: ['webhook:read'],
+    })
+    const [row] = await stats(reader.apiKey)
+    expect(row!.latestAttempt!.payload).to.include({ event: TEST_EVENT_KEY })
+  })
+
+  it('asks for webhook:read, and answers 404 to another organisation', async () => {
+    const { organisationId } = member
+    const manager = await createMember(database.dataSource, {
+      organisationId,
+      permissions: ['webhook:manage'],
+    })
+    const refused = await get(manager.apiKey)
+    expect(refused.status).to.equal(403)
+    expect(refused.json).to.have.property('missingPermissions').that.deep.equals(['webhook:read'])
+    expect((await get((await createMember(database.dataSource)).apiKey)).status).to.equal(404)
+    expect((await get('nobody')).status).to.equal(401)
+  })
+})

@@ -1,0 +1,260 @@
+import type { TestWorkflowEnvironment } from '@temporalio/testing'
+import { expect } from 'chai'
+import type { ActivityDependencies } from '../../activities/index.ts'
+import { askForRetry, discardDelivery, stopDeliveries } from '../../src/db/queries/interventions.ts'
+import type { DeliveryToStart } from '../../src/db/queries/events.ts'
+import {
+  createDeliveryWorkflows,
+  deliveryWorkflowId,
+  type DeliveryWorkflows,
+} from '../../src/temporal/delivery-workflows.ts'
+import type { DeliverEventResult } from '../../workflows/messages.ts'
+import { attemptDependencies } from '../helpers/attempts.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+
+describe('a delivery under a person’s hand, on an engine that skips time', function () {
+  this.timeout(60_000)
+  let database: TestDatabase
+  let engine: TestWorkflowEnvironment
+  let dependencies: ActivityDependencies
+  let receiver: Receiver
+  let answer: Answer
+  let delivery: DeliveryToStart
+
+  before(async () => {
+    database = await createTestDatabase()
+    engine = await createTimeSkippingEngine()
+    dependencies = attemptDependencies(database.dataSource)
+  })
+  after(async () => {
+    await dependencies.httpClient.close()
+    await engine.teardown()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    answer = () => 500
+    receiver = await createReceiver({ answer: (...args) => answer(...args) })
+    const { organisationId } = await createMember(database.dataSource)
+    await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
+    const [published] = await publishRow(database.dataSource, organisationId)
+    delivery = published!
+  })
+  afterEach(() => receiver.close())
+
+  type Act = {
+    workflows: DeliveryWorkflows
+    retry: () => Promise<void>
+    result: () => Promise<DeliverEventResult>
+  }
+
+  /** Starts the delivery and lets `act` do things to it while a worker serves it. */
+  const scene = <T>(act: (tools: Act) => Promise<T>): Promise<T> =>
+    withWorker(engine, dependencies, async (taskQueue) => {
+      const workflows = createDeliveryWorkflows({
+        client: () => engine.client,
+        taskQueue,
+        leadMs: 0,
+        eager: false,
+      })
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      return act({
+        workflows,
+        async retry() {
+          const asked = await ask()
+          if (asked !== null) await workflows.wake(delivery, asked.attempts)
+        },
+        result: () =>
+          engine.client.workflow
+            .getHandle(deliveryWorkflowId(delivery.deliveryId))
+            .result() as Promise<DeliverEventResult>,
+      })
+    })
+  const ask = () =>
+    askForRetry(database.dataSource, delivery.organisationId, delivery.webhookId, delivery.deliveryId)
+  const posts = () => receiver.postsOf(delivery.deliveryId)
+  const row = async () => {
+    const [found] = await database.dataSource.query<{ state: string; attempts: number }[]>(
+      'SELECT state, attempts FROM delivery WHERE id = $1',
+      [delivery.deliveryId],
+    )
+    return found!
+  }
+  const triggers = async () => {
+    const found = await database.dataSource.query<{ trigger: string }[]>(
+      'SELECT trigger FROM attempt WHERE delivery_id = $1 ORDER BY number',
+      [delivery.deliveryId],
+    )
+    return found.map(({ trigger }) => trigger)
+  }
+  const reaches = (state: string, attempts: number) =>
+    eventually(async () => expect(await row()).to.deep.equal({ state, attempts }))
+
+  it('waiting → retry: attempted at once, counted, and the schedule goes on from there', async () => {
+    answer = (index) => (index === 7 ? 200 : 500)
+    await scene(async ({ retry, result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await retry()
+      await reaches('waiting', 6)
+      await engine.sleep('29 minutes')
+      expect(posts()).to.have.length(6)
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 8 })
+    })
+    expect(await triggers()).to.deep.equal([
+      ...Array<string>(5).fill('schedule'),
+      'retry',
+      'schedule',
+      'schedule',
+    ])
+  })
+
+  it('waiting → retry by a bare signal, as from the Temporal UI: the same', async () => {
+    await scene(async ({ result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      answer = () => 200
+      await engine.client.workflow.getHandle(deliveryWorkflowId(delivery.deliveryId)).signal('retry')
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+    })
+    expect((await triggers()).at(-1)).to.equal('retry')
+  })
+
+  it('in progress → retry: remembered, and acts if that attempt fails', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    answer = async (index) => {
+      if (index === 0) await held
+      return index < 2 ? 500 : 200
+    }
+    await scene(async ({ retry, result }) => {
+      await eventually(() => expect(posts()).to.have.length(1))
+      await retry()
+      release()
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 3 })
+    })
+    expect(await triggers()).to.deep.equal(['schedule', 'retry', 'schedule'])
+  })
+
+  it('in progress → retry: means nothing if that attempt succeeds', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    answer = async () => {
+      await held
+      return 200
+    }
+    await scene(async ({ retry, result }) => {
+      await eventually(() => expect(posts()).to.have.length(1))
+      await retry()
+      release()
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
+    })
+    expect(posts()).to.have.length(1)
+  })
+
+  it('last attempt in progress → retry: never lost, one more attempt follows', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    answer = async (index) => {
+      if (index === 9) await held
+      return 500
+    }
+    await scene(async ({ retry, result }) => {
+      const ended = result()
+      await eventually(() => expect(posts()).to.have.length(10), 20_000)
+      await retry()
+      release()
+      expect(await ended).to.deep.equal({ state: 'failed', attempts: 11 })
+    })
+    expect(posts()).to.have.length(11)
+    expect(await row()).to.deep.equal({ state: 'failed', attempts: 11 })
+  })
+
+  for (const [outcome, status] of [
+    ['completed', 200],
+    ['failed', 500],
+  ] as const) {
+    it(`permanently failed → retry: a new run with one attempt, then ${outcome}`, async () => {
+      await scene(async ({ retry, result }) => {
+        expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
+        answer = () => status
+        await retry()
+        expect(await result()).to.deep.equal({ state: outcome, attempts: 11 })
+      })
+      expect(posts()).to.have.length(11)
+      expect((await triggers()).at(-1)).to.equal('retry')
+    })
+  }
+
+  it('waiting → stopped by a switch-off: the workflow ends when told, and nothing is posted', async () => {
+    await scene(async ({ workflows, result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [
+        delivery.webhookId,
+      ])
+      await stopDeliveries(database.dataSource, delivery.organisationId, delivery.webhookId)
+      expect(await row()).to.deep.equal({ state: 'stopped', attempts: 5 })
+      await workflows.stop(delivery.deliveryId)
+      expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
+    })
+    expect(posts()).to.have.length(5)
+  })
+
+  it('switched off and on again while the stop is still under way: posts nothing that was stopped', async () => {
+    await scene(async ({ workflows, result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await stopDeliveries(database.dataSource, delivery.organisationId, delivery.webhookId)
+      // The webhook is live again before the workflow hears of anything; its timer comes first.
+      await engine.sleep('6 minutes')
+      await workflows.stop(delivery.deliveryId)
+      expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
+    })
+    expect(posts()).to.have.length(5)
+  })
+
+  it('a stop that is not true ends nothing: the wait goes on to its time', async () => {
+    await scene(async ({ workflows, result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      const wokenAt = await engine.currentTimeMs()
+      await workflows.stop(delivery.deliveryId)
+      answer = () => 200
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+      expect((await engine.currentTimeMs()) - wokenAt).to.be.above(200_000)
+    })
+  })
+
+  it('stopped → retry: a new run with one attempt', async () => {
+    await scene(async ({ workflows, retry, result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await discardDelivery(
+        database.dataSource,
+        delivery.organisationId,
+        delivery.webhookId,
+        delivery.deliveryId,
+      )
+      await workflows.stop(delivery.deliveryId)
+      expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
+      await retry()
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 6 })
+    })
+    expect(posts()).to.have.length(6)
+  })
+
+  it('completed → retry: refused, and a signal by hand posts nothing', async () => {
+    answer = () => 200
+    await scene(async ({ workflows, result }) => {
+      await result()
+      expect(await ask()).to.equal(null)
+      await workflows.wake(delivery, 1)
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
+    })
+    expect(posts()).to.have.length(1)
+  })
+})

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Worker } from '@temporalio/worker'
+import { expect } from 'chai'
+import { quietRuntime } from '../helpers/runtime.ts'
+import { workflowBundle } from '../helpers/time-skipping.ts'
+
+const folder = fileURLToPath(new URL('./histories/', import.meta.url))
+const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
+
+describe('histories of released workflows', function () {
+  this.timeout(30_000)
+
+  it('are there for every shape', () => {
+    expect(files.map((file) => file.replace('.json', ''))).to.include.members([
+      'first-try-success',
+      'exhausted',
+      'completed-after-failures',
+      'retried-by-a-person',
+      'retried-by-a-bare-signal',
+      'stopped',
+      'retry-job',
+    ])
+  })
+
+  for (const file of files) {
+    it(`${file} replays with the workflows of today`, async () => {
+      quietRuntime()
+      const history: unknown = JSON.parse(readFileSync(`${folder}${file}`, 'utf8'))
+      await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history)
+    })
+  }
+
+  it('a history that the workflows of today would not make does not replay', async () => {
+    quietRuntime()
+    const text = readFileSync(`${folder}exhausted.json`, 'utf8').replaceAll(
+      '"makeAttempt"',
+      '"somethingElse"',
+    )
+    const history: unknown = JSON.parse(text)
+    const failure = await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history).catch(
+      (error: unknown) => error,
+    )
+    expect(failure).to.be.instanceOf(Error).with.property('name', 'DeterminismViolationError')
+  })
+})
