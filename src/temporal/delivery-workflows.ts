@@ -38,7 +38,7 @@ export type DeliveryWorkflows = {
 /** The engine refuses to start an id again within a second of its last start. */
 const START_AGAIN_AFTER_MS = 1_100
 const START_TRIES = 3
-const RESOURCE_EXHAUSTED = 8
+const RESOURCE_EXHAUSTED: unknown = 8
 
 /** A start or look that takes longer than this is given up and tried again later. */
 const CALL_TIMEOUT_MS = 5_000
@@ -141,5 +141,5 @@ export function createDeliveryWorkflows(options: {
 
 function isTooSoon(error: unknown): boolean {
   const cause = error instanceof Error ? (error.cause ?? error) : error
-  return isGrpcServiceError(cause) && Number(cause.code) === RESOURCE_EXHAUSTED
+  return isGrpcServiceError(cause) && cause.code === RESOURCE_EXHAUSTED
 }

@@ -59,7 +59,9 @@ describe('the commands of docs/operations.md, on the real engine', function () {
 
   it('list a delivery that waits, among those of its webhook, and count it', async () => {
     await eventually(async () =>
-      expect(await run(`"WebhookId = '$WEBHOOK'`)).to.match(new RegExp(`Running +${workflowId()} +deliverEvent`)),
+      expect(await run(`"WebhookId = '$WEBHOOK'`)).to.match(
+        new RegExp(`Running +${workflowId()} +deliverEvent`),
+      ),
     )
     expect(await run('workflow count')).to.match(/^Total: [1-9]/)
   })
@@ -131,7 +133,7 @@ describe('the commands of docs/operations.md, on the real engine', function () {
       expect(answer).to.be.instanceOf(Error)
       return answer
     })
-    expect(String(refused)).to.include('workflow execution already completed')
+    expect(String(refused).slice(-400)).to.equal('XX')
     expect(posts()).to.have.length(2)
   })
 

@@ -2,6 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -113,6 +114,36 @@ describe('npm start', function () {
       expect(Date.now() - toldAt).to.be.below(STOPPED_WITHIN_MS)
     })
   }
+
+  it('ends within 10 seconds also while a receiver hangs, and makes that attempt again at the next start', async () => {
+    const first = start()
+    await first.ready()
+    const key = /API key\s+(\S+)/.exec(first.output())![1]!
+    let posts = 0
+    const receiver = createHttpServer((_request, response) => {
+      posts++
+      if (posts > 1) response.end()
+    })
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+    const { port } = receiver.address() as { port: number }
+    const body = { url: `http://127.0.0.1:${port}/`, subscribedEventKeys: ['call:created'], enabled: true }
+    await callApi(api(), 'POST', '/api/orgs/org_demo/webhooks', { apiKey: key, body })
+    await callApi(api(), 'POST', '/api/orgs/org_demo/events', {
+      apiKey: key,
+      body: { event: 'call:created', data: {} },
+    })
+    await eventually(() => expect(posts).to.equal(1))
+    const toldAt = Date.now()
+    first.child.kill('SIGTERM')
+    await first.exited
+    expect(Date.now() - toldAt).to.be.below(STOPPED_WITHIN_MS)
+    expect(first.output()).not.to.include('Could not stop')
+    const second = start()
+    await second.ready()
+    await eventually(() => expect(posts).to.equal(2), 30_000)
+    receiver.closeAllConnections()
+    receiver.close()
+  })
 
   it('leaves no orphan even when it is killed with kill -9', async () => {
     const instance = start()

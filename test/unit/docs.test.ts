@@ -136,7 +136,7 @@ describe('docs/operations.md', () => {
   it('explains every event of the log', () => {
     const sources = filesUnder('src').map(read).join('\n')
     const logged = new Set(
-      [...sources.matchAll(/\bevent: '([a-z]+\.[a-z_]+)'/g)].map(([, name]) => `\`${name ?? ''}\``),
+      [...sources.matchAll(/\bevent: '([a-z_]+\.[a-z_]+)'/g)].map(([, name]) => `\`${name ?? ''}\``),
     )
     const listed = firstTwoColumns(operations, '## Log').map(([name]) => name)
     expect(listed).to.have.members([...logged])
