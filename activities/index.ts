@@ -1,9 +1,9 @@
 import type { AttemptDependencies } from '../src/delivery/attempt.ts'
-import type { RetryJobDependencies } from '../src/delivery/retry-webhook-deliveries.ts'
+import type { RetryJobDependencies } from '../src/delivery/advance-retry-job.ts'
 import { createAskForRetry } from './ask-for-retry.ts'
 import { createMakeAttempt } from './make-attempt.ts'
 import { createPurge } from './purge.ts'
-import { createRetryJobActivities } from './retry-job.ts'
+import { createAdvanceJob } from './retry-job.ts'
 
 export type ActivityDependencies = AttemptDependencies & RetryJobDependencies
 
@@ -12,7 +12,7 @@ export function createActivities(dependencies: ActivityDependencies) {
   return {
     makeAttempt: createMakeAttempt(dependencies),
     askForRetry: createAskForRetry(dependencies),
-    ...createRetryJobActivities(dependencies),
+    advanceJob: createAdvanceJob(dependencies),
     purge: createPurge(dependencies),
   }
 }

@@ -1,4 +1,4 @@
-import { activityInfo, cancellationDetails, cancellationSignal, heartbeat } from '@temporalio/activity'
+import { Context } from '@temporalio/activity'
 
 /** Heartbeats come several times within the time-out after which the engine calls this worker lost. */
 const HEARTBEATS_PER_TIMEOUT = 4
@@ -11,12 +11,14 @@ export type ActivitySignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
 /** Runs `work` while the engine is told that this worker lives. */
 export async function withHeartbeat<T>(work: (signals: ActivitySignals) => Promise<T>): Promise<T> {
-  const timeoutMs = activityInfo().heartbeatTimeoutMs ?? 10_000
-  const beat = setInterval(() => heartbeat(), timeoutMs / HEARTBEATS_PER_TIMEOUT)
-  const cancelled = cancellationSignal()
+  // Taken here: a cancellation comes from outside the activity, where there is no current context.
+  const context = Context.current()
+  const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000
+  const beat = setInterval(() => context.heartbeat(), timeoutMs / HEARTBEATS_PER_TIMEOUT)
+  const cancelled = context.cancellationSignal
   const shutDown = new AbortController()
   const onCancelled = (): void => {
-    if (cancellationDetails()?.workerShutdown === true) shutDown.abort(cancelled.reason)
+    if (context.cancellationDetails?.workerShutdown === true) shutDown.abort(cancelled.reason)
   }
   cancelled.addEventListener('abort', onCancelled)
   try {

@@ -56,8 +56,8 @@ export const SETTINGS = {
   retryLeadMs: setting(
     'RETRY_LEAD_MS',
     'how long before a retry is due its attempt is handed to a worker, which holds it until the instant',
-    '500',
-    integer(0, 900),
+    '1000',
+    integer(0, 5_000),
   ),
   startConcurrency: setting(
     'START_CONCURRENCY',

@@ -1,6 +1,6 @@
 import { condition, setHandler } from '@temporalio/workflow'
-import { describeOutcome } from '../src/domain/attempt-outcome.ts'
-import { MAX_ATTEMPTS, waitAfterAttempt } from '../src/domain/retry-schedule.ts'
+import { describeOutcome, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
+import { attemptName, waitAfterAttempt } from '../src/domain/retry-schedule.ts'
 import { askForRetry, makeAttempt } from './delivery-activities.ts'
 import {
   deliveryStateQuery,
@@ -18,8 +18,11 @@ import { showProgress, showState } from './show-progress.ts'
  */
 const ORDINARY_REPORT_MS = 1_000
 
-/** The next attempt: its number, when it is due on the worker's clock, and at what time of the engine's to wake up. */
-type Turn = { number: number; dueAtMs: number | null; wakeAtMs: number }
+/**
+ * The next attempt: its number, when it is due on the worker's clock, and at what time of the engine's to wake up.
+ * `onlyIfDue`: whether it is due at all is for the row to say.
+ */
+type Turn = { number: number; dueAtMs: number | null; wakeAtMs: number; onlyIfDue: boolean }
 
 /**
  * One delivery from its next attempt to its end (spec 3.1 and 8.1): attempt → outcome → wait → attempt …
@@ -41,21 +44,22 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
   })
   const called = (): boolean => wish.asked || wish.woken
 
-  let turn: Turn = { ...input.next, wakeAtMs: (input.next.dueAtMs ?? 0) - leadMs }
+  let turn: Turn = { ...input.next, wakeAtMs: (input.next.dueAtMs ?? 0) - leadMs, onlyIfDue: false }
   let everWaited = input.next.number > 1
   for (;;) {
     const sleepMs = turn.wakeAtMs - Date.now()
-    if (sleepMs > 0) {
+    if (sleepMs > 0 || turn.dueAtMs !== null) {
       if (!everWaited) showState('waiting')
       everWaited = true
       snapshot.nextAttemptAtMs = turn.dueAtMs ?? turn.wakeAtMs + leadMs
       showProgress(snapshot)
-      await condition(called, sleepMs, { summary: inShort(turn.number, snapshot) })
+      if (sleepMs > 0) await condition(called, sleepMs, { summary: inShort(turn.number, snapshot) })
     }
-    const onlyIfDue = called()
+    const onlyIfDue = called() || turn.onlyIfDue
     if (wish.asked) await askForRetry(input)
     wish.asked = wish.woken = false
 
+    const before = snapshot.state
     snapshot.state = 'in_progress'
     showProgress(snapshot)
     const outcome = await makeAttempt(input, turn.number, {
@@ -63,13 +67,15 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
       onlyIfDue,
     })
     if (outcome.state === 'deferred') {
-      turn = { ...turn, dueAtMs: null, wakeAtMs: Date.now() + outcome.delayMs }
+      snapshot.state = before
+      turn = { ...turn, onlyIfDue, dueAtMs: null, wakeAtMs: Date.now() + outcome.delayMs }
       continue
     }
     const nothingNew =
       outcome.state === 'waiting' && outcome.attempts === turn.number - 1 && !outcome.immediately
     if (nothingNew && turn.wakeAtMs > Date.now()) {
-      snapshot.state = 'waiting'
+      snapshot.state = before
+      turn.onlyIfDue = false
       continue
     }
 
@@ -77,24 +83,28 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     if (outcome.failureCode !== null || outcome.state === 'completed')
       snapshot.lastOutcome = describeOutcome(outcome)
     if (outcome.state === 'waiting') {
-      const waitMs = outcome.immediately ? 0 : (waitAfterAttempt(outcome.attempts) ?? 0)
-      const eatenMs = outcome.sinceEndMs > ORDINARY_REPORT_MS ? outcome.sinceEndMs : 0
-      turn = {
-        number: outcome.attempts + 1,
-        dueAtMs: outcome.immediately ? null : outcome.endedAtMs + waitMs,
-        wakeAtMs: Date.now() + waitMs - eatenMs - leadMs,
-      }
+      turn = turnAfter(outcome, leadMs)
       continue
     }
     // A person may have asked for a retry in the instants around the end; the row knows.
     if (called() && outcome.state !== 'completed') {
-      turn = { number: outcome.attempts + 1, dueAtMs: null, wakeAtMs: 0 }
+      turn = { number: outcome.attempts + 1, dueAtMs: null, wakeAtMs: 0, onlyIfDue: true }
       continue
     }
     showProgress(snapshot)
     if (everWaited) showState(outcome.state)
     return { state: outcome.state, attempts: outcome.attempts }
   }
+}
+
+/** The attempt after one that failed: at once where a person asked for it, else when its wait from the schedule is over. */
+function turnAfter(outcome: Extract<AttemptOutcome, { state: 'waiting' }>, leadMs: number): Turn {
+  const number = outcome.attempts + 1
+  if (outcome.immediately) return { number, dueAtMs: null, wakeAtMs: 0, onlyIfDue: false }
+  const waitMs = waitAfterAttempt(outcome.attempts) ?? 0
+  const eatenMs = outcome.sinceEndMs > ORDINARY_REPORT_MS ? outcome.sinceEndMs : 0
+  const dueAtMs = outcome.endedAtMs + waitMs
+  return { number, dueAtMs, wakeAtMs: Date.now() + waitMs - eatenMs - leadMs, onlyIfDue: false }
 }
 
 function firstSnapshot({ next }: DeliverEventInput): DeliverySnapshot {
@@ -109,5 +119,5 @@ function firstSnapshot({ next }: DeliverEventInput): DeliverySnapshot {
 /** What the timer says in the Temporal UI: `attempt 6 of 10 · HTTP 503`. */
 function inShort(number: number, snapshot: DeliverySnapshot): string {
   const last = snapshot.lastOutcome === null ? '' : ` · ${snapshot.lastOutcome}`
-  return `attempt ${number} of ${MAX_ATTEMPTS}${last}`
+  return `${attemptName(number)}${last}`
 }

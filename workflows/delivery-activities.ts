@@ -1,7 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
-import { MAX_ATTEMPTS } from '../src/domain/retry-schedule.ts'
+import { attemptName } from '../src/domain/retry-schedule.ts'
 import type { DeliverEventInput } from './messages.ts'
 
 /**
@@ -28,10 +28,9 @@ export function makeAttempt(
   const { organisationId, webhookId, deliveryId, leadMs } = input
   const { dueAtMs, onlyIfDue } = when
   const hold = dueAtMs === null || leadMs === 0 ? null : { untilMs: dueAtMs, atMostMs: leadMs }
-  return activities.makeAttempt.executeWithOptions(
-    { ...OWN_FAULTS, summary: `attempt ${number} of ${MAX_ATTEMPTS}` },
-    [{ organisationId, webhookId, deliveryId, number, hold, onlyIfDue }],
-  )
+  return activities.makeAttempt.executeWithOptions({ ...OWN_FAULTS, summary: attemptName(number) }, [
+    { organisationId, webhookId, deliveryId, number, hold, onlyIfDue },
+  ])
 }
 
 /** Notes on the row that a person wants the next attempt at once. */

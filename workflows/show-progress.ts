@@ -1,6 +1,6 @@
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
-import { MAX_ATTEMPTS } from '../src/domain/retry-schedule.ts'
+import { attemptName } from '../src/domain/retry-schedule.ts'
 import type { DeliverySnapshot } from './messages.ts'
 
 /** Writes the details panel of the Temporal UI: what happened last and what is waited for. Costs no history. */
@@ -10,7 +10,7 @@ export function showProgress(snapshot: DeliverySnapshot): void {
     '| | |',
     '|---|---|',
     `| Now | ${inWords(snapshot)} |`,
-    `| Attempts made | ${snapshot.attempts} of ${MAX_ATTEMPTS} |`,
+    `| Attempts made | ${snapshot.attempts} |`,
     `| Last outcome | ${snapshot.lastOutcome ?? 'none yet'} |`,
     `| Next attempt | ${next} |`,
   ]
@@ -27,14 +27,14 @@ function inWords(snapshot: DeliverySnapshot): string {
     case 'pending':
       return 'about to make the first attempt'
     case 'in_progress':
-      return `making attempt ${snapshot.attempts + 1} of ${MAX_ATTEMPTS}`
+      return `making ${attemptName(snapshot.attempts + 1)}`
     case 'waiting':
-      return `waiting for attempt ${snapshot.attempts + 1} of ${MAX_ATTEMPTS}`
+      return `waiting for ${attemptName(snapshot.attempts + 1)}`
     case 'completed':
       return 'completed: the endpoint confirmed'
     case 'failed':
-      return 'permanently failed: every attempt was made'
+      return 'permanently failed: no attempt is left on the schedule'
     case 'stopped':
-      return 'stopped: the webhook was disabled or deleted'
+      return 'stopped: the webhook was disabled or deleted, or a person discarded the delivery'
   }
 }

@@ -54,23 +54,23 @@ export async function purge(
   return result
 }
 
-/** Deliveries first: events wait for theirs. */
+/** What is few comes first, so that a flood of completed deliveries keeps nothing else; events wait for their deliveries. */
 function stepsOf(dataSource: DataSource, { completedDays, failedDays }: PurgeInput): Step[] {
   const limit = BATCH_ROWS
   const nextAfter = (deleted: number): Place => (deleted < limit ? null : FROM_THE_OLDEST)
   return [
-    (after) => purgeDeliveries(dataSource, 'completed', { days: completedDays, after, limit }),
-    (after) => purgeDeliveries(dataSource, 'failed', { days: failedDays, after, limit }),
-    (after) => purgeDeliveries(dataSource, 'stopped', { days: failedDays, after, limit }),
-    (after) => purgeEvents(dataSource, { days: Math.max(completedDays, failedDays), after, limit }),
-    async () => {
-      const retryJobs = await purgeRetryJobs(dataSource, limit)
-      return { retryJobs, next: nextAfter(retryJobs) }
-    },
     async () => {
       const idempotencyKeys = await purgeIdempotencyKeys(dataSource, limit)
       return { idempotencyKeys, next: nextAfter(idempotencyKeys) }
     },
+    async () => {
+      const retryJobs = await purgeRetryJobs(dataSource, limit)
+      return { retryJobs, next: nextAfter(retryJobs) }
+    },
+    (after) => purgeDeliveries(dataSource, 'failed', { days: failedDays, after, limit }),
+    (after) => purgeDeliveries(dataSource, 'stopped', { days: failedDays, after, limit }),
+    (after) => purgeDeliveries(dataSource, 'completed', { days: completedDays, after, limit }),
+    (after) => purgeEvents(dataSource, { days: Math.max(completedDays, failedDays), after, limit }),
   ]
 }
 

@@ -57,14 +57,15 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
     // What is taken and cannot be started would only be held from other processes.
     if (starter.isBusy()) return 0
     const taken = await takeForSweep(dataSource, { owner, leaseMs: START_LEASE_MS, limit: LIMIT })
-    starter.start(taken.filter((delivery) => !delivery.started))
-    const started = taken.filter((delivery) => delivery.started)
-    const kept = await succeeding(started, keep)
+    const isNew = (delivery: SweptDelivery): boolean => !delivery.started && !delivery.asked
+    starter.start(taken.filter(isNew))
+    const known = taken.filter((delivery) => !isNew(delivery))
+    const kept = await succeeding(known, keep)
     if (kept.length > 0) await postponeSweep(dataSource, ids(kept), SWEEP_AFTER_MS)
     return taken.length
   }
 
-  /** Makes sure that a started delivery has a workflow, and that it knows what a person wants. */
+  /** Makes sure that a delivery has a workflow, and that it knows what a person wants. */
   async function keep(delivery: SweptDelivery): Promise<void> {
     const { deliveryId, attempts, nextAttemptAt } = delivery
     if (delivery.asked) return workflows.wake(delivery, attempts)

@@ -17,7 +17,7 @@ const ASSUMED_MS = 1_000
 const NEWEST_SHARE = 0.2
 
 const SHORTEST_RETURN_MS = 500
-const LONGEST_RETURN_MS = 60_000
+const LONGEST_RETURN_MS = 15 * 60_000
 
 /** A delivery that is this late for its return went to another worker, or came to its end. */
 const FORGET_AFTER_MS = 60_000

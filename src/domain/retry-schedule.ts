@@ -25,3 +25,10 @@ export const MAX_ATTEMPTS = RETRY_WAITS_MS.length + 1
 export function waitAfterAttempt(number: number): number | null {
   return RETRY_WAITS_MS[number - 1] ?? null
 }
+
+/** How an attempt is called where people read of it: `attempt 6 of 10`; those beyond the schedule were asked for. */
+export function attemptName(number: number): string {
+  return number <= MAX_ATTEMPTS
+    ? `attempt ${number} of ${MAX_ATTEMPTS}`
+    : `attempt ${number}, asked for by a person`
+}

@@ -6,7 +6,7 @@ import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { askForRetry, discardDelivery, discardFailed } from '../db/queries/interventions.ts'
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook, lockWebhook } from '../db/queries/webhooks.ts'
-import { tellOfRetry } from '../delivery/tell.ts'
+import { tellOfRetries } from '../delivery/tell.ts'
 import { START_LEASE_MS } from '../delivery/timing.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
@@ -60,7 +60,8 @@ export async function retryDelivery(
   const asked = await askForRetry(dataSource, organisationId, webhookId, deliveryId)
   if (asked === null)
     throw conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
-  await tellOfRetry(dependencies, { organisationId, webhookId }, asked)
+  // The answer does not wait for the engine: the wish stands on the row, and the sweep repeats what was not told.
+  void tellOfRetries(dependencies, { organisationId, webhookId }, [asked])
 }
 
 /** Stops one waiting or permanently failed delivery for good. */

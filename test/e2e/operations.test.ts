@@ -78,7 +78,7 @@ describe('the commands of docs/operations.md, on the real engine', function () {
       .and.include('Pending Activities: 0')
     expect(await run('workflow metadata'))
       .to.include('| Now | waiting for attempt 8 of 10 |')
-      .and.include('| Attempts made | 7 of 10 |')
+      .and.include('| Attempts made | 7 |')
       .and.match(/\| Next attempt \| \d{4}-\d\d-\d\dT/)
     expect(await run('--type deliveryState')).to.include('"state":"waiting"')
   })
@@ -133,7 +133,9 @@ describe('the commands of docs/operations.md, on the real engine', function () {
       expect(answer).to.be.instanceOf(Error)
       return answer
     })
-    expect(String(refused).slice(-400)).to.equal('XX')
+    expect(String(refused)).to.match(
+      /failed signalling workflow: (workflow execution already completed|workflow not found)/,
+    )
     expect(posts()).to.have.length(2)
   })
 

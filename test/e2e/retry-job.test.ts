@@ -58,6 +58,20 @@ describe('retry-deliveries, on the real engine', function () {
     await stage.close()
   })
 
+  it('never holds the slots that its own deliveries need, with more webhooks than slots', async () => {
+    const stage = await createStage()
+    const { organisationId } = stage.member
+    for (let count = 0; count < 8; count++) {
+      const { id } = await createWebhookRow(stage.dataSource, { organisationId, url: stage.receiver.url })
+      await writeBacklog(stage.dataSource, { organisationId, webhookId: id, state: 'waiting', count: 2 })
+    }
+    const posthorn = await stage.start({ env: { WORKER_ACTIVITY_SLOTS: '6', WEBHOOK_CONCURRENCY: '2' } })
+    const { total } = await runRetryJob(stage, posthorn, { mode: 'force' })
+    expect(total).to.equal(16)
+    expect(stage.receiver.posts).to.have.length(16)
+    await stage.close()
+  })
+
   it('two jobs at once over the same deliveries never post one of them twice at the same time', async () => {
     const stage = await createStage()
     const { organisationId } = stage.member

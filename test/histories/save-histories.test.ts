@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { askForRetry, stopDeliveries } from '../../src/db/queries/interventions.ts'
@@ -27,6 +27,8 @@ describe('histories', function () {
     mkdirSync(folder, { recursive: true })
 
     const save = async (name: string, workflowId: string): Promise<void> => {
+      // What a release made stays what it is: rename the old file to have a new one beside it.
+      if (existsSync(`${folder}${name}.json`)) return
       const history = await engine.client.workflow.getHandle(workflowId).fetchHistory()
       // Which process it was says nothing to anybody else.
       const text = historyToJSON(history).replaceAll(/"identity": *"[^"]*"/g, '"identity": "worker"')

@@ -1,6 +1,8 @@
+import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { freePort } from '../../src/dev/free-port.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'
 
 /** Everything that a killed process held is taken up again within that time. */
@@ -117,6 +119,37 @@ describe('SIGTERM with attempts under way', function () {
       await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
       expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
     }
+    await stage.close()
+  })
+})
+
+describe('an attempt that the engine no longer wants', function () {
+  this.timeout(90_000)
+
+  it('does not harm the process: its POST ends, is recorded, and others go on', async () => {
+    const stage = await createStage()
+    stage.answerWith(
+      (_index, _post, response) =>
+        new Promise((resolve) => {
+          setTimeout(() => {
+            response.writeHead(200).end()
+            resolve(null)
+          }, 13_000)
+        }),
+    )
+    const posthorn = await stage.start()
+    const deliveryId = await stage.publish(posthorn)
+    await eventually(() => expect(stage.receiver.posts).to.have.length(1))
+    const connection = await Connection.connect({ address: testServers().temporalAddress })
+    await new Client({ connection }).workflow.getHandle(`delivery/${deliveryId}`).terminate('by hand')
+    await connection.close()
+    // The worker hears of it with a heartbeat, within ten seconds, while the POST is still under way.
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 30_000)
+    stage.answerWith(() => 200)
+    const next = await stage.publish(posthorn)
+    await stage.reaches(next, { state: 'completed', attempts: 1 })
+    expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
+    expect(await posthorn.stop()).to.equal(0)
     await stage.close()
   })
 })

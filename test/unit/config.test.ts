@@ -20,7 +20,7 @@ describe('loadConfig', () => {
       temporalTls: false,
       firstAttempt: 'workflow',
       attemptTimeoutMs: 15_000,
-      retryLeadMs: 500,
+      retryLeadMs: 1_000,
       allowHttp: false,
       allowedCidrs: [],
     })

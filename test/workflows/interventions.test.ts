@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { askForRetry, discardDelivery, stopDeliveries } from '../../src/db/queries/interventions.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
+import type { WebhookGate } from '../../src/delivery/webhook-gate.ts'
 import {
   createDeliveryWorkflows,
   deliveryWorkflowId,
@@ -24,11 +25,16 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   let receiver: Receiver
   let answer: Answer
   let delivery: DeliveryToStart
+  let gateIsFull = false
 
   before(async () => {
     database = await createTestDatabase()
     engine = await createTimeSkippingEngine()
-    dependencies = attemptDependencies(database.dataSource)
+    const open = attemptDependencies(database.dataSource)
+    const gate: WebhookGate = {
+      enter: (...args) => (gateIsFull ? { comeBackAfterMs: 500 } : open.gate.enter(...args)),
+    }
+    dependencies = { ...open, gate }
   })
   after(async () => {
     await dependencies.httpClient.close()
@@ -36,6 +42,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
     await database.drop()
   })
   beforeEach(async () => {
+    gateIsFull = false
     answer = () => 500
     receiver = await createReceiver({ answer: (...args) => answer(...args) })
     const { organisationId } = await createMember(database.dataSource)
@@ -227,6 +234,33 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
       expect((await engine.currentTimeMs()) - wokenAt).to.be.above(200_000)
     })
+  })
+
+  it('woken for nothing before a full gate: still posts nothing before its time', async () => {
+    await scene(async ({ workflows, result }) => {
+      await engine.sleep('16 seconds')
+      await reaches('waiting', 5)
+      gateIsFull = true
+      await workflows.stop(delivery.deliveryId)
+      await engine.sleep('10 seconds')
+      gateIsFull = false
+      await engine.sleep('2 minutes')
+      expect(posts()).to.have.length(5)
+      answer = () => 200
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+    })
+  })
+
+  it('due before a full gate: attempted once it has room, and counted once', async () => {
+    answer = () => 200
+    gateIsFull = true
+    await scene(async ({ result }) => {
+      await engine.sleep('5 seconds')
+      expect(posts()).to.have.length(0)
+      gateIsFull = false
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
+    })
+    expect(posts()).to.have.length(1)
   })
 
   it('stopped → retry: a new run with one attempt', async () => {

@@ -24,4 +24,12 @@ export class RetryJobWebhook {
   /** The last delivery that was passed, in the order of ids; null at the beginning. */
   @Column('uuid', { nullable: true })
   cursor!: string | null
+
+  /** Deliveries whose attempt was asked for and is not over: a few dozen at most. */
+  @Column('uuid', { name: 'under_way', array: true, default: () => "'{}'" })
+  underWay!: string[]
+
+  /** Nothing is left after the cursor, and nothing under way. */
+  @Column('boolean', { default: false })
+  finished!: boolean
 }

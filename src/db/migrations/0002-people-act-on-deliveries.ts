@@ -36,6 +36,8 @@ const UP = [
     "total" integer NOT NULL,
     "done" integer NOT NULL DEFAULT 0,
     "cursor" uuid,
+    "under_way" uuid array NOT NULL DEFAULT '{}',
+    "finished" boolean NOT NULL DEFAULT false,
     CONSTRAINT "PK_RETRY_JOB_WEBHOOK" PRIMARY KEY ("job_id", "webhook_id"),
     CONSTRAINT "FK_d62acdba56f95b1db659ee1e6ba" FOREIGN KEY ("job_id") REFERENCES "retry_job" ("id") ON DELETE CASCADE,
     CONSTRAINT "FK_21c2194da46a8242dac7bd66a94" FOREIGN KEY ("webhook_id") REFERENCES "webhook" ("id")

@@ -11,7 +11,7 @@ const TELL_AGAIN_AFTER = `interval '5 seconds'`
  * under way should that fail; a `failed` or `stopped` one comes back for one attempt. Nothing for a completed one or
  * a webhook that is not live. The row is the truth; the signal that follows only wakes the workflow up.
  */
-function askSql(selection: string, alsoInThisStatement = ''): string {
+function askSql(selection: string, stillIn: string): string {
   return `WITH hook AS (
       SELECT id, url FROM webhook
        WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL FOR SHARE
@@ -24,10 +24,11 @@ function askSql(selection: string, alsoInThisStatement = ''): string {
              state = CASE WHEN ${AT_REST} THEN 'waiting' ELSE d.state END,
              next_attempt_at = CASE WHEN ${AT_REST} THEN now() ELSE d.next_attempt_at END,
              sweep_at = CASE WHEN ${AT_REST} THEN now() + ${TELL_AGAIN_AFTER} ELSE d.sweep_at END,
+             started_at = CASE WHEN ${AT_REST} THEN coalesce(d.started_at, now()) ELSE d.started_at END,
              completed_at = NULL
-        FROM chosen WHERE d.id = chosen.id AND d.state <> 'completed'
+        FROM chosen WHERE d.id = chosen.id AND ${stillIn}
       RETURNING d.id, d.attempts, d.event_id
-    )${alsoInThisStatement}
+    )
     SELECT c.id AS "deliveryId", a.attempts, e.key AS "eventKey", hook.url
       FROM chosen c CROSS JOIN hook LEFT JOIN asked a ON a.id = c.id LEFT JOIN event e ON e.id = a.event_id
      ORDER BY c.id`
@@ -49,13 +50,17 @@ export async function askForRetry(
   webhookId: string,
   deliveryId: string,
 ): Promise<AskedDelivery | null> {
-  const chosen = await rows<Chosen>(db, askSql('d.id = $3'), [organisationId, webhookId, deliveryId])
+  const chosen = await rows<Chosen>(db, askSql('d.id = $3', `d.state <> 'completed'`), [
+    organisationId,
+    webhookId,
+    deliveryId,
+  ])
   return chosen.find(isAsked) ?? null
 }
 
 /**
  * For the next `limit` deliveries of a webhook after `cursor` that a retry job covers, in the order of ids; of those,
- * only what was there when the job was made. The job's own cursor moves on in the same statement.
+ * only what was there when the job was made. The caller holds the lock on the job's place (`lockRetryPart`).
  * `last` is where to go on; null when nothing is left.
  */
 export async function askForNextRetries(
@@ -74,13 +79,11 @@ export async function askForNextRetries(
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = $4)
       ORDER BY id LIMIT $5)`
   const both = `(SELECT id FROM (${inState('failed')} UNION ALL ${inState('waiting')}) covered ORDER BY id LIMIT $5)`
-  const sql = askSql(
-    `d.id IN ${page.mode === 'failed' ? inState('failed') : both}`,
-    `, moved AS (
-      UPDATE retry_job_webhook SET cursor = (SELECT id FROM chosen ORDER BY id DESC LIMIT 1)
-       WHERE job_id = $4 AND webhook_id = $2 AND EXISTS (SELECT 1 FROM chosen)
-    )`,
-  )
+  // Looked at once more when the row is locked: what was discarded or begun meanwhile is left alone.
+  const sql =
+    page.mode === 'failed'
+      ? askSql(`d.id IN ${inState('failed')}`, `d.state = 'failed'`)
+      : askSql(`d.id IN ${both}`, `d.state IN ('failed', 'waiting')`)
   const { organisationId, webhookId, cursor, jobId, limit } = page
   const chosen = await rows<Chosen>(db, sql, [organisationId, webhookId, cursor, jobId, limit])
   return { asked: chosen.filter(isAsked), last: chosen.at(-1)?.deliveryId ?? null }

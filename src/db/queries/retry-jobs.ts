@@ -65,47 +65,56 @@ export async function findRetryJob(db: Db, organisationId: string, id: string): 
   ])
 }
 
-/** How far the job has come with one webhook. */
-export type RetryProgress = { mode: 'failed' | 'force'; total: number; done: number; cursor: string | null }
+/** Where a job stands with one webhook. */
+export type RetryPart = { mode: 'failed' | 'force'; done: number; cursor: string | null; underWay: string[] }
 
-export async function findRetryProgress(
+/** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
+export async function lockRetryPart(
   db: Db,
-  organisationId: string,
-  jobId: string,
-  webhookId: string,
-): Promise<RetryProgress | null> {
+  part: { organisationId: string; jobId: string; webhookId: string },
+): Promise<RetryPart | null> {
   return firstRow(
     db,
-    `SELECT j.mode, p.total, p.done, p.cursor
+    `SELECT j.mode, p.done, p.cursor, p.under_way AS "underWay"
        FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
-      WHERE j.organisation_id = $1 AND p.job_id = $2 AND p.webhook_id = $3`,
-    [organisationId, jobId, webhookId],
+      WHERE j.organisation_id = $1 AND p.job_id = $2 AND p.webhook_id = $3 AND NOT p.finished
+        FOR UPDATE OF p`,
+    [part.organisationId, part.jobId, part.webhookId],
   )
 }
 
-/** Webhooks that the job covers, in the order of their ids. */
-export async function listRetryJobWebhooks(db: Db, organisationId: string, jobId: string): Promise<string[]> {
+/** Notes where the job stands now; `done` never exceeds what was counted when the job was made. */
+export async function updateRetryPart(
+  db: Db,
+  part: { jobId: string; webhookId: string },
+  place: { done: number; cursor: string | null; underWay: string[]; finished: boolean },
+): Promise<void> {
+  await rows(
+    db,
+    `UPDATE retry_job_webhook
+        SET done = CASE WHEN $6 THEN total ELSE least(total, $3) END, cursor = $4, under_way = $5::uuid[], finished = $6
+      WHERE job_id = $1 AND webhook_id = $2`,
+    [part.jobId, part.webhookId, place.done, place.cursor, place.underWay, place.finished],
+  )
+}
+
+/** Webhooks with which the job is not finished, in the order of their ids. */
+export async function listUnfinishedWebhooks(
+  db: Db,
+  organisationId: string,
+  jobId: string,
+): Promise<string[]> {
   const found = await rows<{ webhookId: string }>(
     db,
     `SELECT p.webhook_id AS "webhookId" FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
-      WHERE j.organisation_id = $1 AND p.job_id = $2 ORDER BY p.webhook_id`,
+      WHERE j.organisation_id = $1 AND p.job_id = $2 AND NOT p.finished ORDER BY p.webhook_id`,
     [organisationId, jobId],
   )
   return found.map(({ webhookId }) => webhookId)
 }
 
-/** Notes what is done with one webhook; never more than was counted at the job's making, and never less than before. */
-export async function advanceRetryJob(db: Db, jobId: string, webhookId: string, done: number): Promise<void> {
-  await rows(
-    db,
-    `UPDATE retry_job_webhook SET done = greatest(done, least(total, $3)) WHERE job_id = $1 AND webhook_id = $2`,
-    [jobId, webhookId, done],
-  )
-}
-
 /** The job is over: whatever it covered has been attempted, or no longer needed it. */
 export async function finishRetryJob(db: Db, organisationId: string, jobId: string): Promise<void> {
-  await rows(db, `UPDATE retry_job_webhook SET done = total WHERE job_id = $1`, [jobId])
   await rows(
     db,
     `UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE organisation_id = $1 AND id = $2`,

@@ -1,0 +1,92 @@
+import pLimit from 'p-limit'
+import type { DataSource, EntityManager } from 'typeorm'
+import { askForNextRetries, findUnsettled, type AskedDelivery } from '../db/queries/interventions.ts'
+import {
+  finishRetryJob,
+  listUnfinishedWebhooks,
+  lockRetryPart,
+  updateRetryPart,
+} from '../db/queries/retry-jobs.ts'
+import type { Logger } from '../logger.ts'
+import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import { untilDatabaseAnswers } from './patience.ts'
+import { tellOfRetries } from './tell.ts'
+
+export type RetryJobDependencies = {
+  dataSource: DataSource
+  workflows: Pick<DeliveryWorkflows, 'wake'>
+  logger: Logger
+  /** Deliveries of one webhook that a job has under way at once. */
+  webhookConcurrency: number
+}
+
+type JobIds = { organisationId: string; jobId: string }
+
+/** Webhooks looked at side by side. */
+const CONCURRENT_WEBHOOKS = 4
+
+/**
+ * One step of a retry job: sees which of its deliveries are through and asks for the next ones, so that of each
+ * webhook at most `webhookConcurrency` are under way. It waits for no attempt; the caller takes a step again a little
+ * later. Where the job stands is kept in the database, and every place is moved under its lock: a step that is made
+ * twice, or by two workers at once, takes no delivery twice.
+ */
+export async function advanceRetryJob(
+  dependencies: RetryJobDependencies,
+  job: JobIds,
+  signal: AbortSignal,
+): Promise<{ running: boolean; moved: boolean }> {
+  const { dataSource } = dependencies
+  const limit = pLimit(CONCURRENT_WEBHOOKS)
+  const { organisationId, jobId } = job
+  const webhookIds = await untilDatabaseAnswers(
+    () => listUnfinishedWebhooks(dataSource, organisationId, jobId),
+    signal,
+  )
+  const steps = await limit.map(webhookIds, (webhookId) =>
+    advanceWebhook(dependencies, { ...job, webhookId }, signal),
+  )
+  const running = steps.some(({ finished }) => !finished)
+  if (!running) await untilDatabaseAnswers(() => finishRetryJob(dataSource, organisationId, jobId), signal)
+  return { running, moved: steps.some(({ moved }) => moved) }
+}
+
+type Step = { asked: AskedDelivery[]; finished: boolean; moved: boolean }
+
+async function advanceWebhook(
+  dependencies: RetryJobDependencies,
+  part: JobIds & { webhookId: string },
+  signal: AbortSignal,
+): Promise<Step> {
+  const { dataSource, webhookConcurrency } = dependencies
+  const step = await untilDatabaseAnswers(
+    () => dataSource.transaction((manager) => takeStep(manager, part, webhookConcurrency)),
+    signal,
+  )
+  await tellOfRetries(dependencies, part, step.asked)
+  return step
+}
+
+async function takeStep(
+  manager: EntityManager,
+  part: JobIds & { webhookId: string },
+  webhookConcurrency: number,
+): Promise<Step> {
+  const place = await lockRetryPart(manager, part)
+  if (place === null) return { asked: [], finished: true, moved: false }
+  const unsettled = await findUnsettled(manager, part.organisationId, place.underWay)
+  const limit = webhookConcurrency - unsettled.length
+  const next =
+    limit > 0
+      ? await askForNextRetries(manager, { ...part, mode: place.mode, cursor: place.cursor, limit })
+      : { asked: [], last: place.cursor }
+  const underWay = [...unsettled, ...next.asked.map(({ deliveryId }) => deliveryId)]
+  const finished = next.last === null && underWay.length === 0
+  const done = place.done + place.underWay.length - unsettled.length
+  await updateRetryPart(manager, part, { done, cursor: next.last ?? place.cursor, underWay, finished })
+  return {
+    asked: next.asked,
+    finished,
+    moved: next.asked.length > 0 || unsettled.length < place.underWay.length,
+  }
+}
