@@ -67,8 +67,8 @@ export const SETTINGS = {
   ),
   activitySlots: setting(
     'WORKER_ACTIVITY_SLOTS',
-    'attempts under way at once per worker',
-    '500',
+    'attempts under way at once per worker, those that are held until their instant included',
+    '1000',
     integer(1, 10_000),
   ),
   workflowTaskSlots: setting(

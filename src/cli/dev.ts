@@ -38,6 +38,7 @@ onStopSignal(async () => {
 try {
   await start(stack)
 } catch (error) {
+  stopping = true
   say(describeError(error))
   await stack.stop()
   process.exit(1)
