@@ -1,4 +1,4 @@
-import type { AttemptDependencies } from '../src/delivery/attempt.ts'
+import type { AttemptDependencies } from '../src/delivery/attempt-request.ts'
 import type { RetryJobDependencies } from '../src/delivery/advance-retry-job.ts'
 import { createAskForRetry } from './ask-for-retry.ts'
 import { createMakeAttempt } from './make-attempt.ts'

@@ -1,4 +1,5 @@
-import { createAttempt, type AttemptDependencies, type AttemptRequest } from '../src/delivery/attempt.ts'
+import type { AttemptDependencies, AttemptRequest } from '../src/delivery/attempt-request.ts'
+import { createAttempt } from '../src/delivery/attempt.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 

@@ -1,45 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { DataSource } from 'typeorm'
-import {
-  claimAttempt,
-  findStanding,
-  releaseClaim,
-  type AttemptKey,
-  type Claim,
-} from '../db/queries/attempts.ts'
+import { claimAttempt, findStanding, releaseClaim, type Claim } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
-import type { Logger } from '../logger.ts'
-import type { HttpClient } from '../outbound/http-client.ts'
-import type { SecretBox } from '../secret-box.ts'
+import type { AttemptDependencies, AttemptRequest, AttemptSignals } from './attempt-request.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from './patience.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
 import { isItsTurn, standingOutcome } from './standing-outcome.ts'
 import { SWEEP_AFTER_MS } from './timing.ts'
-import type { WebhookGate } from './webhook-gate.ts'
-
-/** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
-export type AttemptDependencies = {
-  dataSource: DataSource
-  httpClient: HttpClient
-  secretBox: SecretBox
-  logger: Logger
-  attemptTimeoutMs: number
-  gate: WebhookGate
-}
-
-export type AttemptRequest = AttemptKey & {
-  webhookId: string
-  /** Hold the attempt until that Unix ms of our own clock, but never longer than `atMostMs`. */
-  hold: { untilMs: number; atMostMs: number } | null
-  /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
-  onlyIfDue: boolean
-}
-
-/** `cancelled`: nobody wants the attempt any more, unless its POST has begun. `shutDown`: this process ends now. */
-export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
 /** What a claim lasts beyond the POST's own deadline: nobody else may post meanwhile, and no POST begins later. */
 const CLAIM_MARGIN_MS = 5_000

@@ -6,7 +6,7 @@ import {
   type Claim,
 } from '../db/queries/attempts.ts'
 import { nextAttemptAt, stateAfterAttempt, type AttemptOutcome } from '../domain/attempt-outcome.ts'
-import type { AttemptDependencies, AttemptRequest } from './attempt.ts'
+import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
 import { untilDatabaseAnswers } from './patience.ts'
 import type { Sent } from './send-signed.ts'
 import { standingOutcome } from './standing-outcome.ts'

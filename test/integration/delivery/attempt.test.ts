@@ -1,9 +1,6 @@
 import { expect } from 'chai'
-import {
-  createAttempt,
-  type AttemptDependencies,
-  type AttemptRequest,
-} from '../../../src/delivery/attempt.ts'
+import type { AttemptDependencies, AttemptRequest } from '../../../src/delivery/attempt-request.ts'
+import { createAttempt } from '../../../src/delivery/attempt.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { attemptDependencies } from '../../helpers/attempts.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'

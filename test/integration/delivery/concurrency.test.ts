@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { createAttempt, type AttemptDependencies } from '../../../src/delivery/attempt.ts'
+import type { AttemptDependencies } from '../../../src/delivery/attempt-request.ts'
+import { createAttempt } from '../../../src/delivery/attempt.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { askForNextRetries, askForRetry, stopDeliveries } from '../../../src/db/queries/interventions.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'

@@ -1,0 +1,27 @@
+import type { DataSource } from 'typeorm'
+import type { AttemptKey } from '../db/queries/attempts.ts'
+import type { Logger } from '../logger.ts'
+import type { HttpClient } from '../outbound/http-client.ts'
+import type { SecretBox } from '../secret-box.ts'
+import type { WebhookGate } from './webhook-gate.ts'
+
+/** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
+export type AttemptDependencies = {
+  dataSource: DataSource
+  httpClient: HttpClient
+  secretBox: SecretBox
+  logger: Logger
+  attemptTimeoutMs: number
+  gate: WebhookGate
+}
+
+export type AttemptRequest = AttemptKey & {
+  webhookId: string
+  /** Hold the attempt until that Unix ms of our own clock, but never longer than `atMostMs`. */
+  hold: { untilMs: number; atMostMs: number } | null
+  /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
+  onlyIfDue: boolean
+}
+
+/** `cancelled`: nobody wants the attempt any more, unless its POST has begun. `shutDown`: this process ends now. */
+export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
