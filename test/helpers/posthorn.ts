@@ -12,6 +12,7 @@ import { TEST_KEY_RING } from './factories.ts'
 
 export type PosthornProcess = {
   url: string
+  pid: number
   call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
   /** Everything it logged so far. */
   log(): string
@@ -66,6 +67,7 @@ export async function startPosthorn(options: {
   }, READY_TIMEOUT_MS)
   return {
     url,
+    pid: child.pid ?? 0,
     call: (method, path, callOptions) => callApi(url, method, path, callOptions),
     log: readLog,
     async kill() {

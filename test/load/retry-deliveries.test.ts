@@ -1,7 +1,23 @@
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/backlog.ts'
 import { runRetryJob } from '../helpers/retry-job.ts'
 import { createStage } from '../helpers/stage.ts'
+
+/** Resident memory of a process in MB, once a second until stopped (Linux; elsewhere nothing is seen). */
+function watchMemory(pid: number): { stop(): number[] } {
+  const seen: number[] = []
+  const timer = setInterval(() => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    seen.push(Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024))
+  }, 1_000)
+  return {
+    stop() {
+      clearInterval(timer)
+      return seen
+    },
+  }
+}
 
 /**
  * Retry jobs over thousands of deliveries. On two cores with the development server an attempt costs about 20 ms of
@@ -20,7 +36,9 @@ describe('a large retry job', function () {
       ...(await writeBacklog(stage.dataSource, { ...at, state: 'waiting' })),
     ]
     const posthorn = await stage.start()
+    const memory = watchMemory(posthorn.pid)
     const job = await runRetryJob(stage, posthorn, { mode: 'force' }, 12 * 60_000)
+    const memoryMb = memory.stop()
     expect(job.total).to.equal(2 * each)
     const ledger = new Map<string, number>()
     for (const { headers } of stage.receiver.posts) {
@@ -34,7 +52,7 @@ describe('a large retry job', function () {
     )
     expect(left!.count).to.equal(0)
     await stage.close()
-    return { ...job, perDeliveryMs: job.tookMs / (2 * each) }
+    return { ...job, memoryMb, perDeliveryMs: job.tookMs / (2 * each) }
   }
 
   it('attempts 500 and 4,000 deliveries once each, at the same cost per delivery', async function () {
@@ -45,6 +63,14 @@ describe('a large retry job', function () {
         `${total} in ${(tookMs / 1000).toFixed(1)} s, first POST after ${firstPostAfterMs} ms, ${perDeliveryMs.toFixed(1)} ms each`,
     )
     this.test!.title += ` (${figures.join('; ')})`
+    // Flat: the second half of the job needs no more than the first, but for what a heap without pressure has not collected yet.
+    const half = Math.floor(large.memoryMb.length / 2)
+    const [early, late] = [
+      Math.max(...large.memoryMb.slice(0, half)),
+      Math.max(...large.memoryMb.slice(half)),
+    ]
+    this.test!.title += ` (memory at most ${early} MB in the first half, ${late} MB in the second)`
+    expect(late).to.be.below(early * 1.5)
     expect(large.firstPostAfterMs).to.be.below(2_000)
     expect(large.perDeliveryMs).to.be.below(small.perDeliveryMs * 2)
     expect(large.progress).to.deep.equal([...large.progress].sort((a, b) => a - b))
