@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   isGrpcServiceError,
-  WorkflowExecutionAlreadyStartedError,
   WorkflowIdReusePolicy,
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client'
 import type { DeliverEventInput } from '../../workflows/messages.ts'
+import { inTime, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
 /** A delivery as its workflow is labelled: ids, and the URL of which only the host is shown. */
@@ -39,9 +39,6 @@ export type DeliveryWorkflows = {
 const START_AGAIN_AFTER_MS = 1_100
 const START_TRIES = 3
 const RESOURCE_EXHAUSTED: unknown = 8
-
-/** A start or look that takes longer than this is given up and tried again later. */
-const CALL_TIMEOUT_MS = 5_000
 
 export function deliveryWorkflowId(deliveryId: string): string {
   return `delivery/${deliveryId}`
@@ -80,28 +77,21 @@ export function createDeliveryWorkflows(options: {
     }
   }
 
-  const inTime = <T>(call: (temporal: Client) => Promise<T>): Promise<T> => {
-    const temporal = client()
-    return temporal.withDeadline(Date.now() + CALL_TIMEOUT_MS, () => call(temporal))
-  }
-
   return {
     async start(delivery, next, { again }) {
       const workflowIdReusePolicy = again
         ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
         : WorkflowIdReusePolicy.REJECT_DUPLICATE
       const start = { ...startOptions(delivery, next), workflowIdReusePolicy, requestEagerStart: eager }
-      try {
-        await inTime((temporal) => temporal.workflow.start('deliverEvent', start))
-      } catch (error) {
-        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
-      }
+      const temporal = client()
+      await startOnce(temporal, () => temporal.workflow.start('deliverEvent', start))
     },
 
     async isRunning(deliveryId) {
+      const temporal = client()
       try {
-        const handle = (temporal: Client) => temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
-        const { status } = await inTime((temporal) => handle(temporal).describe())
+        const handle = temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
+        const { status } = await inTime(temporal, () => handle.describe())
         return status.name === 'RUNNING'
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return false
@@ -111,9 +101,10 @@ export function createDeliveryWorkflows(options: {
 
     async wake(delivery, attempts) {
       const start = startOptions(delivery, { number: attempts + 1, dueAtMs: null })
+      const temporal = client()
       for (let tries = 1; ; tries++) {
         try {
-          await inTime((temporal) =>
+          await inTime(temporal, () =>
             temporal.workflow.signalWithStart('deliverEvent', {
               ...start,
               workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
@@ -130,8 +121,10 @@ export function createDeliveryWorkflows(options: {
     },
 
     async stop(deliveryId) {
+      const temporal = client()
       try {
-        await inTime((temporal) => temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).signal('stop'))
+        const handle = temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
+        await inTime(temporal, () => handle.signal('stop'))
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error
       }

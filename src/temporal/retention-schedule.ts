@@ -1,9 +1,8 @@
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy, type Client } from '@temporalio/client'
 import type { PurgeInput } from '../../workflows/messages.ts'
+import { inTime } from './calls.ts'
 
 export const RETENTION_SCHEDULE_ID = 'posthorn-retention'
-
-const CALL_TIMEOUT_MS = 5_000
 
 /**
  * Sees to it that there is one schedule that starts `purge` every hour, with these limits on this task queue.
@@ -15,7 +14,7 @@ export async function ensureRetentionSchedule(
   { taskQueue, limits }: { taskQueue: string; limits: PurgeInput },
 ): Promise<void> {
   const schedule = scheduleOf(taskQueue, limits)
-  await client.withDeadline(Date.now() + CALL_TIMEOUT_MS, async () => {
+  await inTime(client, async () => {
     try {
       await client.schedule.create({ ...schedule, scheduleId: RETENTION_SCHEDULE_ID })
     } catch (error) {

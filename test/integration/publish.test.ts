@@ -1,30 +1,20 @@
 import { expect } from 'chai'
-import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
+import { useApi } from '../helpers/use-api.ts'
 
 describe('POST /events', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
+    member = await createMember(suite.database.dataSource)
   })
 
   const publish = (options: { body?: unknown; raw?: string; headers?: Record<string, string> }) =>
-    api.call('POST', `/api/orgs/${member.organisationId}/events`, { apiKey: member.apiKey, ...options })
+    suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, { apiKey: member.apiKey, ...options })
 
   async function storedBody(id: string): Promise<string> {
-    const [row] = await database.dataSource.query<{ body: Buffer }[]>(
+    const [row] = await suite.database.dataSource.query<{ body: Buffer }[]>(
       'SELECT body FROM event WHERE id = $1',
       [id],
     )
@@ -34,32 +24,32 @@ describe('POST /events', () => {
   it('commits one delivery per enabled webhook that subscribed to the key or to *', async () => {
     const { organisationId } = member
     const url = 'https://receiver.example.com/'
-    const byKey = await createWebhookRow(database.dataSource, {
+    const byKey = await createWebhookRow(suite.database.dataSource, {
       organisationId,
       url,
       subscribedEventKeys: ['invoice:paid', 'customer:created'],
     })
-    const byWildcard = await createWebhookRow(database.dataSource, { organisationId, url })
-    await createWebhookRow(database.dataSource, {
+    const byWildcard = await createWebhookRow(suite.database.dataSource, { organisationId, url })
+    await createWebhookRow(suite.database.dataSource, {
       organisationId,
       url,
       subscribedEventKeys: ['customer:deleted'],
     })
-    await createWebhookRow(database.dataSource, { organisationId, url, enabled: false })
-    const foreign = await createMember(database.dataSource)
-    await createWebhookRow(database.dataSource, { organisationId: foreign.organisationId, url })
+    await createWebhookRow(suite.database.dataSource, { organisationId, url, enabled: false })
+    const foreign = await createMember(suite.database.dataSource)
+    await createWebhookRow(suite.database.dataSource, { organisationId: foreign.organisationId, url })
 
     const answer = await publish({ body: { event: 'customer:created', data: { id: 'cus_1' } } })
     expect(answer.status).to.equal(202)
     const { id, deliveries } = answer.json as { id: string; deliveries: { id: string; webhookId: string }[] }
     expect(deliveries.map(({ webhookId }) => webhookId)).to.have.members([byKey.id, byWildcard.id])
-    const kept = await database.dataSource.query<{ id: string; state: string }[]>(
+    const kept = await suite.database.dataSource.query<{ id: string; state: string }[]>(
       'SELECT id, state FROM delivery WHERE event_id = $1',
       [id],
     )
     expect(kept.map((row) => row.id)).to.have.members(deliveries.map((delivery) => delivery.id))
     expect(kept.every((row) => row.state === 'pending')).to.equal(true)
-    expect(api.started.slice(-2).map(({ deliveryId }) => deliveryId)).to.have.members(
+    expect(suite.api.started.slice(-2).map(({ deliveryId }) => deliveryId)).to.have.members(
       deliveries.map((delivery) => delivery.id),
     )
   })
@@ -91,7 +81,7 @@ describe('POST /events', () => {
   })
 
   it('makes one event of a hundred simultaneous requests with one Idempotency-Key', async () => {
-    await createWebhookRow(database.dataSource, {
+    await createWebhookRow(suite.database.dataSource, {
       organisationId: member.organisationId,
       url: 'https://receiver.example.com/',
     })
@@ -102,7 +92,7 @@ describe('POST /events', () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => publish(request)))
     expect(new Set(answers.map((answer) => answer.status))).to.deep.equal(new Set([202]))
     expect(new Set(answers.map((answer) => answer.text)).size).to.equal(1)
-    const [count] = await database.dataSource.query<{ events: string; deliveries: string }[]>(
+    const [count] = await suite.database.dataSource.query<{ events: string; deliveries: string }[]>(
       `SELECT (SELECT count(*) FROM event WHERE organisation_id = $1) AS events, (SELECT count(*) FROM delivery WHERE organisation_id = $1) AS deliveries`,
       [member.organisationId],
     )
@@ -123,7 +113,7 @@ describe('POST /events', () => {
   })
 
   it('shows the event with its payload byte for byte, and the states of its deliveries', async () => {
-    await createWebhookRow(database.dataSource, {
+    await createWebhookRow(suite.database.dataSource, {
       organisationId: member.organisationId,
       url: 'https://receiver.example.com/',
     })
@@ -131,7 +121,7 @@ describe('POST /events', () => {
       raw: '{"event":"customer:created","data":{"id":"cus_1","amount":1.00}}',
     })
     const { id } = published.json as { id: string }
-    const answer = await api.call('GET', `/api/orgs/${member.organisationId}/events/${id}`, {
+    const answer = await suite.api.call('GET', `/api/orgs/${member.organisationId}/events/${id}`, {
       apiKey: member.apiKey,
     })
     expect(answer.status).to.equal(200)

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { writeBacklog } from '../../helpers/backlog.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
+import { useApi } from '../../helpers/use-api.ts'
 
 type Row = {
   state: string
@@ -14,45 +13,41 @@ type Row = {
 }
 
 describe('acting on deliveries', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
   let webhookId: string
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
+    member = await createMember(suite.database.dataSource)
     webhookId = (await newWebhook()).id
-    api.woken.length = api.startedJobs.length = api.started.length = 0
+    suite.api.woken.length = suite.api.startedJobs.length = suite.api.started.length = 0
   })
 
   const newWebhook = (enabled = true) =>
-    createWebhookRow(database.dataSource, {
+    createWebhookRow(suite.database.dataSource, {
       organisationId: member.organisationId,
       url: 'https://receiver.example.com/',
       enabled,
     })
   const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
-    api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
+    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
       apiKey: member.apiKey,
       ...(body === undefined ? {} : { body }),
       ...(headers === undefined ? {} : { headers }),
     })
   const backlog = (state: 'failed' | 'waiting', count: number, id = webhookId) =>
-    writeBacklog(database.dataSource, { organisationId: member.organisationId, webhookId: id, state, count })
+    writeBacklog(suite.database.dataSource, {
+      organisationId: member.organisationId,
+      webhookId: id,
+      state,
+      count,
+    })
   const row = async (id: string): Promise<Row> => {
-    const [found] = await database.dataSource.query<Row[]>('SELECT * FROM delivery WHERE id = $1', [id])
+    const [found] = await suite.database.dataSource.query<Row[]>('SELECT * FROM delivery WHERE id = $1', [id])
     return found!
   }
   const states = async (id = webhookId): Promise<Record<string, number>> => {
-    const found = await database.dataSource.query<{ state: string; count: number }[]>(
+    const found = await suite.database.dataSource.query<{ state: string; count: number }[]>(
       'SELECT state, count(*)::int AS count FROM delivery WHERE webhook_id = $1 GROUP BY state',
       [id],
     )
@@ -75,7 +70,7 @@ describe('acting on deliveries', () => {
           `/api/orgs/${member.organisationId}/webhooks/retry-deliveries/${job.id}`,
         )
         expect((await call('GET', `/retry-deliveries/${job.id}`)).json).to.deep.equal(job)
-        expect(api.startedJobs).to.include(job.id)
+        expect(suite.api.startedJobs).to.include(job.id)
       }
     })
 
@@ -93,7 +88,7 @@ describe('acting on deliveries', () => {
     it('is done at once when nothing is covered', async () => {
       const answer = await call('POST', '/retry-deliveries', { mode: 'force' })
       expect(answer.json).to.include({ state: 'done', total: 0, done: 0 })
-      expect(api.startedJobs).to.deep.equal([])
+      expect(suite.api.startedJobs).to.deep.equal([])
     })
 
     it('honours Idempotency-Key: one job', async () => {
@@ -103,7 +98,7 @@ describe('acting on deliveries', () => {
       const second = await call('POST', '/retry-deliveries', { mode: 'failed' }, headers)
       expect(second.text).to.equal(first.text)
       expect(second.headers.get('location')).to.equal(first.headers.get('location'))
-      expect(api.startedJobs).to.have.length(1)
+      expect(suite.api.startedJobs).to.have.length(1)
     })
 
     const refusals: [string, () => Promise<unknown>, number, string][] = [
@@ -125,15 +120,15 @@ describe('acting on deliveries', () => {
         const answer = await call('POST', '/retry-deliveries', await body())
         expect(answer.status, answer.text).to.equal(status)
         expect(answer.json).to.include({ code })
-        expect(api.startedJobs).to.deep.equal([])
+        expect(suite.api.startedJobs).to.deep.equal([])
       })
     }
 
     it('shows a job to its own organisation only', async () => {
       const job = (await call('POST', '/retry-deliveries', { mode: 'force' })).json as { id: string }
-      const foreign = await createMember(database.dataSource)
+      const foreign = await createMember(suite.database.dataSource)
       const path = `/api/orgs/${foreign.organisationId}/webhooks/retry-deliveries/${job.id}`
-      expect((await api.call('GET', path, { apiKey: foreign.apiKey })).status).to.equal(404)
+      expect((await suite.api.call('GET', path, { apiKey: foreign.apiKey })).status).to.equal(404)
     })
   })
 
@@ -148,17 +143,17 @@ describe('acting on deliveries', () => {
           retry_requested: true,
           revived: state === 'failed',
         })
-        expect(api.woken).to.deep.equal([id])
+        expect(suite.api.woken).to.deep.equal([id])
       })
     }
 
     it('refuses a completed delivery', async () => {
       const [id] = await backlog('failed', 1)
-      await database.dataSource.query(`UPDATE delivery SET state = 'completed' WHERE id = $1`, [id])
+      await suite.database.dataSource.query(`UPDATE delivery SET state = 'completed' WHERE id = $1`, [id])
       const answer = await call('POST', `/${webhookId}/deliveries/${id!}/retry`)
       expect(answer.status).to.equal(409)
       expect(answer.json).to.include({ code: 'delivery_completed' })
-      expect(api.woken).to.deep.equal([])
+      expect(suite.api.woken).to.deep.equal([])
     })
 
     it('refuses while the webhook is disabled', async () => {
@@ -242,8 +237,8 @@ describe('acting on deliveries', () => {
       const answer = await call('POST', `/${webhookId}/test`)
       expect(answer.status, answer.text).to.equal(202)
       const { deliveryId } = answer.json as { deliveryId: string }
-      expect(api.started).to.have.length(1)
-      expect(api.started[0]).to.include({ deliveryId, webhookId, eventKey: 'webhook:test' })
+      expect(suite.api.started).to.have.length(1)
+      expect(suite.api.started[0]).to.include({ deliveryId, webhookId, eventKey: 'webhook:test' })
       const detail = await call('GET', `/${webhookId}/deliveries/${deliveryId}`)
       expect(detail.json).to.have.nested.property('payload.event', 'webhook:test')
     })
@@ -256,7 +251,7 @@ describe('acting on deliveries', () => {
     })
 
     it('cannot be published or subscribed to by name', async () => {
-      const publish = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+      const publish = await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
         apiKey: member.apiKey,
         body: { event: 'webhook:test', data: {} },
       })
@@ -272,7 +267,7 @@ describe('acting on deliveries', () => {
 
   it('asks for webhook:manage', async () => {
     const [id] = await backlog('failed', 1)
-    const reader = await createMember(database.dataSource, {
+    const reader = await createMember(suite.database.dataSource, {
       organisationId: member.organisationId,
       permissions: ['webhook:read'],
     })
@@ -284,7 +279,7 @@ describe('acting on deliveries', () => {
       `/${webhookId}/test`,
     ]
     for (const path of paths) {
-      const answer = await api.call('POST', `/api/orgs/${member.organisationId}/webhooks${path}`, {
+      const answer = await suite.api.call('POST', `/api/orgs/${member.organisationId}/webhooks${path}`, {
         apiKey: reader.apiKey,
         ...(path === '/retry-deliveries' ? { body: { mode: 'failed' } } : {}),
       })

@@ -1,47 +1,42 @@
 import { expect } from 'chai'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
 import { attempt } from './delivery-rows.ts'
+import { useApi } from '../../helpers/use-api.ts'
 
 const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
 const url = 'https://receiver.example.com/hook'
 
 describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
+    member = await createMember(suite.database.dataSource)
   })
 
-  const webhookOf = (organisationId: string) => createWebhookRow(database.dataSource, { organisationId, url })
+  const webhookOf = (organisationId: string) =>
+    createWebhookRow(suite.database.dataSource, { organisationId, url })
 
   const get = (webhookId: string, deliveryId: string, apiKey = member.apiKey) =>
-    api.call('GET', `/api/orgs/${member.organisationId}/webhooks/${webhookId}/deliveries/${deliveryId}`, {
-      apiKey,
-    })
+    suite.api.call(
+      'GET',
+      `/api/orgs/${member.organisationId}/webhooks/${webhookId}/deliveries/${deliveryId}`,
+      {
+        apiKey,
+      },
+    )
 
   async function publish(eventKey = 'invoice:paid'): Promise<DeliveryToStart> {
-    const [delivery] = await publishRow(database.dataSource, member.organisationId, { eventKey })
+    const [delivery] = await publishRow(suite.database.dataSource, member.organisationId, { eventKey })
     return delivery!
   }
 
   it('shows the delivery, its payload and every attempt in order', async () => {
     const webhook = await webhookOf(member.organisationId)
     const delivery = await publish()
-    await attempt(database.dataSource, delivery, 1, {
+    await attempt(suite.database.dataSource, delivery, 1, {
       startedAt: new Date('2026-03-01T10:00:00.123Z'),
       durationMs: 34,
       response: {
@@ -50,7 +45,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
         truncated: true,
       },
     })
-    await attempt(database.dataSource, delivery, 2, {
+    await attempt(suite.database.dataSource, delivery, 2, {
       trigger: 'retry',
       url: 'https://moved.example.com/',
       startedAt: new Date('2026-03-01T10:00:05.000Z'),
@@ -59,7 +54,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       statusCode: null,
       error: 'The endpoint did not answer within 15 seconds.',
     })
-    await attempt(database.dataSource, delivery, 3, {
+    await attempt(suite.database.dataSource, delivery, 3, {
       next: 'completed',
       startedAt: new Date('2026-03-01T10:05:00.000Z'),
       statusCode: 204,
@@ -146,7 +141,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
   it('shows the payload byte for byte as it is delivered', async () => {
     const webhook = await webhookOf(member.organisationId)
     const data = String.raw`{"id":"cus_1","z":1.0,"a":1e3,"big":12345678901234567890,"nul":"\u0000","emoji":"😀 \ud83d\ude00","esc":"\/","lone":"\ud800","b":{"b":1,"a":2}}`
-    const published = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+    const published = await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
       apiKey: member.apiKey,
       raw: `{"event":"customer:created","data":${data},"timestamp":1700000000000,"traceId":"t-1"}`,
     })
@@ -162,7 +157,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     const webhook = await webhookOf(organisationId)
     const { deliveryId } = await publish()
     const keyOf = async (...permissions: string[]) =>
-      (await createMember(database.dataSource, { organisationId, permissions })).apiKey
+      (await createMember(suite.database.dataSource, { organisationId, permissions })).apiKey
     const missing = async (apiKey: string) => {
       const { status, json } = await get(webhook.id, deliveryId, apiKey)
       expect(status).to.equal(403)
@@ -179,7 +174,10 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     const { organisationId } = member
     const webhook = await webhookOf(organisationId)
     const { deliveryId } = await publish(TEST_EVENT_KEY)
-    const reader = await createMember(database.dataSource, { organisationId, permissions: ['webhook:read'] })
+    const reader = await createMember(suite.database.dataSource, {
+      organisationId,
+      permissions: ['webhook:read'],
+    })
     const answer = await get(webhook.id, deliveryId, reader.apiKey)
     expect(answer.status).to.equal(200)
     expect(answer.json).to.have.nested.property('payload.event', TEST_EVENT_KEY)
@@ -190,9 +188,9 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     const webhook = await webhookOf(organisationId)
     const mine = await publish()
     const other = await webhookOf(organisationId)
-    const foreign = await createMember(database.dataSource)
+    const foreign = await createMember(suite.database.dataSource)
     const theirWebhook = await webhookOf(foreign.organisationId)
-    const [theirs] = await publishRow(database.dataSource, foreign.organisationId)
+    const [theirs] = await publishRow(suite.database.dataSource, foreign.organisationId)
     for (const [webhookId, deliveryId] of [
       [webhook.id, UNKNOWN_ID],
       [webhook.id, 'nonsense'],
@@ -206,7 +204,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       expect(answer.json).to.include({ code: 'not_found' })
     }
     expect((await get(webhook.id, mine.deliveryId)).status).to.equal(200)
-    await database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook.id])
+    await suite.database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook.id])
     expect((await get(webhook.id, mine.deliveryId)).status).to.equal(404)
   })
 })

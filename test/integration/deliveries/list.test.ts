@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
-import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { type ApiResponse } from '../../helpers/api.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
 import { attempt } from './delivery-rows.ts'
+import { useApi } from '../../helpers/use-api.ts'
 
 type Delivery = { id: string; state: string; eventKey: string; createdAt: string; attemptCount: number }
 type Page = { data: Delivery[]; nextCursor: string | null }
@@ -11,29 +11,20 @@ type Page = { data: Delivery[]; nextCursor: string | null }
 const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
 
 describe('GET /webhooks/:id/deliveries', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
   let webhook: WebhookRow
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
-    webhook = await createWebhookRow(database.dataSource, {
+    member = await createMember(suite.database.dataSource)
+    webhook = await createWebhookRow(suite.database.dataSource, {
       organisationId: member.organisationId,
       url: 'https://receiver.example.com/',
     })
   })
 
   const list = (query = '', options: { apiKey?: string; id?: string } = {}): Promise<ApiResponse> =>
-    api.call(
+    suite.api.call(
       'GET',
       `/api/orgs/${member.organisationId}/webhooks/${options.id ?? webhook.id}/deliveries${query}`,
       {
@@ -49,7 +40,7 @@ describe('GET /webhooks/:id/deliveries', () => {
 
   async function publish(eventKey?: string) {
     const deliveries = await publishRow(
-      database.dataSource,
+      suite.database.dataSource,
       member.organisationId,
       eventKey === undefined ? {} : { eventKey },
     )
@@ -66,11 +57,11 @@ describe('GET /webhooks/:id/deliveries', () => {
 
   it('shows each delivery with its state and how often it was attempted, and nothing more', async () => {
     const waiting = await publish('invoice:paid')
-    await attempt(database.dataSource, waiting, 1)
+    await attempt(suite.database.dataSource, waiting, 1)
     const done = await publish()
-    await attempt(database.dataSource, done, 1, { next: 'completed' })
+    await attempt(suite.database.dataSource, done, 1, { next: 'completed' })
     const [{ event_id: eventId, created_at: createdAt, next_attempt_at: nextAttemptAt }] =
-      await database.dataSource.query<[{ event_id: string; created_at: Date; next_attempt_at: Date }]>(
+      await suite.database.dataSource.query<[{ event_id: string; created_at: Date; next_attempt_at: Date }]>(
         'SELECT event_id, created_at, next_attempt_at FROM delivery WHERE id = $1',
         [waiting.deliveryId],
       )
@@ -99,7 +90,7 @@ describe('GET /webhooks/:id/deliveries', () => {
   })
 
   it('shows the deliveries of this webhook only', async () => {
-    const other = await createWebhookRow(database.dataSource, {
+    const other = await createWebhookRow(suite.database.dataSource, {
       organisationId: member.organisationId,
       url: 'https://other.example.com/',
     })
@@ -142,7 +133,7 @@ describe('GET /webhooks/:id/deliveries', () => {
   it('goes on where it stopped when the delivery behind the cursor is gone', async () => {
     const [oldest, , newer, newest] = await publishMany(4)
     const { nextCursor } = await page('?limit=2')
-    await database.dataSource.query('DELETE FROM delivery WHERE id = $1', [newer])
+    await suite.database.dataSource.query('DELETE FROM delivery WHERE id = $1', [newer])
     const rest = ids(await page(`?cursor=${nextCursor!}`))
     expect(rest).to.have.lengthOf(2)
     expect(rest.at(-1)).to.equal(oldest)
@@ -155,7 +146,7 @@ describe('GET /webhooks/:id/deliveries', () => {
     it('by each state', async () => {
       const published = await publishMany(STATES.length)
       for (const [index, state] of STATES.entries()) {
-        await database.dataSource.query('UPDATE delivery SET state = $2 WHERE id = $1', [
+        await suite.database.dataSource.query('UPDATE delivery SET state = $2 WHERE id = $1', [
           published[index],
           state,
         ])
@@ -184,7 +175,7 @@ describe('GET /webhooks/:id/deliveries', () => {
       const times = ['2026-03-01T10:00:00.000Z', '2026-03-01T11:00:00.000Z', '2026-03-01T12:00:00.000Z']
       for (const [index, time] of times.entries()) {
         // Microseconds are kept, milliseconds are shown: the time as it is shown is to include the row.
-        await database.dataSource.query(
+        await suite.database.dataSource.query(
           `UPDATE delivery SET created_at = $2::timestamptz + interval '7 microseconds' WHERE id = $1`,
           [published[index], time],
         )
@@ -202,11 +193,11 @@ describe('GET /webhooks/:id/deliveries', () => {
     it('together, and along the pages', async () => {
       const wanted: string[] = []
       for (let index = 0; index < 3; index++) {
-        await attempt(database.dataSource, await publish('invoice:paid'), 1, { next: 'completed' })
+        await attempt(suite.database.dataSource, await publish('invoice:paid'), 1, { next: 'completed' })
         const paid = await publish('invoice:paid')
-        await attempt(database.dataSource, paid, 1, { next: 'failed' })
+        await attempt(suite.database.dataSource, paid, 1, { next: 'failed' })
         wanted.unshift(paid.deliveryId)
-        await attempt(database.dataSource, await publish(), 1, { next: 'failed' })
+        await attempt(suite.database.dataSource, await publish(), 1, { next: 'failed' })
       }
       const filters = 'state=failed&eventKey=invoice:paid&limit=2'
       const first = await page(`?${filters}`)
@@ -324,8 +315,14 @@ describe('GET /webhooks/:id/deliveries', () => {
 
   it('asks for webhook:read', async () => {
     const { organisationId } = member
-    const reader = await createMember(database.dataSource, { organisationId, permissions: ['webhook:read'] })
-    const other = await createMember(database.dataSource, { organisationId, permissions: ['webhook:manage'] })
+    const reader = await createMember(suite.database.dataSource, {
+      organisationId,
+      permissions: ['webhook:read'],
+    })
+    const other = await createMember(suite.database.dataSource, {
+      organisationId,
+      permissions: ['webhook:manage'],
+    })
     await publish('invoice:paid')
     expect(((await list('', { apiKey: reader.apiKey })).json as Page).data).to.have.lengthOf(1)
     const refused = await list('', { apiKey: other.apiKey })
@@ -334,12 +331,12 @@ describe('GET /webhooks/:id/deliveries', () => {
   })
 
   it('answers 404 to an unknown, a foreign and a deleted webhook', async () => {
-    const foreign = await createMember(database.dataSource)
-    const theirs = await createWebhookRow(database.dataSource, {
+    const foreign = await createMember(suite.database.dataSource)
+    const theirs = await createWebhookRow(suite.database.dataSource, {
       organisationId: foreign.organisationId,
       url: 'https://receiver.example.com/',
     })
-    await database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook.id])
+    await suite.database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook.id])
     for (const id of [UNKNOWN_ID, 'nonsense', theirs.id, webhook.id]) {
       expect((await list('', { id })).status, id).to.equal(404)
     }

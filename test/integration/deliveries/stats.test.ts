@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
 import { attempt, type AttemptFacts } from './delivery-rows.ts'
+import { useApi } from '../../helpers/use-api.ts'
 
 type Latest = { deliveryId: string; number: number; payload: unknown }
 type Row = {
@@ -14,24 +13,15 @@ type Row = {
 }
 
 describe('GET /webhooks/delivery-stats', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
+    member = await createMember(suite.database.dataSource)
   })
 
   const get = (apiKey = member.apiKey) =>
-    api.call('GET', `/api/orgs/${member.organisationId}/webhooks/delivery-stats`, { apiKey })
+    suite.api.call('GET', `/api/orgs/${member.organisationId}/webhooks/delivery-stats`, { apiKey })
 
   async function stats(apiKey?: string): Promise<Row[]> {
     const answer = await get(apiKey)
@@ -40,16 +30,16 @@ describe('GET /webhooks/delivery-stats', () => {
   }
 
   const createWebhook = (subscribedEventKeys = ['*'], organisationId = member.organisationId) =>
-    createWebhookRow(database.dataSource, {
+    createWebhookRow(suite.database.dataSource, {
       organisationId,
       url: 'https://receiver.example.com/',
       subscribedEventKeys,
     })
 
   async function attempted(eventKey: string, ...attempts: AttemptFacts[]): Promise<string> {
-    const [delivery] = await publishRow(database.dataSource, member.organisationId, { eventKey })
+    const [delivery] = await publishRow(suite.database.dataSource, member.organisationId, { eventKey })
     for (const [index, facts] of attempts.entries()) {
-      await attempt(database.dataSource, delivery!, index + 1, facts)
+      await attempt(suite.database.dataSource, delivery!, index + 1, facts)
     }
     return delivery!.deliveryId
   }
@@ -62,8 +52,8 @@ describe('GET /webhooks/delivery-stats', () => {
     const first = await createWebhook()
     const second = await createWebhook()
     const deleted = await createWebhook()
-    await database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [deleted.id])
-    await createWebhook(['*'], (await createMember(database.dataSource)).organisationId)
+    await suite.database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [deleted.id])
+    await createWebhook(['*'], (await createMember(suite.database.dataSource)).organisationId)
     expect(await stats()).to.deep.equal(
       [first, second].map(({ id }) => ({
         webhookId: id,
@@ -140,11 +130,11 @@ describe('GET /webhooks/delivery-stats', () => {
   it('shows the payload byte for byte as it is delivered', async () => {
     await createWebhook()
     const data = String.raw`{"z":1.0,"big":12345678901234567890,"nul":"\u0000","lone":"\ud800","esc":"\/"}`
-    await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+    await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
       apiKey: member.apiKey,
       raw: `{"event":"comment:created","data":${data},"timestamp":1700000000000,"traceId":"t-1"}`,
     })
-    await attempt(database.dataSource, api.started.at(-1)!, 1)
+    await attempt(suite.database.dataSource, suite.api.started.at(-1)!, 1)
     expect((await get()).text).to.include(
       `"payload":{"event":"comment:created","data":${data},"timestamp":1700000000000,"traceId":"t-1","triggeredBy":null}}}`,
     )
@@ -156,7 +146,7 @@ describe('GET /webhooks/delivery-stats', () => {
     await createWebhook(['customer:created'])
     await attempted('invoice:paid', {})
     await attempted('customer:created', {})
-    const reader = await createMember(database.dataSource, {
+    const reader = await createMember(suite.database.dataSource, {
       organisationId,
       permissions: ['webhook:read', 'customer:read'],
     })
@@ -169,7 +159,7 @@ describe('GET /webhooks/delivery-stats', () => {
   it('shows the payload of a test event to whoever may read webhooks', async () => {
     await createWebhook()
     await attempted(TEST_EVENT_KEY, {})
-    const reader = await createMember(database.dataSource, {
+    const reader = await createMember(suite.database.dataSource, {
       organisationId: member.organisationId,
       permissions: ['webhook:read'],
     })
@@ -179,14 +169,14 @@ describe('GET /webhooks/delivery-stats', () => {
 
   it('asks for webhook:read, and answers 404 to another organisation', async () => {
     const { organisationId } = member
-    const manager = await createMember(database.dataSource, {
+    const manager = await createMember(suite.database.dataSource, {
       organisationId,
       permissions: ['webhook:manage'],
     })
     const refused = await get(manager.apiKey)
     expect(refused.status).to.equal(403)
     expect(refused.json).to.have.property('missingPermissions').that.deep.equals(['webhook:read'])
-    expect((await get((await createMember(database.dataSource)).apiKey)).status).to.equal(404)
+    expect((await get((await createMember(suite.database.dataSource)).apiKey)).status).to.equal(404)
     expect((await get('nobody')).status).to.equal(401)
   })
 })

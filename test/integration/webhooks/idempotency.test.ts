@@ -1,36 +1,27 @@
 import { expect } from 'chai'
-import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { type ApiResponse } from '../../helpers/api.ts'
 import { createMember, type TestMember } from '../../helpers/factories.ts'
+import { useApi } from '../../helpers/use-api.ts'
 
 const input = { url: 'https://receiver.example.com/', subscribedEventKeys: ['*'], enabled: true }
 
 describe('an Idempotency-Key on POST /webhooks', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
+    member = await createMember(suite.database.dataSource)
   })
 
   const create = (key: string, body: object = input, apiKey = member.apiKey): Promise<ApiResponse> =>
-    api.call('POST', `/api/orgs/${member.organisationId}/webhooks`, {
+    suite.api.call('POST', `/api/orgs/${member.organisationId}/webhooks`, {
       apiKey,
       body,
       headers: { 'idempotency-key': key },
     })
 
   async function count(): Promise<number> {
-    const [row] = await database.dataSource.query<{ count: number }[]>(
+    const [row] = await suite.database.dataSource.query<{ count: number }[]>(
       'SELECT count(*)::int AS count FROM webhook WHERE organisation_id = $1',
       [member.organisationId],
     )
@@ -60,7 +51,7 @@ describe('an Idempotency-Key on POST /webhooks', () => {
 
   it('shows no member the answer to another', async () => {
     const { organisationId } = member
-    const { apiKey } = await createMember(database.dataSource, { organisationId })
+    const { apiKey } = await createMember(suite.database.dataSource, { organisationId })
     const [mine, theirs] = [await create('shared'), await create('shared', input, apiKey)]
     expect([mine.status, theirs.status]).to.deep.equal([201, 201])
     expect((mine.json as { id: string }).id).to.not.equal((theirs.json as { id: string }).id)
@@ -68,7 +59,7 @@ describe('an Idempotency-Key on POST /webhooks', () => {
 
   it('does not meet the same key of a publish', async () => {
     await create('across')
-    const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+    const answer = await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
       apiKey: member.apiKey,
       body: { event: 'comment:created', data: {} },
       headers: { 'idempotency-key': 'across' },
@@ -78,7 +69,7 @@ describe('an Idempotency-Key on POST /webhooks', () => {
 
   it('answers 404 once the webhook is deleted, instead of making another', async () => {
     const first = await create('gone')
-    await api.call('DELETE', first.headers.get('location') ?? '', { apiKey: member.apiKey })
+    await suite.api.call('DELETE', first.headers.get('location') ?? '', { apiKey: member.apiKey })
     expect((await create('gone')).status).to.equal(404)
     expect(await count()).to.equal(1)
   })
@@ -90,7 +81,9 @@ describe('an Idempotency-Key on POST /webhooks', () => {
 
   it('is forgotten after a day', async () => {
     const first = await create('old')
-    await database.dataSource.query(`UPDATE idempotency_key SET created_at = now() - interval '25 hours'`)
+    await suite.database.dataSource.query(
+      `UPDATE idempotency_key SET created_at = now() - interval '25 hours'`,
+    )
     const second = await create('old', { ...input, enabled: false })
     expect(second.status).to.equal(201)
     expect((second.json as { id: string }).id).to.not.equal((first.json as { id: string }).id)

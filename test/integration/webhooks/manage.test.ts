@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { type ApiResponse, type CallOptions } from '../../helpers/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
+import { useApi } from '../../helpers/use-api.ts'
 
 type Webhook = {
   id: string
@@ -21,24 +21,15 @@ const input = {
 }
 
 describe('the webhooks of an organisation', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
   let member: TestMember
 
-  before(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
   beforeEach(async () => {
-    member = await createMember(database.dataSource)
+    member = await createMember(suite.database.dataSource)
   })
 
   const call = (method: string, path = '', options: CallOptions = {}): Promise<ApiResponse> =>
-    api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
+    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
       apiKey: member.apiKey,
       ...options,
     })
@@ -66,7 +57,7 @@ describe('the webhooks of an organisation', () => {
       expect(created.updatedAt).to.equal(created.createdAt)
       const location = answer.headers.get('location') ?? ''
       expect(location).to.equal(`/api/orgs/${member.organisationId}/webhooks/${created.id}`)
-      expect((await api.call('GET', location, { apiKey: member.apiKey })).json).to.deep.equal(
+      expect((await suite.api.call('GET', location, { apiKey: member.apiKey })).json).to.deep.equal(
         withoutSecret(created),
       )
     })
@@ -95,7 +86,7 @@ describe('the webhooks of an organisation', () => {
     it('lets a member with exactly the permissions of the event keys subscribe to them', async () => {
       const { organisationId } = member
       const permissions = ['webhook:manage', 'invoice:read', 'customer:read']
-      const { apiKey } = await createMember(database.dataSource, { organisationId, permissions })
+      const { apiKey } = await createMember(suite.database.dataSource, { organisationId, permissions })
       expect((await call('POST', '', { apiKey, body: input })).status).to.equal(201)
     })
 
@@ -108,7 +99,7 @@ describe('the webhooks of an organisation', () => {
       const { signingSecret } = (
         await call('POST', '', { body: input, headers: { 'idempotency-key': 'sealed-1' } })
       ).json as { signingSecret: string }
-      const rows = await database.dataSource.query<{ row: string; secret: string | null }[]>(
+      const rows = await suite.database.dataSource.query<{ row: string; secret: string | null }[]>(
         `SELECT w::text AS row, secret FROM webhook w UNION ALL SELECT i::text, NULL FROM idempotency_key i`,
       )
       const sealed = rows.flatMap(({ secret }) => secret?.split('|') ?? [])
@@ -136,8 +127,8 @@ describe('the webhooks of an organisation', () => {
     })
 
     it('shows nothing of another organisation', async () => {
-      const { organisationId } = await createMember(database.dataSource)
-      await createWebhookRow(database.dataSource, { organisationId, url: input.url })
+      const { organisationId } = await createMember(suite.database.dataSource)
+      await createWebhookRow(suite.database.dataSource, { organisationId, url: input.url })
       expect((await call('GET')).json).to.deep.equal({ data: [] })
     })
 
@@ -183,7 +174,7 @@ describe('the webhooks of an organisation', () => {
       beforeEach(async () => {
         const { organisationId } = member
         const permissions = ['webhook:read', 'webhook:manage', 'invoice:read']
-        apiKey = (await createMember(database.dataSource, { organisationId, permissions })).apiKey
+        apiKey = (await createMember(suite.database.dataSource, { organisationId, permissions })).apiKey
       })
 
       const refused: [title: string, before: string[], change: object, missing: string[]][] = [
@@ -272,7 +263,7 @@ describe('the webhooks of an organisation', () => {
     it('wipes the secret from the database', async () => {
       const { id } = await create()
       await call('DELETE', `/${id}`)
-      const [row] = await database.dataSource.query<{ secret: string | null }[]>(
+      const [row] = await suite.database.dataSource.query<{ secret: string | null }[]>(
         'SELECT secret FROM webhook WHERE id = $1',
         [id],
       )
@@ -282,7 +273,7 @@ describe('the webhooks of an organisation', () => {
     it('ends its deliveries of new events', async () => {
       const { id } = await create({ ...input, subscribedEventKeys: ['*'] })
       await call('DELETE', `/${id}`)
-      const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+      const answer = await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
         apiKey: member.apiKey,
         body: { event: 'comment:created', data: {} },
       })

@@ -1,0 +1,19 @@
+import { createTestApi, type TestApi } from './api.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+/** What the tests of one `describe` share; filled before the first of them. */
+export type ApiSuite = { readonly database: TestDatabase; readonly api: TestApi }
+
+/** A database and an API of its own for the `describe` it is called in, closed and dropped after its tests. */
+export function useApi(): ApiSuite {
+  const suite = {} as { database: TestDatabase; api: TestApi }
+  before(async () => {
+    suite.database = await createTestDatabase()
+    suite.api = await createTestApi(suite.database.dataSource)
+  })
+  after(async () => {
+    await suite.api.close()
+    await suite.database.drop()
+  })
+  return suite
+}
