@@ -32,6 +32,16 @@ const houses = {
     ],
     npm: true,
   },
+  incidents: {
+    own: '^src/incidents/',
+    may: ['^src/incidents/', '^src/db/', '^src/domain/', '^src/(errors|logger|ids)'],
+    npm: true,
+  },
+  notifications: {
+    own: '^src/notifications/',
+    may: ['^src/notifications/', '^src/outbound/', '^src/db/', '^src/domain/', '^src/(errors|logger|ids)'],
+    npm: true,
+  },
   temporal: {
     own: '^src/temporal/',
     may: ['^src/temporal/', '^src/domain/', '^src/(errors|logger)'],

@@ -1,5 +1,5 @@
 import { askForRetry } from '../src/db/queries/interventions.ts'
-import { untilDatabaseAnswers } from '../src/delivery/patience.ts'
+import { untilDatabaseAnswers } from '../src/db/patience.ts'
 import type { AttemptDependencies } from '../src/delivery/attempt-request.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 

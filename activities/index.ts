@@ -1,17 +1,24 @@
 import type { AttemptDependencies } from '../src/delivery/attempt-request.ts'
 import type { RetryJobDependencies } from '../src/delivery/advance-retry-job.ts'
 import { createAskForRetry } from './ask-for-retry.ts'
+import type { SendDependencies } from '../src/notifications/send-due.ts'
+import type { PurgeDependencies } from '../src/delivery/purge.ts'
+import { createKeepIncident } from './keep-incident.ts'
 import { createMakeAttempt } from './make-attempt.ts'
 import { createPurge } from './purge.ts'
 import { createAdvanceJob } from './retry-job.ts'
 
-export type ActivityDependencies = AttemptDependencies & RetryJobDependencies
+export type ActivityDependencies = AttemptDependencies &
+  RetryJobDependencies &
+  PurgeDependencies &
+  SendDependencies
 
 /** The activities of a worker, with their dependencies closed over. */
 export function createActivities(dependencies: ActivityDependencies) {
   return {
     makeAttempt: createMakeAttempt(dependencies),
     askForRetry: createAskForRetry(dependencies),
+    keepIncident: createKeepIncident(dependencies),
     advanceJob: createAdvanceJob(dependencies),
     purge: createPurge(dependencies),
   }

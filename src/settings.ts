@@ -1,4 +1,6 @@
+import { createECDH } from 'node:crypto'
 import type { EncryptionKey } from './secret-box.ts'
+import { isMailAddress } from './domain/mail-address.ts'
 import { parseCidr } from './outbound/address-guard.ts'
 import type { LogLevel } from './logger.ts'
 
@@ -107,6 +109,48 @@ export const SETTINGS = {
     '90',
     integer(1, 3_650),
   ),
+  publicUrl: setting(
+    'POSTHORN_PUBLIC_URL',
+    'where people reach this service in a browser, such as https://hooks.example.com; notifications link to it',
+    '',
+    webAddress,
+  ),
+  notifyAfterSeconds: setting(
+    'POSTHORN_NOTIFY_AFTER_SECONDS',
+    'seconds of continuous failure after which the first notification of an incident goes out',
+    '300',
+    integer(1, 86_400),
+  ),
+  smtpHost: setting('SMTP_HOST', 'mail server for notifications; without one no e-mail is sent', '', plain),
+  smtpPort: setting('SMTP_PORT', 'port of the mail server', '587', integer(1, 65_535)),
+  smtpTls: setting(
+    'SMTP_TLS',
+    'starttls: refuse a server that does not offer it; implicit: TLS from the first byte; none: in clear',
+    'starttls',
+    oneOf('starttls', 'implicit', 'none'),
+  ),
+  smtpUser: setting('SMTP_USER', 'user name at the mail server, when it asks for one', '', plain),
+  smtpPassword: setting('SMTP_PASSWORD', 'password at the mail server', '', plain),
+  smtpFrom: setting('SMTP_FROM', 'address that notifications come from', 'posthorn@localhost', mailAddress),
+  smtpConnections: setting('SMTP_CONNECTIONS', 'connections to the mail server at most', '2', integer(1, 20)),
+  smtpTimeoutMs: setting(
+    'SMTP_TIMEOUT_MS',
+    'how long the mail server may take for each step, in milliseconds',
+    '30000',
+    integer(100, 60_000),
+  ),
+  vapidPrivateKey: setting(
+    'VAPID_PRIVATE_KEY',
+    'private key for push messages (RFC 8292, base64url of 32 bytes); without one there is no push',
+    '',
+    vapidKey,
+  ),
+  vapidSubject: setting(
+    'VAPID_SUBJECT',
+    'how a push service can reach you: a mailto: or https: address',
+    'mailto:posthorn@localhost',
+    contact,
+  ),
   allowHttp: setting(
     'POSTHORN_ALLOW_HTTP',
     'true to allow plain http receivers (not for production)',
@@ -155,6 +199,38 @@ function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
     if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`)
     return found
   }
+}
+
+function webAddress(text: string): string {
+  if (text === '') return ''
+  const url = /^https?:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null
+  if (url === null) throw new Error('must be an http:// or https:// URL')
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
+    throw new Error('must be a plain URL: no user, query or fragment')
+  return url.href.replace(/\/+$/, '')
+}
+
+function mailAddress(text: string): string {
+  if (!isMailAddress(text)) throw new Error('must be a plain e-mail address')
+  return text
+}
+
+function vapidKey(text: string): string {
+  if (text === '') return ''
+  try {
+    if (!/^[A-Za-z0-9_-]{43}$/.test(text)) throw new Error('not 32 bytes')
+    // A number that is no key of the curve is refused here.
+    createECDH('prime256v1').setPrivateKey(text, 'base64url')
+    return text
+  } catch {
+    throw new Error('must be a private key of P-256: 43 characters of base64url')
+  }
+}
+
+function contact(text: string): string {
+  if (!/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text))
+    throw new Error('must be a mailto: or https: address')
+  return text
 }
 
 function parseDatabaseUrl(text: string): string {

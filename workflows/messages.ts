@@ -43,7 +43,19 @@ export type PurgeInput = { completedDays: number; failedDays: number }
 export type PurgeResult = {
   deliveries: number
   events: number
+  incidents: number
   retryJobs: number
   idempotencyKeys: number
   finished: boolean
 }
+
+/** Input of `incident`: ids and one setting. `notifyAfterMs`: how long failures have to persist for notification 1. */
+export type IncidentInput = {
+  organisationId: string
+  webhookId: string
+  incidentId: string
+  notifyAfterMs: number
+}
+
+/** The row has changed: opened, failing again, exhausted or closed. The workflow looks. */
+export const changedSignal = defineSignal('changed')

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import type { Middleware } from 'koa'
 import { createActivities } from '../../activities/index.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { createStarter } from '../delivery/starter.ts'
 import { createSweep } from '../delivery/sweep.ts'
+import { createTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
@@ -14,10 +16,12 @@ import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
 import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { createEngine } from '../temporal/engine.ts'
+import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { installRuntime } from '../temporal/runtime.ts'
 import { createWorker } from '../temporal/worker.ts'
+import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { openDatabase } from './open-database.ts'
 import type { Stack } from './stack.ts'
@@ -37,7 +41,8 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 /**
  * Builds the process from its configuration and starts it; what it starts goes onto `running`, to be stopped by the
- * caller: no more requests, attempts under way finish, what was not started is given back.
+ * caller: no more requests, attempts under way finish, what was not started is given back. `pages` is what
+ * development adds to the API.
  * Throws when the database or the port is not to be had.
  */
 export async function startService(
@@ -45,6 +50,7 @@ export async function startService(
   roles: Roles,
   logger: Logger,
   running: Stack,
+  pages: readonly Middleware[] = [],
 ): Promise<Service> {
   const processId = randomUUID()
   warnOfOpenPolicy(config, logger)
@@ -62,17 +68,24 @@ export async function startService(
     maxResponseBytes: MAX_RESPONSE_BYTES,
     userAgent: `Posthorn/${packageJson.version}`,
   })
+  const notifications = createNotifications(config, httpClient, logger)
+  if (roles.worker) notifications.warnOfMissingChannels()
   const client = () => engine.client()
   const taskQueue = config.temporalTaskQueue
   const leadMs = config.retryLeadMs
   const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs, eager: roles.worker })
   const retryWorkflows = createRetryWorkflows({ client, taskQueue })
+  const notifyAfterMs = config.notifyAfterSeconds * 1_000
+  const incidentWorkflows = createIncidentWorkflows({ client, taskQueue, notifyAfterMs })
   const activities = createActivities({
     dataSource,
     httpClient,
     secretBox,
     logger,
     workflows,
+    incidentWorkflows,
+    turns: createTurns(),
+    channels: notifications.channels,
     attemptTimeoutMs: config.attemptTimeoutMs,
     gate: createWebhookGate(config.webhookConcurrency),
     webhookConcurrency: config.webhookConcurrency,
@@ -97,24 +110,36 @@ export async function startService(
     processId,
     concurrency: config.startConcurrency,
   })
-  const sweep = createSweep({ dataSource, workflows, retryWorkflows, starter, logger, processId })
+  const sweep = createSweep({
+    dataSource,
+    workflows,
+    retryWorkflows,
+    incidentWorkflows,
+    starter,
+    logger,
+    processId,
+  })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
-  const app = createApp({
+  const api = {
     dataSource,
     secretBox,
     starter,
     workflows,
     retryWorkflows,
+    incidentWorkflows,
     processId,
     urlPolicy,
     validatePayload,
+    vapidPublicKey: notifications.vapidPublicKey,
     engine,
     logger,
-  })
+  }
+  const app = createApp(api, pages)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api ? await listen(app, { host: config.host, port: config.port }) : null
   running.push('the HTTP client', () => httpClient.close())
+  running.push('the mail connections', () => notifications.close())
   running.push('the engine', () => engine.stop())
   running.push('the starter', () => starter.stop())
   running.push('the sweep', () => sweep.stop())

@@ -4,14 +4,19 @@ import { Attempt } from './entities/attempt.ts'
 import { Delivery } from './entities/delivery.ts'
 import { Event } from './entities/event.ts'
 import { IdempotencyKey } from './entities/idempotency-key.ts'
+import { Incident } from './entities/incident.ts'
 import { Member } from './entities/member.ts'
+import { Notification } from './entities/notification.ts'
 import { Organisation } from './entities/organisation.ts'
+import { PushSubscription } from './entities/push-subscription.ts'
 import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
 import { RetryJob } from './entities/retry-job.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
 import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
 import { PurgeIndex3 } from './migrations/0003-retention.ts'
+import { Incidents4 } from './migrations/0004-incidents.ts'
+import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -43,8 +48,11 @@ export function createDataSource(options: {
       RetryJob,
       RetryJobWebhook,
       IdempotencyKey,
+      Incident,
+      Notification,
+      PushSubscription,
     ],
-    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3],
+    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })

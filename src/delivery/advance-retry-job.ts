@@ -9,7 +9,7 @@ import {
 } from '../db/queries/retry-jobs.ts'
 import type { Logger } from '../logger.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import { untilDatabaseAnswers } from './patience.ts'
+import { untilDatabaseAnswers } from '../db/patience.ts'
 import { tellOfRetries } from './tell.ts'
 
 export type RetryJobDependencies = {

@@ -3,6 +3,8 @@ import type { AttemptKey } from '../db/queries/attempts.ts'
 import type { Logger } from '../logger.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
 import type { SecretBox } from '../secret-box.ts'
+import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
+import type { Turns } from './turns.ts'
 import type { WebhookGate } from './webhook-gate.ts'
 
 /** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
@@ -13,6 +15,8 @@ export type AttemptDependencies = {
   logger: Logger
   attemptTimeoutMs: number
   gate: WebhookGate
+  turns: Turns
+  incidentWorkflows: IncidentWorkflows
 }
 
 export type AttemptRequest = AttemptKey & {

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { claimAttempt, findStanding, releaseClaim, type Claim } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
+import { closeIfResolved } from '../incidents/change-incident.ts'
+import { tellOfIncident } from '../incidents/tell.ts'
 import type { AttemptDependencies, AttemptRequest, AttemptSignals } from './attempt-request.ts'
 import { holdUntil } from './hold.ts'
-import { untilDatabaseAnswers } from './patience.ts'
+import { untilDatabaseAnswers } from '../db/patience.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
 import { isItsTurn, standingOutcome } from './standing-outcome.ts'
@@ -33,11 +35,19 @@ export function createAttempt(dependencies: AttemptDependencies) {
     const pass = dependencies.gate.enter(request.webhookId, request.deliveryId)
     if ('comeBackAfterMs' in pass) return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
     try {
-      return await claimSendRecord(dependencies, request, signals)
+      const outcome = await claimSendRecord(dependencies, request, signals)
+      if (outcome.state === 'stopped' && request.number > 1) await endIncident(dependencies, request)
+      return outcome
     } finally {
       pass.leave()
     }
   }
+}
+
+/** A delivery found stopped by its webhook's end may have been the last one unresolved. */
+async function endIncident(dependencies: AttemptDependencies, { webhookId }: AttemptRequest): Promise<void> {
+  const closed = await untilDatabaseAnswers(() => closeIfResolved(dependencies.dataSource, webhookId))
+  await tellOfIncident(dependencies, closed)
 }
 
 async function claimSendRecord(

@@ -5,13 +5,15 @@ import {
   purgeDeliveries,
   purgeEvents,
   purgeIdempotencyKeys,
+  purgeIncidents,
   purgeRetryJobs,
   type PurgeCursor,
 } from '../db/queries/retention.ts'
-import type { Logger } from '../logger.ts'
-import { untilDatabaseAnswers } from './patience.ts'
+import type { IncidentLabel } from '../db/queries/incidents.ts'
+import { tellOfIncident, type TellDependencies } from '../incidents/tell.ts'
+import { untilDatabaseAnswers } from '../db/patience.ts'
 
-export type PurgeDependencies = { dataSource: DataSource; logger: Logger }
+export type PurgeDependencies = TellDependencies & { dataSource: DataSource }
 
 /** Rows of one transaction: few enough to hold no lock for long. */
 const BATCH_ROWS = 1_000
@@ -25,27 +27,36 @@ type Place = PurgeCursor | null
 type Deleted = Partial<Omit<PurgeResult, 'finished'>>
 
 /** Deletes one batch. */
-type Step = (after: PurgeCursor) => Promise<Deleted & { next: Place }>
+type Step = (after: PurgeCursor) => Promise<Deleted & { next: Place; closed?: IncidentLabel[] }>
 
 /**
  * Deletes what is older than its limit (`docs/operations.md`, Retention), batch after batch until nothing is left or
  * the time is up. Two at once are harmless. Rejects when `signal` aborts; what was deleted stays deleted.
  */
 export async function purge(
-  { dataSource, logger }: PurgeDependencies,
+  dependencies: PurgeDependencies,
   limits: PurgeInput,
   signal: AbortSignal,
   longestPassMs = LONGEST_PASS_MS,
 ): Promise<PurgeResult> {
+  const { dataSource, logger } = dependencies
   const deadline = performance.now() + longestPassMs
-  const result: PurgeResult = { deliveries: 0, events: 0, retryJobs: 0, idempotencyKeys: 0, finished: true }
+  const result: PurgeResult = {
+    deliveries: 0,
+    events: 0,
+    incidents: 0,
+    retryJobs: 0,
+    idempotencyKeys: 0,
+    finished: true,
+  }
   for (const step of stepsOf(dataSource, limits)) {
     let place: Place = FROM_THE_OLDEST
     while (place !== null && result.finished) {
       signal.throwIfAborted()
       const after: PurgeCursor = place
-      const { next, ...deleted } = await untilDatabaseAnswers(() => step(after), signal)
+      const { next, closed = [], ...deleted } = await untilDatabaseAnswers(() => step(after), signal)
       add(result, deleted)
+      for (const incident of closed) await tellOfIncident(dependencies, incident)
       place = next
       result.finished = next === null || performance.now() < deadline
     }
@@ -67,6 +78,10 @@ function stepsOf(dataSource: DataSource, { completedDays, failedDays }: PurgeInp
       const retryJobs = await purgeRetryJobs(dataSource, limit)
       return { retryJobs, next: nextAfter(retryJobs) }
     },
+    async () => {
+      const incidents = await purgeIncidents(dataSource, failedDays, limit)
+      return { incidents, next: nextAfter(incidents) }
+    },
     (after) => purgeDeliveries(dataSource, 'failed', { days: failedDays, after, limit }),
     (after) => purgeDeliveries(dataSource, 'stopped', { days: failedDays, after, limit }),
     (after) => purgeDeliveries(dataSource, 'completed', { days: completedDays, after, limit }),
@@ -77,6 +92,7 @@ function stepsOf(dataSource: DataSource, { completedDays, failedDays }: PurgeInp
 function add(result: PurgeResult, deleted: Deleted): void {
   result.deliveries += deleted.deliveries ?? 0
   result.events += deleted.events ?? 0
+  result.incidents += deleted.incidents ?? 0
   result.retryJobs += deleted.retryJobs ?? 0
   result.idempotencyKeys += deleted.idempotencyKeys ?? 0
 }

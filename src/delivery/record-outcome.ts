@@ -5,12 +5,17 @@ import {
   type AttemptRecord,
   type Claim,
 } from '../db/queries/attempts.ts'
+import type { IncidentLabel } from '../db/queries/incidents.ts'
 import { nextAttemptAt, stateAfterAttempt, type AttemptOutcome } from '../domain/attempt-outcome.ts'
+import { recordInIncident, resolve, type Changed } from '../incidents/change-incident.ts'
+import { tellOfIncident } from '../incidents/tell.ts'
 import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
-import { untilDatabaseAnswers } from './patience.ts'
+import { untilDatabaseAnswers } from '../db/patience.ts'
 import type { Sent } from './send-signed.ts'
 import { standingOutcome } from './standing-outcome.ts'
 import { SWEEP_AFTER_MS } from './timing.ts'
+
+type RecordDependencies = Pick<AttemptDependencies, 'dataSource' | 'logger' | 'incidentWorkflows' | 'turns'>
 
 /**
  * Writes the attempt and the delivery's new state, and says what became of it. Once a POST was made its outcome is
@@ -18,14 +23,14 @@ import { SWEEP_AFTER_MS } from './timing.ts'
  * When another run recorded the same attempt first, that record stands and is returned.
  */
 export async function recordOutcome(
-  dependencies: Pick<AttemptDependencies, 'dataSource' | 'logger'>,
+  dependencies: RecordDependencies,
   request: AttemptRequest,
   claim: Claim,
   sent: Sent,
 ): Promise<AttemptOutcome> {
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
-  const outcome = await untilDatabaseAnswers(() =>
+  const { outcome, tell } = await untilDatabaseAnswers(() =>
     write(
       dependencies,
       { ...request, ...claim, ...result, durationMs, trigger: claim.asked ? 'retry' : 'schedule' },
@@ -49,19 +54,28 @@ export async function recordOutcome(
     },
     'delivery.attempted',
   )
+  await tellOfIncident(dependencies, tell)
   return outcome
 }
 
+/** What was recorded, and the incident that it opened, exhausted or closed. */
+type Written = { outcome: AttemptOutcome; tell: IncidentLabel | null }
+
 async function write(
-  { dataSource }: Pick<AttemptDependencies, 'dataSource'>,
+  dependencies: RecordDependencies,
   record: AttemptRecord & { webhookId: string },
   { result, endedAtMs }: Sent,
-): Promise<AttemptOutcome> {
+): Promise<Written> {
+  const { dataSource } = dependencies
   const { number: attempts, failureCode, statusCode } = record
   const state = stateAfterAttempt(result.succeeded, attempts)
+  const standing = async (tell: IncidentLabel | null): Promise<Written> => {
+    return { outcome: standingOutcome(await findStanding(dataSource, record), attempts), tell }
+  }
   if (state === 'completed') {
-    if (await recordSuccess(dataSource, record)) return { state, attempts, failureCode, statusCode }
-    return standingOutcome(await findStanding(dataSource, record), attempts)
+    const { result: recorded, tell } = await writeSuccess(dependencies, record)
+    if (!recorded) return standing(tell)
+    return { outcome: { state, attempts, failureCode, statusCode }, tell }
   }
   const dueAtMs = nextAttemptAt(endedAtMs, attempts)
   const next = {
@@ -69,18 +83,32 @@ async function write(
     nextAttemptAt: dueAtMs === null ? null : new Date(dueAtMs),
     sweepAfterMs: SWEEP_AFTER_MS,
   }
-  const written = await recordFailure(dataSource, record, next)
-  if (written === null) return standingOutcome(await findStanding(dataSource, record), attempts)
-  if (written.state === 'waiting') {
-    return {
-      state: 'waiting',
-      attempts,
-      endedAtMs,
-      sinceEndMs: Date.now() - endedAtMs,
-      immediately: written.asked,
-      failureCode,
-      statusCode,
-    }
+  const { result: written, tell } = await recordInIncident(dataSource, record, (manager, live) =>
+    recordFailure(manager, record, { live, ...next }),
+  )
+  if (written === null) return standing(tell)
+  if (written.state !== 'waiting') {
+    return { outcome: { state: written.state, attempts, failureCode, statusCode }, tell }
   }
-  return { state: written.state, attempts, failureCode, statusCode }
+  const outcome: AttemptOutcome = {
+    state: 'waiting',
+    attempts,
+    endedAtMs,
+    sinceEndMs: Date.now() - endedAtMs,
+    immediately: written.asked,
+    failureCode,
+    statusCode,
+  }
+  return { outcome, tell }
+}
+
+/** A success at the first attempt resolves nothing: it is one statement. A later one may close the incident. */
+async function writeSuccess(
+  { dataSource, turns }: RecordDependencies,
+  record: AttemptRecord & { webhookId: string },
+): Promise<Changed<boolean>> {
+  if (record.number === 1) return { result: await recordSuccess(dataSource, record), tell: null }
+  return turns.take(record.webhookId, () =>
+    resolve(dataSource, record.webhookId, (manager) => recordSuccess(manager, record)),
+  )
 }

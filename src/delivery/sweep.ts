@@ -1,12 +1,14 @@
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
 import { isDatabaseAway } from '../db/connection-errors.ts'
+import { takeIncidentsToTell } from '../db/queries/incidents.ts'
 import { markTold, takeToTell } from '../db/queries/interventions.ts'
 import { postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/keeping.ts'
 import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
 import type { Logger } from '../logger.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../temporal/engine-away.ts'
+import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { Starter } from './starter.ts'
 import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
@@ -31,6 +33,7 @@ type SweepDependencies = {
   dataSource: DataSource
   workflows: DeliveryWorkflows
   retryWorkflows: RetryWorkflows
+  incidentWorkflows: IncidentWorkflows
   starter: Starter
   logger: Logger
   processId: string
@@ -39,17 +42,20 @@ type SweepDependencies = {
 /**
  * Deliveries whose owner died or that wait because the engine was away are started; those overdue by two minutes
  * whose workflow is gone (terminated by hand, engine data lost) are started again from the recorded attempt; workflows
- * that were not told of a person's retry or of a stop are told; retry jobs without a workflow get one.
+ * that were not told of a person's retry or of a stop are told; retry jobs without a workflow get one; incidents that
+ * are owed a look get it.
  */
 export function createSweep(dependencies: SweepDependencies): Sweep {
-  const { dataSource, workflows, retryWorkflows, starter, logger, processId: owner } = dependencies
+  const { dataSource, workflows, retryWorkflows, incidentWorkflows, starter, logger, processId } =
+    dependencies
+  const owner = processId
   const limit = pLimit(CONCURRENT_CALLS)
   let timer: NodeJS.Timeout | null = null
   let running: Promise<void> = Promise.resolve()
   let stopped = true
 
   async function runOnce(): Promise<number> {
-    const counts = [await sweepDeliveries(), await sweepStopped(), await sweepJobs()]
+    const counts = [await sweepDeliveries(), await sweepStopped(), await sweepJobs(), await sweepIncidents()]
     return Math.max(...counts)
   }
 
@@ -85,6 +91,12 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   async function sweepJobs(): Promise<number> {
     const taken = await takeJobsForSweep(dataSource, LIMIT)
     await succeeding(taken, (job) => retryWorkflows.start(job))
+    return taken.length
+  }
+
+  async function sweepIncidents(): Promise<number> {
+    const taken = await takeIncidentsToTell(dataSource, LIMIT)
+    await succeeding(taken, (incident) => incidentWorkflows.tell(incident))
     return taken.length
   }
 

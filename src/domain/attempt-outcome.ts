@@ -75,14 +75,24 @@ export type AttemptOutcome =
 /** Too many attempts to the same webhook were under way: nothing was made, it is to be tried again after `delayMs`. */
 export type DeferredAttempt = { state: 'deferred'; delayMs: number }
 
+/** Why an attempt failed, in a few words: `HTTP 503`, `timeout`; null when it did not. */
+export function describeFailure(outcome: {
+  failureCode: FailureCode | null
+  statusCode: number | null
+}): string | null {
+  if (outcome.failureCode === 'http_status' && outcome.statusCode !== null)
+    return `HTTP ${outcome.statusCode}`
+  return outcome.failureCode?.replaceAll('_', ' ') ?? null
+}
+
 /** The outcome of an attempt in a few words: `HTTP 503`, `timeout`, `confirmed`. */
 export function describeOutcome(
   outcome: Pick<Exclude<AttemptOutcome, DeferredAttempt>, 'state' | 'failureCode' | 'statusCode'>,
 ): string {
-  if (outcome.failureCode === 'http_status' && outcome.statusCode !== null)
-    return `HTTP ${outcome.statusCode}`
-  if (outcome.failureCode !== null) return outcome.failureCode.replaceAll('_', ' ')
-  return outcome.state === 'completed'
-    ? `confirmed with HTTP ${outcome.statusCode ?? 200}`
-    : 'no attempt was made'
+  return (
+    describeFailure(outcome) ??
+    (outcome.state === 'completed'
+      ? `confirmed with HTTP ${outcome.statusCode ?? 200}`
+      : 'no attempt was made')
+  )
 }

@@ -3,6 +3,9 @@ export const WEBHOOK_READ = 'webhook:read'
 export const WEBHOOK_MANAGE = 'webhook:manage'
 export const EVENT_PUBLISH = 'event:publish'
 
+/** Whose holders are told when a webhook keeps failing (spec 6.4). */
+export const ORGANIZATION_SETTINGS_UPDATE = 'organizationSettings:update'
+
 /** Subscribes to every event; only members with full access may use it (spec 4.1). */
 export const WILDCARD = '*'
 

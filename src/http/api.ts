@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts'
 import type { UrlPolicy } from '../outbound/url-rules.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 
 /** What the routes need of the house. */
@@ -14,10 +15,13 @@ export type ApiDependencies = {
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   retryWorkflows: RetryWorkflows
+  incidentWorkflows: IncidentWorkflows
   /** Id under which this process leases the deliveries it commits. */
   processId: string
   urlPolicy: UrlPolicy
   validatePayload: PayloadValidator
+  /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not set up. */
+  vapidPublicKey: string | null
   engine: { isUp(): Promise<boolean> }
   logger: Logger
 }

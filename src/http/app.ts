@@ -1,4 +1,4 @@
-import Koa from 'koa'
+import Koa, { type Middleware } from 'koa'
 import type { ApiDependencies } from './api.ts'
 import { errorDoor } from './middleware/error-door.ts'
 import { requestLog } from './middleware/request-log.ts'
@@ -7,14 +7,14 @@ import { securityHeaders } from './middleware/security-headers.ts'
 import { createRouter } from './router.ts'
 import { routes } from './routes/index.ts'
 
-/** The API. Everything a request passes stands here, in order. */
-export function createApp(dependencies: ApiDependencies): Koa {
+/** The API. Everything a request passes stands here, in order. `pages`: what development adds to it. */
+export function createApp(dependencies: ApiDependencies, pages: readonly Middleware[] = []): Koa {
   const app = new Koa({ proxy: false })
   app.silent = true
   app.use(requestLog(dependencies.logger))
   app.use(securityHeaders())
   app.use(errorDoor(dependencies.logger))
   app.use(requestTarget())
-  for (const middleware of createRouter(dependencies, routes)) app.use(middleware)
+  for (const middleware of [...pages, ...createRouter(dependencies, routes)]) app.use(middleware)
   return app
 }

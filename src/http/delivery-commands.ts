@@ -11,6 +11,8 @@ import { START_LEASE_MS } from '../delivery/timing.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
 import { newId } from '../ids.ts'
+import { resolve, resolveWithin } from '../incidents/change-incident.ts'
+import { tellOfIncident } from '../incidents/tell.ts'
 import type { ApiDependencies } from './api.ts'
 import { isUuid } from './ids.ts'
 
@@ -73,7 +75,10 @@ export async function discardOne(
 ): Promise<void> {
   const { organisationId } = caller
   await requireDelivery(dependencies, organisationId, webhookId, deliveryId)
-  const discarded = await discardDelivery(dependencies.dataSource, organisationId, webhookId, deliveryId)
+  const { result: discarded, tell } = await resolve(dependencies.dataSource, webhookId, (manager) =>
+    discardDelivery(manager, organisationId, webhookId, deliveryId),
+  )
+  void tellOfIncident(dependencies, tell)
   if (discarded === null) {
     throw conflict('not_discardable', 'Only a waiting or permanently failed delivery can be discarded.')
   }
@@ -85,10 +90,12 @@ export async function discardAllFailed(
   webhookId: string,
 ): Promise<number> {
   const { organisationId } = caller
-  return dependencies.dataSource.transaction(async (manager) => {
+  const { result, tell } = await dependencies.dataSource.transaction(async (manager) => {
     if ((await lockWebhook(manager, organisationId, webhookId)) === null) throw notFound('webhook')
-    return discardFailed(manager, organisationId, webhookId)
+    return resolveWithin(manager, webhookId, () => discardFailed(manager, organisationId, webhookId))
   })
+  void tellOfIncident(dependencies, tell)
+  return result
 }
 
 /** Sends one `webhook:test` event to this webhook only; returns the id of its delivery. */

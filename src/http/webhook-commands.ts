@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Caller } from '../db/queries/api-keys.ts'
 import { runOnce } from '../db/queries/idempotency.ts'
+import { closeForGood } from '../db/queries/incidents.ts'
 import { stopDeliveries } from '../db/queries/interventions.ts'
 import {
   deleteWebhook,
@@ -13,6 +14,8 @@ import {
 } from '../db/queries/webhooks.ts'
 import { notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { resolveWithin } from '../incidents/change-incident.ts'
+import { tellOfIncident } from '../incidents/tell.ts'
 import { generateSigningSecret } from '../secret-box.ts'
 import type { ApiDependencies } from './api.ts'
 import { presentWebhook } from './present.ts'
@@ -58,12 +61,13 @@ function inOrder(webhook: PresentedWebhook): PresentedWebhook {
  * could turn somebody else's events towards one's own URL.
  */
 export async function updateWebhookFields(
-  { dataSource, urlPolicy }: ApiDependencies,
+  dependencies: ApiDependencies,
   request: RouteRequest<Static<typeof UpdateWebhookSchema>>,
   id: string,
 ): Promise<WebhookRow> {
+  const { dataSource, urlPolicy } = dependencies
   const { caller, body } = request
-  return dataSource.transaction(async (manager) => {
+  const { result, tell } = await dataSource.transaction(async (manager) => {
     const before = await lockWebhook(manager, caller.organisationId, id)
     if (before === null) throw notFound('webhook')
     const subscribedEventKeys = body.subscribedEventKeys ?? before.subscribedEventKeys
@@ -77,20 +81,29 @@ export async function updateWebhookFields(
       enabled,
     })
     if (after === null) throw notFound('webhook')
-    if (before.enabled && !enabled) await stopDeliveries(manager, caller.organisationId, id)
-    return after
+    if (!before.enabled || enabled) return { result: after, tell: null }
+    const { tell: closed } = await resolveWithin(manager, id, () =>
+      stopDeliveries(manager, caller.organisationId, id),
+    )
+    return { result: after, tell: closed }
   })
+  void tellOfIncident(dependencies, tell)
+  return result
 }
 
+/** Deletes a webhook; its waiting deliveries are stopped, and its incident ends whatever is left of it. */
 export async function removeWebhook(
-  { dataSource }: ApiDependencies,
+  dependencies: ApiDependencies,
   caller: Caller,
   id: string,
 ): Promise<void> {
-  await dataSource.transaction(async (manager) => {
+  const closed = await dependencies.dataSource.transaction(async (manager) => {
     if (!(await deleteWebhook(manager, caller.organisationId, id))) throw notFound('webhook')
+    const incident = await closeForGood(manager, id)
     await stopDeliveries(manager, caller.organisationId, id)
+    return incident
   })
+  void tellOfIncident(dependencies, closed)
 }
 
 /** The signing secret, for callers that may change the webhook. */

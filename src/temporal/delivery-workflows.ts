@@ -1,12 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import {
-  isGrpcServiceError,
-  WorkflowIdReusePolicy,
-  WorkflowNotFoundError,
-  type Client,
-} from '@temporalio/client'
+import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { DeliverEventInput } from '../../workflows/messages.ts'
-import { inTime, startOnce } from './calls.ts'
+import { inTime, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
 /** A delivery as its workflow is labelled: ids, and the URL of which only the host is shown. */
@@ -34,11 +28,6 @@ export type DeliveryWorkflows = {
   /** Has the workflow look at its row, which is stopped; one that is no more needs no telling. */
   stop(deliveryId: string): Promise<void>
 }
-
-/** The engine refuses to start an id again within a second of its last start. */
-const START_AGAIN_AFTER_MS = 1_100
-const START_TRIES = 3
-const RESOURCE_EXHAUSTED: unknown = 8
 
 export function deliveryWorkflowId(deliveryId: string): string {
   return `delivery/${deliveryId}`
@@ -100,24 +89,14 @@ export function createDeliveryWorkflows(options: {
     },
 
     async wake(delivery, attempts) {
-      const start = startOptions(delivery, { number: attempts + 1, dueAtMs: null })
       const temporal = client()
-      for (let tries = 1; ; tries++) {
-        try {
-          await inTime(temporal, () =>
-            temporal.workflow.signalWithStart('deliverEvent', {
-              ...start,
-              workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-              signal: 'retry',
-              signalArgs: [{ noted: true }],
-            }),
-          )
-          return
-        } catch (error) {
-          if (tries === START_TRIES || !isTooSoon(error)) throw error
-          await delay(START_AGAIN_AFTER_MS)
-        }
+      const start = {
+        ...startOptions(delivery, { number: attempts + 1, dueAtMs: null }),
+        workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+        signal: 'retry',
+        signalArgs: [{ noted: true }] as [{ noted: boolean }],
       }
+      await signalWithStart(temporal, () => temporal.workflow.signalWithStart('deliverEvent', start))
     },
 
     async stop(deliveryId) {
@@ -130,9 +109,4 @@ export function createDeliveryWorkflows(options: {
       }
     },
   }
-}
-
-function isTooSoon(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  return isGrpcServiceError(cause) && cause.code === RESOURCE_EXHAUSTED
 }

@@ -1,11 +1,14 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { Member } from './member.ts'
 
-/** A key that acts as its member. Only its SHA-256 and a short public prefix are kept. */
+/**
+ * A key that acts as its member. Only its SHA-256 and a short public prefix are kept. A revoked key stays, to be
+ * listed; its name is free for the next one.
+ */
 @Entity('api_key')
 @ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
 @Index('api_key_hash_idx', ['hash'], { unique: true })
-@Index('api_key_name_idx', ['organisationId', 'memberId', 'name'], { unique: true })
+@Index('api_key_name_idx', ['organisationId', 'memberId', 'name'], { unique: true, where: 'revoked_at IS NULL' })
 export class ApiKey {
   @PrimaryColumn('uuid')
   id!: string

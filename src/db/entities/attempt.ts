@@ -4,7 +4,8 @@ import { Delivery } from './delivery.ts'
 
 /** The record of one POST. (delivery, number) is unique: a repeated run finds it and posts nothing. */
 @Entity('attempt')
-@Index('attempt_webhook_idx', ['webhookId', 'startedAt'])
+@Index('attempt_succeeded_idx', ['webhookId', 'startedAt'], { where: "outcome = 'succeeded'" })
+@Index('attempt_failed_idx', ['webhookId', 'startedAt'], { where: "outcome = 'failed'" })
 @Check('attempt_outcome_check', `"outcome" IN ('succeeded', 'failed')`)
 export class Attempt {
   @PrimaryColumn('uuid', { name: 'delivery_id' })
@@ -14,7 +15,7 @@ export class Attempt {
   @PrimaryColumn('integer')
   number!: number
 
-  /** The delivery's webhook, to find the latest attempt of each. */
+  /** The delivery's webhook, to find its latest success and its failures since. */
   @Column('uuid', { name: 'webhook_id' })
   webhookId!: string
 

@@ -16,6 +16,9 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_webhook_idx', ['webhookId', 'id'])
 @Index('delivery_waiting_idx', ['webhookId', 'id'], { where: "state = 'waiting'" })
 @Index('delivery_failed_idx', ['webhookId', 'id'], { where: "state = 'failed'" })
+@Index('delivery_unresolved_idx', ['webhookId'], {
+  where: "state IN ('waiting', 'failed', 'in_progress') AND attempts > 0",
+})
 @Index('delivery_sweep_idx', ['sweepAt'], { where: "state IN ('pending', 'in_progress', 'waiting')" })
 @Index('delivery_tell_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'stopped'" })
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })

@@ -156,22 +156,20 @@ export async function recordSuccess(db: Db, record: AttemptRecord): Promise<bool
 }
 
 /**
- * Records a failed attempt; the delivery becomes `next.state`, or `stopped` when its webhook is no longer live.
+ * Records a failed attempt; the delivery becomes `next.state`, or `stopped` when its webhook is no longer `live`.
  * A retry that a person asked for meanwhile makes it `waiting` for an attempt at once, also where this one would have
  * been the last; a delivery that was brought back by a person has that one attempt only.
- * The webhook row is locked first (shared), so that a switch-off at the same instant is either seen or waits.
+ * The caller has locked the webhook's row, so that a switch-off at the same instant is either seen or waits.
  * Null when attempt `number` is recorded already or the row moved on.
  */
 export async function recordFailure(
   db: Db,
-  record: AttemptRecord & { webhookId: string },
-  next: { state: 'waiting' | 'failed'; nextAttemptAt: Date | null; sweepAfterMs: number },
+  record: AttemptRecord,
+  next: { live: boolean; state: 'waiting' | 'failed'; nextAttemptAt: Date | null; sweepAfterMs: number },
 ): Promise<{ state: 'waiting' | 'failed' | 'stopped'; asked: boolean } | null> {
   return firstRow(
     db,
-    `WITH hook AS (
-       SELECT enabled AND deleted_at IS NULL AS live FROM webhook WHERE id = $15 AND organisation_id = $3 FOR SHARE
-     ), done AS (
+    `WITH done AS (
        UPDATE delivery d
           SET (state, next_attempt_at, sweep_at, completed_at, revived) = (
                 SELECT s.state,
@@ -179,25 +177,18 @@ export async function recordFailure(
                        CASE WHEN s.state = 'waiting' THEN s.due + $18 * interval '1 ms' END,
                        CASE WHEN s.state = 'waiting' THEN NULL ELSE now() END,
                        s.asked AND (d.revived OR $16 = 'failed')
-                  FROM (SELECT CASE WHEN NOT hook.live THEN 'stopped'
+                  FROM (SELECT CASE WHEN NOT $15::boolean THEN 'stopped'
                                     WHEN d.retry_requested THEN 'waiting'
                                     WHEN d.revived THEN 'failed'
                                     ELSE $16 END AS state,
                                CASE WHEN d.retry_requested THEN now() ELSE $17::timestamptz END AS due,
-                               d.retry_requested AND hook.live AS asked) s),
-              retry_requested = d.retry_requested AND hook.live,
+                               d.retry_requested AND $15::boolean AS asked) s),
+              retry_requested = d.retry_requested AND $15::boolean,
               ${ENDED}
-         FROM hook WHERE ${UNDER_WAY} RETURNING d.id, d.webhook_id, d.state, d.retry_requested AS asked
+        WHERE ${UNDER_WAY} RETURNING d.id, d.webhook_id, d.state, d.retry_requested AS asked
      ), kept AS (${INSERT_ATTEMPT})
      SELECT state, asked FROM done, kept`,
-    [
-      ...attemptParameters(record),
-      'failed',
-      record.webhookId,
-      next.state,
-      next.nextAttemptAt,
-      next.sweepAfterMs,
-    ],
+    [...attemptParameters(record), 'failed', next.live, next.state, next.nextAttemptAt, next.sweepAfterMs],
   )
 }
 

@@ -172,7 +172,14 @@ export async function deliveryStats(db: Db, organisationId: string): Promise<Web
        LEFT JOIN LATERAL (
          SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
                 a.outcome, a.status_code AS "statusCode", a.error, e.body
-           FROM (SELECT * FROM attempt WHERE webhook_id = hook.id ORDER BY started_at DESC LIMIT 1) a
+           FROM (
+             (SELECT * FROM attempt WHERE webhook_id = hook.id AND outcome = 'succeeded'
+               ORDER BY started_at DESC LIMIT 1)
+             UNION ALL
+             (SELECT * FROM attempt WHERE webhook_id = hook.id AND outcome = 'failed'
+               ORDER BY started_at DESC LIMIT 1)
+             ORDER BY started_at DESC LIMIT 1
+           ) a
            JOIN delivery d ON d.id = a.delivery_id
            JOIN event e ON e.id = d.event_id
        ) latest ON true

@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { rows, type Db } from '../db.ts'
+import { closeResolved, lockOpenIncidents, type IncidentLabel } from './incidents.ts'
 
 /** Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds. */
 export type PurgeCursor = { at: string; id: string }
@@ -7,7 +8,13 @@ export type PurgeCursor = { at: string; id: string }
 export const FROM_THE_OLDEST: PurgeCursor = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
 
 /** What one batch deleted, and where the next one begins; null when nothing is left. */
-export type PurgedBatch = { deliveries: number; events: number; next: PurgeCursor | null }
+export type PurgedBatch = {
+  deliveries: number
+  events: number
+  next: PurgeCursor | null
+  /** Incidents that ended with the last of their deliveries. */
+  closed: IncidentLabel[]
+}
 
 /** One batch of a walk: rows older than `days`, at most `limit` of them, after the ones before `after`. */
 export type PurgePage = { days: number; after: PurgeCursor; limit: number }
@@ -33,7 +40,7 @@ const pageParameters = ({ days, after, limit }: PurgePage): unknown[] => [days, 
  * and the events whose last delivery went with them, in one transaction. Never a stopped one whose workflow has still
  * to be told. Rows that another purge or a person's retry holds at that moment are passed over.
  *
- * Lock order: webhook, (incident,) delivery, event. Deliveries are not waited for (SKIP LOCKED), so that nobody who
+ * Lock order: webhook, incident, delivery, event. Deliveries are not waited for (SKIP LOCKED), so that nobody who
  * holds one and wants a webhook can be in each other's way with this.
  */
 export async function purgeDeliveries(
@@ -49,7 +56,13 @@ export async function purgeDeliveries(
       [...pageParameters({ days, after, limit }), state],
     )
     const deliveryIds = candidates.map(({ id }) => id)
-    if (state === 'failed') await lockWebhooks(manager, new Set(candidates.map(({ webhookId }) => webhookId)))
+    const incidents =
+      state === 'failed'
+        ? await lockIncidents(
+            manager,
+            candidates.map(({ webhookId }) => webhookId),
+          )
+        : []
     const deleted = await rows<{ eventId: string }>(
       manager,
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
@@ -61,18 +74,21 @@ export async function purgeDeliveries(
     )
     const eventIds = [...new Set(deleted.map(({ eventId }) => eventId))]
     const events = await deleteEventsWithoutDeliveries(manager, eventIds)
-    return { deliveries: deleted.length, events, next: nextAfter(candidates, limit) }
+    const closed = await closeResolved(manager, incidents)
+    return { deliveries: deleted.length, events, next: nextAfter(candidates, limit), closed }
   })
 }
 
 /**
  * A permanently failed delivery is unresolved until it goes, so its going may end an incident of its webhook. As in
  * every path that may, the webhook's row is locked first: shared, like the recording of a failure does, since nothing
- * of the webhook changes. Completed and stopped deliveries are resolved already and need none of it.
- * An incident's row is to be locked right after this, and its deliveries counted after they were deleted.
+ * of the webhook changes. Then the open incidents. Completed and stopped deliveries are resolved already and need none
+ * of it.
  */
-async function lockWebhooks(manager: EntityManager, ids: ReadonlySet<string>): Promise<void> {
-  await rows(manager, `SELECT id FROM webhook WHERE id = ANY($1::uuid[]) ORDER BY id FOR SHARE`, [[...ids]])
+async function lockIncidents(manager: EntityManager, webhookIds: string[]): Promise<string[]> {
+  const ids = [...new Set(webhookIds)]
+  await rows(manager, `SELECT id FROM webhook WHERE id = ANY($1::uuid[]) ORDER BY id FOR SHARE`, [ids])
+  return lockOpenIncidents(manager, ids)
 }
 
 /**
@@ -93,7 +109,7 @@ export async function purgeEvents(
       manager,
       candidates.map(({ id }) => id),
     )
-    return { deliveries: 0, events, next: nextAfter(candidates, limit) }
+    return { deliveries: 0, events, next: nextAfter(candidates, limit), closed: [] }
   })
 }
 
@@ -109,6 +125,19 @@ async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string
     `DELETE FROM event e
       WHERE e.${among('$1')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id) RETURNING e.id`,
     [ids],
+  )
+  return deleted.length
+}
+
+/** Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many. */
+export async function purgeIncidents(db: Db, days: number, limit: number): Promise<number> {
+  const deleted = await rows(
+    db,
+    `DELETE FROM incident WHERE id IN (
+       SELECT id FROM incident WHERE closed_at < ${TOO_OLD} AND sweep_at IS NULL
+        ORDER BY closed_at LIMIT $2 FOR UPDATE SKIP LOCKED
+     ) RETURNING id`,
+    [days, limit],
   )
   return deleted.length
 }

@@ -39,6 +39,16 @@ export async function lockWebhook(db: Db, organisationId: string, id: string): P
   )
 }
 
+/** Whether the webhook takes deliveries, with its row locked against a change of that until the transaction ends. */
+export async function lockLiveness(db: Db, organisationId: string, id: string): Promise<boolean> {
+  const found = await firstRow<{ live: boolean }>(
+    db,
+    `SELECT enabled AND deleted_at IS NULL AS live FROM webhook WHERE organisation_id = $1 AND id = $2 FOR SHARE`,
+    [organisationId, id],
+  )
+  return found?.live ?? false
+}
+
 /** The sealed signing secret, or null when the webhook is unknown or deleted. */
 export async function findSealedSecret(db: Db, organisationId: string, id: string): Promise<string | null> {
   const found = await firstRow<{ secret: string | null }>(
@@ -94,15 +104,4 @@ export async function deleteWebhook(db: Db, organisationId: string, id: string):
     [organisationId, id],
   )
   return deleted !== null
-}
-
-/** One sealed secret for each encryption key in use, of whichever organisation: to try the key ring on. */
-export async function sampleSealedSecrets(
-  db: Db,
-): Promise<{ webhookId: string; keyId: string; secret: string }[]> {
-  return rows(
-    db,
-    `SELECT DISTINCT ON (split_part(secret, '|', 1)) split_part(secret, '|', 1) AS "keyId", id AS "webhookId", secret
-       FROM webhook WHERE secret IS NOT NULL`,
-  )
 }

@@ -1,0 +1,32 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
+import { Member } from './member.ts'
+
+/** Where a browser of a member takes push messages: what `PushSubscription.toJSON()` gives (W3C Push API). */
+@Entity('push_subscription')
+@ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
+@Index('push_subscription_endpoint_idx', ['organisationId', 'memberId', 'endpoint'], { unique: true })
+export class PushSubscription {
+  @PrimaryColumn('uuid')
+  id!: string
+
+  @Column('text', { name: 'organisation_id' })
+  organisationId!: string
+
+  @Column('text', { name: 'member_id' })
+  memberId!: string
+
+  /** A capability URL: whoever knows it may push. Shown to nobody but the member. */
+  @Column('text')
+  endpoint!: string
+
+  /** The browser's public key, base64url: 65 bytes. */
+  @Column('text')
+  p256dh!: string
+
+  /** The secret shared with the browser, base64url: 16 bytes. */
+  @Column('text')
+  auth!: string
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
+  createdAt!: Date
+}

@@ -1,0 +1,121 @@
+import type { DataSource, EntityManager } from 'typeorm'
+import {
+  closeResolved,
+  findIncidentLabel,
+  hasOpenIncident,
+  lockOpenIncident,
+  noteFailure,
+  openIncident,
+  type IncidentLabel,
+  type LockedIncident,
+} from '../db/queries/incidents.ts'
+import { lockLiveness } from '../db/queries/webhooks.ts'
+import { newId } from '../ids.ts'
+
+/** Which webhook's incident. */
+export type IncidentOf = { organisationId: string; webhookId: string }
+
+/** What was done, and the incident whose workflow is to be told of it; null when it need not know. */
+export type Changed<T> = { result: T; tell: IncidentLabel | null }
+
+type Recorded = { state: 'waiting' | 'failed' | 'stopped' }
+
+/** The failure is one that the workflow has to be told of: that takes the exclusive lock. Nothing was written. */
+class LockTooWeak extends Error {}
+
+/** The attempt was recorded by somebody else: an incident opened for it is taken back. */
+class NothingRecorded extends Error {}
+
+/**
+ * Records a failed attempt by `record`, which is told whether the webhook is live, and in the same transaction opens
+ * an incident or has the open one know. Lock order: webhook, incident, delivery. Failures share the incident's lock,
+ * so that the many failures of one endpoint do not stand in line; only the few that change the row take it alone.
+ * `result` is null when there was nothing to record any more.
+ */
+export async function recordInIncident<T extends Recorded>(
+  dataSource: DataSource,
+  of: IncidentOf,
+  record: (manager: EntityManager, live: boolean) => Promise<T | null>,
+): Promise<Changed<T | null>> {
+  const inTransaction = (lock: 'shared' | 'exclusive'): Promise<Changed<T>> =>
+    dataSource.transaction((manager) => recordUnder(lock, manager, of, record))
+  try {
+    return await inTransaction('shared').catch((error: unknown) => {
+      if (error instanceof LockTooWeak) return inTransaction('exclusive')
+      throw error
+    })
+  } catch (error) {
+    if (error instanceof NothingRecorded) return { result: null, tell: null }
+    throw error
+  }
+}
+
+async function recordUnder<T extends Recorded>(
+  lock: 'shared' | 'exclusive',
+  manager: EntityManager,
+  of: IncidentOf,
+  record: (manager: EntityManager, live: boolean) => Promise<T | null>,
+): Promise<Changed<T>> {
+  const live = await lockLiveness(manager, of.organisationId, of.webhookId)
+  const { incident, opened } = live
+    ? await openOrJoin(manager, of, lock)
+    : { incident: await lockOpenIncident(manager, of.webhookId, 'exclusive'), opened: false }
+  const result = await record(manager, live)
+  if (result === null) throw new NothingRecorded()
+  if (incident === null) return { result, tell: null }
+  if (!live) return { result, tell: (await closeResolved(manager, [incident.id]))[0] ?? null }
+
+  const exhausts = result.state === 'failed' && !incident.exhausted
+  if (!opened && !exhausts && !incident.resting) return { result, tell: null }
+  if (!opened && lock === 'shared') throw new LockTooWeak()
+  await noteFailure(manager, incident.id, exhausts)
+  return { result, tell: await findIncidentLabel(manager, incident.id) }
+}
+
+/** The webhook's open incident under `lock`, or a new one. */
+async function openOrJoin(
+  manager: EntityManager,
+  of: IncidentOf,
+  lock: 'shared' | 'exclusive',
+): Promise<{ incident: LockedIncident; opened: boolean }> {
+  for (;;) {
+    const joined = await lockOpenIncident(manager, of.webhookId, lock)
+    if (joined !== null) return { incident: joined, opened: false }
+    const incident = await openIncident(manager, { id: newId(), ...of })
+    if (incident !== null) return { incident, opened: true }
+  }
+}
+
+/**
+ * Runs `work`, which may resolve deliveries of the webhook, under the lock of its incident, and closes that if none is
+ * left unresolved. To be called before a delivery is locked, and after the webhook where that is locked too.
+ */
+export async function resolveWithin<T>(
+  manager: EntityManager,
+  webhookId: string,
+  work: () => Promise<T>,
+): Promise<Changed<T>> {
+  const incident = await lockOpenIncident(manager, webhookId, 'exclusive')
+  const result = await work()
+  const closed = incident === null ? [] : await closeResolved(manager, [incident.id])
+  return { result, tell: closed[0] ?? null }
+}
+
+/** The same in a transaction of its own. */
+export function resolve<T>(
+  dataSource: DataSource,
+  webhookId: string,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<Changed<T>> {
+  return dataSource.transaction((manager) => resolveWithin(manager, webhookId, () => work(manager)))
+}
+
+/** Closes the webhook's incident if nothing is left unresolved; for a delivery that was found stopped already. */
+export async function closeIfResolved(
+  dataSource: DataSource,
+  webhookId: string,
+): Promise<IncidentLabel | null> {
+  if (!(await hasOpenIncident(dataSource, webhookId))) return null
+  const { tell } = await resolve(dataSource, webhookId, () => Promise.resolve())
+  return tell
+}

@@ -1,0 +1,9 @@
+/**
+ * `text` on one line and without characters that hide or reorder others, of `maxLength` code points at most.
+ * For what strangers wrote and a person reads: names, errors, answers of a server.
+ */
+export function singleLine(text: string, maxLength: number): string {
+  const line = text.replace(/[\p{Cc}\p{Cs}\p{Bidi_Control}\s]+/gu, ' ').trim()
+  const points = Array.from(line)
+  return points.length <= maxLength ? line : `${points.slice(0, maxLength - 1).join('')}…`
+}

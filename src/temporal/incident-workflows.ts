@@ -1,0 +1,57 @@
+import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
+import type { IncidentInput } from '../../workflows/messages.ts'
+import { signalWithStart } from './calls.ts'
+import { searchAttributes } from './search-attributes.ts'
+
+/** An incident as its workflow is labelled: ids, and the URL of which only the host is shown. */
+type IncidentLabel = {
+  organisationId: string
+  webhookId: string
+  incidentId: string
+  url: string
+  openedAt: Date
+}
+
+/** The workflows of incidents. Every call throws while the engine is away. */
+export type IncidentWorkflows = {
+  /** Has `incident/<webhookId>/<incidentId>` look at its row; starts it if none runs. */
+  tell(incident: IncidentLabel): Promise<void>
+}
+
+/** `notifyAfterMs` is given to every workflow (see IncidentInput). */
+export function createIncidentWorkflows(options: {
+  client: () => Client
+  taskQueue: string
+  notifyAfterMs: number
+}): IncidentWorkflows {
+  return {
+    async tell({ organisationId, webhookId, incidentId, url, openedAt }) {
+      const input: IncidentInput = {
+        organisationId,
+        webhookId,
+        incidentId,
+        notifyAfterMs: options.notifyAfterMs,
+      }
+      const temporal = options.client()
+      const start = {
+        workflowId: incidentWorkflowId(webhookId, incidentId),
+        taskQueue: options.taskQueue,
+        args: [input] as [IncidentInput],
+        priority: { fairnessKey: webhookId },
+        staticSummary: `${new URL(url).host} failing since ${openedAt.toISOString()}`,
+        typedSearchAttributes: [
+          { key: searchAttributes.organisationId, value: organisationId },
+          { key: searchAttributes.webhookId, value: webhookId },
+        ],
+        workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+        signal: 'changed',
+        signalArgs: [] as [],
+      }
+      await signalWithStart(temporal, () => temporal.workflow.signalWithStart('incident', start))
+    },
+  }
+}
+
+export function incidentWorkflowId(webhookId: string, incidentId: string): string {
+  return `incident/${webhookId}/${incidentId}`
+}
