@@ -4,7 +4,7 @@ import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listen.ts'
-import { TEST_PROCESS, testSecretBox } from './factories.ts'
+import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
 
 export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
@@ -41,10 +41,12 @@ export async function createTestApi(
     secretBox: testSecretBox,
     workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
+    incidentWorkflows: { tell: () => Promise.resolve() },
     starter: { start: (deliveries) => void started.push(...deliveries) },
     processId: TEST_PROCESS,
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
     validatePayload: createPayloadValidator(),
+    vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     engine: { isUp: () => Promise.resolve(true) },
     logger: silentLogger,
     ...overrides,

@@ -12,6 +12,11 @@ import { createSecretBox, generateSigningSecret } from '../../src/secret-box.ts'
 export const TEST_KEY_RING = `test1:${'ab'.repeat(32)}`
 export const testSecretBox = createSecretBox([{ id: 'test1', key: Buffer.from('ab'.repeat(32), 'hex') }])
 
+/** A pair of keys for push messages, made for the tests. */
+export const TEST_VAPID_PRIVATE_KEY = '8jhvwpKhFlkqbXmKXfniEkYwtu8m2dKSReL1Qp586KM'
+export const TEST_VAPID_PUBLIC_KEY =
+  'BBRuvDJGAHT0rtEKw_9j0QH5idPVLpwexfZrgB8DYzo6ddw0quHRDGR_Tk5PpgPgL9yAAlOm2q8JmbdVL3qYrow'
+
 /** Identity of a process in tests that lease rows by hand. */
 export const TEST_PROCESS = '00000000-0000-4000-8000-000000000001'
 

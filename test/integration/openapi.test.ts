@@ -6,7 +6,12 @@ import { createDataSource } from '../../src/db/data-source.ts'
 import { routes } from '../../src/http/routes/index.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
+import {
+  createMember,
+  createWebhookRow,
+  TEST_VAPID_PUBLIC_KEY,
+  type TestMember,
+} from '../helpers/factories.ts'
 import { attempt } from './deliveries/delivery-rows.ts'
 
 type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }
@@ -138,6 +143,7 @@ describe('/openapi.json', () => {
     const visits: Visit[] = []
     const away = createDataSource({ url: database.url, poolSize: 1 })
     const apiWithoutDatabase = await createTestApi(away)
+    const apiWithoutPush = await createTestApi(database.dataSource, { vapidPublicKey: null })
     async function visit(
       method: string,
       template: string,
@@ -204,11 +210,40 @@ describe('/openapi.json', () => {
     await visit('POST', `${webhook}/test`, { id })
     await visit('DELETE', webhook, { id })
     await visit('DELETE', webhook, { id })
+    await notifiedIncident(live.id)
+    await visit('GET', `${webhook}/incidents`, { id: live.id })
+    await visit('GET', `${webhook}/incidents`, { id })
+    const subscriptions = '/api/orgs/{orgId}/push-subscriptions'
+    const keys = { p256dh: TEST_VAPID_PUBLIC_KEY, auth: 'A'.repeat(22) }
+    const browser = { endpoint: 'https://push.example.com/send/abc', expirationTime: null, keys }
+    const subscribed = await visit('POST', subscriptions, { body: browser })
+    await visit('POST', subscriptions, { body: browser })
+    await visit('POST', subscriptions, { body: { keys } })
+    await visit('POST', subscriptions, { body: browser, on: apiWithoutPush })
+    await visit('GET', subscriptions)
+    await visit('GET', subscriptions, { on: apiWithoutPush })
+    await visit('DELETE', `${subscriptions}/{id}`, { id: subscribed.id })
+    await visit('DELETE', `${subscriptions}/{id}`, { id: subscribed.id })
+    await visit('DELETE', subscriptions)
     await visit('GET', '/api/event-keys')
     await visit('GET', '/api/event-keys', { apiKey: 'nobody' })
     for (const path of ['/healthz', '/readyz', '/openapi.json']) await visit('GET', path)
     await visit('GET', '/readyz', { on: apiWithoutDatabase })
     await apiWithoutDatabase.close()
+    await apiWithoutPush.close()
     return visits
+  }
+
+  /** An incident with every field set, and a notification. */
+  async function notifiedIncident(webhookId: string): Promise<void> {
+    await database.dataSource.query(
+      `WITH incident AS (
+         INSERT INTO incident (id, organisation_id, webhook_id, exhausted_at, closed_at)
+         VALUES (gen_random_uuid(), $1, $2, now(), now()) RETURNING id
+       )
+       INSERT INTO notification (id, incident_id, kind, channel, recipient, state, sent_at)
+       SELECT gen_random_uuid(), id, 1, 'email', 'info@test.example', 'sent', now() FROM incident`,
+      [member.organisationId, webhookId],
+    )
   }
 })

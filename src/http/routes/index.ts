@@ -1,12 +1,21 @@
 import type { Route } from '../route.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { eventRoutes } from './events.ts'
+import { incidentRoutes } from './incidents.ts'
+import { pushSubscriptionRoutes } from './push-subscriptions.ts'
 import { retryRoutes } from './retries.ts'
 import { createSystemRoutes } from './system.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 /** The first route that fits is taken: fixed paths below `/webhooks` stand before `/webhooks/:id`. */
-const resourceRoutes: readonly Route[] = [...deliveryRoutes, ...retryRoutes, ...webhookRoutes, ...eventRoutes]
+const resourceRoutes: readonly Route[] = [
+  ...deliveryRoutes,
+  ...retryRoutes,
+  ...incidentRoutes,
+  ...webhookRoutes,
+  ...eventRoutes,
+  ...pushSubscriptionRoutes,
+]
 
 /** Every route of the API; `/openapi.json` documents exactly these. */
 export const routes: readonly Route[] = [...resourceRoutes, ...createSystemRoutes(resourceRoutes)]

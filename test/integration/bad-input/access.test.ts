@@ -9,6 +9,8 @@ import {
 } from '../../helpers/bad-input.ts'
 import type { BadInput, World } from '../../helpers/bad-input.ts'
 
+const PUSH_SUBSCRIPTIONS = '/api/orgs/{org}/push-subscriptions'
+
 const unauthenticated = { status: 401, code: 'unauthenticated' }
 const notFound = { status: 404, code: 'not_found' }
 const missingPermission = { status: 403, code: 'missing_permission' }
@@ -45,6 +47,12 @@ const badKeys: BadInput[] = [
     ...unauthenticated,
   },
   {
+    title: 'no key for the push subscriptions',
+    path: PUSH_SUBSCRIPTIONS,
+    headers: { 'x-api-key': null },
+    ...unauthenticated,
+  },
+  {
     title: 'no key with a body that is no JSON',
     body: '{',
     headers: { 'x-api-key': null },
@@ -64,9 +72,28 @@ const foreign: BadInput[] = [
     json: goodEvent,
     ...notFound,
   },
+  ...['GET', 'DELETE'].map((method) => ({
+    title: `${method} of the push subscriptions of another organisation`,
+    method,
+    path: '/api/orgs/{otherOrg}/push-subscriptions',
+    ...notFound,
+  })),
+  {
+    title: 'subscribing to push messages of another organisation',
+    path: '/api/orgs/{otherOrg}/push-subscriptions',
+    json: {},
+    ...notFound,
+  },
   ...['{unknown}', '{otherWebhook}', 'garbled', '%00', '1%27%20OR%201=1'].flatMap((id) => [
     { title: `reading the webhook ${id}`, path: `${WEBHOOKS}/${id}`, ...notFound },
     { title: `the signing secret of ${id}`, path: `${WEBHOOKS}/${id}/signing-secret`, ...notFound },
+    { title: `the incidents of ${id}`, path: `${WEBHOOKS}/${id}/incidents`, ...notFound },
+    {
+      title: `removing the push subscription ${id}`,
+      method: 'DELETE',
+      path: `${PUSH_SUBSCRIPTIONS}/${id}`,
+      ...notFound,
+    },
     { title: `deleting the webhook ${id}`, method: 'DELETE', path: `${WEBHOOKS}/${id}`, ...notFound },
     {
       title: `changing the webhook ${id}`,
@@ -82,6 +109,13 @@ const foreign: BadInput[] = [
 const lacking: BadInput[] = [
   {
     title: 'listing without webhook:read',
+    headers: { 'x-api-key': '{nobodyKey}' },
+    missingPermissions: ['webhook:read'],
+    ...missingPermission,
+  },
+  {
+    title: 'the incidents without webhook:read',
+    path: `${WEBHOOK}/incidents`,
     headers: { 'x-api-key': '{nobodyKey}' },
     missingPermissions: ['webhook:read'],
     ...missingPermission,

@@ -92,6 +92,12 @@ const sizes: BadInput[] = [
   { title: 'a webhook of 5 MB', body: padded(good, 5_000_000), ...tooLarge },
   { title: 'an event of 256 KiB and a byte', path: EVENTS, body: eventOf(256 * KIB + 1), ...tooLarge },
   {
+    title: 'a push subscription of 16 KiB and a byte',
+    path: '/api/orgs/{org}/push-subscriptions',
+    body: padded('{}', 16 * KIB + 1),
+    ...tooLarge,
+  },
+  {
     title: 'an event that announces no length',
     path: EVENTS,
     body: eventOf(256 * KIB + 1),

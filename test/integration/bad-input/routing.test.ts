@@ -3,6 +3,8 @@ import { describeBadInput, EVENTS, expectRefusal, WEBHOOK, WEBHOOKS } from '../.
 import type { BadInput } from '../../helpers/bad-input.ts'
 import { sendBytes } from '../../helpers/raw-request.ts'
 
+const PUSH_SUBSCRIPTIONS = '/api/orgs/{org}/push-subscriptions'
+
 const notFound = { status: 404, code: 'not_found' }
 const notAllowed = { status: 405, code: 'method_not_allowed' }
 
@@ -15,6 +17,9 @@ const paths: BadInput[] = [
   `${WEBHOOKS}/`,
   `${WEBHOOK}/`,
   `${WEBHOOK}/nothing`,
+  `${WEBHOOK}/incidents/`,
+  `${WEBHOOK}/incidents/{unknown}`,
+  `${PUSH_SUBSCRIPTIONS}/`,
   `/API/orgs/{org}/webhooks`,
   `/api//orgs/{org}/webhooks`,
   '/healthz/',
@@ -40,6 +45,9 @@ const methods: BadInput[] = [
   ),
   ...['PUT', 'POST', 'OPTIONS'].map((method) => refusedMethod(method, WEBHOOK, [...GET, 'PATCH', 'DELETE'])),
   ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/signing-secret`, GET)),
+  ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/incidents`, GET)),
+  ...['PUT', 'PATCH'].map((method) => refusedMethod(method, PUSH_SUBSCRIPTIONS, [...GET, 'POST', 'DELETE'])),
+  ...['GET', 'PATCH'].map((method) => refusedMethod(method, `${PUSH_SUBSCRIPTIONS}/{unknown}`, ['DELETE'])),
   ...['GET', 'OPTIONS'].map((method) => refusedMethod(method, EVENTS, ['POST'])),
   refusedMethod('DELETE', `${EVENTS}/{event}`, GET),
   ...['/healthz', '/readyz', '/openapi.json', '/api/event-keys'].map((path) =>

@@ -1,0 +1,30 @@
+import { Type } from 'typebox'
+import { IdSchema, TimestampSchema } from './common.ts'
+
+const TimestampOrNullSchema = Type.Union([TimestampSchema, Type.Null()])
+
+const NotificationSchema = Type.Object({
+  kind: Type.Enum([1, 2], {
+    description: '1: failing for five minutes · 2: first delivery permanently failed',
+  }),
+  channel: Type.Enum(['email', 'push']),
+  recipient: Type.String({ description: 'E-mail address, or id of a push subscription' }),
+  state: Type.Enum(['pending', 'sending', 'sent', 'failed', 'unknown'], {
+    description: '`unknown`: handed over without an answer; never sent again',
+  }),
+  sentAt: TimestampOrNullSchema,
+})
+
+export const IncidentSchema = Type.Object({
+  id: IdSchema,
+  openedAt: TimestampSchema,
+  closedAt: TimestampOrNullSchema,
+  exhaustedAt: Type.Union([TimestampSchema, Type.Null()], {
+    description: 'When its first delivery was marked permanently failed',
+  }),
+  notifications: Type.Array(NotificationSchema, {
+    description: 'In the order of kind, channel and recipient',
+  }),
+})
+
+export const IncidentListSchema = Type.Object({ data: Type.Array(IncidentSchema) })

@@ -1,0 +1,190 @@
+import { expect } from 'chai'
+import { listIncidents } from '../../../src/db/queries/incident-history.ts'
+import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
+import { newId } from '../../../src/ids.ts'
+import type { ApiResponse } from '../../helpers/api.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
+import { useApi } from '../../helpers/use-api.ts'
+
+type Notification = { kind: number; channel: string; recipient: string; state: string; sentAt: string | null }
+type Incident = {
+  id: string
+  openedAt: string
+  closedAt: string | null
+  exhaustedAt: string | null
+  notifications: Notification[]
+}
+
+const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
+const OPENED = '2026-03-01T10:00:00.123Z'
+const EXHAUSTED = '2026-03-02T11:00:00.000Z'
+const CLOSED = '2026-03-03T12:30:00.500Z'
+
+describe('GET /webhooks/:id/incidents', () => {
+  const suite = useApi()
+  let member: TestMember
+  let webhook: WebhookRow
+
+  beforeEach(async () => {
+    member = await createMember(suite.database.dataSource)
+    webhook = await createWebhook(member.organisationId)
+  })
+
+  const createWebhook = (organisationId: string): Promise<WebhookRow> =>
+    createWebhookRow(suite.database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
+
+  const list = (options: { id?: string; apiKey?: string } = {}): Promise<ApiResponse> => {
+    const { id = webhook.id, apiKey = member.apiKey } = options
+    return suite.api.call('GET', `/api/orgs/${member.organisationId}/webhooks/${id}/incidents`, { apiKey })
+  }
+
+  async function incidents(): Promise<Incident[]> {
+    const answer = await list()
+    expect(answer.status, answer.text).to.equal(200)
+    return (answer.json as { data: Incident[] }).data
+  }
+
+  async function open(
+    times: { openedAt: string; closedAt?: string; exhaustedAt?: string },
+    owner: { organisationId?: string; webhookId?: string } = {},
+  ): Promise<string> {
+    const id = newId()
+    const { organisationId = member.organisationId, webhookId = webhook.id } = owner
+    const { openedAt, closedAt = null, exhaustedAt = null } = times
+    await suite.database.dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at, exhausted_at)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      [id, organisationId, webhookId, openedAt, closedAt, exhaustedAt],
+    )
+    return id
+  }
+
+  async function notify(incidentId: string, notification: Partial<Notification>): Promise<void> {
+    const { kind = 1, channel = 'email', recipient = 'a@test.example' } = notification
+    const { state = 'pending', sentAt = null } = notification
+    await suite.database.dataSource.query(
+      `INSERT INTO notification (id, incident_id, kind, channel, recipient, state, sent_at, claim, error)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $1, 'for the operator')`,
+      [newId(), incidentId, kind, channel, recipient, state, sentAt],
+    )
+  }
+
+  it('shows an open incident with its fields and nothing more', async () => {
+    const id = await open({ openedAt: OPENED })
+    const answer = await list()
+    expect(answer.status, answer.text).to.equal(200)
+    expect(answer.json).to.deep.equal({
+      data: [{ id, openedAt: OPENED, closedAt: null, exhaustedAt: null, notifications: [] }],
+    })
+  })
+
+  it('shows when an incident was exhausted and closed, and who was told', async () => {
+    const id = await open({ openedAt: OPENED, exhaustedAt: EXHAUSTED, closedAt: CLOSED })
+    await notify(id, { kind: 2, recipient: 'info@test.example', state: 'sent', sentAt: EXHAUSTED })
+    expect(await incidents()).to.deep.equal([
+      {
+        id,
+        openedAt: OPENED,
+        closedAt: CLOSED,
+        exhaustedAt: EXHAUSTED,
+        notifications: [
+          { kind: 2, channel: 'email', recipient: 'info@test.example', state: 'sent', sentAt: EXHAUSTED },
+        ],
+      },
+    ])
+  })
+
+  it('lists notifications by kind, channel and recipient, with each incident its own', async () => {
+    const push = newId()
+    const wanted: Partial<Notification>[] = [
+      { kind: 1, channel: 'email', recipient: 'Zoe@test.example', state: 'sent' },
+      { kind: 1, channel: 'email', recipient: 'an@test.example', state: 'sending' },
+      { kind: 1, channel: 'push', recipient: push, state: 'failed' },
+      { kind: 2, channel: 'email', recipient: 'an@test.example', state: 'pending' },
+      { kind: 2, channel: 'push', recipient: push, state: 'unknown' },
+    ]
+    const closed = await open({ openedAt: OPENED, closedAt: CLOSED })
+    const later = await open({ openedAt: CLOSED })
+    for (const index of [3, 1, 4, 0, 2]) await notify(closed, wanted[index]!)
+    await notify(later, { recipient: 'later@test.example' })
+    const [second, first] = await incidents()
+    expect(first!.notifications).to.deep.equal(
+      wanted.map((notification) => ({ ...notification, sentAt: null })),
+    )
+    expect(second!.notifications.map(({ recipient }) => recipient)).to.deep.equal(['later@test.example'])
+  })
+
+  it('shows times in UTC with milliseconds whatever the time zone of the session', async () => {
+    const id = await open({ openedAt: '2026-03-01T10:00:00.123456Z' })
+    await notify(id, { state: 'sent', sentAt: '2026-03-29T02:30:00.987654+02:00' })
+    const [incident] = await incidents()
+    expect(incident!.openedAt).to.equal(OPENED)
+    expect(incident!.notifications[0]!.sentAt).to.equal('2026-03-29T00:30:00.987Z')
+    const [elsewhere] = await suite.database.dataSource.transaction(async (manager) => {
+      await manager.query(`SET LOCAL TIME ZONE 'Asia/Kathmandu'`)
+      return listIncidents(manager, member.organisationId, webhook.id, 1)
+    })
+    expect(elsewhere!.openedAt.toISOString()).to.equal(OPENED)
+    expect(elsewhere!.notifications[0]!.sentAt!.toISOString()).to.equal('2026-03-29T00:30:00.987Z')
+  })
+
+  it('lists the newest first', async () => {
+    const middle = await open({ openedAt: EXHAUSTED, closedAt: CLOSED })
+    const oldest = await open({ openedAt: OPENED, closedAt: CLOSED })
+    const newest = await open({ openedAt: CLOSED })
+    expect((await incidents()).map(({ id }) => id)).to.deep.equal([newest, middle, oldest])
+  })
+
+  it('lists the latest 100 and no more', async () => {
+    const { dataSource } = suite.database
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
+       SELECT gen_random_uuid(), $1, $2, $3::timestamptz + n * interval '1 hour', now()
+         FROM generate_series(0, 120) n`,
+      [member.organisationId, webhook.id, OPENED],
+    )
+    const openedAt = Array.from({ length: 100 }, (_, index) =>
+      new Date(Date.parse(OPENED) + (120 - index) * 3_600_000).toISOString(),
+    )
+    expect((await incidents()).map((incident) => incident.openedAt)).to.deep.equal(openedAt)
+  })
+
+  it('lists nothing of a webhook that never failed', async () => {
+    expect((await list()).json).to.deep.equal({ data: [] })
+  })
+
+  it('shows nothing of another webhook or another organisation', async () => {
+    const { organisationId } = await createMember(suite.database.dataSource)
+    await open({ openedAt: OPENED }, { webhookId: (await createWebhook(member.organisationId)).id })
+    // A row that cannot come to be: only the organisation in the query keeps it out.
+    await open({ openedAt: OPENED }, { organisationId })
+    expect(await incidents()).to.deep.equal([])
+  })
+
+  it('shows them to a member who may read webhooks, and to nobody else', async () => {
+    const { organisationId } = member
+    const keyWith = async (permissions: string[]): Promise<string> =>
+      (await createMember(suite.database.dataSource, { organisationId, permissions })).apiKey
+    expect((await list({ apiKey: await keyWith(['webhook:read']) })).status).to.equal(200)
+    const answer = await list({ apiKey: await keyWith(['webhook:manage', 'event:publish']) })
+    expect(answer.status).to.equal(403)
+    expect(answer.json).to.deep.include({ missingPermissions: ['webhook:read'] })
+  })
+
+  it('answers 404 for a webhook that is unknown, foreign or deleted', async () => {
+    const { organisationId } = await createMember(suite.database.dataSource)
+    const foreign = await createWebhook(organisationId)
+    await open({ openedAt: OPENED }, { organisationId, webhookId: foreign.id })
+    await open({ openedAt: OPENED })
+    await suite.api.call('DELETE', `/api/orgs/${member.organisationId}/webhooks/${webhook.id}`, {
+      apiKey: member.apiKey,
+    })
+    const answers = await Promise.all(
+      [UNKNOWN_ID, 'garbled', foreign.id, webhook.id].map((id) => list({ id })),
+    )
+    for (const answer of answers) {
+      expect(answer.status, answer.text).to.equal(404)
+      expect(answer.json).to.include({ code: 'not_found' })
+    }
+  })
+})
