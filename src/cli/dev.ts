@@ -5,9 +5,11 @@ import { ALL_SETTINGS, loadConfig } from '../config.ts'
 import { defaultCacheDir } from '../dev/cache.ts'
 import { prepareDataFolder, rememberedPort, rememberPort } from '../dev/data-folder.ts'
 import { startDemoReceiver } from '../dev/demo-receiver.ts'
-import { developmentEnvironment } from '../dev/development-environment.ts'
+import { developmentEnvironment, otherMailServer } from '../dev/development-environment.ts'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { assertPortFree } from '../dev/free-port.ts'
+import { startMailbox } from '../dev/mailbox.ts'
+import { mailboxPage } from '../dev/mailbox-page.ts'
 import { provideTemporalCli } from '../dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
 import { welcome } from '../dev/welcome.ts'
@@ -68,25 +70,28 @@ async function start(running: Stack): Promise<void> {
   const apiKey = await seed(databaseUrl, seedFile)
 
   const temporal = await startTemporal(running, dataDir, ports)
-  const config = loadConfig(
-    developmentEnvironment(env, { dataDir, databaseUrl, temporalAddress: temporal.address }),
-    ALL_SETTINGS,
-  )
   const logFile = join(dataDir, 'logs', 'posthorn.log')
-  // Before the service, and so stopped after it: attempts under way find it to the end.
+  // Both before the service, and so stopped after it: attempts and mails under way find them to the end.
+  const mailbox = await startMailbox({ folder: join(dataDir, 'mails'), say })
+  running.push('the mailbox', () => mailbox.stop())
   const receiver = await startDemoReceiver({ say, port: rememberedPort(dataDir) })
   running.push('the demo receiver', () => receiver.stop())
   rememberPort(dataDir, Number(new URL(receiver.url).port))
+  const apiUrl = `http://127.0.0.1:${ports.api}`
+  const parts = { dataDir, databaseUrl, temporalAddress: temporal.address, apiUrl, mailbox }
+  const config = loadConfig(developmentEnvironment(env, parts), ALL_SETTINGS)
+  const { notifyAfterSeconds } = config
+  const hints = { receiverUrl: receiver.url, notifyAfterSeconds, otherMailServer: otherMailServer(env) }
   const service = await startService(
     config,
     { api: true, worker: true },
     createLogger({ level: config.logLevel, file: logFile }),
     running,
+    [mailboxPage(() => mailbox.mails(), hints)],
   )
   await engineReady(service)
 
-  const apiUrl = service.url ?? ''
-  say(welcome({ apiUrl, uiUrl: temporal.uiUrl, receiverUrl: receiver.url, databaseUrl, logFile, ...apiKey }))
+  say(welcome({ apiUrl, uiUrl: temporal.uiUrl, databaseUrl, logFile, ...apiKey, ...hints }))
   say(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createECDH, randomBytes } from 'node:crypto'
 import {
   accessSync,
   constants,
@@ -26,21 +26,45 @@ export function prepareDataFolder(dataDir: string): void {
   }
 }
 
-const RING = /^[A-Za-z0-9_-]+:[0-9a-f]{64}$/
-
 /** Key ring of a development instance: made once and kept in its data folder, readable by its owner only. */
 export function developmentKeyRing(dataDir: string): string {
-  const file = join(dataDir, 'encryption-keys')
-  if (existsSync(file)) {
-    const ring = readFileSync(file, 'utf8').trim()
-    if (!RING.test(ring))
-      throw new Error(`${file} does not hold a key ring any more. Bring it back, or remove the data folder.`)
-    return ring
-  }
-  // An id of its own: another ring made by accident does not pass for this one.
-  const ring = `dev-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('hex')}`
-  keepInFile(file, `${ring}\n`)
-  return ring
+  return madeOnce(join(dataDir, 'encryption-keys'), {
+    what: 'a key ring',
+    pattern: /^[A-Za-z0-9_-]+:[0-9a-f]{64}$/,
+    wayOut: 'remove the data folder',
+    // An id of its own: another ring made by accident does not pass for this one.
+    make: () => `dev-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('hex')}`,
+  })
+}
+
+/** Its VAPID key likewise: browsers that subscribed to push messages hold on to the one they were given. */
+export function developmentVapidKey(dataDir: string): string {
+  return madeOnce(join(dataDir, 'vapid-private-key'), {
+    what: 'a VAPID key',
+    pattern: /^[A-Za-z0-9_-]{43}$/,
+    wayOut: 'remove the file to get another key',
+    make: makeVapidKey,
+  })
+}
+
+const VAPID_KEY_BYTES = 32
+
+function makeVapidKey(): string {
+  const pair = createECDH('prime256v1')
+  pair.generateKeys()
+  const key = pair.getPrivateKey()
+  // One in 256 begins with a zero byte, which is left out there.
+  return Buffer.concat([Buffer.alloc(VAPID_KEY_BYTES - key.length), key]).toString('base64url')
+}
+
+function madeOnce(
+  file: string,
+  { what, pattern, wayOut, make }: { what: string; pattern: RegExp; wayOut: string; make: () => string },
+): string {
+  if (!existsSync(file)) keepInFile(file, `${make()}\n`)
+  const text = readFileSync(file, 'utf8').trim()
+  if (pattern.test(text)) return text
+  throw new Error(`${file} does not hold ${what} any more. Bring it back, or ${wayOut}.`)
 }
 
 /** Port that the demo receiver had before, so that the webhooks made then still reach it; 0 the first time. */
@@ -54,7 +78,7 @@ export function rememberPort(dataDir: string, port: number): void {
 }
 
 /** Written beside and renamed: a start that is cut off leaves no half of it. */
-function keepInFile(file: string, text: string): void {
+export function keepInFile(file: string, text: string): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600 })
   renameSync(`${file}.new`, file)
 }

@@ -1,5 +1,5 @@
 import type { Environment } from '../config.ts'
-import { developmentKeyRing } from './data-folder.ts'
+import { developmentKeyRing, developmentVapidKey } from './data-folder.ts'
 
 /** Receivers on this machine are what a newcomer tries first. */
 const LOOPBACK_RANGES = '127.0.0.0/8,::1/128'
@@ -10,16 +10,41 @@ const SHUTDOWN_GRACE_MS = '4000'
 /** The environment as given, completed with what development needs. What is set already wins, set to empty too. */
 export function developmentEnvironment(
   env: Environment,
-  parts: { dataDir: string; databaseUrl: string; temporalAddress: string },
+  parts: {
+    dataDir: string
+    databaseUrl: string
+    temporalAddress: string
+    apiUrl: string
+    mailbox: { port: number }
+  },
 ): Environment {
   return {
     POSTHORN_ALLOW_HTTP: 'true',
     POSTHORN_ALLOWED_CIDRS: LOOPBACK_RANGES,
+    POSTHORN_PUBLIC_URL: parts.apiUrl,
     SHUTDOWN_GRACE_MS,
     ...env,
+    ...(otherMailServer(env) === null ? mailServer(parts.mailbox) : {}),
     POSTHORN_ENCRYPTION_KEYS: env['POSTHORN_ENCRYPTION_KEYS'] || developmentKeyRing(parts.dataDir),
+    VAPID_PRIVATE_KEY: env['VAPID_PRIVATE_KEY'] || developmentVapidKey(parts.dataDir),
     HOST: '127.0.0.1',
     DATABASE_URL: parts.databaseUrl,
     TEMPORAL_ADDRESS: parts.temporalAddress,
+  }
+}
+
+/** The mail server that the environment names; null where the mailbox takes the mails. */
+export function otherMailServer(env: Environment): string | null {
+  return env['SMTP_HOST']?.trim() || null
+}
+
+/** A user and a password belong to another server: the mailbox asks for none, and so nodemailer would refuse. */
+function mailServer({ port }: { port: number }): Environment {
+  return {
+    SMTP_HOST: '127.0.0.1',
+    SMTP_PORT: String(port),
+    SMTP_TLS: 'none',
+    SMTP_USER: '',
+    SMTP_PASSWORD: '',
   }
 }

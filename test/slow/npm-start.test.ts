@@ -92,6 +92,16 @@ describe('npm start', function () {
     expect((await callApi(api(), 'GET', '/readyz')).json).to.deep.equal({ database: 'up', engine: 'up' })
   })
 
+  it('has a mailbox that a browser and a program can read', async () => {
+    const instance = start()
+    await instance.ready()
+    const mailbox = /Mailbox\s+(\S+)/.exec(instance.output())![1]!
+    expect(await (await fetch(mailbox, { headers: { accept: 'text/html' } })).text()).to.include(
+      'No mail yet',
+    )
+    expect(await (await fetch(mailbox)).json()).to.deep.equal({ data: [] })
+  })
+
   it('keeps its data, and is ready again in under 15 seconds', async () => {
     const instance = start()
     const startedAt = Date.now()

@@ -1,0 +1,48 @@
+import type { Middleware } from 'koa'
+import { ProblemError } from '../errors.ts'
+import type { Mail } from './mail-folder.ts'
+import { renderMailbox, type MailboxHints } from './render-mailbox.ts'
+
+export const MAILBOX_PATH = '/dev/mailbox'
+
+/**
+ * No script and nothing from elsewhere. An `iframe` with `srcdoc` inherits this, so it holds for the HTML of a mail
+ * too; its style attributes are the reason for `unsafe-inline`.
+ */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "style-src 'unsafe-inline'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Shows the mailbox at `/dev/mailbox`: a page where HTML is asked for, JSON otherwise. Other paths pass. */
+export function mailboxPage(mails: () => Mail[], hints: MailboxHints): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path !== MAILBOX_PATH) {
+      await next()
+      return
+    }
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed()
+    ctx.vary('Accept')
+    // What asks for anything, as curl does, gets the first of them.
+    if (ctx.accepts('json', 'html') !== 'html') {
+      ctx.body = { data: mails() }
+      return
+    }
+    ctx.set('content-security-policy', PAGE_POLICY)
+    ctx.type = 'html'
+    ctx.body = renderMailbox(mails(), { ...hints, paused: ctx.querystring === 'paused' })
+  }
+}
+
+function methodNotAllowed(): ProblemError {
+  return new ProblemError({
+    status: 405,
+    code: 'method_not_allowed',
+    title: 'Method not allowed',
+    detail: 'This path answers GET, HEAD.',
+    headers: { allow: 'GET, HEAD' },
+  })
+}

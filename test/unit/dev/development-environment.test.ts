@@ -1,0 +1,83 @@
+import { createECDH } from 'node:crypto'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { ALL_SETTINGS, loadConfig, type Config, type Environment } from '../../../src/config.ts'
+import { developmentEnvironment } from '../../../src/dev/development-environment.ts'
+
+describe('the environment of npm start', () => {
+  let dataDir: string
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'posthorn-environment-'))
+  })
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+  function configOf(env: Environment): Config {
+    const complete = developmentEnvironment(env, {
+      dataDir,
+      databaseUrl: 'postgres://posthorn:p@127.0.0.1:5432/posthorn',
+      temporalAddress: '127.0.0.1:7233',
+      apiUrl: 'http://127.0.0.1:3001',
+      mailbox: { port: 2525 },
+    })
+    return loadConfig(complete, ALL_SETTINGS)
+  }
+
+  it('sends mails to the mailbox, without the password of another server', () => {
+    for (const SMTP_HOST of [undefined, '', ' ']) {
+      const { smtpHost, smtpPort, smtpTls, smtpUser, smtpPassword } = configOf({
+        SMTP_HOST,
+        SMTP_PORT: '465',
+        SMTP_TLS: 'implicit',
+        SMTP_USER: 'ada',
+        SMTP_PASSWORD: 'secret',
+      })
+      expect({ smtpHost, smtpPort, smtpTls, smtpUser, smtpPassword }).to.deep.equal({
+        smtpHost: '127.0.0.1',
+        smtpPort: 2525,
+        smtpTls: 'none',
+        smtpUser: '',
+        smtpPassword: '',
+      })
+    }
+  })
+
+  it('leaves mails to the server that the environment names', () => {
+    expect(configOf({ SMTP_HOST: 'smtp.example.com', SMTP_USER: 'ada' })).to.include({
+      smtpHost: 'smtp.example.com',
+      smtpPort: 587,
+      smtpTls: 'starttls',
+      smtpUser: 'ada',
+    })
+  })
+
+  it('links to its own API, unless another address is given', () => {
+    expect(configOf({}).publicUrl).to.equal('http://127.0.0.1:3001')
+    expect(configOf({ POSTHORN_PUBLIC_URL: 'https://tunnel.example' }).publicUrl).to.equal(
+      'https://tunnel.example',
+    )
+  })
+
+  it('makes a VAPID key of its own once, readable by its owner only', () => {
+    const { vapidPrivateKey } = configOf({})
+    const pair = createECDH('prime256v1')
+    pair.setPrivateKey(Buffer.from(vapidPrivateKey, 'base64url'))
+    expect(pair.getPublicKey()).to.have.length(65)
+    expect(configOf({}).vapidPrivateKey).to.equal(vapidPrivateKey)
+    expect(statSync(join(dataDir, 'vapid-private-key')).mode & 0o777).to.equal(0o600)
+  })
+
+  it('prefers the VAPID key that is given', () => {
+    const given = Buffer.alloc(32, 7).toString('base64url')
+    expect(configOf({ VAPID_PRIVATE_KEY: given }).vapidPrivateKey).to.equal(given)
+  })
+
+  it('refuses a file that holds no VAPID key any more, without showing what is in it', () => {
+    writeFileSync(join(dataDir, 'vapid-private-key'), 'half a key')
+    expect(() => configOf({}))
+      .to.throw(/vapid-private-key does not hold a VAPID key any more/)
+      .with.property('message')
+      .that.does.not.include('half')
+  })
+})
