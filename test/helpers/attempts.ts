@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../activities/index.ts'
+import { createTurns } from '../../src/delivery/turns.ts'
 import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
 import { createHttpClient } from '../../src/outbound/http-client.ts'
 import { testSecretBox } from './factories.ts'
@@ -14,6 +15,9 @@ export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 1
     attemptTimeoutMs,
     gate: createWebhookGate(50),
     webhookConcurrency: 50,
+    turns: createTurns(),
+    incidentWorkflows: { tell: () => Promise.resolve() },
+    channels: { email: null, push: null },
     workflows: { wake: () => Promise.resolve() },
     httpClient: createHttpClient({
       allowHttp: true,

@@ -1,6 +1,3 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { askForRetry, stopDeliveries } from '../../src/db/queries/interventions.ts'
 import { insertRetryJob } from '../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../src/ids.ts'
@@ -10,11 +7,10 @@ import { writeBacklog } from '../helpers/backlog.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { createReceiver, type Answer } from '../helpers/receiver.ts'
+import { saveHistory } from '../helpers/save-history.ts'
 import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
 
 /** `npm run histories`: makes one history of each shape with today's workflows, for `test/workflows/replay.test.ts`. */
-const folder = fileURLToPath(new URL('../workflows/histories/', import.meta.url))
-
 describe('histories', function () {
   this.timeout(60_000)
 
@@ -24,16 +20,7 @@ describe('histories', function () {
     const { dataSource } = database
     let answer: Answer = () => 200
     const receiver = await createReceiver({ answer: (...args) => answer(...args) })
-    mkdirSync(folder, { recursive: true })
-
-    const save = async (name: string, workflowId: string): Promise<void> => {
-      // What a release made stays what it is: rename the old file to have a new one beside it.
-      if (existsSync(`${folder}${name}.json`)) return
-      const history = await engine.client.workflow.getHandle(workflowId).fetchHistory()
-      // Which process it was says nothing to anybody else.
-      const text = historyToJSON(history).replaceAll(/"identity": *"[^"]*"/g, '"identity": "worker"')
-      writeFileSync(`${folder}${name}.json`, `${text}\n`)
-    }
+    const save = (name: string, workflowId: string): Promise<void> => saveHistory(engine, name, workflowId)
     const deliver = async (
       name: string,
       act: (tools: {

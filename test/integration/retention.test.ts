@@ -35,7 +35,12 @@ describe('retention', function () {
   })
 
   const purgeNow = (limits = LIMITS, longestPassMs?: number) =>
-    purge({ dataSource, logger: silentLogger }, limits, new AbortController().signal, longestPassMs)
+    purge(
+      { dataSource, logger: silentLogger, incidentWorkflows: { tell: () => Promise.resolve() } },
+      limits,
+      new AbortController().signal,
+      longestPassMs,
+    )
   const insertEvents = async (count: number, age: string): Promise<string[]> => {
     const made = await dataSource.query<{ id: string }[]>(
       `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, created_at)
@@ -213,7 +218,11 @@ describe('retention', function () {
   it('gives up when it is told to', async () => {
     await insertDelivery('completed', '31 days')
     const [given] = await Promise.allSettled([
-      purge({ dataSource, logger: silentLogger }, LIMITS, AbortSignal.abort()),
+      purge(
+        { dataSource, logger: silentLogger, incidentWorkflows: { tell: () => Promise.resolve() } },
+        LIMITS,
+        AbortSignal.abort(),
+      ),
     ])
     expect(given).to.have.nested.property('reason.name', 'AbortError')
     expect(await count('delivery')).to.equal(1)
@@ -251,7 +260,7 @@ describe('retention', function () {
     }
     const before = await reads()
     const purged = await purge(
-      { dataSource: alone, logger: silentLogger },
+      { dataSource: alone, logger: silentLogger, incidentWorkflows: { tell: () => Promise.resolve() } },
       LIMITS,
       new AbortController().signal,
     )

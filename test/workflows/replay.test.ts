@@ -20,6 +20,7 @@ describe('histories of released workflows', function () {
       'retried-by-a-bare-signal',
       'stopped',
       'retry-job',
+      'incident',
     ])
   })
 

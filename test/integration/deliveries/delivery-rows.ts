@@ -41,6 +41,6 @@ export async function attempt(
     return
   }
   const nextAttemptAt = next === 'waiting' ? new Date(Date.now() + 60_000) : null
-  const after = { state: next, nextAttemptAt, sweepAfterMs: 60_000 }
-  await recordFailure(dataSource, { ...record, webhookId }, after)
+  const after = { live: true, state: next, nextAttemptAt, sweepAfterMs: 60_000 }
+  await recordFailure(dataSource, record, after)
 }

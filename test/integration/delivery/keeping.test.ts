@@ -73,6 +73,7 @@ describe('keeping deliveries', () => {
       dataSource,
       workflows,
       retryWorkflows: { start: () => Promise.resolve() },
+      incidentWorkflows: { tell: () => Promise.resolve() },
       starter,
       logger: silentLogger,
       processId,

@@ -1,0 +1,164 @@
+import { Client, Connection } from '@temporalio/client'
+import { expect } from 'chai'
+import { setTimeout as delay } from 'node:timers/promises'
+import { incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createMailServer, type MailServer } from '../helpers/mail-server.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import { testServers } from '../helpers/servers.ts'
+import { createStage, type Stage } from '../helpers/stage.ts'
+
+const NOTIFY_AFTER_S = 3
+
+type IncidentAnswer = {
+  id: string
+  openedAt: string
+  closedAt: string | null
+  exhaustedAt: string | null
+  notifications: { kind: number; channel: string; recipient: string; state: string; sentAt: string | null }[]
+}
+
+describe('incidents, on the real engine with a real mail server', function () {
+  this.timeout(60_000)
+  let stage: Stage
+  let mail: MailServer
+  let posthorn: PosthornProcess
+  let temporal: Connection
+
+  before(async () => {
+    temporal = await Connection.connect({ address: testServers().temporalAddress })
+  })
+  after(() => temporal.close())
+  beforeEach(async () => {
+    stage = await createStage()
+    mail = await createMailServer()
+    posthorn = await stage.start({
+      env: {
+        POSTHORN_NOTIFY_AFTER_SECONDS: String(NOTIFY_AFTER_S),
+        POSTHORN_PUBLIC_URL: 'https://hooks.platform.test',
+        SMTP_HOST: mail.host,
+        SMTP_PORT: String(mail.port),
+        SMTP_TLS: 'none',
+        SMTP_FROM: 'posthorn@platform.test',
+      },
+    })
+  })
+  afterEach(async () => {
+    await stage.close()
+    await mail.close()
+  })
+
+  const webhookPath = (): string => `/api/orgs/${stage.member.organisationId}/webhooks/${stage.webhookId}`
+  const incidents = async (): Promise<IncidentAnswer[]> => {
+    const answered = await posthorn.call('GET', `${webhookPath()}/incidents`, { apiKey: stage.member.apiKey })
+    expect(answered.status, answered.text).to.equal(200)
+    return (answered.json as { data: IncidentAnswer[] }).data
+  }
+
+  it('tells everybody once that the endpoint keeps failing, and closes when it recovers', async () => {
+    stage.answerWith(() => 503)
+    const openedBy = await stage.publish(posthorn)
+    await eventually(() => expect(mail.mails).to.have.length(2))
+    const [incident] = await incidents()
+    expect(incident).to.deep.include({ closedAt: null, exhaustedAt: null })
+    const openedAt = Date.parse(incident!.openedAt)
+    await eventually(async () => {
+      const [{ notifications }] = (await incidents()) as [IncidentAnswer]
+      expect(notifications.map(({ kind, channel, state }) => [kind, channel, state])).to.deep.equal([
+        [1, 'email', 'sent'],
+        [1, 'email', 'sent'],
+      ])
+      for (const { sentAt } of notifications)
+        expect(Date.parse(sentAt!) - openedAt).to.be.within(
+          NOTIFY_AFTER_S * 1_000,
+          NOTIFY_AFTER_S * 1_000 + 2_000,
+        )
+    })
+    const { parsed, envelope } = mail.mails[0]!
+    expect(envelope.to).to.have.length(1)
+    expect(parsed.subject).to.include('127.0.0.1')
+    expect(parsed.text).to.include('503').and.to.include('https://hooks.platform.test/developer')
+    expect(parsed.html).to.include('503')
+
+    stage.answerWith(() => 200)
+    const retried = await posthorn.call('POST', `${webhookPath()}/deliveries/${openedBy}/retry`, {
+      apiKey: stage.member.apiKey,
+    })
+    expect(retried.status).to.equal(202)
+    await eventually(async () => expect((await incidents())[0]!.closedAt).not.to.equal(null))
+    await eventually(async () => {
+      const { status } = await new Client({ connection: temporal }).workflow
+        .getHandle(incidentWorkflowId(stage.webhookId, incident!.id))
+        .describe()
+      expect(status.name).to.equal('COMPLETED')
+    })
+    expect(mail.mails).to.have.length(2)
+  })
+
+  it('counts anew after a success: failing, fine, failing again', async () => {
+    let failing = true
+    stage.answerWith(() => (failing ? 500 : 200))
+    await stage.publish(posthorn)
+    // Its attempts come at 0, 1, 3 and 7 seconds.
+    await delay(1_500)
+    failing = false
+    const fine = await stage.publish(posthorn)
+    await stage.reaches(fine, { state: 'completed', attempts: 1 })
+    failing = true
+    const resumedAt = Date.now()
+    await stage.publish(posthorn)
+    await eventually(() => expect(mail.mails.length).to.be.above(0))
+    expect(Date.now() - resumedAt).to.be.within(NOTIFY_AFTER_S * 1_000 - 300, NOTIFY_AFTER_S * 1_000 + 2_500)
+    await eventually(() => expect(mail.mails).to.have.length(2))
+  })
+
+  it('shows in the Temporal UI which endpoint fails since when, and what is waited for', async () => {
+    stage.answerWith(() => 500)
+    await stage.publish(posthorn)
+    const [incident] = await eventually(async () => {
+      const found = await incidents()
+      expect(found).to.have.length(1)
+      return found
+    })
+    const workflowId = incidentWorkflowId(stage.webhookId, incident!.id)
+    const client = new Client({ connection: temporal })
+    const details = () =>
+      eventually(async () => {
+        const { userMetadata } = await temporal.workflowService
+          .describeWorkflowExecution({ namespace: 'default', execution: { workflowId } })
+          .then(({ executionConfig }) => ({ userMetadata: executionConfig?.userMetadata }))
+        return Buffer.from(userMetadata?.summary?.data ?? '').toString()
+      })
+    expect(await details()).to.include(`failing since ${incident!.openedAt.slice(0, 19)}`)
+    const text = await eventually(async () => {
+      const metadata = await client.workflow
+        .getHandle(workflowId)
+        .query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+      expect(metadata.currentDetails).to.include('Waiting for a retry | 1')
+      return metadata.currentDetails!
+    })
+    expect(text).to.match(/Waits for \| notification 1 at \d{4}-/)
+    await eventually(async () => {
+      const metadata = await client.workflow
+        .getHandle(workflowId)
+        .query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+      expect(metadata.currentDetails).to.match(/Notification 1.*\d{4}-.*: 2 sent/)
+    })
+    const described = await client.workflow.getHandle(workflowId).describe()
+    expect(described.searchAttributes).to.deep.include({ WebhookId: [stage.webhookId] })
+  })
+
+  it('delivers, and closes the incident, while the mail server refuses everybody', async () => {
+    mail.refuse({ at: 'rcpt', code: 451 })
+    stage.answerWith((index) => (index < 4 ? 500 : 200))
+    const deliveryId = await stage.publish(posthorn)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 5 }, 25_000)
+    const [incident] = await incidents()
+    expect(incident!.closedAt).not.to.equal(null)
+    await eventually(async () => {
+      const [{ notifications }] = (await incidents()) as [IncidentAnswer]
+      expect(notifications.map(({ state }) => state)).to.deep.equal(['failed', 'failed'])
+    })
+    expect(mail.mails).to.have.length(0)
+  })
+})

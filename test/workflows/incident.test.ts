@@ -1,0 +1,245 @@
+import type { TestWorkflowEnvironment } from '@temporalio/testing'
+import { expect } from 'chai'
+import type { ActivityDependencies } from '../../activities/index.ts'
+import { askForRetry } from '../../src/db/queries/interventions.ts'
+import type { DeliveryToStart } from '../../src/db/queries/events.ts'
+import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
+import { attemptDependencies } from '../helpers/attempts.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
+import { readableHistory } from '../helpers/history.ts'
+import { createReceiver, type Receiver } from '../helpers/receiver.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** A mail as the seam saw it, with the time of the engine since the test began. */
+type Sent = { kind: number; to: string; atMs: number }
+
+type Incident = { id: string; closed: boolean; exhausted: boolean }
+
+describe('incident, on an engine that skips time', function () {
+  this.timeout(60_000)
+  let database: TestDatabase
+  let engine: TestWorkflowEnvironment
+  let receiver: Receiver
+  let failing: boolean
+  let sent: Sent[]
+  let beganAt: number
+  let http: ActivityDependencies['httpClient']
+
+  before(async () => {
+    database = await createTestDatabase()
+    engine = await createTimeSkippingEngine()
+  })
+  after(async () => {
+    await engine.teardown()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    failing = true
+    sent = []
+    receiver = await createReceiver({ answer: () => (failing ? 503 : 200) })
+  })
+  afterEach(async () => {
+    await http.close()
+    await receiver.close()
+  })
+
+  const elapsedMs = async (): Promise<number> => (await engine.currentTimeMs()) - beganAt
+
+  /** One webhook of an organisation with two people to tell, and what a test does with it. */
+  async function onStage(
+    act: (stage: {
+      publish(): Promise<DeliveryToStart>
+      retry(delivery: DeliveryToStart): Promise<void>
+      until(ms: number): Promise<void>
+      incidents(): Promise<Incident[]>
+      end(delivery: DeliveryToStart): Promise<unknown>
+      webhookId: string
+    }) => Promise<void>,
+  ): Promise<void> {
+    const { dataSource } = database
+    const { organisationId } = await createMember(dataSource)
+    await createMember(dataSource, { organisationId, permissions: ['organizationSettings:update'] })
+    await createMember(dataSource, { organisationId, permissions: ['webhook:manage'] })
+    const webhook = await createWebhookRow(dataSource, { organisationId, url: receiver.url })
+    beganAt = await engine.currentTimeMs()
+    const client = () => engine.client
+    const base = attemptDependencies(dataSource)
+    http = base.httpClient
+    let taskQueue = ''
+    const dependencies: ActivityDependencies = {
+      ...base,
+      incidentWorkflows: {
+        tell: (label) =>
+          createIncidentWorkflows({ client, taskQueue, notifyAfterMs: 5 * MINUTE }).tell(label),
+      },
+      channels: {
+        push: null,
+        email: async (notice, { address }) => {
+          sent.push({ kind: notice.kind, to: address, atMs: await elapsedMs() })
+          return { state: 'sent' }
+        },
+      },
+    }
+    await withWorker(engine, dependencies, async (queue) => {
+      taskQueue = queue
+      const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs: 0, eager: false })
+      const publish = async (): Promise<DeliveryToStart> => {
+        const [delivery] = await publishRow(dataSource, organisationId)
+        await workflows.start(delivery!, { number: 1, dueAtMs: null }, { again: false })
+        return delivery!
+      }
+      const stage = {
+        webhookId: webhook.id,
+        publish,
+        async retry({ deliveryId }: DeliveryToStart) {
+          const asked = await askForRetry(dataSource, organisationId, webhook.id, deliveryId)
+          await workflows.wake({ organisationId, webhookId: webhook.id, ...asked! }, asked!.attempts)
+        },
+        until: async (ms: number) => engine.sleep(Math.max(1, ms - (await elapsedMs()))),
+        incidents: () =>
+          dataSource.query<Incident[]>(
+            `SELECT id, closed_at IS NOT NULL AS closed, exhausted_at IS NOT NULL AS exhausted
+               FROM incident WHERE webhook_id = $1 ORDER BY opened_at`,
+            [webhook.id],
+          ),
+        end: ({ deliveryId }: DeliveryToStart) => engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId)).result(),
+      }
+      await act(stage).finally(() => endWhatRuns(webhook.id))
+    })
+  }
+
+  /** What still runs would take the time of the tests after it. */
+  async function endWhatRuns(webhookId: string): Promise<void> {
+    const ids = await database.dataSource.query<{ delivery: string | null; incident: string | null }[]>(
+      `SELECT d.id AS delivery, NULL AS incident FROM delivery d WHERE webhook_id = $1
+       UNION ALL SELECT NULL, id FROM incident WHERE webhook_id = $1`,
+      [webhookId],
+    )
+    for (const { delivery, incident } of ids) {
+      const workflowId =
+        delivery === null ? incidentWorkflowId(webhookId, incident!) : deliveryWorkflowId(delivery)
+      await engine.client.workflow
+        .getHandle(workflowId)
+        .terminate()
+        .catch(() => undefined)
+    }
+  }
+
+  const kinds = (): number[] => sent.map(({ kind }) => kind)
+
+  it('notifies nobody when the endpoint recovers after 4 minutes and 59 seconds', () =>
+    onStage(async ({ publish, retry, until, incidents }) => {
+      const delivery = await publish()
+      await until(299 * SECOND)
+      failing = false
+      await retry(delivery)
+      await until(20 * MINUTE)
+      expect(sent).to.deep.equal([])
+      expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([true])
+    }))
+
+  it('notifies nobody while one delivery waits for its sixth attempt and others succeed', () =>
+    onStage(async ({ publish, until, incidents }) => {
+      await publish()
+      await until(MINUTE)
+      failing = false
+      await publish()
+      await until(310 * SECOND)
+      expect(sent).to.deep.equal([])
+      expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([false])
+      await until(320 * SECOND)
+      expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([true])
+      await until(20 * MINUTE)
+      expect(sent).to.deep.equal([])
+    }))
+
+  it('sends notification 1 after five minutes of failure, once to each recipient', () =>
+    onStage(async ({ publish, until }) => {
+      await publish()
+      await until(299 * SECOND)
+      expect(sent).to.deep.equal([])
+      await until(310 * SECOND)
+      // The organisation, its member with full access, and the one that may change settings.
+      expect(kinds()).to.deep.equal([1, 1, 1])
+      expect(new Set(sent.map(({ to }) => to))).to.have.property('size', 3)
+      expect(Math.min(...sent.map(({ atMs }) => atMs))).to.be.within(300 * SECOND, 303 * SECOND)
+      await until(HOUR)
+      expect(sent).to.have.length(3)
+    }))
+
+  // The rows' clock stands still while the engine's is skipped: the streak that begins here is one that wakes the
+  // workflow. In real time: test/e2e/incidents.test.ts.
+  it('counts the five minutes anew after a success', () =>
+    onStage(async ({ publish, until }) => {
+      await publish()
+      await until(30 * SECOND)
+      failing = false
+      await publish()
+      // Past the first look, which finds that the latest attempt succeeded and rests.
+      await until(305 * SECOND)
+      failing = true
+      // Its sixth attempt, at 315 s, fails: five minutes from there.
+      await until(610 * SECOND)
+      expect(sent).to.deep.equal([])
+      await until(625 * SECOND)
+      expect(kinds()).to.deep.equal([1, 1, 1])
+    }))
+
+  it('sends notification 2 at the first permanently failed delivery, and no third', () =>
+    onStage(async ({ publish, until, end, incidents }) => {
+      const first = await publish()
+      await publish()
+      await end(first)
+      await until((await elapsedMs()) + HOUR)
+      expect(kinds()).to.deep.equal([1, 1, 1, 2, 2, 2])
+      const second = sent.filter(({ kind }) => kind === 2)
+      expect(Math.min(...second.map(({ atMs }) => atMs))).to.be.within(32 * HOUR, 33 * HOUR)
+      expect((await incidents()).map(({ exhausted, closed }) => [exhausted, closed])).to.deep.equal([
+        [true, false],
+      ])
+    }))
+
+  it('starts anew, with notifications of its own, when deliveries fail again after the end', () =>
+    onStage(async ({ publish, retry, until, end, incidents }) => {
+      const first = await publish()
+      await end(first)
+      failing = false
+      await retry(first)
+      await end(first)
+      expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([true])
+      failing = true
+      const second = await publish()
+      await end(second)
+      await until((await elapsedMs()) + HOUR)
+      expect(kinds()).to.deep.equal([1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2])
+      expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([true, false])
+    }))
+
+  it('tells nobody of a webhook that was switched off meanwhile', () =>
+    onStage(async ({ publish, until, webhookId }) => {
+      await publish()
+      await until(MINUTE)
+      await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [webhookId])
+      await until(40 * HOUR)
+      expect(sent).to.deep.equal([])
+    }))
+
+  it('holds no payload, path, address or receiver text in its history', () =>
+    onStage(async ({ publish, until, incidents, webhookId }) => {
+      await publish()
+      await until(10 * MINUTE)
+      const [incident] = await incidents()
+      const handle = engine.client.workflow.getHandle(incidentWorkflowId(webhookId, incident!.id))
+      const history = await handle.fetchHistory()
+      const text = readableHistory(history)
+      expect(text).to.include(incident!.id)
+      for (const canary of ['cus_1', 'trace-1', '/hook', 'answer 0', 'test.example'])
+        expect(text, canary).not.to.include(canary)
+    }))
+})
