@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { createECDH } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -133,6 +135,16 @@ describe('npm start and npm test', () => {
 })
 
 describe('docs/operations.md', () => {
+  it('makes a VAPID key that is accepted with its one line', () => {
+    const [, line = ''] =
+      /<!-- vapid:start -->\s*```sh\n(.*)\n```\s*<!-- vapid:end -->/.exec(operations) ?? []
+    const printed = execFileSync('sh', ['-euc', line], { encoding: 'utf8' }).trim()
+    const key = SETTINGS.vapidPrivateKey.parse(printed)
+    const pair = createECDH('prime256v1')
+    pair.setPrivateKey(Buffer.from(key, 'base64url'))
+    expect(pair.getPublicKey()).to.have.length(65)
+  })
+
   it('explains every event of the log', () => {
     const sources = filesUnder('src').map(read).join('\n')
     const logged = new Set(
