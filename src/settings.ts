@@ -32,6 +32,12 @@ export const SETTINGS = {
   ),
   host: setting('HOST', 'address the API listens on', '127.0.0.1', plain),
   port: setting('PORT', 'port the API listens on', '3000', integer(0, 65_535)),
+  trustedProxyHops: setting(
+    'TRUSTED_PROXY_HOPS',
+    'proxies in front of the API that set X-Forwarded-For; without one the address of the connection counts',
+    '0',
+    integer(0, 10),
+  ),
   logLevel: setting(
     'LOG_LEVEL',
     'debug, info, warn, error or silent',

@@ -130,6 +130,7 @@ export async function startService(
     incidentWorkflows,
     processId,
     urlPolicy,
+    trustedProxyHops: config.trustedProxyHops,
     validatePayload,
     vapidPublicKey: notifications.vapidPublicKey,
     engine,

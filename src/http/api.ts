@@ -19,6 +19,8 @@ export type ApiDependencies = {
   /** Id under which this process leases the deliveries it commits. */
   processId: string
   urlPolicy: UrlPolicy
+  /** Proxies in front of this process whose X-Forwarded-For is believed. */
+  trustedProxyHops: number
   validatePayload: PayloadValidator
   /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not set up. */
   vapidPublicKey: string | null

@@ -9,7 +9,9 @@ import { routes } from './routes/index.ts'
 
 /** The API. Everything a request passes stands here, in order. `pages`: what development adds to it. */
 export function createApp(dependencies: ApiDependencies, pages: readonly Middleware[] = []): Koa {
-  const app = new Koa({ proxy: false })
+  const { trustedProxyHops } = dependencies
+  // Without a proxy of ours in front, X-Forwarded-For is whatever the sender likes.
+  const app = new Koa({ proxy: trustedProxyHops > 0, maxIpsCount: trustedProxyHops })
   app.silent = true
   app.use(requestLog(dependencies.logger))
   app.use(securityHeaders())

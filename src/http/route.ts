@@ -4,6 +4,9 @@ import type { IdempotentRequest } from '../db/queries/idempotency.ts'
 import type { FieldError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 
+/** Where a request came from: the address of its sender, and the id under which the log has it. */
+export type Origin = { address: string; requestId: string }
+
 /** A checked request, as a handler gets it. */
 export type RouteRequest<Body = unknown, Query = unknown> = {
   caller: Caller
@@ -13,6 +16,7 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
   body: Body
   /** The body as it was sent. */
   bodyText: string
+  origin: Origin
   /** Set when the route is idempotent and the request carried an `Idempotency-Key`. */
   idempotency: IdempotentRequest | null
 }

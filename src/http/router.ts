@@ -35,7 +35,8 @@ async function checkedRequest(
   readQuery: (text: string) => unknown,
 ): Promise<RouteRequest> {
   const params: Record<string, string> = ctx.params
-  const bare = { params, body: undefined, bodyText: '', idempotency: null }
+  const origin = { address: ctx.ip, requestId: String(ctx.response.get('x-request-id')) }
+  const bare = { params, origin, body: undefined, bodyText: '', idempotency: null }
   if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(ctx.querystring) }
 
   const caller = await authenticate(dependencies.dataSource, ctx.get('x-api-key'))
@@ -55,7 +56,7 @@ async function checkedRequest(
     route.idempotent === true
       ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
       : null
-  return { caller, params, query, body: value, bodyText: text, idempotency }
+  return { caller, params, query, origin, body: value, bodyText: text, idempotency }
 }
 
 /** Stands where an open route has no caller; it may do nothing. */

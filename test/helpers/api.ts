@@ -45,6 +45,7 @@ export async function createTestApi(
     starter: { start: (deliveries) => void started.push(...deliveries) },
     processId: TEST_PROCESS,
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
+    trustedProxyHops: 0,
     validatePayload: createPayloadValidator(),
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     engine: { isUp: () => Promise.resolve(true) },
