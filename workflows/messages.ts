@@ -36,14 +36,18 @@ export const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
 /** Input of `retryDeliveries`. */
 export type RetryDeliveriesInput = { organisationId: string; jobId: string }
 
-/** Input of `purge`: for how many days deliveries are kept after their end; `failedDays` is for stopped ones too. */
-export type PurgeInput = { completedDays: number; failedDays: number }
+/**
+ * Input of `purge`: for how many days deliveries are kept after their end, and audit entries. `failedDays` is for stopped
+ * ones and closed incidents too.
+ */
+export type PurgeInput = { completedDays: number; failedDays: number; auditDays: number }
 
 /** How many rows went. `finished` is false when the time of one pass was up before everything was gone. */
 export type PurgeResult = {
   deliveries: number
   events: number
   incidents: number
+  auditEntries: number
   retryJobs: number
   idempotencyKeys: number
   finished: boolean

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { PurgeInput, PurgeResult } from '../../workflows/messages.ts'
 import {
   FROM_THE_OLDEST,
+  purgeAudit,
   purgeDeliveries,
   purgeEvents,
   purgeIdempotencyKeys,
@@ -45,6 +46,7 @@ export async function purge(
     deliveries: 0,
     events: 0,
     incidents: 0,
+    auditEntries: 0,
     retryJobs: 0,
     idempotencyKeys: 0,
     finished: true,
@@ -66,7 +68,7 @@ export async function purge(
 }
 
 /** What is few comes first, so that a flood of completed deliveries keeps nothing else; events wait for their deliveries. */
-function stepsOf(dataSource: DataSource, { completedDays, failedDays }: PurgeInput): Step[] {
+function stepsOf(dataSource: DataSource, { completedDays, failedDays, auditDays }: PurgeInput): Step[] {
   const limit = BATCH_ROWS
   const nextAfter = (deleted: number): Place => (deleted < limit ? null : FROM_THE_OLDEST)
   return [
@@ -77,6 +79,10 @@ function stepsOf(dataSource: DataSource, { completedDays, failedDays }: PurgeInp
     async () => {
       const retryJobs = await purgeRetryJobs(dataSource, limit)
       return { retryJobs, next: nextAfter(retryJobs) }
+    },
+    async () => {
+      const auditEntries = await purgeAudit(dataSource, auditDays, limit)
+      return { auditEntries, next: nextAfter(auditEntries) }
     },
     async () => {
       const incidents = await purgeIncidents(dataSource, failedDays, limit)
@@ -93,6 +99,7 @@ function add(result: PurgeResult, deleted: Deleted): void {
   result.deliveries += deleted.deliveries ?? 0
   result.events += deleted.events ?? 0
   result.incidents += deleted.incidents ?? 0
+  result.auditEntries += deleted.auditEntries ?? 0
   result.retryJobs += deleted.retryJobs ?? 0
   result.idempotencyKeys += deleted.idempotencyKeys ?? 0
 }

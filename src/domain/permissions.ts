@@ -18,8 +18,8 @@ export const TEST_EVENT_KEY = 'webhook:test'
 /** What a member may do: `fullAccess` holds every permission. */
 export type Grants = { readonly fullAccess: boolean; readonly permissions: readonly string[] }
 
-/** Name of the right that `*` asks for, as it is reported in `missingPermissions`. */
-const FULL_ACCESS = 'fullAccess'
+/** Name of the right that `*` and the audit trail ask for. The flag gives it, and no permission of that name. */
+export const FULL_ACCESS = 'fullAccess'
 
 /** The permission that an event key asks of a subscriber or reader: `<entity>:read` (spec 4.1). */
 export function permissionForEventKey(eventKey: string): string {
@@ -31,6 +31,7 @@ export function permissionForEventKey(eventKey: string): string {
 export function missingPermissions(grants: Grants, required: readonly string[]): string[] {
   if (grants.fullAccess) return []
   const held = new Set(grants.permissions)
+  held.delete(FULL_ACCESS)
   return [...new Set(required)].filter((permission) => !held.has(permission))
 }
 

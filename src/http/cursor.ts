@@ -1,19 +1,27 @@
 import { badRequest } from '../errors.ts'
 import { isUuid } from './ids.ts'
 
-/** Tells our cursors from other text, and their form from forms that may come. */
-const MARK = 'd1:'
-
-/** Cursor of a page that ends with the delivery `id`: the next one begins right after it. */
-export function deliveryCursor(id: string): string {
-  return Buffer.from(MARK + id).toString('base64url')
+/** Cursors of one kind of list: of the page that ends with the row `id`, so that the next one begins right after it. */
+export type Cursor = {
+  after(id: string): string
+  /** The id behind a cursor that `after` gave. Throws 400 for any other text. */
+  parse(cursor: string): string
 }
 
-/** The id behind a cursor that `deliveryCursor` gave. Throws 400 for any other text. */
-export function parseDeliveryCursor(cursor: string): string {
-  const id = Buffer.from(cursor, 'base64url').toString('latin1').slice(MARK.length)
-  // Made again and compared: base64 as Node reads it lets other characters and trailing bits pass.
-  if (!isUuid(id) || deliveryCursor(id) !== cursor)
-    throw badRequest('invalid_cursor', 'cursor is not one that this API gave.')
-  return id
+export const deliveryCursor = cursorOf('d1:')
+export const auditCursor = cursorOf('a1:')
+
+/** `mark` tells these cursors from other text and other lists' cursors, and their form from forms that may come. */
+function cursorOf(mark: string): Cursor {
+  const after = (id: string): string => Buffer.from(mark + id).toString('base64url')
+  return {
+    after,
+    parse(cursor) {
+      const id = Buffer.from(cursor, 'base64url').toString('latin1').slice(mark.length)
+      // Made again and compared: base64 as Node reads it lets other characters and trailing bits pass.
+      if (!isUuid(id) || after(id) !== cursor)
+        throw badRequest('invalid_cursor', 'cursor is not one that this API gave.')
+      return id
+    },
+  }
 }

@@ -1,8 +1,7 @@
 import type { Db } from '../db/db.ts'
-import type { Caller } from '../db/queries/api-keys.ts'
 import { findDelivery } from '../db/queries/deliveries.ts'
 import { insertTestEvent } from '../db/queries/events.ts'
-import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
+import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { askForRetry, discardDelivery, discardFailed } from '../db/queries/interventions.ts'
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook, lockWebhook } from '../db/queries/webhooks.ts'
@@ -14,26 +13,34 @@ import { newId } from '../ids.ts'
 import { resolve, resolveWithin } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import type { ApiDependencies } from './api.ts'
+import { audit } from './audit.ts'
 import { isUuid } from './ids.ts'
+import type { Actor } from './route.ts'
 
 /** Makes a retry job and has it started; the sweep starts it where this process does not come to it. */
 export async function requestRetryJob(
   dependencies: ApiDependencies,
-  caller: Caller,
+  actor: Actor,
   wanted: { mode: 'failed' | 'force'; webhookId: string | null },
   idempotency: IdempotentRequest | null,
 ): Promise<RetryJobRow> {
   const { dataSource, retryWorkflows, logger } = dependencies
-  const { organisationId, memberId } = caller
+  const { organisationId, memberId } = actor.caller
   const { mode, webhookId } = wanted
   const make = async (db: Db): Promise<RetryJobRow> => {
     if (webhookId !== null) await requireEnabled(db, organisationId, webhookId)
-    return insertRetryJob(db, { id: newId(), organisationId, webhookId, mode, requestedBy: memberId })
+    const job = await insertRetryJob(db, {
+      id: newId(),
+      organisationId,
+      webhookId,
+      mode,
+      requestedBy: memberId,
+    })
+    const details = { jobId: job.id, mode, total: job.total }
+    await audit(db, actor, { action: 'deliveries.retried', webhookId, details })
+    return job
   }
-  const { answer, replayed } =
-    idempotency === null
-      ? { answer: await dataSource.transaction(make), replayed: false }
-      : await runOnce(dataSource, idempotency, make)
+  const { answer, replayed } = await transactOnce(dataSource, idempotency, make)
   if (!replayed && answer.state === 'running') {
     // The answer does not wait for the engine: the job is committed, and the sweep looks after it.
     retryWorkflows
@@ -51,15 +58,19 @@ export async function requestRetryJob(
 /** Has one delivery attempted at once, whatever undelivered state it is in. */
 export async function retryDelivery(
   dependencies: ApiDependencies,
-  caller: Caller,
+  actor: Actor,
   webhookId: string,
   deliveryId: string,
 ): Promise<void> {
   const { dataSource } = dependencies
-  const { organisationId } = caller
+  const { organisationId } = actor.caller
   await requireEnabled(dataSource, organisationId, webhookId)
   await requireDelivery(dependencies, organisationId, webhookId, deliveryId)
-  const asked = await askForRetry(dataSource, organisationId, webhookId, deliveryId)
+  const asked = await dataSource.transaction(async (manager) => {
+    const noted = await askForRetry(manager, organisationId, webhookId, deliveryId)
+    if (noted !== null) await audit(manager, actor, { action: 'delivery.retried', webhookId, deliveryId })
+    return noted
+  })
   if (asked === null)
     throw conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
   // The answer does not wait for the engine: the wish stands on the row, and the sweep repeats what was not told.
@@ -69,15 +80,17 @@ export async function retryDelivery(
 /** Stops one waiting or permanently failed delivery for good. */
 export async function discardOne(
   dependencies: ApiDependencies,
-  caller: Caller,
+  actor: Actor,
   webhookId: string,
   deliveryId: string,
 ): Promise<void> {
-  const { organisationId } = caller
+  const { organisationId } = actor.caller
   await requireDelivery(dependencies, organisationId, webhookId, deliveryId)
-  const { result: discarded, tell } = await resolve(dependencies.dataSource, webhookId, (manager) =>
-    discardDelivery(manager, organisationId, webhookId, deliveryId),
-  )
+  const { result: discarded, tell } = await resolve(dependencies.dataSource, webhookId, async (manager) => {
+    const found = await discardDelivery(manager, organisationId, webhookId, deliveryId)
+    if (found !== null) await audit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
+    return found
+  })
   void tellOfIncident(dependencies, tell)
   if (discarded === null) {
     throw conflict('not_discardable', 'Only a waiting or permanently failed delivery can be discarded.')
@@ -86,13 +99,17 @@ export async function discardOne(
 
 export async function discardAllFailed(
   dependencies: ApiDependencies,
-  caller: Caller,
+  actor: Actor,
   webhookId: string,
 ): Promise<number> {
-  const { organisationId } = caller
+  const { organisationId } = actor.caller
   const { result, tell } = await dependencies.dataSource.transaction(async (manager) => {
     if ((await lockWebhook(manager, organisationId, webhookId)) === null) throw notFound('webhook')
-    return resolveWithin(manager, webhookId, () => discardFailed(manager, organisationId, webhookId))
+    return resolveWithin(manager, webhookId, async () => {
+      const count = await discardFailed(manager, organisationId, webhookId)
+      await audit(manager, actor, { action: 'deliveries.discarded', webhookId, details: { count } })
+      return count
+    })
   })
   void tellOfIncident(dependencies, tell)
   return result
@@ -101,16 +118,19 @@ export async function discardAllFailed(
 /** Sends one `webhook:test` event to this webhook only; returns the id of its delivery. */
 export async function sendTestEvent(
   { dataSource, starter, processId }: ApiDependencies,
-  caller: Caller,
+  actor: Actor,
   webhookId: string,
 ): Promise<string> {
-  const { organisationId } = caller
+  const { organisationId } = actor.caller
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
   if (webhook === null) throw notFound('webhook')
   const event = { id: newId(), organisationId, ...testEnvelope(webhookId) }
-  const delivery = await insertTestEvent(dataSource, event, webhookId, {
-    owner: processId,
-    leaseMs: START_LEASE_MS,
+  const lease = { owner: processId, leaseMs: START_LEASE_MS }
+  const delivery = await dataSource.transaction(async (manager) => {
+    const made = await insertTestEvent(manager, event, webhookId, lease)
+    const deliveryId = made?.deliveryId ?? null
+    if (made !== null) await audit(manager, actor, { action: 'webhook.tested', webhookId, deliveryId })
+    return made
   })
   if (delivery === null) throw webhookDisabled()
   starter.start([delivery])

@@ -1,6 +1,5 @@
 import { ECDH } from 'node:crypto'
 import type { Static } from 'typebox'
-import type { Caller } from '../db/queries/api-keys.ts'
 import {
   lockMember,
   upsertPushSubscription,
@@ -10,6 +9,8 @@ import { notFound, ProblemError, type FieldError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import type { ApiDependencies } from './api.ts'
+import { audit } from './audit.ts'
+import type { Actor } from './route.ts'
 import type { CreatePushSubscriptionSchema } from './schemas/push-subscription.ts'
 import { canonicalUrl } from './subscription.ts'
 
@@ -79,20 +80,28 @@ function isPublicKey(bytes: Buffer | null): boolean {
  */
 export async function subscribeToPush(
   { dataSource, urlPolicy, vapidPublicKey }: ApiDependencies,
-  { organisationId, memberId }: Caller,
+  actor: Actor,
   body: Static<typeof CreatePushSubscriptionSchema>,
 ): Promise<{ subscription: PushSubscriptionRow; created: boolean }> {
   if (vapidPublicKey === null) throw conflict('push_not_configured', 'Push messages are not set up here.')
+  const { organisationId, memberId } = actor.caller
   const id = newId()
   const endpoint = canonicalUrl(body.endpoint, urlPolicy)
   const [p256dh, auth] = [withoutPadding(body.keys.p256dh), withoutPadding(body.keys.auth)]
   const subscription = await dataSource.transaction(async (manager) => {
     if (!(await lockMember(manager, organisationId, memberId))) throw notFound('member')
-    return upsertPushSubscription(
+    const saved = await upsertPushSubscription(
       manager,
       { id, organisationId, memberId, endpoint, p256dh, auth },
       MAX_SUBSCRIPTIONS,
     )
+    if (saved !== null)
+      await audit(manager, actor, {
+        action: 'push_subscription.saved',
+        // The rest of the URL is what allows to push.
+        details: { id: saved.id, service: new URL(endpoint).host },
+      })
+    return saved
   })
   if (subscription === null) {
     const detail = `A member may have at most ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one first.`

@@ -36,7 +36,7 @@ describe('the retention schedule, on the real engine', function () {
   const described = (completedDays: number, failedDays: number): Promise<ScheduleDescription> =>
     eventually(async () => {
       const found = await schedule().describe()
-      expect(found.action).to.deep.include({ taskQueue, args: [{ completedDays, failedDays }] })
+      expect(found.action).to.deep.include({ taskQueue, args: [{ completedDays, failedDays, auditDays: 365 }] })
       return found
     })
 
@@ -93,6 +93,8 @@ describe('the retention schedule, on the real engine', function () {
     expect(await temporal.workflow.getHandle(workflowId).result()).to.deep.equal({
       deliveries: 1,
       events: 1,
+      incidents: 0,
+      auditEntries: 0,
       retryJobs: 0,
       idempotencyKeys: 0,
       finished: true,

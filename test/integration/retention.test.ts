@@ -9,7 +9,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
-const LIMITS = { completedDays: 30, failedDays: 90 }
+const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
 
 describe('retention', function () {
   this.timeout(20_000)
@@ -106,7 +106,7 @@ describe('retention', function () {
     await insertDelivery('completed', '2 days')
     await insertDelivery('failed', '2 days')
     await insertDelivery('stopped', '2 days')
-    await purgeNow({ completedDays: 3, failedDays: 1 })
+    await purgeNow({ ...LIMITS, completedDays: 3, failedDays: 1 })
     expect(await count('delivery', `state = 'completed'`)).to.equal(1)
     expect(await count('delivery')).to.equal(1)
   })
@@ -166,7 +166,7 @@ describe('retention', function () {
     await insertEvents(1, '90 days 00:01')
     expect(await purgeNow()).to.include({ events: 1 })
     expect(await count('event', `created_at > now() - interval '90 days'`)).to.equal(1)
-    expect(await purgeNow({ completedDays: 91, failedDays: 1 })).to.include({ events: 0 })
+    expect(await purgeNow({ ...LIMITS, completedDays: 91, failedDays: 1 })).to.include({ events: 0 })
   })
 
   it('deletes retry jobs that were done thirty days ago, and no others', async () => {

@@ -40,6 +40,16 @@ export async function runOnce<Answer>(
   })
 }
 
+/** The same for work of several statements: in a transaction, also where no key was sent. */
+export async function transactOnce<Answer>(
+  dataSource: DataSource,
+  request: IdempotentRequest | null,
+  work: (db: Db) => Promise<Answer>,
+): Promise<{ answer: Answer; replayed: boolean }> {
+  if (request !== null) return runOnce(dataSource, request, work)
+  return { answer: await dataSource.transaction(work), replayed: false }
+}
+
 /** True when this transaction is the first with the key (or the earlier answer is too old to count). */
 async function claimKey(manager: EntityManager, request: IdempotentRequest): Promise<boolean> {
   const claimed = await firstRow(

@@ -71,16 +71,18 @@ export async function deleteOwnPushSubscription(
   return deleted !== null
 }
 
-/** Deletes all of a member's own subscriptions. */
+/** Deletes all of a member's own subscriptions; returns how many. */
 export async function deleteOwnPushSubscriptions(
   db: Db,
   organisationId: string,
   memberId: string,
-): Promise<void> {
-  await rows(db, `DELETE FROM push_subscription WHERE organisation_id = $1 AND member_id = $2`, [
-    organisationId,
-    memberId,
-  ])
+): Promise<number> {
+  const deleted = await rows(
+    db,
+    `DELETE FROM push_subscription WHERE organisation_id = $1 AND member_id = $2 RETURNING id`,
+    [organisationId, memberId],
+  )
+  return deleted.length
 }
 
 /** Where these members take push messages, oldest subscription first. */

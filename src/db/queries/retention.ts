@@ -142,6 +142,18 @@ export async function purgeIncidents(db: Db, days: number, limit: number): Promi
   return deleted.length
 }
 
+/** Deletes up to `limit` audit entries older than `days`, which must be 30 at least; returns how many. */
+export async function purgeAudit(db: Db, days: number, limit: number): Promise<number> {
+  const deleted = await rows(
+    db,
+    `DELETE FROM audit_entry WHERE id IN (
+       SELECT id FROM audit_entry WHERE at < ${TOO_OLD} ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
+     ) RETURNING id`,
+    [days, limit],
+  )
+  return deleted.length
+}
+
 /** Deletes up to `limit` retry jobs that are done and older than 30 days, with their progress; returns how many. */
 export async function purgeRetryJobs(db: Db, limit: number): Promise<number> {
   const deleted = await rows(

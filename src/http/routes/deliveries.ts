@@ -9,7 +9,7 @@ import {
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { permissionForEventKey, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
-import { deliveryCursor, parseDeliveryCursor } from '../cursor.ts'
+import { deliveryCursor } from '../cursor.ts'
 import { requirePermissions } from '../guard.ts'
 import { presentDelivery, presentDeliveryDetail, presentDeliveryStats } from '../present-delivery.ts'
 import { param, routeWithQuery, type Route } from '../route.ts'
@@ -50,7 +50,7 @@ const listRoute = routeWithQuery({
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
     const { page, last } = await listDeliveries(dataSource, organisationId, webhook.id, filter)
-    const nextCursor = last === null ? null : deliveryCursor(last)
+    const nextCursor = last === null ? null : deliveryCursor.after(last)
     return { status: 200, body: { data: page.map(presentDelivery), nextCursor } }
   },
 })
@@ -86,7 +86,7 @@ function toFilter(query: Static<typeof DeliveryQuerySchema>): DeliveryFilter {
     eventKey: eventKey ?? null,
     since: since === undefined ? null : new Date(since),
     until: until === undefined ? null : new Date(until),
-    after: cursor === undefined ? null : parseDeliveryCursor(cursor),
+    after: cursor === undefined ? null : deliveryCursor.parse(cursor),
     limit,
   }
 }

@@ -5,6 +5,7 @@ import {
   type PushSubscriptionRow,
 } from '../../db/queries/push-subscriptions.ts'
 import { notFound } from '../../errors.ts'
+import { audit } from '../audit.ts'
 import { pushSubscriptionFieldErrors, subscribeToPush } from '../push-subscription-commands.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
@@ -54,11 +55,11 @@ const subscribeRoute = routeWithBody({
     },
     409: { description: 'Push is not set up, or the member has too many; see `code`', problem: true },
   },
-  async handle(dependencies, { caller, body }) {
-    const { subscription, created } = await subscribeToPush(dependencies, caller, body)
+  async handle(dependencies, request) {
+    const { subscription, created } = await subscribeToPush(dependencies, request, request.body)
     const shown = presentPushSubscription(subscription)
     if (!created) return { status: 200, body: shown }
-    const location = `${COLLECTION.replace(':orgId', caller.organisationId)}/${shown.id}`
+    const location = `${COLLECTION.replace(':orgId', request.caller.organisationId)}/${shown.id}`
     return { status: 201, headers: { location }, body: shown }
   },
 })
@@ -73,8 +74,11 @@ const deleteRoute: Route = {
   async handle({ dataSource }, request) {
     const { organisationId, memberId } = request.caller
     const id = param(request, 'id')
-    if (!(await deleteOwnPushSubscription(dataSource, organisationId, memberId, id)))
-      throw notFound('push subscription')
+    await dataSource.transaction(async (manager) => {
+      if (!(await deleteOwnPushSubscription(manager, organisationId, memberId, id)))
+        throw notFound('push subscription')
+      await audit(manager, request, { action: 'push_subscription.removed', details: { id } })
+    })
     return { status: 204 }
   },
 }
@@ -86,8 +90,13 @@ const deleteAllRoute: Route = {
   summary: "Remove all of the calling member's push subscriptions",
   access,
   responses: { 204: { description: 'None is left' } },
-  async handle({ dataSource }, { caller }) {
-    await deleteOwnPushSubscriptions(dataSource, caller.organisationId, caller.memberId)
+  async handle({ dataSource }, request) {
+    const { organisationId, memberId } = request.caller
+    await dataSource.transaction(async (manager) => {
+      const count = await deleteOwnPushSubscriptions(manager, organisationId, memberId)
+      if (count > 0)
+        await audit(manager, request, { action: 'push_subscription.removed', details: { count } })
+    })
     return { status: 204 }
   },
 }

@@ -38,11 +38,12 @@ const retryDeliveriesRoute = routeWithBody({
     202: { description: 'The job', schema: RetryJobSchema, headers: { Location: 'Path of the job' } },
     409: { ...CONFLICT, problem: true },
   },
-  async handle(dependencies, { caller, body, idempotency }) {
+  async handle(dependencies, request) {
+    const { caller, body, idempotency } = request
     const wanted = { mode: body.mode, webhookId: body.id ?? null }
     const { id, mode, webhookId, state, total, done } = await requestRetryJob(
       dependencies,
-      caller,
+      request,
       wanted,
       idempotency,
     )
@@ -78,7 +79,7 @@ const retryOneRoute: Route = {
   },
   async handle(dependencies, request) {
     const deliveryId = param(request, 'deliveryId')
-    await retryDelivery(dependencies, request.caller, param(request, 'id'), deliveryId)
+    await retryDelivery(dependencies, request, param(request, 'id'), deliveryId)
     return { status: 202, body: { deliveryId } }
   },
 }
@@ -96,7 +97,7 @@ const discardOneRoute: Route = {
   async handle(dependencies, request) {
     const { caller } = request
     const [webhookId, deliveryId] = [param(request, 'id'), param(request, 'deliveryId')]
-    await discardOne(dependencies, caller, webhookId, deliveryId)
+    await discardOne(dependencies, request, webhookId, deliveryId)
     const delivery = await findDelivery(dependencies.dataSource, caller.organisationId, webhookId, deliveryId)
     if (delivery === null) throw notFound('delivery')
     return { status: 200, body: presentDelivery(delivery) }
@@ -111,7 +112,7 @@ const discardFailedRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: { 202: { description: 'How many', schema: DiscardedSchema } },
   async handle(dependencies, request) {
-    const discarded = await discardAllFailed(dependencies, request.caller, param(request, 'id'))
+    const discarded = await discardAllFailed(dependencies, request, param(request, 'id'))
     return { status: 202, body: { discarded } }
   },
 }
@@ -129,7 +130,7 @@ const testRoute: Route = {
   async handle(dependencies, request) {
     return {
       status: 202,
-      body: { deliveryId: await sendTestEvent(dependencies, request.caller, param(request, 'id')) },
+      body: { deliveryId: await sendTestEvent(dependencies, request, param(request, 'id')) },
     }
   },
 }
