@@ -5,6 +5,8 @@ export type EncryptionKey = { id: string; key: Buffer }
 
 /** Encrypts signing secrets for the database; what was sealed for one webhook opens for no other. */
 export type SecretBox = {
+  /** The key that seals. */
+  readonly newestKeyId: string
   seal(webhookId: string, secret: string): string
   open(webhookId: string, sealed: string): string
 }
@@ -15,9 +17,16 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /**
+ * What a sealed secret begins with. Anything else is not shown to anybody: it could be a secret in clear, which at 64
+ * characters is too long to pass for the id of a key.
+ */
+const KEY_ID = /^([A-Za-z0-9_-]{1,32})\|/
+
+/**
  * AES-256-GCM over a key ring: the first key seals, every key opens.
  * A sealed secret reads `keyId|iv|ciphertext|tag`, the last three in base64url.
- * `open` throws when the key is unknown or the text was made for another webhook or tampered with.
+ * `open` throws when the key is unknown or the text was made for another webhook or tampered with; its errors name the
+ * key and nothing else.
  */
 export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
   const [sealing] = keys
@@ -25,6 +34,8 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
   const byId = new Map(keys.map((entry) => [entry.id, entry.key]))
 
   return {
+    newestKeyId: sealing.id,
+
     seal(webhookId, secret) {
       const iv = randomBytes(IV_BYTES)
       const cipher = createCipheriv('aes-256-gcm', sealing.key, iv, { authTagLength: TAG_BYTES })
@@ -37,16 +48,27 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
     },
 
     open(webhookId, sealed) {
-      const [keyId = '', ...parts] = sealed.split('|')
-      const [iv, ciphertext, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
+      const keyId = KEY_ID.exec(sealed)?.[1]
+      if (keyId === undefined) throw new Error('not a sealed secret')
       const key = byId.get(keyId)
       if (key === undefined) throw new Error(`the key ring holds no key "${keyId}"`)
-      if (iv === undefined || ciphertext === undefined || tag?.length !== TAG_BYTES)
+      const [iv, ciphertext, tag, ...more] = sealed
+        .split('|')
+        .slice(1)
+        .map((part) => Buffer.from(part, 'base64url'))
+      if (iv?.length !== IV_BYTES || ciphertext === undefined || tag?.length !== TAG_BYTES || more.length > 0)
         throw new Error('not a sealed secret')
       const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES })
       decipher.setAAD(boundTo(webhookId))
       decipher.setAuthTag(tag)
-      return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
+      try {
+        return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
+      } catch {
+        // Node's own words ("Unsupported state or unable to authenticate data") help nobody at a terminal.
+        throw new Error(
+          `key "${keyId}" does not open it: it was sealed with another key or for another webhook, or changed`,
+        )
+      }
     },
   }
 }

@@ -1,26 +1,42 @@
 import type { DataSource } from 'typeorm'
-import { sampleSealedSecrets } from '../db/queries/webhooks.ts'
+import { sampleSealedSecrets } from '../db/queries/sealed-secrets.ts'
 import type { SecretBox } from '../secret-box.ts'
+import { describeError } from './describe-error.ts'
+
+/** One secret that was damaged, or copied from another webhook, says nothing about its key. */
+const SAMPLES_PER_KEY = 5
 
 /**
- * Opens one signing secret for each encryption key that the database uses. With a key missing or wrong, deliveries
- * could not be signed: better not to start than to find that out one delivery at a time.
+ * Tries the ring on the signing secrets under each encryption key that the database uses, and throws where none of a
+ * key's opens. With a key missing or wrong, deliveries could not be signed: better not to start than to find that out
+ * one delivery at a time.
  */
 export async function assertKeyRing(dataSource: DataSource, secretBox: SecretBox): Promise<void> {
-  const sealed = await sampleSealedSecrets(dataSource)
-  const unopened = sealed.filter(({ webhookId, secret }) => !opens(secretBox, webhookId, secret))
-  if (unopened.length === 0) return
-  const ids = unopened.map(({ keyId }) => keyId).join(', ')
+  const problems = await keyRingProblems(dataSource, secretBox)
+  if (problems.size === 0) return
   throw new Error(
-    `POSTHORN_ENCRYPTION_KEYS does not open the signing secrets of this database: key ${ids} is missing or not the one they were encrypted with.`,
+    [
+      'POSTHORN_ENCRYPTION_KEYS does not open the signing secrets of this database:',
+      ...[...problems].map(([keyId, problem]) => `  - of those under key "${keyId}": ${problem}`),
+    ].join('\n'),
   )
 }
 
-function opens(secretBox: SecretBox, webhookId: string, secret: string): boolean {
-  try {
-    secretBox.open(webhookId, secret)
-    return true
-  } catch {
-    return false
+/** By the id of each key that opens none of the secrets it is named in: why the first of them does not open. */
+export async function keyRingProblems(
+  dataSource: DataSource,
+  secretBox: SecretBox,
+): Promise<Map<string, string>> {
+  const problems = new Map<string, string>()
+  const opened = new Set<string>()
+  for (const { keyId, webhookId, secret } of await sampleSealedSecrets(dataSource, SAMPLES_PER_KEY)) {
+    try {
+      secretBox.open(webhookId, secret)
+      opened.add(keyId)
+    } catch (error) {
+      if (!problems.has(keyId)) problems.set(keyId, describeError(error))
+    }
   }
+  for (const keyId of opened) problems.delete(keyId)
+  return problems
 }

@@ -5,6 +5,8 @@ export const COMMANDS = {
   worker: 'run a worker without the API',
   migrate: 'bring the database up to date',
   seed: 'bring in organisations, members and API keys: posthorn seed FILE',
+  'api-key': 'create, list and revoke API keys: posthorn api-key --help',
+  're-encrypt': 'put every signing secret under the newest encryption key',
   openapi: 'print the OpenAPI document',
 } as const
 

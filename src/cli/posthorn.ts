@@ -1,16 +1,20 @@
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ALL_SETTINGS, ConfigError, loadConfig } from '../config.ts'
-import { openApiDocument } from '../http/openapi.ts'
-import { routes } from '../http/routes/index.ts'
 import { createLogger } from '../logger.ts'
+import { createSecretBox } from '../secret-box.ts'
+import { API_KEY_USAGE, parseApiKeyArguments } from './api-key-arguments.ts'
+import { runApiKeyCommand } from './api-key.ts'
 import { describeError } from './describe-error.ts'
 import { COMMAND_NAMES, COMMANDS, type CommandName } from './commands.ts'
 import { migrate } from './migrate.ts'
 import { createStack } from './stack.ts'
 import { onStopSignal } from './on-stop-signal.ts'
+import { describeReEncryption, reEncrypt } from './re-encrypt.ts'
 import { seedFromFile } from './seed.ts'
 import type { Roles } from './service.ts'
+import { UsageError } from './usage-error.ts'
+import { withDatabase } from './with-database.ts'
 
 const USAGE_ERROR = 2
 
@@ -50,9 +54,45 @@ async function run(command: CommandName, operands: string[]): Promise<void> {
       say(summary)
       return
     }
+    case 'api-key':
+      return apiKey(operands)
+    case 're-encrypt': {
+      if (operands.length > 0) throw new UsageError(command, ['it takes no arguments'])
+      return reEncryptAll()
+    }
     case 'openapi':
-      say(JSON.stringify(openApiDocument(routes), null, 2))
+      return printOpenApi()
   }
+}
+
+async function apiKey(args: readonly string[]): Promise<void> {
+  const wanted = parseApiKeyArguments(args, new Date())
+  if (wanted.kind === 'help') {
+    say(API_KEY_USAGE)
+    return
+  }
+  const { databaseUrl } = loadConfig(process.env, ['databaseUrl'])
+  await withDatabase(databaseUrl, (db) => runApiKeyCommand(db, wanted, { out: say, note: complain }))
+}
+
+async function reEncryptAll(): Promise<void> {
+  const { databaseUrl, encryptionKeys } = loadConfig(process.env, ['databaseUrl', 'encryptionKeys'])
+  const secretBox = createSecretBox(encryptionKeys)
+  const outcome = await withDatabase(databaseUrl, (db) => reEncrypt(db, secretBox))
+  const { lines, problems } = describeReEncryption(outcome, secretBox.newestKeyId)
+  for (const line of lines) say(line)
+  for (const problem of problems) complain(problem)
+  // As long as another key is in use, no script may go on to take it out of the ring.
+  if (outcome.left.length > 0) process.exitCode = 1
+}
+
+async function printOpenApi(): Promise<void> {
+  // Loaded only here: the schemas of all routes take other commands longer than their work.
+  const [{ openApiDocument }, { routes }] = await Promise.all([
+    import('../http/openapi.ts'),
+    import('../http/routes/index.ts'),
+  ])
+  say(JSON.stringify(openApiDocument(routes), null, 2))
 }
 
 async function serve(roles: Roles): Promise<void> {
@@ -76,19 +116,26 @@ async function serve(roles: Roles): Promise<void> {
 }
 
 function reportProblems(problems: string[]): void {
-  for (const problem of problems) process.stderr.write(`Could not stop ${problem}\n`)
+  for (const problem of problems) complain(`Could not stop ${problem}`)
 }
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
+function complain(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
 function fail(text: string, code: number): void {
-  process.stderr.write(`${text}\n`)
+  complain(text)
   process.exitCode = code
 }
 
 async function main(): Promise<void> {
+  const [first, ...rest] = process.argv.slice(2)
+  // Has options of its own.
+  if (first === 'api-key') return run(first, rest)
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } },
@@ -103,6 +150,9 @@ async function main(): Promise<void> {
 try {
   await main()
 } catch (error) {
-  const badUsage = error instanceof ConfigError || (error instanceof TypeError && 'code' in error)
+  const badUsage =
+    error instanceof ConfigError ||
+    error instanceof UsageError ||
+    (error instanceof TypeError && 'code' in error)
   fail(describeError(error), badUsage ? USAGE_ERROR : 1)
 }

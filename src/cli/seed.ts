@@ -1,19 +1,16 @@
-import { randomBytes } from 'node:crypto'
 import type { EntityManager } from 'typeorm'
 import { ConfigError } from '../config.ts'
 import { createDataSource } from '../db/data-source.ts'
 import { hashApiKey } from '../db/queries/api-keys.ts'
 import { hasApiKey, upsertApiKey, upsertMember, upsertOrganisation } from '../db/queries/organisations.ts'
 import { newId } from '../ids.ts'
+import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
 import { readSeedFile, type Seed } from './seed-file.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
 export type NewKey = { organisationId: string; memberId: string; name: string; key: string }
 
 const DEFAULT_TIME_ZONE = 'Europe/Brussels'
-
-/** How much of a key people may see, to tell keys apart. */
-const PREFIX_LENGTH = 8
 
 /** Brings the file's organisations, members and keys into the database, all or nothing. Repeating it changes nothing. */
 export async function seedFromFile(
@@ -68,7 +65,7 @@ async function bringKey(
   const { organisationId, memberId, name } = wanted
   if (wanted.key === undefined && (await hasApiKey(manager, organisationId, memberId, name))) return null
   const key = wanted.key ?? generateApiKey()
-  const stored = { id: newId(), name, prefix: key.slice(0, PREFIX_LENGTH), hash: hashApiKey(key) }
+  const stored = { id: newId(), name, prefix: apiKeyPrefix(key), hash: hashApiKey(key) }
   try {
     await upsertApiKey(manager, organisationId, memberId, stored)
   } catch (error) {
@@ -81,9 +78,4 @@ async function bringKey(
 /** True when the very key is in the database already, as another key of this member or of somebody else. */
 function isKeyTaken(error: unknown): boolean {
   return error instanceof Error && 'constraint' in error && error.constraint === 'api_key_hash_idx'
-}
-
-/** 256 random bits; the prefix lets secret scanners recognise a leaked key. */
-function generateApiKey(): string {
-  return `phk_${randomBytes(32).toString('base64url')}`
 }

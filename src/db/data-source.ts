@@ -1,6 +1,7 @@
 import { DataSource } from 'typeorm'
 import { ApiKey } from './entities/api-key.ts'
 import { Attempt } from './entities/attempt.ts'
+import { AuditEntry } from './entities/audit-entry.ts'
 import { Delivery } from './entities/delivery.ts'
 import { Event } from './entities/event.ts'
 import { IdempotencyKey } from './entities/idempotency-key.ts'
@@ -17,6 +18,7 @@ import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveri
 import { PurgeIndex3 } from './migrations/0003-retention.ts'
 import { Incidents4 } from './migrations/0004-incidents.ts'
 import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
+import { Audit6 } from './migrations/0006-audit.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -51,8 +53,9 @@ export function createDataSource(options: {
       Incident,
       Notification,
       PushSubscription,
+      AuditEntry,
     ],
-    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5],
+    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5, Audit6],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })

@@ -50,6 +50,17 @@ describe('a secret box', () => {
     })
   }
 
+  for (const length of [0, 11, 16]) {
+    it(`does not open with a vector of ${length} bytes`, () => {
+      const sealed = changePart(box.seal('webhook-1', secret), 1, () => new Uint8Array(length))
+      expect(() => box.open('webhook-1', sealed)).to.throw('not a sealed secret')
+    })
+  }
+
+  it('does not open with anything behind the tag', () => {
+    expect(() => box.open('webhook-1', `${box.seal('webhook-1', secret)}|x`)).to.throw('not a sealed secret')
+  })
+
   for (const text of ['', 'key-a1', 'key-a1|', 'key-a1||', 'key-a1|||', '|||']) {
     it(`does not open the text "${text}"`, () => {
       expect(() => box.open('webhook-1', text)).to.throw()
@@ -61,6 +72,21 @@ describe('a secret box', () => {
     expect(() => other.open('webhook-1', box.seal('webhook-1', secret))).to.throw()
   })
 
+  it('says that a key does not fit, and shows neither the secret nor what is sealed', () => {
+    const sealed = box.seal('webhook-1', secret)
+    const error = errorOf(() => box.open('webhook-2', sealed))
+    expect(error.message).to.match(/^key "key-a1" does not open it/)
+    const told = JSON.stringify([error.message, error.stack, error])
+    for (const hidden of [secret, ...sealed.split('|').slice(1)]) expect(told).to.not.include(hidden)
+  })
+
+  it('does not show a secret that stands there in clear', () => {
+    for (const text of [secret, `${secret}|`, `${secret}|a|b|c`]) {
+      const { message } = errorOf(() => box.open('webhook-1', text))
+      expect(message).to.equal('not a sealed secret')
+    }
+  })
+
   it('says which key is missing', () => {
     const other = createSecretBox([newKey!])
     expect(() => other.open('webhook-1', box.seal('webhook-1', secret))).to.throw('key-a1')
@@ -70,6 +96,7 @@ describe('a secret box', () => {
     const rotated = createSecretBox([newKey!, oldKey!])
     expect(rotated.open('webhook-1', box.seal('webhook-1', secret))).to.equal(secret)
     expect(rotated.seal('webhook-1', secret)).to.match(/^key-b2\|/)
+    expect(rotated.newestKeyId).to.equal('key-b2')
   })
 
   it('is not made of an empty key ring', () => {
@@ -84,6 +111,15 @@ describe('generateSigningSecret', () => {
     expect(new Set(secrets).size).to.equal(1000)
   })
 })
+
+function errorOf(work: () => unknown): Error {
+  try {
+    work()
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('it opened')
+}
 
 function changePart(sealed: string, index: number, change: (bytes: Uint8Array) => Uint8Array): string {
   const parts = sealed.split('|')

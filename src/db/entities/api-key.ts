@@ -8,7 +8,10 @@ import { Member } from './member.ts'
 @Entity('api_key')
 @ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
 @Index('api_key_hash_idx', ['hash'], { unique: true })
-@Index('api_key_name_idx', ['organisationId', 'memberId', 'name'], { unique: true, where: 'revoked_at IS NULL' })
+@Index('api_key_name_idx', ['organisationId', 'memberId', 'name'], {
+  unique: true,
+  where: 'revoked_at IS NULL',
+})
 export class ApiKey {
   @PrimaryColumn('uuid')
   id!: string

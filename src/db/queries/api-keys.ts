@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Grants } from '../../domain/permissions.ts'
 import { firstRow, rows, type Db } from '../db.ts'
 
@@ -10,20 +10,31 @@ export function hashApiKey(key: string): Buffer {
   return createHash('sha256').update(key, 'utf8').digest()
 }
 
-/** The caller behind a key, or null when it is unknown, revoked or expired. */
+/** Compared with where no key is found. */
+const NO_HASH = Buffer.alloc(32)
+
+/**
+ * The caller behind a key, or null when it is unknown, revoked or expired, which takes the same one statement each.
+ * Nothing is kept from one call to the next: a revocation or expiry counts for the very next request of every process.
+ */
 export async function findCaller(db: Db, key: string): Promise<Caller | null> {
-  const found = await firstRow<Caller & { touch: boolean }>(
+  const hash = hashApiKey(key)
+  const found = await firstRow<Caller & { hash: Buffer; valid: boolean; touch: boolean }>(
     db,
     `SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
-            m.full_access AS "fullAccess", m.permissions,
+            m.full_access AS "fullAccess", m.permissions, k.hash,
+            k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true) AS valid,
             coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch
        FROM api_key k
        JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
-      WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
-    [hashApiKey(key)],
+      WHERE k.hash = $1`,
+    [hash],
   )
-  if (found === null) return null
-  const { touch, ...caller } = found
-  if (touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
+  // The index stops at the first byte that differs; whoever cannot choose the digest learns nothing from that.
+  const same = timingSafeEqual(found?.hash ?? NO_HASH, hash)
+  if (found === null || !same || !found.valid) return null
+  const { organisationId, memberId, apiKeyId, fullAccess, permissions } = found
+  const caller = { organisationId, memberId, apiKeyId, fullAccess, permissions }
+  if (found.touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
   return caller
 }

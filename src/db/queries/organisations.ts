@@ -32,6 +32,12 @@ export async function upsertOrganisation(db: Db, organisation: OrganisationInput
   )
 }
 
+/** Locks the organisation's row until the transaction ends, against nobody but others that lock it. */
+export async function lockOrganisation(db: Db, organisationId: string): Promise<void> {
+  // Weaker than FOR UPDATE: whatever refers to the organisation, such as a new event, does not wait for it.
+  await rows(db, `SELECT 1 FROM organisation WHERE id = $1 FOR NO KEY UPDATE`, [organisationId])
+}
+
 /** Creates the member or brings the existing one up to date. */
 export async function upsertMember(db: Db, organisationId: string, member: MemberInput): Promise<void> {
   const { id, name, email, fullAccess, pushEnabled, permissions } = member
@@ -46,7 +52,7 @@ export async function upsertMember(db: Db, organisationId: string, member: Membe
   )
 }
 
-/** True when the member already has a key of that name. */
+/** True when the member has a key of that name, or had one that was revoked. */
 export async function hasApiKey(
   db: Db,
   organisationId: string,
@@ -61,7 +67,10 @@ export async function hasApiKey(
   return found !== null
 }
 
-/** Creates the key, or gives the member's key of that name another value; a revocation stays. */
+/**
+ * Creates the key, or gives the member's key of that name another value. A value that was revoked is not brought back,
+ * and takes the place of nothing.
+ */
 export async function upsertApiKey(
   db: Db,
   organisationId: string,
@@ -70,8 +79,12 @@ export async function upsertApiKey(
 ): Promise<void> {
   await rows(
     db,
-    `INSERT INTO api_key (id, organisation_id, member_id, name, prefix, hash) VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (organisation_id, member_id, name) DO UPDATE
+    `INSERT INTO api_key (id, organisation_id, member_id, name, prefix, hash)
+     SELECT $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::bytea
+      WHERE NOT EXISTS (SELECT 1 FROM api_key
+                         WHERE organisation_id = $2 AND member_id = $3 AND name = $4 AND hash = $6
+                           AND revoked_at IS NOT NULL)
+     ON CONFLICT (organisation_id, member_id, name) WHERE revoked_at IS NULL DO UPDATE
        SET prefix = EXCLUDED.prefix, hash = EXCLUDED.hash`,
     [key.id, organisationId, memberId, key.name, key.prefix, key.hash],
   )

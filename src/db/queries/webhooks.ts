@@ -22,6 +22,16 @@ export async function listWebhooks(db: Db, organisationId: string): Promise<Webh
   )
 }
 
+/** How many webhooks the organisation has, enabled or not. */
+export async function countWebhooks(db: Db, organisationId: string): Promise<number> {
+  const found = await firstRow<{ count: number }>(
+    db,
+    `SELECT count(*)::int AS count FROM webhook WHERE organisation_id = $1 AND deleted_at IS NULL`,
+    [organisationId],
+  )
+  return found?.count ?? 0
+}
+
 export async function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
   return firstRow(
     db,

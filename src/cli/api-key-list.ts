@@ -1,0 +1,57 @@
+import type { ApiKeyRow } from '../db/queries/api-key-admin.ts'
+
+const COLUMNS: readonly [title: string, cell: (key: ApiKeyRow) => string][] = [
+  ['ID', ({ id }) => id],
+  ['PREFIX', ({ prefix }) => `${prefix}…`],
+  ['NAME', ({ name }) => name],
+  ['MEMBER', ({ memberId }) => memberId],
+  ['CREATED', ({ createdAt }) => inSeconds(createdAt)],
+  ['LAST USED', ({ lastUsedAt }) => inSeconds(lastUsedAt)],
+  ['EXPIRES', ({ expiresAt }) => inSeconds(expiresAt)],
+  ['REVOKED', ({ revokedAt }) => inSeconds(revokedAt)],
+]
+
+/** The keys as a table to read, a line each. */
+export function describeKeys(keys: readonly ApiKeyRow[]): string {
+  const lines = [
+    COLUMNS.map(([title]) => title),
+    ...keys.map((key) => COLUMNS.map(([, cell]) => printable(cell(key)))),
+  ]
+  const widths = COLUMNS.map((_, column) => Math.max(...lines.map((cells) => lengthOf(cells[column] ?? ''))))
+  return lines
+    .map((cells) =>
+      cells
+        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - lengthOf(cell)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** A key as `--json` gives it. */
+export function presentKey(key: ApiKeyRow): object {
+  const { id, prefix, name, memberId } = key
+  return {
+    id,
+    prefix,
+    name,
+    memberId,
+    createdAt: key.createdAt.toISOString(),
+    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+  }
+}
+
+function inSeconds(time: Date | null): string {
+  return time === null ? '-' : time.toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+/** Names come from people: what moves the cursor, hides or turns text around is shown as a question mark. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+}
+
+function lengthOf(text: string): number {
+  return Array.from(text).length
+}

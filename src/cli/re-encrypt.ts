@@ -1,0 +1,87 @@
+import type { DataSource } from 'typeorm'
+import {
+  countByKey,
+  listSecretsNotUnder,
+  replaceSealedSecret,
+  type SealedSecret,
+} from '../db/queries/sealed-secrets.ts'
+import type { SecretBox } from '../secret-box.ts'
+import { keyRingProblems } from './assert-key-ring.ts'
+import { describeError } from './describe-error.ts'
+
+/** What became of it. `left`: secrets that are still not under the newest key, by key; null is a text that names none. */
+export type ReEncryption = {
+  changed: number
+  unopened: { webhookId: string; reason: string }[]
+  left: { keyId: string | null; count: number }[]
+}
+
+const BATCH = 200
+const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * Seals every signing secret that is not under the ring's newest key anew with it. Each is a statement of its own that
+ * asks for the text it read: a webhook deleted or sealed anew meanwhile is left alone, no lock outlives a statement,
+ * and a run that is cut off or repeated goes on where others left off. What does not open is left as it is.
+ * Throws, before anything is changed, when the newest key is not the one that secrets under its name were sealed with.
+ */
+export async function reEncrypt(dataSource: DataSource, secretBox: SecretBox): Promise<ReEncryption> {
+  await assertNewestKey(dataSource, secretBox)
+  const keyId = secretBox.newestKeyId
+  const unopened: ReEncryption['unopened'] = []
+  let changed = 0
+  let after = BEFORE_ALL_IDS
+  for (;;) {
+    const batch = await listSecretsNotUnder(dataSource, { keyId, after, limit: BATCH })
+    for (const { webhookId, secret } of batch) {
+      const sealed = sealAnew(secretBox, { webhookId, secret })
+      if ('reason' in sealed) unopened.push({ webhookId, reason: sealed.reason })
+      else if (await replaceSealedSecret(dataSource, webhookId, secret, sealed.text)) changed++
+    }
+    const last = batch.at(-1)
+    if (last === undefined) break
+    after = last.webhookId
+  }
+  const counts = await countByKey(dataSource)
+  return { changed, unopened, left: counts.filter((entry) => entry.keyId !== keyId) }
+}
+
+function sealAnew(
+  secretBox: SecretBox,
+  { webhookId, secret }: SealedSecret,
+): { text: string } | { reason: string } {
+  try {
+    return { text: secretBox.seal(webhookId, secretBox.open(webhookId, secret)) }
+  } catch (error) {
+    return { reason: describeError(error) }
+  }
+}
+
+/** Under a newest key that only this process has, the others could open nothing any more. */
+async function assertNewestKey(dataSource: DataSource, secretBox: SecretBox): Promise<void> {
+  const keyId = secretBox.newestKeyId
+  if (!(await keyRingProblems(dataSource, secretBox)).has(keyId)) return
+  throw new Error(
+    `The newest key of POSTHORN_ENCRYPTION_KEYS, "${keyId}", is not the one that secrets of this database are under by that name. Nothing was changed.`,
+  )
+}
+
+/** The outcome in words: `lines` for everybody, `problems` for whoever has to act. */
+export function describeReEncryption(
+  { changed, unopened, left }: ReEncryption,
+  newestKeyId: string,
+): { lines: string[]; problems: string[] } {
+  const lines = [`Re-encrypted with key "${newestKeyId}": ${changed}`]
+  if (left.length === 0) lines.push('Left under other keys: none')
+  for (const { keyId, count } of left)
+    lines.push(keyId === null ? `Left that name no key: ${count}` : `Left under key "${keyId}": ${count}`)
+  const problems = unopened.map(
+    ({ webhookId, reason }) => `The signing secret of webhook ${webhookId} does not open: ${reason}`,
+  )
+  const leftCount = left.reduce((sum, { count }) => sum + count, 0)
+  if (leftCount > unopened.length)
+    problems.push(
+      'Secrets came in under another key meanwhile: a process still seals with it. Restart it with this key ring, and run this again.',
+    )
+  return { lines, problems }
+}
