@@ -25,14 +25,14 @@ const activities = proxyActivities<Activities>({
  */
 export async function incident(input: IncidentInput): Promise<void> {
   const { organisationId, incidentId, notifyAfterMs } = input
-  let changed = true
+  const news = { told: false }
   setHandler(changedSignal, () => {
-    changed = true
+    news.told = true
   })
   let timer: StreakTimer | null = null
   let round = 1
   for (;;) {
-    changed = false
+    news.told = false
     const dueFor: number | null = timer !== null && timer.dueAtMs <= Date.now() ? timer.sinceMs : null
     const giveUp = round >= MAX_SENDING_ROUNDS
     const { look, notifications } = await activities.keepIncident({
@@ -52,8 +52,8 @@ export async function incident(input: IncidentInput): Promise<void> {
     const dueInMs = timer === null ? Infinity : timer.dueAtMs - Date.now()
     const waitMs = Math.min(dueInMs, left === 0 ? Infinity : pauseBeforeRound(round))
     const options = { summary: whatIsAwaited(left, timer) }
-    if (waitMs === Infinity) await condition(() => changed)
-    else if (waitMs > 0) await condition(() => changed, waitMs, options)
-    if (workflowInfo().continueAsNewSuggested && !changed) await continueAsNew<typeof incident>(input)
+    if (waitMs === Infinity) await condition(() => news.told)
+    else if (waitMs > 0) await condition(() => news.told, waitMs, options)
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof incident>(input)
   }
 }

@@ -54,11 +54,11 @@ describe('incident, on an engine that skips time', function () {
   /** One webhook of an organisation with two people to tell, and what a test does with it. */
   async function onStage(
     act: (stage: {
-      publish(): Promise<DeliveryToStart>
-      retry(delivery: DeliveryToStart): Promise<void>
-      until(ms: number): Promise<void>
-      incidents(): Promise<Incident[]>
-      end(delivery: DeliveryToStart): Promise<unknown>
+      publish: () => Promise<DeliveryToStart>
+      retry: (delivery: DeliveryToStart) => Promise<void>
+      until: (ms: number) => Promise<void>
+      incidents: () => Promise<Incident[]>
+      end: (delivery: DeliveryToStart) => Promise<unknown>
       webhookId: string
     }) => Promise<void>,
   ): Promise<void> {
@@ -108,7 +108,8 @@ describe('incident, on an engine that skips time', function () {
                FROM incident WHERE webhook_id = $1 ORDER BY opened_at`,
             [webhook.id],
           ),
-        end: ({ deliveryId }: DeliveryToStart) => engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId)).result(),
+        end: ({ deliveryId }: DeliveryToStart) =>
+          engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId)).result(),
       }
       await act(stage).finally(() => endWhatRuns(webhook.id))
     })

@@ -52,7 +52,7 @@ export async function findWebhookStanding(
   db: Db,
   incident: Pick<IncidentRow, 'webhookId' | 'openedAt'>,
 ): Promise<WebhookStanding> {
-  const found = await firstRow<Omit<WebhookStanding, 'streak'> & { sinceMs: number | null; forMs: number }>(
+  const found = await firstRow<StandingColumns>(
     db,
     `WITH success AS (
        SELECT max(started_at) AS at FROM attempt WHERE webhook_id = $1 AND outcome = 'succeeded'
@@ -81,12 +81,14 @@ export async function findWebhookStanding(
     ...standing,
     streak: sinceMs === null ? null : { sinceMs, forMs },
     // Purged attempts leave nothing to tell.
-    lastFailure: (lastFailure as WebhookStanding['lastFailure'] | null) ?? {
-      failureCode: null,
-      statusCode: null,
-      error: null,
-    },
+    lastFailure: lastFailure ?? { failureCode: null, statusCode: null, error: null },
   }
+}
+
+type StandingColumns = Omit<WebhookStanding, 'streak' | 'lastFailure'> & {
+  sinceMs: number | null
+  forMs: number
+  lastFailure: WebhookStanding['lastFailure'] | null
 }
 
 /** The workflow comes back within a quarter of an hour while something is to be sent; this is the sweep's patience. */
