@@ -1,8 +1,17 @@
-import { createECDH } from 'node:crypto'
-import type { EncryptionKey } from './secret-box.ts'
-import { isMailAddress } from './domain/mail-address.ts'
-import { parseCidr } from './outbound/address-guard.ts'
 import type { LogLevel } from './logger.ts'
+import {
+  boolean,
+  contact,
+  integer,
+  mailAddress,
+  oneOf,
+  parseCidrs,
+  parseDatabaseUrl,
+  parseKeyRing,
+  plain,
+  vapidKey,
+  webAddress,
+} from './setting-parsers.ts'
 
 /** One environment variable: what it means, its default as text, and how text becomes a value (throws a reason). */
 type Setting<T> = { variable: string; description: string; fallback?: string; parse: (text: string) => T }
@@ -37,6 +46,30 @@ export const SETTINGS = {
     'proxies in front of the API that set X-Forwarded-For; without one the address of the connection counts',
     '0',
     integer(0, 10),
+  ),
+  rateLimitManagement: setting(
+    'RATE_LIMIT_MANAGEMENT',
+    'requests per API key within ten seconds, published events aside; 0 for no limit',
+    '1000',
+    integer(0, 1_000_000),
+  ),
+  rateLimitPublish: setting(
+    'RATE_LIMIT_PUBLISH',
+    'events published per API key within ten seconds; 0 for no limit',
+    '0',
+    integer(0, 1_000_000),
+  ),
+  rateLimitAuthFailures: setting(
+    'RATE_LIMIT_AUTH_FAILURES',
+    'requests without a valid API key per address within a minute; 0 for no limit',
+    '600',
+    integer(0, 1_000_000),
+  ),
+  webhooksPerOrganisation: setting(
+    'WEBHOOKS_PER_ORGANISATION',
+    'webhooks that an organisation may have, deleted ones not counted',
+    '100',
+    integer(1, 100_000),
   ),
   logLevel: setting(
     'LOG_LEVEL',
@@ -115,6 +148,12 @@ export const SETTINGS = {
     '90',
     integer(1, 3_650),
   ),
+  retentionAuditDays: setting(
+    'RETENTION_AUDIT_DAYS',
+    'days that entries of the audit trail are kept',
+    '365',
+    integer(30, 3_650),
+  ),
   publicUrl: setting(
     'POSTHORN_PUBLIC_URL',
     'where people reach this service in a browser, such as https://hooks.example.com; notifications link to it',
@@ -180,87 +219,4 @@ function setting<T>(
   return fallback === undefined
     ? { variable, description, parse }
     : { variable, description, fallback, parse }
-}
-
-function plain(text: string): string {
-  return text
-}
-
-function boolean(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new Error('must be true or false')
-  return text === 'true'
-}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-    if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
-    return value
-  }
-}
-
-function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
-  return (text) => {
-    const found = values.find((value) => value === text)
-    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`)
-    return found
-  }
-}
-
-function webAddress(text: string): string {
-  if (text === '') return ''
-  const url = /^https?:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null
-  if (url === null) throw new Error('must be an http:// or https:// URL')
-  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
-    throw new Error('must be a plain URL: no user, query or fragment')
-  return url.href.replace(/\/+$/, '')
-}
-
-function mailAddress(text: string): string {
-  if (!isMailAddress(text)) throw new Error('must be a plain e-mail address')
-  return text
-}
-
-function vapidKey(text: string): string {
-  if (text === '') return ''
-  try {
-    if (!/^[A-Za-z0-9_-]{43}$/.test(text)) throw new Error('not 32 bytes')
-    // A number that is no key of the curve is refused here.
-    createECDH('prime256v1').setPrivateKey(text, 'base64url')
-    return text
-  } catch {
-    throw new Error('must be a private key of P-256: 43 characters of base64url')
-  }
-}
-
-function contact(text: string): string {
-  if (!/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text))
-    throw new Error('must be a mailto: or https: address')
-  return text
-}
-
-function parseDatabaseUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL')
-  return text
-}
-
-function parseKeyRing(text: string): EncryptionKey[] {
-  const keys = text.split(',').map((entry) => {
-    const match = /^([A-Za-z0-9_-]{1,32}):([0-9a-f]{64})$/.exec(entry.trim())
-    if (match?.[1] === undefined || match[2] === undefined) {
-      throw new Error(
-        'must be id:key pairs separated by commas, each key 64 lower-case hexadecimal characters',
-      )
-    }
-    return { id: match[1], key: Buffer.from(match[2], 'hex') }
-  })
-  if (new Set(keys.map((entry) => entry.id)).size < keys.length) throw new Error('names one key id twice')
-  return keys
-}
-
-function parseCidrs(text: string): string[] {
-  const ranges = text === '' ? [] : text.split(',').map((range) => range.trim())
-  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
-  if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
-  return ranges
 }

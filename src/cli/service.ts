@@ -10,6 +10,7 @@ import { createTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
+import { createRateLimits, type RateLimitSettings } from '../http/rate-limits.ts'
 import type { Logger } from '../logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
@@ -131,6 +132,8 @@ export async function startService(
     processId,
     urlPolicy,
     trustedProxyHops: config.trustedProxyHops,
+    rateLimits: createRateLimits(rateLimitSettings(config), logger),
+    webhooksPerOrganisation: config.webhooksPerOrganisation,
     validatePayload,
     vapidPublicKey: notifications.vapidPublicKey,
     engine,
@@ -162,8 +165,20 @@ function workerSettings(config: Config) {
   }
 }
 
-function retentionLimits({ retentionCompletedDays, retentionFailedDays }: Config) {
-  return { completedDays: retentionCompletedDays, failedDays: retentionFailedDays }
+function retentionLimits({ retentionCompletedDays, retentionFailedDays, retentionAuditDays }: Config) {
+  return {
+    completedDays: retentionCompletedDays,
+    failedDays: retentionFailedDays,
+    auditDays: retentionAuditDays,
+  }
+}
+
+function rateLimitSettings(config: Config): RateLimitSettings {
+  return {
+    management: config.rateLimitManagement,
+    publish: config.rateLimitPublish,
+    authFailures: config.rateLimitAuthFailures,
+  }
 }
 
 /** An opened policy belongs to development; whoever runs it should not be able to miss it. */

@@ -7,6 +7,7 @@ import type { SecretBox } from '../secret-box.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
+import type { RateLimits } from './rate-limits.ts'
 
 /** What the routes need of the house. */
 export type ApiDependencies = {
@@ -21,6 +22,8 @@ export type ApiDependencies = {
   urlPolicy: UrlPolicy
   /** Proxies in front of this process whose X-Forwarded-For is believed. */
   trustedProxyHops: number
+  rateLimits: RateLimits
+  webhooksPerOrganisation: number
   validatePayload: PayloadValidator
   /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not set up. */
   vapidPublicKey: string | null

@@ -1,9 +1,33 @@
 import packageJson from '../../package.json' with { type: 'json' }
-import type { ResponseDocument, Route } from './route.ts'
+import type { Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'
 
 const PROBLEM_CONTENT = {
   'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-11; they come with every answer to a valid key, refusals included. */
+const RATE_LIMIT_HEADERS = {
+  'RateLimit-Policy': {
+    description: 'Where a limit is set: its name, how many it allows (q), and within how many seconds (w)',
+    schema: { type: 'string' },
+    example: '"management";q=1000;w=10',
+  },
+  RateLimit: {
+    description: 'Where a limit is set: what is left of it (r), and in how many seconds all is back (t)',
+    schema: { type: 'string' },
+    example: '"management";r=997;t=9',
+  },
+}
+
+const RETRY_AFTER = {
+  'Retry-After': { description: 'Seconds to wait, at least 1', schema: { type: 'string' }, example: '7' },
+}
+
+const TOO_MANY = {
+  description: 'Too many requests with this key, or too many without a valid key from this address',
+  headers: referenceTo({ ...RATE_LIMIT_HEADERS, ...RETRY_AFTER }),
+  content: PROBLEM_CONTENT,
 }
 
 /** The OpenAPI 3.1 document, made from the routes themselves. */
@@ -25,6 +49,7 @@ export function openApiDocument(routes: readonly Route[]): object {
     paths,
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
       schemas: { Problem: ProblemSchema },
     },
   }
@@ -46,7 +71,7 @@ function operation(route: Route): object {
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
-    responses: { ...stated(route.responses), ...problems(route) },
+    responses: { ...stated(route), ...problems(route) },
   }
 }
 
@@ -81,18 +106,18 @@ function inQuery({ query }: Route): object[] {
   }))
 }
 
-function stated(responses: Record<number, ResponseDocument>): Record<string, object> {
+function stated({ access, responses }: Route): Record<string, object> {
+  const common = access.kind === 'open' ? {} : referenceTo(RATE_LIMIT_HEADERS)
   const documented = Object.entries(responses).map(([status, response]) => {
     const { description, schema, headers = {}, problem = false } = response
-    const described = Object.entries(headers).map(([name, text]) => [
-      name,
-      { description: text, schema: { type: 'string' } },
-    ])
+    const described: Record<string, object> = { ...common }
+    for (const [name, text] of Object.entries(headers))
+      described[name] = { description: text, schema: { type: 'string' } }
     return [
       status,
       {
         description,
-        ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) as object }),
+        ...(Object.keys(described).length === 0 ? {} : { headers: described }),
         ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
         ...(problem ? { content: PROBLEM_CONTENT } : {}),
       },
@@ -115,7 +140,15 @@ function problems(route: Route): Record<string, object> {
   }
   if (route.query !== undefined) statuses.push([422, 'Parameters are not valid'])
   if (route.access.kind !== 'open') statuses.push([503, 'The database cannot be reached; see Retry-After'])
+  const refusals = statuses.map(([status, description]): [string, object] => [
+    String(status),
+    { description, content: PROBLEM_CONTENT },
+  ])
+  return Object.fromEntries(route.access.kind === 'open' ? refusals : [...refusals, ['429', TOO_MANY]])
+}
+
+function referenceTo(headers: object): Record<string, object> {
   return Object.fromEntries(
-    statuses.map(([status, description]) => [String(status), { description, content: PROBLEM_CONTENT }]),
+    Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   )
 }

@@ -21,6 +21,9 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
   idempotency: IdempotentRequest | null
 }
 
+/** Who asks, and from where: what a command needs to know of its request. */
+export type Actor = Pick<RouteRequest, 'caller' | 'origin'>
+
 /** An answer: `body` becomes JSON; `json` is JSON text already. */
 export type Reply = { status: number; body?: unknown; json?: string; headers?: Record<string, string> }
 
@@ -36,7 +39,7 @@ type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDe
 type BodyOf<Schema extends TSchema> = { schema: Schema; maxBytes: number; rules?: BodyRules }
 
 /** `problem`: the answer is a problem document. */
-export type ResponseDocument = {
+type ResponseDocument = {
   description: string
   schema?: TSchema
   headers?: Record<string, string>
@@ -52,6 +55,8 @@ export type Route = {
   summary: string
   description?: string
   access: Access
+  /** The rate limit that its requests count against; `management` unless said otherwise, none for open routes. */
+  limit?: 'publish'
   /** Its query parameters, one property each; without it the query of the URL is not looked at. */
   query?: TObject
   body?: BodyOf<TSchema>

@@ -1,16 +1,20 @@
 import Router, { type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
 import { notFound, ProblemError } from '../errors.ts'
+import { admit } from './admit.ts'
 import type { ApiDependencies } from './api.ts'
 import { bodyCheck } from './check-body.ts'
 import { queryCheck } from './check-query.ts'
-import { authenticate, requireOrganisation, requirePermissions } from './guard.ts'
+import { requireOrganisation, requirePermissions } from './guard.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { isUuid } from './ids.ts'
 import { readJsonBody } from './read-body.ts'
 import type { Reply, Route, RouteRequest } from './route.ts'
 
-/** Turns the routes into middleware: match → authenticate → own organisation → permission → query → body → handle. */
+/**
+ * Turns the routes into middleware: match → authenticate → count → own organisation → permission → query → body →
+ * handle.
+ */
 export function createRouter(dependencies: ApiDependencies, routes: readonly Route[]): Middleware[] {
   const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], serve(dependencies, route))
@@ -35,11 +39,11 @@ async function checkedRequest(
   readQuery: (text: string) => unknown,
 ): Promise<RouteRequest> {
   const params: Record<string, string> = ctx.params
-  const origin = { address: ctx.ip, requestId: String(ctx.response.get('x-request-id')) }
+  const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
   const bare = { params, origin, body: undefined, bodyText: '', idempotency: null }
   if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(ctx.querystring) }
 
-  const caller = await authenticate(dependencies.dataSource, ctx.get('x-api-key'))
+  const caller = await admit(dependencies, route, ctx)
   if (route.access.kind === 'organisation') {
     requireOrganisation(caller, params['orgId'])
     const { permission } = route.access

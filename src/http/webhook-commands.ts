@@ -1,9 +1,11 @@
 import type { Static } from 'typebox'
-import type { Caller } from '../db/queries/api-keys.ts'
-import { runOnce } from '../db/queries/idempotency.ts'
+import type { Db } from '../db/db.ts'
+import { transactOnce } from '../db/queries/idempotency.ts'
 import { closeForGood } from '../db/queries/incidents.ts'
 import { stopDeliveries } from '../db/queries/interventions.ts'
+import { lockOrganisation } from '../db/queries/organisations.ts'
 import {
+  countWebhooks,
   deleteWebhook,
   findSealedSecret,
   findWebhook,
@@ -12,14 +14,15 @@ import {
   updateWebhook,
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
-import { notFound } from '../errors.ts'
+import { notFound, ProblemError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { resolveWithin } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import { generateSigningSecret } from '../secret-box.ts'
 import type { ApiDependencies } from './api.ts'
+import { audit, urlForAudit } from './audit.ts'
 import { presentWebhook } from './present.ts'
-import type { RouteRequest } from './route.ts'
+import type { Actor, RouteRequest } from './route.ts'
 import type { CreateWebhookSchema, UpdateWebhookSchema } from './schemas/webhook.ts'
 import { canonicalUrl, requireSubscriptionRights } from './subscription.ts'
 
@@ -30,24 +33,39 @@ export async function createWebhook(
   dependencies: ApiDependencies,
   request: RouteRequest<Static<typeof CreateWebhookSchema>>,
 ): Promise<{ webhook: PresentedWebhook; signingSecret: string }> {
-  const { dataSource, secretBox, urlPolicy } = dependencies
+  const { dataSource, secretBox, urlPolicy, webhooksPerOrganisation } = dependencies
   const { organisationId } = request.caller
   const { subscribedEventKeys, enabled } = request.body
   requireSubscriptionRights(request.caller, subscribedEventKeys)
   const url = canonicalUrl(request.body.url, urlPolicy)
 
-  const { answer, replayed } = await runOnce(dataSource, request.idempotency, async (db) => {
+  const { answer, replayed } = await transactOnce(dataSource, request.idempotency, async (db) => {
+    await requireRoom(db, organisationId, webhooksPerOrganisation)
     const id = newId()
     const secret = secretBox.seal(id, generateSigningSecret())
+    const details = { url: urlForAudit(url), subscribedEventKeys, enabled }
+    await audit(db, request, { action: 'webhook.created', webhookId: id, details })
     return presentWebhook(
       await insertWebhook(db, { id, organisationId, url, subscribedEventKeys, enabled, secret }),
     )
   })
   // The webhook may have been widened since beyond what this caller may see.
   const signingSecret = replayed
-    ? await readSigningSecret(dependencies, request.caller, answer.id)
+    ? await readSigningSecret(dependencies, request, answer.id)
     : await openSecret(dependencies, organisationId, answer.id)
   return { webhook: inOrder(answer), signingSecret }
+}
+
+/** Of webhooks made at the same time each counts those before it; the lock holds until the transaction ends. */
+async function requireRoom(db: Db, organisationId: string, max: number): Promise<void> {
+  await lockOrganisation(db, organisationId)
+  if ((await countWebhooks(db, organisationId)) < max) return
+  throw new ProblemError({
+    status: 409,
+    code: 'too_many_webhooks',
+    title: 'Too many webhooks',
+    detail: `An organisation may have at most ${max} webhooks. Delete one first.`,
+  })
 }
 
 /** A stored answer has lost the order of its fields (`jsonb`); a repeat is to get the very text of the first answer. */
@@ -81,6 +99,11 @@ export async function updateWebhookFields(
       enabled,
     })
     if (after === null) throw notFound('webhook')
+    await audit(manager, request, {
+      action: 'webhook.updated',
+      webhookId: id,
+      details: changesForAudit(before, after),
+    })
     if (!before.enabled || enabled) return { result: after, tell: null }
     const { tell: closed } = await resolveWithin(manager, id, () =>
       stopDeliveries(manager, caller.organisationId, id),
@@ -91,31 +114,44 @@ export async function updateWebhookFields(
   return result
 }
 
+/** What a change changed, from what to what. */
+function changesForAudit(before: WebhookRow, after: WebhookRow): Record<string, unknown> {
+  const shown = ({ url, subscribedEventKeys, enabled }: WebhookRow) => ({
+    url: urlForAudit(url),
+    subscribedEventKeys,
+    enabled,
+  })
+  const [from, to] = [shown(before), shown(after)]
+  return { from, to, queryChanged: before.url !== after.url && from.url === to.url }
+}
+
 /** Deletes a webhook; its waiting deliveries are stopped, and its incident ends whatever is left of it. */
-export async function removeWebhook(
-  dependencies: ApiDependencies,
-  caller: Caller,
-  id: string,
-): Promise<void> {
+export async function removeWebhook(dependencies: ApiDependencies, actor: Actor, id: string): Promise<void> {
+  const { organisationId } = actor.caller
   const closed = await dependencies.dataSource.transaction(async (manager) => {
-    if (!(await deleteWebhook(manager, caller.organisationId, id))) throw notFound('webhook')
+    if (!(await deleteWebhook(manager, organisationId, id))) throw notFound('webhook')
+    await audit(manager, actor, { action: 'webhook.deleted', webhookId: id })
     const incident = await closeForGood(manager, id)
-    await stopDeliveries(manager, caller.organisationId, id)
+    await stopDeliveries(manager, organisationId, id)
     return incident
   })
   void tellOfIncident(dependencies, closed)
 }
 
-/** The signing secret, for callers that may change the webhook. */
+/** The signing secret, for callers that may change the webhook. No look at it goes unnoted. */
 export async function readSigningSecret(
   dependencies: ApiDependencies,
-  caller: Caller,
+  actor: Actor,
   id: string,
 ): Promise<string> {
-  const webhook = await findWebhook(dependencies.dataSource, caller.organisationId, id)
+  const { dataSource } = dependencies
+  const { organisationId } = actor.caller
+  const webhook = await findWebhook(dataSource, organisationId, id)
   if (webhook === null) throw notFound('webhook')
-  requireSubscriptionRights(caller, webhook.subscribedEventKeys)
-  return openSecret(dependencies, caller.organisationId, id)
+  requireSubscriptionRights(actor.caller, webhook.subscribedEventKeys)
+  const secret = await openSecret(dependencies, organisationId, id)
+  await audit(dataSource, actor, { action: 'webhook.secret_read', webhookId: id })
+  return secret
 }
 
 async function openSecret(

@@ -46,6 +46,8 @@ export async function createTestApi(
     processId: TEST_PROCESS,
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
     trustedProxyHops: 0,
+    rateLimits: { management: null, publish: null, authentication: null },
+    webhooksPerOrganisation: Infinity,
     validatePayload: createPayloadValidator(),
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     engine: { isUp: () => Promise.resolve(true) },

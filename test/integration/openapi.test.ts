@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
 import { createDataSource } from '../../src/db/data-source.ts'
+import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { routes } from '../../src/http/routes/index.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
@@ -12,6 +13,7 @@ import {
   TEST_VAPID_PUBLIC_KEY,
   type TestMember,
 } from '../helpers/factories.ts'
+import { silentLogger } from '../helpers/silent-logger.ts'
 import { attempt } from './deliveries/delivery-rows.ts'
 
 type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }
@@ -24,6 +26,11 @@ type Operation = {
 }
 type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: object } }
 
+/** Limits that nobody here reaches, so that every answer has the headers it can have. */
+const limits = {
+  rateLimits: createRateLimits({ management: 1_000, publish: 1_000, authFailures: 0 }, silentLogger),
+}
+
 describe('/openapi.json', () => {
   let database: TestDatabase
   let api: TestApi
@@ -32,7 +39,7 @@ describe('/openapi.json', () => {
 
   before(async () => {
     database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
+    api = await createTestApi(database.dataSource, limits)
     member = await createMember(database.dataSource)
     document = (await api.call('GET', '/openapi.json')).json as Document
   })
@@ -49,6 +56,17 @@ describe('/openapi.json', () => {
         operation,
       ]),
     )
+
+  it('documents the rate limit of every route that asks for a key, and of no other', () => {
+    for (const [path, method, { security, responses }] of documented()) {
+      const at = `${method} ${path}`
+      const isLimited = security.length > 0
+      expect('429' in responses, at).to.equal(isLimited)
+      for (const [status, { headers = {} }] of Object.entries(responses))
+        if (/^2/.test(status))
+          expect(Object.keys(headers).includes('RateLimit'), `${at} ${status}`).to.equal(isLimited)
+    }
+  })
 
   it('is valid OpenAPI 3.1', async () => {
     const { valid, errors } = await new Validator().validate(structuredClone(document))
@@ -143,7 +161,11 @@ describe('/openapi.json', () => {
     const visits: Visit[] = []
     const away = createDataSource({ url: database.url, poolSize: 1 })
     const apiWithoutDatabase = await createTestApi(away)
-    const apiWithoutPush = await createTestApi(database.dataSource, { vapidPublicKey: null })
+    const apiWithoutPush = await createTestApi(database.dataSource, { ...limits, vapidPublicKey: null })
+    const strictApi = await createTestApi(database.dataSource, {
+      rateLimits: createRateLimits({ management: 2, publish: 1, authFailures: 1 }, silentLogger),
+      webhooksPerOrganisation: 0,
+    })
     async function visit(
       method: string,
       template: string,
@@ -171,6 +193,7 @@ describe('/openapi.json', () => {
     })
 
     const { id } = await visit('POST', webhooks, { body })
+    await visit('POST', webhooks, { body, on: strictApi })
     await visit('POST', webhooks, { body: {} })
     await visit('POST', webhooks, { raw: '{' })
     await visit('POST', webhooks, { raw: 'x', headers: { 'content-type': 'text/plain' } })
@@ -187,6 +210,10 @@ describe('/openapi.json', () => {
     await visit('GET', `${webhook}/signing-secret`, { id, apiKey: poor.apiKey })
     const event = await visit('POST', events, { body: { event: 'comment:created', data: { text: 'x' } } })
     await visit('POST', events, { body: { event: 'nope', data: {} } })
+    for (const apiKey of [member.apiKey, 'nobody']) {
+      await visit('POST', events, { apiKey, body: {}, on: strictApi })
+      await visit('POST', events, { apiKey, body: {}, on: strictApi })
+    }
     await visit('GET', `${events}/{eventId}`, { id: event.id })
     await visit('GET', `${events}/{eventId}`, { id: 'unknown' })
     const { deliveryId } = api.started.at(-1)!
@@ -225,12 +252,14 @@ describe('/openapi.json', () => {
     await visit('DELETE', `${subscriptions}/{id}`, { id: subscribed.id })
     await visit('DELETE', `${subscriptions}/{id}`, { id: subscribed.id })
     await visit('DELETE', subscriptions)
+    await visit('GET', '/api/orgs/{orgId}/audit')
     await visit('GET', '/api/event-keys')
     await visit('GET', '/api/event-keys', { apiKey: 'nobody' })
     for (const path of ['/healthz', '/readyz', '/openapi.json']) await visit('GET', path)
     await visit('GET', '/readyz', { on: apiWithoutDatabase })
     await apiWithoutDatabase.close()
     await apiWithoutPush.close()
+    await strictApi.close()
     return visits
   }
 

@@ -15,6 +15,10 @@ describe('loadConfig', () => {
       databasePoolSize: 20,
       host: '127.0.0.1',
       port: 3000,
+      rateLimitManagement: 1_000,
+      rateLimitPublish: 0,
+      rateLimitAuthFailures: 600,
+      webhooksPerOrganisation: 100,
       logLevel: 'info',
       temporalAddress: '127.0.0.1:7233',
       temporalTls: false,
@@ -152,6 +156,38 @@ describe('loadConfig', () => {
       expect(problemsOf(env, ['allowedCidrs'])[0]).to.match(/number 2, 4$/)
     })
   })
+})
+
+describe('the limits of the API', () => {
+  it('are read, and 0 takes a rate limit away', () => {
+    const env = {
+      RATE_LIMIT_MANAGEMENT: '0',
+      RATE_LIMIT_PUBLISH: '20000',
+      RATE_LIMIT_AUTH_FAILURES: '0',
+      WEBHOOKS_PER_ORGANISATION: '1',
+    }
+    expect(loadConfig({ ...required, ...env }, ALL_SETTINGS)).to.include({
+      rateLimitManagement: 0,
+      rateLimitPublish: 20_000,
+      rateLimitAuthFailures: 0,
+      webhooksPerOrganisation: 1,
+    })
+  })
+
+  for (const [name, min, max] of [
+    ['rateLimitManagement', 0, 1_000_000],
+    ['rateLimitPublish', 0, 1_000_000],
+    ['rateLimitAuthFailures', 0, 1_000_000],
+    ['webhooksPerOrganisation', 1, 100_000],
+  ] as const) {
+    const { variable } = SETTINGS[name]
+    it(`refuse what is no ${variable}`, () => {
+      for (const value of [String(min - 1), String(max + 1), '100/s', 'unlimited'])
+        expect(problemsOf({ [variable]: value }, [name]), value).to.deep.equal([
+          `${variable} must be a whole number from ${min} to ${max}`,
+        ])
+    })
+  }
 })
 
 describe('the settings of notifications', () => {

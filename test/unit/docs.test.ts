@@ -107,7 +107,9 @@ describe('README.md', () => {
 
   it('describes the commands as the program itself does', () => {
     const rows = firstTwoColumns(readme, '## In production')
-    expect(rows.map(([command = '']) => /^`posthorn (\w+)/.exec(command)?.[1])).to.deep.equal(COMMAND_NAMES)
+    expect(rows.map(([command = '']) => /^`posthorn ([\w-]+)/.exec(command)?.[1])).to.deep.equal(
+      COMMAND_NAMES,
+    )
     for (const [index, name] of COMMAND_NAMES.entries()) {
       const [inWords = ''] = COMMANDS[name].split(': ')
       expect(rows[index]?.[1], name).to.include(inWords)

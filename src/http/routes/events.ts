@@ -21,6 +21,7 @@ const publishRoute = routeWithBody({
   summary: 'Publish an event',
   description: 'Answered once the event and its deliveries are committed: from then on nothing is lost.',
   access: { kind: 'organisation', permission: EVENT_PUBLISH },
+  limit: 'publish',
   body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES, rules: eventErrors },
   idempotent: true,
   responses: { 202: { description: 'Committed', schema: PublishedSchema } },

@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts'
+import { auditRoutes } from './audit.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { eventRoutes } from './events.ts'
 import { incidentRoutes } from './incidents.ts'
@@ -15,6 +16,7 @@ const resourceRoutes: readonly Route[] = [
   ...webhookRoutes,
   ...eventRoutes,
   ...pushSubscriptionRoutes,
+  ...auditRoutes,
 ]
 
 /** Every route of the API; `/openapi.json` documents exactly these. */

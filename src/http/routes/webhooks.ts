@@ -50,6 +50,11 @@ const createRoute = routeWithBody({
       schema: CreatedWebhookSchema,
       headers: { Location: 'Path of the webhook' },
     },
+    409: {
+      description:
+        '`too_many_webhooks`: the organisation has as many as it may have, 100 unless the operator says otherwise',
+      problem: true,
+    },
   },
   async handle(dependencies, request) {
     const { webhook, signingSecret } = await createWebhook(dependencies, request)
@@ -97,7 +102,7 @@ const deleteRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: { 204: { description: 'Deleted; its signing secret is gone' } },
   async handle(dependencies, request) {
-    await removeWebhook(dependencies, request.caller, param(request, 'id'))
+    await removeWebhook(dependencies, request, param(request, 'id'))
     return { status: 204 }
   },
 }
@@ -118,7 +123,7 @@ const signingSecretRoute: Route = {
     },
   },
   async handle(dependencies, request) {
-    const signingSecret = await readSigningSecret(dependencies, request.caller, param(request, 'id'))
+    const signingSecret = await readSigningSecret(dependencies, request, param(request, 'id'))
     return { status: 200, headers: { 'cache-control': 'no-store' }, body: { signingSecret } }
   },
 }

@@ -7,7 +7,7 @@ const subscribedEventKeys = Type.Array(Type.String({ maxLength: 100 }), {
   minItems: 1,
   maxItems: 200,
   uniqueItems: true,
-  description: 'Event keys, or ["*"] for all events (full access only)',
+  description: 'Event keys, 200 at most, or ["*"] for all events (full access only)',
 })
 
 const enabled = Type.Boolean({ description: 'true switches delivery on' })

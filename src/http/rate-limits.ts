@@ -1,0 +1,114 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rate-limiter-flexible'
+import { ProblemError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { senderNetwork } from './sender-network.ts'
+
+/** How much is allowed; 0 for without limit. */
+export type RateLimitSettings = {
+  /** Requests per API key within ten seconds, published events aside. */
+  management: number
+  /** Published events per API key within ten seconds. */
+  publish: number
+  /** Failed authentications per address within a minute. */
+  authFailures: number
+}
+
+/** Counts one more of whoever it is given; gives the headers for the answer, or throws 429 `rate_limited`. */
+type RateLimit = (of: string) => Promise<Record<string, string>>
+
+/** Null where there is no limit: then nothing is counted. The first two count API key ids, the third addresses. */
+export type RateLimits = Record<'management' | 'publish' | 'authentication', RateLimit | null>
+
+type Counter = Pick<RateLimiterMemory, 'consume'>
+type CreateCounter = (options: IRateLimiterOptions) => Counter
+
+type Policy = { name: string; quota: number; windowSeconds: number; detail: string }
+
+/** Long enough for a burst of ten times what a second allows on average. */
+const KEY_WINDOW_SECONDS = 10
+const FAILURE_WINDOW_SECONDS = 60
+
+/**
+ * The limits of this process, in its memory. A limiter that fails lets everything pass and is logged.
+ * `createCounter` is there for tests.
+ */
+export function createRateLimits(
+  settings: RateLimitSettings,
+  logger: Logger,
+  createCounter: CreateCounter = (options) => new RateLimiterMemory(options),
+): RateLimits {
+  const perKey = (name: string, quota: number, what: string): RateLimit | null => {
+    const windowSeconds = KEY_WINDOW_SECONDS
+    const detail = `This key may ${what} within ${windowSeconds} seconds.`
+    return createLimit({ name, quota, windowSeconds, detail }, logger, createCounter)
+  }
+  const { management, publish, authFailures } = settings
+  const failures = createLimit(
+    {
+      name: 'authentication',
+      quota: authFailures,
+      windowSeconds: FAILURE_WINDOW_SECONDS,
+      detail: 'Too many requests without a valid API key came from this address.',
+    },
+    logger,
+    createCounter,
+  )
+  const slotOf = createSlots()
+  return {
+    management: perKey('management', management, `make ${management} requests`),
+    publish: perKey('publish', publish, `publish ${publish} events`),
+    authentication: failures === null ? null : (address) => failures(slotOf(senderNetwork(address))),
+  }
+}
+
+function createLimit(policy: Policy, logger: Logger, createCounter: CreateCounter): RateLimit | null {
+  const { name, quota, windowSeconds, detail } = policy
+  if (quota === 0) return null
+  const counter = createCounter({ points: quota, duration: windowSeconds, keyPrefix: '' })
+  const item = `"${name}"`
+  // draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4.
+  const headersOf = (left: number, resetSeconds: number) => ({
+    'ratelimit-policy': `${item};q=${quota};w=${windowSeconds}`,
+    ratelimit: `${item};r=${left};t=${resetSeconds}`,
+  })
+
+  return async (of) => {
+    try {
+      const { remainingPoints, msBeforeNext } = await counter.consume(of)
+      return headersOf(remainingPoints, inSeconds(msBeforeNext))
+    } catch (error) {
+      if (error instanceof RateLimiterRes) {
+        const seconds = inSeconds(error.msBeforeNext)
+        throw rateLimited(detail, seconds, headersOf(0, seconds))
+      }
+      logger.error({ event: 'http.limiter_fault', policy: name, err: error }, 'http.limiter_fault')
+      return {}
+    }
+  }
+}
+
+/** Rounded up, so that whoever waits so long is not too early. */
+function inSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1_000))
+}
+
+function rateLimited(detail: string, seconds: number, headers: Record<string, string>): ProblemError {
+  return new ProblemError({
+    status: 429,
+    code: 'rate_limited',
+    title: 'Too many requests',
+    detail: `${detail} Try again in ${seconds} s.`,
+    headers: { ...headers, 'retry-after': String(seconds) },
+  })
+}
+
+/**
+ * Puts any number of addresses into 65,536 slots, so that a flood of addresses takes some 30 MB and no more. Two
+ * addresses in one slot share their count of failures, which costs neither more than a 429 in the place of a 401.
+ * Nobody outside knows the salt, and so which address shares a slot with another.
+ */
+function createSlots(): (network: string) => string {
+  const salt = randomBytes(16)
+  return (network) => createHash('sha256').update(salt).update(network).digest('hex').slice(0, 4)
+}

@@ -1,0 +1,89 @@
+import { createECDH } from 'node:crypto'
+import { isMailAddress } from './domain/mail-address.ts'
+import { parseCidr } from './outbound/address-guard.ts'
+import type { EncryptionKey } from './secret-box.ts'
+
+// How the text of a setting becomes its value; each throws what is wrong with the text, without repeating it.
+
+export function plain(text: string): string {
+  return text
+}
+
+export function boolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new Error('must be true or false')
+  return text === 'true'
+}
+
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+}
+
+export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text)
+    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`)
+    return found
+  }
+}
+
+export function webAddress(text: string): string {
+  if (text === '') return ''
+  const url = /^https?:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null
+  if (url === null) throw new Error('must be an http:// or https:// URL')
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
+    throw new Error('must be a plain URL: no user, query or fragment')
+  return url.href.replace(/\/+$/, '')
+}
+
+export function mailAddress(text: string): string {
+  if (!isMailAddress(text)) throw new Error('must be a plain e-mail address')
+  return text
+}
+
+export function vapidKey(text: string): string {
+  if (text === '') return ''
+  try {
+    if (!/^[A-Za-z0-9_-]{43}$/.test(text)) throw new Error('not 32 bytes')
+    // A number that is no key of the curve is refused here.
+    createECDH('prime256v1').setPrivateKey(text, 'base64url')
+    return text
+  } catch {
+    throw new Error('must be a private key of P-256: 43 characters of base64url')
+  }
+}
+
+export function contact(text: string): string {
+  if (!/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text))
+    throw new Error('must be a mailto: or https: address')
+  return text
+}
+
+export function parseDatabaseUrl(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL')
+  return text
+}
+
+export function parseKeyRing(text: string): EncryptionKey[] {
+  const keys = text.split(',').map((entry) => {
+    const match = /^([A-Za-z0-9_-]{1,32}):([0-9a-f]{64})$/.exec(entry.trim())
+    if (match?.[1] === undefined || match[2] === undefined) {
+      throw new Error(
+        'must be id:key pairs separated by commas, each key 64 lower-case hexadecimal characters',
+      )
+    }
+    return { id: match[1], key: Buffer.from(match[2], 'hex') }
+  })
+  if (new Set(keys.map((entry) => entry.id)).size < keys.length) throw new Error('names one key id twice')
+  return keys
+}
+
+export function parseCidrs(text: string): string[] {
+  const ranges = text === '' ? [] : text.split(',').map((range) => range.trim())
+  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
+  if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
+  return ranges
+}

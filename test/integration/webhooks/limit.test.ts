@@ -1,0 +1,115 @@
+import { expect } from 'chai'
+import { lockOrganisation } from '../../../src/db/queries/organisations.ts'
+import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+
+const MAX = 100
+const url = 'https://receiver.example.com/'
+const input = { url, subscribedEventKeys: ['customer:created'], enabled: true }
+
+describe('the number of webhooks of an organisation', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource, { webhooksPerOrganisation: MAX })
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    member = await createMember(database.dataSource)
+  })
+
+  const webhooks = () => `/api/orgs/${member.organisationId}/webhooks`
+  const create = (key?: string): Promise<ApiResponse> =>
+    api.call('POST', webhooks(), {
+      apiKey: member.apiKey,
+      body: input,
+      ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
+    })
+
+  async function have(count: number, enabled = true): Promise<string[]> {
+    const { organisationId } = member
+    const rows = Array.from({ length: count }, () =>
+      createWebhookRow(database.dataSource, { organisationId, url, enabled }),
+    )
+    return (await Promise.all(rows)).map(({ id }) => id)
+  }
+
+  async function count(): Promise<number> {
+    const { data } = (await api.call('GET', webhooks(), { apiKey: member.apiKey })).json as { data: object[] }
+    return data.length
+  }
+
+  it('is refused beyond the limit, with the limit in words', async () => {
+    await have(MAX - 1)
+    expect((await create()).status).to.equal(201)
+    const answer = await create()
+    expect(answer.status).to.equal(409)
+    expect(answer.headers.get('content-type')).to.match(/^application\/problem\+json\b/)
+    expect(answer.json).to.include({ code: 'too_many_webhooks', status: 409 })
+    expect(answer.json).to.have.property('detail').that.includes('at most 100 webhooks')
+    expect(await count()).to.equal(MAX)
+  })
+
+  it('counts disabled webhooks, and deleted ones not', async () => {
+    const [first] = await have(MAX, false)
+    expect((await create()).status).to.equal(409)
+    await api.call('DELETE', `${webhooks()}/${first!}`, { apiKey: member.apiKey })
+    expect((await create()).status).to.equal(201)
+    expect((await create()).status).to.equal(409)
+  })
+
+  it('leaves those that are there to be changed', async () => {
+    const [first] = await have(MAX)
+    const answer = await api.call('PATCH', `${webhooks()}/${first!}`, {
+      apiKey: member.apiKey,
+      body: { enabled: false },
+    })
+    expect(answer.status).to.equal(200)
+  })
+
+  it("is each organisation's own", async () => {
+    await have(MAX)
+    member = await createMember(database.dataSource)
+    expect((await create()).status).to.equal(201)
+  })
+
+  for (const [title, keyOf] of [
+    ['', () => undefined],
+    [', with an Idempotency-Key each', (n: number) => `parallel-${n}`],
+  ] as const) {
+    it(`is exact among fifty requests at once${title}`, async () => {
+      await have(95)
+      const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => create(keyOf(n))))
+      expect(answers.filter(({ status }) => status === 201)).to.have.lengthOf(5)
+      expect(answers.filter(({ status }) => status === 409)).to.have.lengthOf(45)
+      expect(await count()).to.equal(MAX)
+    })
+  }
+
+  it('keeps no repeat from its answer, and forgets the key of a request that it refused', async () => {
+    await have(MAX - 1)
+    const first = await create('the-last')
+    expect(first.status).to.equal(201)
+    expect((await create('refused')).status).to.equal(409)
+    const repeat = await create('the-last')
+    expect([repeat.status, repeat.text]).to.deep.equal([201, first.text])
+    await api.call('DELETE', String(first.headers.get('location')), { apiKey: member.apiKey })
+    expect((await create('refused')).status).to.equal(201)
+  })
+
+  it('holds up no event while a webhook is being made', async () => {
+    await have(1)
+    await database.dataSource.transaction(async (manager) => {
+      await lockOrganisation(manager, member.organisationId)
+      const [delivery] = await publishRow(database.dataSource, member.organisationId)
+      expect(delivery).to.have.property('deliveryId')
+    })
+  })
+})
