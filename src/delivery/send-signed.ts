@@ -26,7 +26,8 @@ export async function post(
   headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Sent> {
-  const result = await httpClient.post({ url: claim.url, headers, body: claim.body, signal })
+  const { url, body, webhookId: reuseKey } = claim
+  const result = await httpClient.post({ url, headers, body, signal, reuseKey })
   return { result, endedAtMs: Date.now() }
 }
 

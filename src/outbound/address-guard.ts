@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { withoutBrackets } from './host-names.ts'
 import { DENIED_IPV4_CIDRS, DENIED_IPV6_CIDRS, GLOBAL_UNICAST_IPV6_CIDR } from './special-addresses.ts'
 
 /** A network in CIDR form. `address` is kept as written; its host bits do not matter. */
@@ -18,9 +19,13 @@ export function parseCidr(text: string): Cidr | null {
   const prefix = Number(match?.[2])
   const version = isIP(address)
   if (version === 4) return prefix <= 32 ? { address, prefix, family: 'ipv4' } : null
-  if (version !== 6 || embeddedIpv4(address) !== null) return null
+  if (version !== 6 || ipv4Behind(MAPPED, address) !== null) return null
   return prefix <= 128 ? { address, prefix, family: 'ipv6' } : null
 }
+
+/** The first six words of `::ffff:a.b.c.d` and of `64:ff9b::a.b.c.d` (RFC 6052). */
+const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff]
+const NAT64: readonly number[] = [0x64, 0xff9b, 0, 0, 0, 0]
 
 const denied = blockListOf([...DENIED_IPV4_CIDRS, ...DENIED_IPV6_CIDRS])
 const globalUnicast = blockListOf([GLOBAL_UNICAST_IPV6_CIDR])
@@ -28,7 +33,8 @@ const globalUnicast = blockListOf([GLOBAL_UNICAST_IPV6_CIDR])
 /**
  * Builds the guard that judges each address a socket would dial. It fails closed: what is no plain IP address,
  * or carries a zone, is blocked. `allowedCidrs` opens private networks again, also when DNS gives them in
- * IPv4-mapped form; it comes from the operator, never from a customer.
+ * IPv4-mapped form; it comes from the operator, never from a customer. With `64:ff9b::/96` in it, for a network that
+ * reaches IPv4 through NAT64, an address of that network is judged by the IPv4 address it stands for.
  * @throws Error when an entry of `allowedCidrs` is not a CIDR that {@link parseCidr} accepts.
  */
 export function createAddressGuard(options: { allowedCidrs: readonly string[] }): AddressGuard {
@@ -38,10 +44,18 @@ export function createAddressGuard(options: { allowedCidrs: readonly string[] })
     // BlockList.check answers false for a zone and for garbage, so neither may reach it.
     const version = address.includes('%') ? 0 : isIP(address)
     if (version === 0) return true
-    const ipv4 = version === 4 ? address : embeddedIpv4(address)
-    if (ipv4 !== null) return !allowed.check(ipv4, 'ipv4') && denied.check(ipv4, 'ipv4')
-    if (allowed.check(address, 'ipv6')) return false
+    const ipv4 = version === 4 ? address : ipv4Behind(MAPPED, address)
+    if (ipv4 !== null) return isBlockedIpv4(ipv4)
+    if (allowed.check(address, 'ipv6')) {
+      // On a network with NAT64 every IPv4 host has such an address; the private ones are no more open than before.
+      const translated = ipv4Behind(NAT64, address)
+      return translated !== null && isBlockedIpv4(translated)
+    }
     return !globalUnicast.check(address, 'ipv6') || denied.check(address, 'ipv6')
+  }
+
+  function isBlockedIpv4(address: string): boolean {
+    return !allowed.check(address, 'ipv4') && denied.check(address, 'ipv4')
   }
 
   return { isBlocked }
@@ -57,11 +71,21 @@ function blockListOf(cidrs: readonly string[]): BlockList {
   return list
 }
 
-/** The IPv4 address inside `::ffff:a.b.c.d`, in whichever spelling; null for every other IPv6 address. */
-function embeddedIpv4(ipv6: string): string | null {
-  const canonical = new URL(`http://[${ipv6}]`).hostname
-  const match = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(canonical)
-  if (match === null) return null
-  const words = [match[1], match[2]].map((word) => Number.parseInt(word ?? '', 16))
-  return words.flatMap((word) => [word >> 8, word & 0xff]).join('.')
+/** The IPv4 address behind an IPv6 address that begins with these six words, in whichever spelling; null without them. */
+function ipv4Behind(prefix: readonly number[], ipv6: string): string | null {
+  const words = wordsOf(ipv6)
+  if (prefix.some((word, index) => words[index] !== word)) return null
+  return words
+    .slice(6)
+    .flatMap((word) => [word >> 8, word & 0xff])
+    .join('.')
+}
+
+/** The eight words of an IPv6 address. The URL parser writes every spelling the same way, without a dotted part. */
+function wordsOf(ipv6: string): number[] {
+  const canonical = withoutBrackets(new URL(`http://[${ipv6}]`).hostname)
+  const [head = [], tail = []] = canonical
+    .split('::')
+    .map((part) => (part === '' ? [] : part.split(':')).map((word) => Number.parseInt(word, 16)))
+  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail]
 }

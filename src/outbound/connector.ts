@@ -9,8 +9,11 @@ import type { ResolvedAddress, Resolver } from './resolver.ts'
 /** Where to connect to: the parts of a URL. An aborted `signal` ends the try and the socket. */
 type ConnectTarget = { protocol: string; hostname: string; port: string; signal?: AbortSignal }
 
-/** Opens a connection that is ready for HTTP. @throws OutboundError, or the error of the socket. */
-export type Connect = (target: ConnectTarget) => Promise<net.Socket>
+/** A socket that is ready for HTTP. `roundTripMs`: what the TCP handshake took, one way there and back. */
+export type OpenSocket = { socket: net.Socket; roundTripMs: number }
+
+/** Opens a connection. @throws OutboundError, or the error of the socket. */
+export type Connect = (target: ConnectTarget) => Promise<OpenSocket>
 
 type Options = {
   allowHttp: boolean
@@ -30,7 +33,7 @@ type Options = {
 export function createConnector(options: Options): Connect {
   const secureContext = createSecureContext(options.ca)
 
-  async function connect(target: ConnectTarget): Promise<net.Socket> {
+  async function connect(target: ConnectTarget): Promise<OpenSocket> {
     const stop = new AbortController()
     const forwardAbort = (): void => stop.abort(target.signal?.reason)
     if (target.signal?.aborted === true) forwardAbort()
@@ -62,8 +65,10 @@ export function createConnector(options: Options): Connect {
     target: ConnectTarget,
     addresses: ResolvedAddress[],
     signal: AbortSignal,
-  ): Promise<net.Socket> {
+  ): Promise<OpenSocket> {
     return new Promise((resolve, reject) => {
+      const startedAtMs = performance.now()
+      let roundTripMs = 0
       const isSecure = target.protocol === 'https:'
       const socket = isSecure ? startTls(target, addresses) : startTcp(target, addresses)
       const destroy = (): void => void socket.destroy()
@@ -71,11 +76,12 @@ export function createConnector(options: Options): Connect {
       // Stays for the socket's life: an error between here and the moment undici listens must not end the process.
       socket.on('error', reject)
       socket.setNoDelay(true)
+      socket.once('connect', () => (roundTripMs = performance.now() - startedAtMs))
       socket.once(isSecure ? 'secureConnect' : 'connect', () => {
         signal.removeEventListener('abort', destroy)
         const refusal = refuseRemote(socket.remoteAddress)
         if (refusal === null) {
-          resolve(socket)
+          resolve({ socket, roundTripMs })
           return
         }
         socket.destroy()

@@ -15,6 +15,8 @@ export type BodyCapture = {
 const MAX_HEADERS_BYTES = 16 * 1024
 /** Stands for a value that had no room left. */
 const TOO_LONG = '[not kept: too long]'
+/** Every control but tab and line ends, and what turns the direction of text: embeddings, overrides, isolates. */
+const UNSAFE = /[^\P{Cc}\t\n\r]|[\u202a-\u202e\u2066-\u2069]/gu
 const REDACTED_HEADERS: ReadonlySet<string> = new Set(['set-cookie', 'authorization'])
 
 /** Headers as they are stored: lower-case names, repeated ones joined, credentials hidden, 16 KiB in all. */
@@ -25,9 +27,9 @@ export function captureHeaders(
   let roomBytes = MAX_HEADERS_BYTES
   for (const [rawName, rawValue] of Object.entries(headers)) {
     if (rawValue === undefined) continue
-    const name = withoutNul(rawName.toLowerCase())
+    const name = storable(rawName.toLowerCase())
     const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
-    const value = REDACTED_HEADERS.has(name) ? '[redacted]' : withoutNul(joined)
+    const value = REDACTED_HEADERS.has(name) ? '[redacted]' : storable(joined)
     const sizeBytes = Buffer.byteLength(name) + Buffer.byteLength(value)
     const fits = sizeBytes <= roomBytes
     // Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed.
@@ -56,12 +58,15 @@ export function createBodyCapture(maxBytes: number): BodyCapture {
     end() {
       isWhole = true
     },
-    text: () => withoutNul(new TextDecoder('utf-8').decode(Buffer.concat(chunks))),
+    text: () => storable(new TextDecoder('utf-8').decode(Buffer.concat(chunks))),
     isTruncated: () => isOverflowing || !isWhole,
   }
 }
 
-/** PostgreSQL's text and jsonb refuse U+0000. */
-function withoutNul(text: string): string {
-  return text.replaceAll('\u0000', '\ufffd')
+/**
+ * PostgreSQL's text and jsonb refuse U+0000; the other controls steer terminals, and the ones of direction make a page
+ * show another text than it holds. Decoding has seen to it that there are no lone surrogates.
+ */
+function storable(text: string): string {
+  return text.replaceAll(UNSAFE, '\ufffd')
 }

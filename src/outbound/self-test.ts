@@ -36,7 +36,7 @@ function createStrictConnector(): Connect {
 
 async function isRefused(connect: Connect, hostname: string): Promise<boolean> {
   try {
-    const socket = await connect({ protocol: 'https:', hostname, port: '443' })
+    const { socket } = await connect({ protocol: 'https:', hostname, port: '443' })
     socket.destroy()
     return false
   } catch (error) {

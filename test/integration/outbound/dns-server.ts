@@ -1,8 +1,13 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 
-/** Addresses by host name; `silent` names and all that begin with `dead` are never answered; others do not exist. */
-export type Zone = Record<string, { a?: string[]; aaaa?: string[] } | 'silent'>
+type Records = { a?: string[]; aaaa?: string[] | 'silent' }
+
+/**
+ * Addresses by host name. A list gives one answer after the other, the last of them from then on. What is `silent` and
+ * all names that begin with `dead` are never answered; names that are not here do not exist.
+ */
+export type Zone = Record<string, Records | Records[] | 'silent'>
 
 export type DnsServer = { address: string; queries: () => number; stop: () => Promise<void> }
 
@@ -10,15 +15,19 @@ const TYPE_A = 1
 const TYPE_AAAA = 28
 const NAME_ERROR = 3
 
-/** A DNS server on a free UDP port, for one `zone` that may be changed while it runs. */
-export async function startDnsServer(zone: Zone): Promise<DnsServer> {
+/** A DNS server on a UDP port, by default a free one, for one `zone` that may be changed while it runs. */
+export async function startDnsServer(zone: Zone, port = 0): Promise<DnsServer> {
+  const asked = new Map<string, number>()
   let queries = 0
   const socket = createSocket('udp4')
   socket.on('message', (query, from) => {
     queries += 1
     const { name, type, end } = readQuestion(query)
-    const records = name.startsWith('dead') ? 'silent' : zone[name.toLowerCase()]
-    if (records === 'silent') return
+    const entry = name.startsWith('dead') ? 'silent' : zone[name.toLowerCase()]
+    const count = asked.get(`${name} ${type}`) ?? 0
+    asked.set(`${name} ${type}`, count + 1)
+    const records = Array.isArray(entry) ? (entry[count] ?? entry.at(-1)) : entry
+    if (records === 'silent' || (type === TYPE_AAAA && records?.aaaa === 'silent')) return
     const answers = answersFor(records ?? {}, type)
     const header = Buffer.alloc(12)
     query.copy(header, 0, 0, 2)
@@ -27,7 +36,7 @@ export async function startDnsServer(zone: Zone): Promise<DnsServer> {
     header.writeUInt16BE(answers.length, 6)
     socket.send(Buffer.concat([header, query.subarray(12, end), ...answers]), from.port, from.address)
   })
-  socket.bind(0, '127.0.0.1')
+  socket.bind(port, '127.0.0.1')
   await once(socket, 'listening')
   const stop = async (): Promise<void> => {
     socket.close()
@@ -46,11 +55,20 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join('.'), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-function answersFor(records: { a?: string[]; aaaa?: string[] }, type: number): Buffer[] {
-  if (type === TYPE_A)
-    return (records.a ?? []).map((ip) => record(TYPE_A, Buffer.from(ip.split('.').map(Number))))
-  if (type === TYPE_AAAA) return (records.aaaa ?? []).map((hex) => record(TYPE_AAAA, Buffer.from(hex, 'hex')))
-  return []
+function answersFor({ a = [], aaaa = [] }: Records, type: number): Buffer[] {
+  if (type === TYPE_A) return a.map((ip) => record(TYPE_A, Buffer.from(ip.split('.').map(Number))))
+  if (type !== TYPE_AAAA || aaaa === 'silent') return []
+  return aaaa.map((ip) => record(TYPE_AAAA, bytesOf(ip)))
+}
+
+/** The 16 bytes of an IPv6 address; the URL parser writes every spelling the same way. */
+function bytesOf(ipv6: string): Buffer {
+  const [head = [], tail = []] = new URL(`http://[${ipv6}]`).hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((word) => word !== ''))
+  const words = [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail]
+  return Buffer.from(words.map((word) => word.padStart(4, '0')).join(''), 'hex')
 }
 
 /** One answer about the name of the question (a pointer to byte 12), class IN, valid for no time. */

@@ -1,14 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import * as net from 'node:net'
 import { expect } from 'chai'
 import { verify } from '@octokit/webhooks-methods'
 import { sign } from '../../../src/outbound/signature.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
-import { answer, answerAndHang, answerAndReset, createTestClient, drip, startReceiver } from './receivers.ts'
+import {
+  answer,
+  answerAndHang,
+  answerAndReset,
+  createTestClient,
+  drip,
+  OK,
+  startReceiver,
+} from './receivers.ts'
 import type { Behaviour, Receiver } from './receivers.ts'
 
-const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const DEADLINE_MS = 400
 
 describe('HttpClient.post', () => {
@@ -76,14 +81,16 @@ describe('HttpClient.post', () => {
     })
 
     it('goes straight to the endpoint whatever proxy the environment names', async () => {
-      const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']
-      const before = names.map((name) => process.env[name])
+      const names = ['http', 'https', 'all'].flatMap((kind) => [
+        `${kind}_proxy`,
+        `${kind}_proxy`.toUpperCase(),
+      ])
+      const before = { ...process.env }
       for (const name of names) process.env[name] = 'http://127.0.0.1:1'
+      // What makes newer Node versions heed the others.
+      process.env['NODE_USE_ENV_PROXY'] = '1'
       const result = await postTo(answer(OK), createTestClient())
-      for (const [index, name] of names.entries()) {
-        if (before[index] === undefined) Reflect.deleteProperty(process.env, name)
-        else process.env[name] = before[index]
-      }
+      process.env = before
       expect(result.succeeded).to.equal(true)
     })
   })
@@ -125,30 +132,6 @@ describe('HttpClient.post', () => {
         expect(target.connections()).to.equal(0)
       })
     }
-
-    for (const [title, raw] of [
-      ['status 999', 'HTTP/1.1 999 Odd\r\ncontent-length: 0\r\n\r\n'],
-      ['status 600', 'HTTP/1.1 600 Odd\r\ncontent-length: 0\r\n\r\n'],
-      ['status 099', 'HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n'],
-      ['status 20', 'HTTP/1.1 20 OK\r\ncontent-length: 0\r\n\r\n'],
-      ['garbage', 'hello there\r\n\r\n'],
-      ['a 101', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
-      ['a 100 nobody asked for', `HTTP/1.1 100 Continue\r\n\r\n${OK}`],
-      ['headers above 16 KiB', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(17_000)}\r\n\r\n`],
-      ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok'],
-      ['a NUL in a header', 'HTTP/1.1 200 OK\r\nx: a\u0000b\r\ncontent-length: 0\r\n\r\n'],
-    ] as const) {
-      it(`takes ${title} as an invalid response`, async () => {
-        const result = await postTo(answer(raw))
-        expect(result).to.include({ succeeded: false, failureCode: 'invalid_response', statusCode: null })
-        expect(result.response).to.equal(null)
-      })
-    }
-
-    it('waits through early hints for the real answer', async () => {
-      const result = await postTo(answer(`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}`))
-      expect(result).to.include({ succeeded: true, statusCode: 200 })
-    })
   })
 
   describe('a 2xx status line followed by a broken body', () => {
@@ -175,53 +158,6 @@ describe('HttpClient.post', () => {
         if (body !== null) expect(result.response?.body).to.equal(body)
       })
     }
-  })
-
-  describe('the deadline', () => {
-    for (const [title, behave, code] of [
-      ['an endpoint that never answers', () => undefined, 'timeout'],
-      ['headers that drip', drip('HTTP/1.1 200 OK\r\n', 'x-a: b\r\n'), 'timeout'],
-      ['a status line that drips', drip('HTTP/1.1 200 ', 'x'), 'timeout'],
-      ['early hints that drip', drip('', 'HTTP/1.1 103 Early Hints\r\n\r\n'), 'timeout'],
-      ['a body that drips after a 500', drip('HTTP/1.1 500 Oops\r\n\r\n', '.'), 'http_status'],
-    ] as const) {
-      it(`holds to 100 ms against ${title}`, async () => {
-        const result = await postTo(behave, createTestClient({ timeoutMs: DEADLINE_MS }))
-        expect(result).to.include({ succeeded: false, failureCode: code })
-        expect(result.durationMs).to.be.within(DEADLINE_MS - 2, DEADLINE_MS + 100)
-        if (code === 'timeout') expect(result.error).to.equal('No answer within 0.4 seconds.')
-        if (code === 'http_status') expect(result.response?.body).to.match(/^\.+$/)
-      })
-    }
-
-    it('leaves an endpoint all of its time', async () => {
-      const result = await postTo((socket) => void setTimeout(() => socket.end(OK), 1300))
-      expect(result).to.include({ succeeded: true, statusCode: 200 })
-    })
-
-    it('closes the connection when it passes', async () => {
-      const closed = new Promise<void>((resolve) => {
-        void postTo(
-          (socket) => void socket.on('close', () => resolve()),
-          createTestClient({ timeoutMs: 100 }),
-        )
-      })
-      await closed
-    })
-
-    it('holds against an endpoint that reads nothing of a large body', async () => {
-      const server = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const url = `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/`
-      const result = await createTestClient({ timeoutMs: DEADLINE_MS }).post({
-        url,
-        headers: {},
-        body: randomBytes(2e7),
-      })
-      server.close()
-      expect(result.failureCode).to.equal('timeout')
-      expect(result.durationMs).to.be.within(DEADLINE_MS - 2, DEADLINE_MS + 100)
-    })
   })
 
   describe('the connection', () => {

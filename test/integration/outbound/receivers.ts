@@ -6,54 +6,81 @@ import { generate } from 'selfsigned'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'
 import type { HttpClient, HttpClientOptions } from '../../../src/outbound/http-client.ts'
 
-/** A request as it came over the wire. */
-type Received = { head: string; body: Buffer }
+/** A whole answer, after which the connection stays open. */
+export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+
+/** A request as it came over the wire; `connection` counts those accepted, from 1. */
+type Received = { head: string; body: Buffer; connection: number }
 
 /** What the receiver does once a whole request is there. */
-export type Behaviour = (socket: Socket) => void
+export type Behaviour = (socket: Socket, request: Received) => void
 
 export type Receiver = {
   port: number
   received: Received[]
   /** Connections accepted so far, used or not. */
   connections: () => number
+  /** Connections that are open now. */
+  open: () => number
   stop: () => Promise<void>
 }
 
 export type Certificate = { key: string; cert: string }
 
+type CertificateOptions = {
+  name?: string
+  /** Left out, the name; null for a certificate that only its subject names. */
+  altName?: string | null
+  /** An RSA key of that size instead of one on a curve. */
+  rsaBits?: number
+  notBefore?: Date
+  notAfter?: Date
+}
+
 /** A certificate that signs itself; trusted when given as `ca`. */
-export async function createCertificate(
-  options: { name?: string; notBefore?: Date; notAfter?: Date } = {},
-): Promise<Certificate> {
-  const name = options.name ?? 'localhost'
+export async function createCertificate(options: CertificateOptions = {}): Promise<Certificate> {
+  const { name = 'localhost', altName = name, rsaBits } = options
   const pems = await generate([{ name: 'commonName', value: name }], {
-    keyType: 'ec',
+    ...(rsaBits === undefined ? { keyType: 'ec' } : { keyType: 'rsa', keySize: rsaBits }),
     algorithm: 'sha256',
     ...(options.notBefore === undefined ? {} : { notBeforeDate: options.notBefore }),
     ...(options.notAfter === undefined ? {} : { notAfterDate: options.notAfter }),
     extensions: [
       { name: 'basicConstraints', cA: true },
-      { name: 'subjectAltName', altNames: [{ type: 2, value: name }] },
+      ...(altName === null
+        ? []
+        : [{ name: 'subjectAltName' as const, altNames: [{ type: 2 as const, value: altName }] }]),
     ],
   })
   return { key: pems.private, cert: pems.cert }
 }
 
-/** Starts a receiver on a free loopback port that speaks raw HTTP, over TLS when a certificate is given. */
-export async function startReceiver(behave: Behaviour, secure?: tls.TlsOptions): Promise<Receiver> {
+/**
+ * Starts a receiver on a free loopback port that speaks raw HTTP, over TLS when a certificate is given.
+ * It acts as `behave` says for each request; an `eager` one before it has read the body, of which it reads no more.
+ */
+export async function startReceiver(
+  behave: Behaviour,
+  secure?: tls.TlsOptions,
+  { eager = false } = {},
+): Promise<Receiver> {
   const received: Received[] = []
   const sockets = new Set<Socket>()
   let connections = 0
-  const serve = (socket: Socket): void =>
-    readRequest(socket, (request) => {
-      received.push(request)
-      behave(socket)
+  let served = 0
+  const serve = (socket: Socket): void => {
+    served += 1
+    const connection = served
+    readRequests(socket, eager, (head, body) => {
+      received.push({ head, body, connection })
+      behave(socket, { head, body, connection })
     })
+  }
   const server = secure === undefined ? net.createServer(serve) : tls.createServer(secure, serve)
   server.on('connection', (socket: Socket) => {
     connections += 1
     sockets.add(socket.on('error', () => undefined))
+    socket.on('close', () => sockets.delete(socket))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -62,10 +89,11 @@ export async function startReceiver(behave: Behaviour, secure?: tls.TlsOptions):
     server.close()
     await once(server, 'close')
   }
-  return { port: (server.address() as AddressInfo).port, received, connections: () => connections, stop }
+  const { port } = server.address() as AddressInfo
+  return { port, received, connections: () => connections, open: () => sockets.size, stop }
 }
 
-function readRequest(socket: Socket, onRequest: (request: Received) => void): void {
+function readRequests(socket: Socket, eager: boolean, onRequest: (head: string, body: Buffer) => void): void {
   let bytes = Buffer.alloc(0)
   socket.on('error', () => undefined)
   socket.on('data', (chunk: Buffer) => {
@@ -73,10 +101,19 @@ function readRequest(socket: Socket, onRequest: (request: Received) => void): vo
     const end = bytes.indexOf('\r\n\r\n')
     if (end < 0) return
     const head = bytes.subarray(0, end).toString('latin1')
-    const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0)
-    const body = bytes.subarray(end + 4)
-    if (body.length >= length) onRequest({ head, body })
+    const next = end + 4 + Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0)
+    if (bytes.length < next && !eager) return
+    if (bytes.length < next) readNoMore(socket)
+    const body = bytes.subarray(end + 4, next)
+    bytes = bytes.subarray(next)
+    onRequest(head, body)
   })
+}
+
+/** For as long as it may take the client to notice the answer; later its end is wanted. */
+function readNoMore(socket: Socket): void {
+  socket.removeAllListeners('data').pause()
+  setTimeout(() => socket.resume(), 100)
 }
 
 /** Sends `bytes`, then closes as a server that is done. */
@@ -98,6 +135,28 @@ export function drip(first: string, again: string): Behaviour {
   }
 }
 
+/** Answers the first request of each connection as it should be, so that the next one comes on the same connection. */
+export function onSecondRequest(behave: Behaviour): Behaviour {
+  const greeted = new WeakSet<Socket>()
+  return (socket, request) => {
+    if (greeted.has(socket)) return behave(socket, request)
+    greeted.add(socket)
+    socket.write(OK)
+  }
+}
+
+/** Sends `bytes` again and again, as fast as the client takes them. */
+export function flood(first: string, again: string): Behaviour {
+  return (socket) => {
+    const chunk = again.repeat(Math.ceil(65_536 / again.length))
+    const pour = (): void => {
+      while (!socket.destroyed && socket.write(chunk));
+    }
+    socket.on('drain', pour).write(first)
+    pour()
+  }
+}
+
 /** Sends `bytes`, lets them arrive, and resets the connection. */
 export function answerAndReset(bytes: string): Behaviour {
   return (socket) => {
@@ -105,6 +164,9 @@ export function answerAndReset(bytes: string): Behaviour {
     setTimeout(() => socket.resetAndDestroy(), bytes === '' ? 0 : 50)
   }
 }
+
+/** For tests in which one POST follows the other at once. */
+export const NO_REST = { restMs: 0, restRoundTrips: 0 }
 
 /** A client that may reach loopback over http, with short bounds. */
 export function createTestClient(options: Partial<HttpClientOptions> = {}): HttpClient {

@@ -48,6 +48,22 @@ describe('what is kept of an answer', () => {
     expect(Buffer.from(body).toString()).to.equal(body)
   })
 
+  it('holds no control but tab and line ends, and nothing that turns the direction of text', async () => {
+    const { body, headers } = await capture(
+      `${HEAD}x-a: a\u202eb\u009bc\r\n\r\n\ttext\r\n\u001b[2Jred\u007f\u0085\u009b\u202e\u2066.\u05d0\u200f`,
+    )
+    expect(body).to.equal('\ttext\r\n\ufffd[2Jred\ufffd\ufffd\ufffd\ufffd\ufffd.\u05d0\u200f')
+    // Headers are read byte by byte.
+    expect(headers['x-a']).to.equal('aâ\ufffd®bÂ\ufffdc')
+  })
+
+  it('holds no half of a character, neither of a body that is cut nor of one that has a surrogate by itself', async () => {
+    const { body } = await capture(`${HEAD}\r\n${'😀'.repeat(3)}`, 6)
+    expect(body).to.equal('😀\ufffd')
+    const json = await capture(`${HEAD}\r\n{"a":"\\ud800"}`)
+    expect(json.body).to.equal('{"a":"\\ud800"}')
+  })
+
   it('is the body as sent: nothing is inflated', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000))
     const head = Buffer.from(`${HEAD}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`)

@@ -11,9 +11,9 @@ import type { DnsServer, Zone } from './dns-server.ts'
 import { answer, createTestClient, startReceiver } from './receivers.ts'
 import type { Receiver } from './receivers.ts'
 
-const PUBLIC_IPV6 = '20014860486000000000000000008888'
-const LOOPBACK_IPV6 = '00000000000000000000000000000001'
-const MAPPED_LOOPBACK = '00000000000000000000ffff7f000001'
+const PUBLIC_IPV6 = '2001:4860:4860::8888'
+const LOOPBACK_IPV6 = '::1'
+const MAPPED_LOOPBACK = '::ffff:127.0.0.1'
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
@@ -41,6 +41,10 @@ describe('the way to a target', () => {
       'private-first.eu': { a: ['127.0.0.1', '8.8.8.8'] },
       'mixed-families.eu': { a: ['8.8.8.8'], aaaa: [LOOPBACK_IPV6] },
       'metadata.eu': { a: ['169.254.169.254'] },
+      'nat64.eu': { aaaa: ['64:ff9b::a9fe:a9fe'] },
+      'nat64-public.eu': { a: ['8.8.8.8'], aaaa: ['64:ff9b::808:808'] },
+      'six-to-four.eu': { aaaa: ['2002:7f00:1::1'] },
+      'no-six.eu': { a: ['8.8.8.8'], aaaa: 'silent' },
     }
     dns = await startDnsServer(zone)
     receiver = await startReceiver(answer('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))
@@ -79,6 +83,9 @@ describe('the way to a target', () => {
       ...blocked,
       'mixed-families.eu',
       'metadata.eu',
+      'nat64.eu',
+      'nat64-public.eu',
+      'six-to-four.eu',
       'localhost',
       'x.localhost',
       'localhost.',
@@ -100,6 +107,17 @@ describe('the way to a target', () => {
       expect(await codeOf(resolverFor([]).resolve('nowhere.eu'))).to.equal('dns_error')
       expect(await codeOf(resolverFor([]).resolve('empty.eu'))).to.equal('dns_error')
       expect(await codeOf(resolverFor([], 100).resolve('dead.eu'))).to.equal('dns_timeout')
+    })
+
+    it('judges an address of a NAT64 network that was opened by the IPv4 address behind it', async () => {
+      const resolver = resolverFor(['64:ff9b::/96'])
+      expect(await resolver.resolve('nat64-public.eu')).to.have.lengthOf(2)
+      expect(await codeOf(resolver.resolve('nat64.eu'))).to.equal('blocked_target')
+    })
+
+    it('makes do with the addresses of one family when nothing is heard of the other', async () => {
+      const addresses = await resolverFor([], 200).resolve('no-six.eu')
+      expect(addresses).to.deep.equal([{ address: '8.8.8.8', family: 4 }])
     })
 
     it('asks once for a burst to one name, and again for the next burst', async () => {
@@ -167,7 +185,7 @@ describe('the way to a target', () => {
           return addresses
         },
       }
-      const socket = await connectorFor(['127.0.0.0/8'], resolver)(target('rebinding.eu'))
+      const { socket } = await connectorFor(['127.0.0.0/8'], resolver)(target('rebinding.eu'))
       expect(socket.remoteAddress).to.equal('127.0.0.1')
       socket.destroy()
     })

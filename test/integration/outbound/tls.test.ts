@@ -2,11 +2,10 @@ import { once } from 'node:events'
 import * as net from 'node:net'
 import * as tls from 'node:tls'
 import { expect } from 'chai'
-import { createTestClient, answer, createCertificate, startReceiver } from './receivers.ts'
+import { createTestClient, answer, createCertificate, OK, startReceiver } from './receivers.ts'
 import type { Certificate } from './receivers.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
 
-const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const DAY_MS = 86_400_000
 
 describe('HttpClient.post over TLS', () => {
@@ -82,6 +81,34 @@ describe('HttpClient.post over TLS', () => {
     const error = "The endpoint's certificate is for another host name."
     expectTlsError(await postTo(other, { ca: other.cert }), error)
     expectTlsError(await postTo(trusted, undefined, '127.0.0.1'), error)
+  })
+
+  it('refuses a certificate for every name of a top-level domain', async () => {
+    const wide = await createCertificate({ altName: '*.localhost' })
+    const error = "The endpoint's certificate is for another host name."
+    expectTlsError(await postTo(wide, { ca: wide.cert }, 'a.localhost'), error)
+  })
+
+  it('accepts a short key and a certificate without alternative names, where the authority is trusted', async () => {
+    for (const options of [{ rsaBits: 1024 }, { altName: null }]) {
+      const odd = await createCertificate(options)
+      expect(await postTo(odd, { ca: odd.cert })).to.include({ succeeded: true, hits: 1 })
+    }
+  })
+
+  it('fails where the endpoint does not know the name it is called by', async () => {
+    const refuse = (_name: string, done: (error: Error) => void) => done(new Error('unknown'))
+    const result = await postTo({ ...trusted, SNICallback: refuse })
+    expect(result).to.include({ failureCode: 'connection_reset', response: null, hits: 0 })
+  })
+
+  it('fails where the endpoint asks for a certificate of ours', async () => {
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const server = { ...trusted, minVersion: version, maxVersion: version, requestCert: true }
+      const result = await postTo(server)
+      expect(result, version).to.include({ succeeded: false, response: null, hits: 0 })
+      expect(result.failureCode, version).to.be.oneOf(['tls_error', 'connection_reset'])
+    }
   })
 
   it('refuses TLS 1.1', async () => {

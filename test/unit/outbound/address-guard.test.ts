@@ -36,6 +36,7 @@ const OTHER_BLOCKED = [
     '4000::1',
     '1fff::1',
   ],
+  ...['::ffff:808', '::808:808', '::ffff:0:808:808'],
   ...['::ffff:127.0.0.1', '::ffff:7f00:1', '::FFFF:7F00:0001', '0:0:0:0:0:ffff:10.0.0.1', '64:ff9b::8.8.8.8'],
   ...[
     'fe80::1%lo',
@@ -130,6 +131,16 @@ describe('createAddressGuard', () => {
     ]
     for (const address of open) expect(guard.isBlocked(address), address).to.equal(false)
     for (const address of closed) expect(guard.isBlocked(address), address).to.equal(true)
+  })
+
+  it('opens of a NAT64 network only what stands for an open IPv4 address', () => {
+    const guard = createAddressGuard({ allowedCidrs: ['64:ff9b::/96', '10.1.2.3/32'] })
+    const open = ['64:ff9b::8.8.8.8', '64:ff9b::808:808', '64:ff9b::a01:203', '64:FF9B:0:0:0:0:0808:0808']
+    const closed = ['64:ff9b::7f00:1', '64:ff9b::a9fe:a9fe', '64:ff9b::1', '64:ff9b::', '64:ff9b::a01:204']
+    for (const address of open) expect(guard.isBlocked(address), address).to.equal(false)
+    for (const address of [...closed, '64:ff9b:1::808:808']) {
+      expect(guard.isBlocked(address), address).to.equal(true)
+    }
   })
 
   it('refuses to be built with a network that cannot be read', () => {

@@ -1,0 +1,131 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AddressGuard } from './address-guard.ts'
+import type { Connection } from './connection.ts'
+
+/** Connections that lie idle until the next POST of the same key. */
+export type ConnectionPool = {
+  /** A connection of `key` that is open and silent, and from now on the caller's; null when there is none. */
+  take(key: string): Promise<Connection | null>
+  /** Takes a connection back whose last answer was read to its clean end, or closes it. */
+  keep(key: string, connection: Connection): void
+  /** Closes what lies idle for `key`. */
+  drop(key: string): void
+  /** Closes what lies idle; nothing is kept from now on. */
+  close(): void
+}
+
+/** A connection has to be silent for `restMs` and that many round trips before it is used again. */
+export type PoolLimits = {
+  maxIdlePerKey: number
+  maxIdle: number
+  maxAgeMs: number
+  restMs: number
+  restRoundTrips: number
+}
+
+type Idle = {
+  connection: Connection
+  sinceMs: number
+  bytesRead: number
+  /** Takes it off the list: it is in use again, or its socket has closed. */
+  forget: () => void
+}
+
+const DEFAULT_LIMITS: PoolLimits = {
+  maxIdlePerKey: 32,
+  maxIdle: 512,
+  // A changed DNS answer, an expired certificate or a new policy counts for everybody after this.
+  maxAgeMs: 60_000,
+  // What an endpoint sends too much follows its answer closely, unless Nagle's algorithm holds it back until we have
+  // acknowledged the answer. Linux does so after 40 ms or one round trip; the rest then takes another one to come.
+  restMs: 50,
+  restRoundTrips: 2,
+}
+
+/**
+ * Builds the pool. Nothing an endpoint sends of its own accord may be read as the answer to a later POST, so a
+ * connection is given out only after it has been silent since its last answer: for a while, and still so when the
+ * event loop has looked at its sockets once more.
+ */
+export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLimits> = {}): ConnectionPool {
+  const { maxIdlePerKey, maxIdle, maxAgeMs, restMs, restRoundTrips } = { ...DEFAULT_LIMITS, ...limits }
+  // Both in the order in which they were kept.
+  const idle = new Set<Idle>()
+  const idleByKey = new Map<string, Set<Idle>>()
+  let isClosed = false
+
+  async function take(key: string): Promise<Connection | null> {
+    for (;;) {
+      // The one used last: so those that are too many grow old.
+      const rested = idleOf(key).findLast(isRested)
+      if (rested === undefined) return null
+      rested.forget()
+      if (await isStillSilent(rested)) return rested.connection
+      rested.connection.destroy()
+    }
+  }
+
+  function keep(key: string, connection: Connection): void {
+    const { socket } = connection
+    if (isClosed || socket.destroyed || isOld(connection) || idleOf(key).length >= maxIdlePerKey) {
+      connection.destroy()
+      return
+    }
+    const [oldest] = idle
+    if (oldest !== undefined && idle.size >= maxIdle) close([oldest])
+    const same = idleByKey.get(key) ?? new Set<Idle>()
+    const forget = (): void => {
+      idle.delete(entry)
+      same.delete(entry)
+      if (same.size === 0) idleByKey.delete(key)
+      socket.off('close', forget)
+    }
+    const entry: Idle = { connection, sinceMs: performance.now(), bytesRead: socket.bytesRead, forget }
+    idle.add(entry)
+    idleByKey.set(key, same.add(entry))
+    socket.on('close', forget)
+  }
+
+  function isRested({ sinceMs, connection }: Idle): boolean {
+    return performance.now() - sinceMs >= restMs + restRoundTrips * connection.roundTripMs
+  }
+
+  /**
+   * The first turn ends the one we are in; only the second is sure to have run the timers and read from the sockets.
+   * Bytes that are no beginning of an answer (an empty line) do not move undici, but they are counted.
+   */
+  async function isStillSilent({ connection, bytesRead }: Idle): Promise<boolean> {
+    await nextTurn()
+    await nextTurn()
+    const { socket } = connection
+    if (socket.destroyed || socket.readableEnded || socket.bytesRead !== bytesRead) return false
+    // The endpoint answered without reading to the end; nobody knows what it makes of the rest.
+    if (socket.writableLength > 0) return false
+    return !isClosed && !isOld(connection) && !guard.isBlocked(socket.remoteAddress ?? '')
+  }
+
+  function isOld({ openedAtMs }: Connection): boolean {
+    return performance.now() - openedAtMs >= maxAgeMs
+  }
+
+  function idleOf(key: string): Idle[] {
+    return [...(idleByKey.get(key) ?? [])]
+  }
+
+  function close(entries: Iterable<Idle>): void {
+    for (const entry of [...entries]) {
+      entry.forget()
+      entry.connection.destroy()
+    }
+  }
+
+  return {
+    take,
+    keep,
+    drop: (key) => close(idleOf(key)),
+    close() {
+      isClosed = true
+      close(idle)
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import { Client, type Dispatcher } from 'undici'
+import type { OpenSocket } from './connector.ts'
+import { OutboundError } from './outbound-error.ts'
+
+type Request = { path: string; headers: Record<string, string>; body: Buffer }
+
+/** One open socket that speaks HTTP/1.1, for one POST at a time. `openedAtMs` is of `performance.now()`. */
+export type Connection = OpenSocket & {
+  openedAtMs: number
+  post(request: Request): Promise<Dispatcher.ResponseData>
+  /** Works at every stage and at once: what is not yet written then is never written. */
+  destroy(): void
+}
+
+const MAX_HEADER_BYTES = 16 * 1024
+// All that may come on account of one POST. An endless row of early hints or one endless status line has no bound of
+// its own, and would keep the event loop busy until the deadline.
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
+// Once the status is known the outcome is too: a body that stalls is not worth the rest of the deadline.
+const BODY_IDLE_TIMEOUT_MS = 5000
+
+// Servers close what lies idle, the most impatient of the common ones after 2 seconds and without saying so.
+// A request that crosses such a close is lost, so we are the ones to close first.
+const IDLE_MS = 1500
+// With a `Keep-Alive: timeout=…` in the answer: so much sooner than it says, and never later than this.
+const HINT_MARGIN_MS = 1000
+const MAX_IDLE_MS = 8000
+
+/**
+ * Puts an HTTP client of its own on a socket. undici opens another socket when the one it has is gone, to send again
+ * what it takes for unsent; here it gets this socket once and never a second, so no POST is made twice behind our back.
+ * @param keepAlive - ask the endpoint to leave the connection open; undici then closes it when it has lain idle.
+ */
+export function openConnection(
+  origin: string,
+  { socket, roundTripMs }: OpenSocket,
+  keepAlive: boolean,
+): Connection {
+  let isGiven = false
+  let readBefore = 0
+
+  const client = new Client(origin, {
+    connect: (_target, callback) => {
+      // Not at once: undici would not notice that it has a socket.
+      queueMicrotask(() => {
+        if (isGiven) {
+          callback(connectionGone(), null)
+          return
+        }
+        isGiven = true
+        callback(null, socket)
+        socket.on('readable', refuseFlood)
+      })
+    },
+    pipelining: keepAlive ? 1 : 0,
+    keepAliveTimeout: IDLE_MS,
+    keepAliveMaxTimeout: MAX_IDLE_MS,
+    keepAliveTimeoutThreshold: HINT_MARGIN_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // Off: every 1xx would restart it. The deadline is ours.
+    headersTimeout: 0,
+    bodyTimeout: BODY_IDLE_TIMEOUT_MS,
+    allowH2: false,
+  })
+
+  function refuseFlood(): void {
+    if (socket.bytesRead - readBefore > MAX_ANSWER_BYTES) socket.destroy(tooMuch())
+  }
+
+  function post(request: Request): Promise<Dispatcher.ResponseData> {
+    readBefore = socket.bytesRead
+    return client.request({ method: 'POST', ...request })
+  }
+
+  function destroy(): void {
+    // A client that has not asked for its socket yet does not know of it.
+    socket.destroy()
+    client.destroy().catch(() => undefined)
+  }
+
+  return { socket, roundTripMs, openedAtMs: performance.now(), post, destroy }
+}
+
+function connectionGone(): OutboundError {
+  return new OutboundError('connection_reset', 'The endpoint closed the connection before it had answered.')
+}
+
+function tooMuch(): OutboundError {
+  return new OutboundError(
+    'invalid_response',
+    'The endpoint sent more than 4 MiB without an end of its answer.',
+  )
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import * as net from 'node:net'
+import { expect } from 'chai'
+import { eventually } from '../../helpers/eventually.ts'
+import { openConnection, type Connection } from '../../../src/outbound/connection.ts'
+import { createConnectionPool } from '../../../src/outbound/connection-pool.ts'
+import { OutboundError } from '../../../src/outbound/outbound-error.ts'
+import { answerAndHang, NO_REST, OK, startReceiver, type Receiver } from './receivers.ts'
+
+const REQUEST = { path: '/', headers: {}, body: Buffer.from('{}') }
+
+describe('a connection by itself', () => {
+  let receiver: Receiver
+  let connection: Connection
+
+  beforeEach(async () => {
+    receiver = await startReceiver(answerAndHang(OK))
+    const socket = net.connect(receiver.port, '127.0.0.1')
+    await once(socket, 'connect')
+    connection = openConnection(`http://127.0.0.1:${receiver.port}`, { socket, roundTripMs: 0 }, true)
+  })
+
+  afterEach(async () => {
+    connection.destroy()
+    await receiver.stop()
+  })
+
+  async function post(): Promise<void> {
+    const { body } = await connection.post(REQUEST)
+    await body.dump()
+  }
+
+  it('has no other socket when its own is gone, so that nothing is sent behind our back', async () => {
+    await post()
+    connection.socket.destroy()
+    const error = await post().catch((thrown: unknown) => thrown)
+    expect(error).to.be.instanceOf(OutboundError).and.to.include({ code: 'connection_reset' })
+    expect([receiver.connections(), receiver.received.length]).to.deep.equal([1, 1])
+  })
+
+  it('rejects when its socket is gone before the first POST', async () => {
+    connection.socket.destroy()
+    const error = await post().catch((thrown: unknown) => thrown)
+    expect(error).to.be.instanceOf(Error)
+    expect([receiver.connections(), receiver.received.length]).to.deep.equal([1, 0])
+  })
+
+  it('is not given out by the pool once its address is blocked', async () => {
+    let isBlocked = false
+    const pool = createConnectionPool({ isBlocked: () => isBlocked }, NO_REST)
+    await post()
+    pool.keep('key', connection)
+    expect(await pool.take('key')).to.equal(connection)
+    pool.keep('key', connection)
+    isBlocked = true
+    expect(await pool.take('key')).to.equal(null)
+    await eventually(() => expect(receiver.open()).to.equal(0))
+  })
+
+  it('is given out by the pool to one of many that want it', async () => {
+    const pool = createConnectionPool({ isBlocked: () => false }, NO_REST)
+    await post()
+    pool.keep('key', connection)
+    const taken = await Promise.all(Array.from({ length: 10 }, () => pool.take('key')))
+    expect(taken.filter((one) => one !== null)).to.deep.equal([connection])
+  })
+})

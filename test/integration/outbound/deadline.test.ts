@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import * as net from 'node:net'
+import * as tls from 'node:tls'
+import { expect } from 'chai'
+import type { FailureCode } from '../../../src/domain/attempt-outcome.ts'
+import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
+import {
+  createCertificate,
+  createTestClient,
+  drip,
+  OK,
+  onSecondRequest,
+  startReceiver,
+  NO_REST,
+  type Behaviour,
+} from './receivers.ts'
+
+const DEADLINE_MS = 400
+const BODY = Buffer.from('{}')
+const CHUNKED = 'transfer-encoding: chunked\r\n\r\n'
+
+function expectPunctual(result: PostResult): void {
+  expect(result.durationMs).to.be.within(DEADLINE_MS - 2, DEADLINE_MS + 100)
+  if (result.failureCode === 'timeout') expect(result.error).to.equal('No answer within 0.4 seconds.')
+}
+
+/** Serves each connection with `serve` while `use` runs; ends what is left of them afterwards. */
+async function withServer<T>(
+  serve: (socket: net.Socket) => void,
+  use: (port: number) => Promise<T>,
+  options: net.ServerOpts = {},
+): Promise<T> {
+  const sockets: net.Socket[] = []
+  const server = net.createServer(options, (socket) => {
+    sockets.push(socket.on('error', () => undefined))
+    serve(socket)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  try {
+    return await use((server.address() as net.AddressInfo).port)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+}
+
+describe('the deadline of a POST', () => {
+  function post(url: string, body = BODY, options: Partial<HttpClientOptions> = {}): Promise<PostResult> {
+    return createTestClient({ timeoutMs: DEADLINE_MS, ...options }).post({ url, headers: {}, body })
+  }
+
+  const drips: [title: string, behave: Behaviour, code: FailureCode | null][] = [
+    ['an endpoint that never answers', () => undefined, 'timeout'],
+    ['a status line that drips', drip('HTTP/1.1 200 ', 'x'), 'timeout'],
+    ['headers that drip', drip('HTTP/1.1 200 OK\r\n', 'x-a: b\r\n'), 'timeout'],
+    ['one header that drips', drip('HTTP/1.1 200 OK\r\nx: ', 'y'), 'timeout'],
+    ['early hints that drip', drip('', 'HTTP/1.1 103 Early Hints\r\n\r\n'), 'timeout'],
+    ['a body that drips after a 500', drip('HTTP/1.1 500 Oops\r\n\r\n', '.'), 'http_status'],
+    ['a body that drips after a 200', drip('HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n', '.'), null],
+    ['chunks that drip', drip(`HTTP/1.1 200 OK\r\n${CHUNKED}`, '1\r\n.\r\n'), null],
+    ['a chunk extension that drips', drip(`HTTP/1.1 404 No\r\n${CHUNKED}3;`, 'x'), 'http_status'],
+    ['trailers that drip', drip(`HTTP/1.1 200 OK\r\n${CHUNKED}0\r\n`, 'a: b\r\n'), null],
+  ]
+  async function postOverNew(behave: Behaviour): Promise<PostResult> {
+    const receiver = await startReceiver(behave)
+    const result = await post(`http://127.0.0.1:${receiver.port}/`)
+    await receiver.stop()
+    return result
+  }
+
+  async function postOverKept(behave: Behaviour): Promise<PostResult> {
+    const receiver = await startReceiver(onSecondRequest(behave))
+    const client = createTestClient({ timeoutMs: DEADLINE_MS, poolLimits: NO_REST })
+    const url = `http://127.0.0.1:${receiver.port}/`
+    const request = { url, headers: {}, body: BODY, reuseKey: 'webhook' }
+    await client.post(request)
+    const result = await client.post(request)
+    await receiver.stop()
+    expect(receiver.connections()).to.equal(1)
+    return result
+  }
+
+  for (const [title, behave, failureCode] of drips) {
+    it(`holds to 100 ms against ${title}, on a new connection and on a kept one`, async () => {
+      for (const result of await Promise.all([postOverNew(behave), postOverKept(behave)])) {
+        expect(result).to.include({ succeeded: failureCode === null, failureCode })
+        expectPunctual(result)
+        if (title.startsWith('a body')) expect(result.response?.body).to.match(/^\.+$/)
+      }
+    })
+  }
+
+  const large = Buffer.alloc(2e7)
+
+  it('holds against an endpoint that reads nothing of a large body', async () => {
+    const options = { pauseOnConnect: true }
+    const result = await withServer(
+      () => undefined,
+      (port) => post(`http://127.0.0.1:${port}/`, large),
+      options,
+    )
+    expect(result.failureCode).to.equal('timeout')
+    expectPunctual(result)
+  })
+
+  it('holds against an endpoint that reads a large body in drips', async () => {
+    const sip = (socket: net.Socket): void => {
+      const timer = setInterval(() => void socket.read(1000), 20)
+      socket.on('close', () => clearInterval(timer)).on('readable', () => undefined)
+    }
+    const result = await withServer(sip, (port) => post(`http://127.0.0.1:${port}/`, large))
+    expect(result.failureCode).to.equal('timeout')
+    expectPunctual(result)
+  })
+
+  it('holds against a TLS handshake that drips', async () => {
+    const certificate = await createCertificate()
+    const secure = tls.createServer(certificate, (socket) => socket.end(OK))
+    secure.on('tlsClientError', () => undefined)
+    await once(secure.listen(0, '127.0.0.1'), 'listening')
+    const { port: securePort } = secure.address() as net.AddressInfo
+    let dripped = 0
+    const trickle = (client: net.Socket): void => {
+      const upstream = net.connect(securePort, '127.0.0.1')
+      client.pipe(upstream).on('error', () => undefined)
+      const timer = setInterval(() => {
+        const drop = upstream.read(1) as Buffer | null
+        if (drop !== null && client.write(drop)) dripped += 1
+      }, 20)
+      client.on('close', () => {
+        clearInterval(timer)
+        upstream.destroy()
+      })
+      upstream.on('readable', () => undefined)
+    }
+    const options = { ca: certificate.cert, connectTimeoutMs: 5000 }
+    const result = await withServer(trickle, (port) => post(`https://localhost:${port}/`, BODY, options))
+    secure.close()
+    expect(dripped).to.be.above(5)
+    expect(result.failureCode).to.equal('timeout')
+    expectPunctual(result)
+  })
+
+  it('leaves an endpoint all of its time', async () => {
+    const receiver = await startReceiver((socket) => void setTimeout(() => socket.end(OK), 1300))
+    const result = await post(`http://127.0.0.1:${receiver.port}/`, BODY, { timeoutMs: 2000 })
+    await receiver.stop()
+    expect(result).to.include({ succeeded: true, statusCode: 200 })
+  })
+
+  it('closes the connection when it passes', async () => {
+    const receiver = await startReceiver((socket) => socket.on('close', () => closed()))
+    let closed = (): void => undefined
+    const closing = new Promise<void>((resolve) => (closed = resolve))
+    await post(`http://127.0.0.1:${receiver.port}/`, BODY, { timeoutMs: 100 })
+    await closing
+    await receiver.stop()
+  })
+})

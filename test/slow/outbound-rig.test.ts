@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { runRig, type RigReport } from '../helpers/rig.ts'
+
+describe('the outbound policy in a network where every private address listens', function () {
+  this.timeout(90_000)
+  let report: RigReport
+
+  before(async function () {
+    const outcome = await runRig()
+    if ('impossible' in outcome) {
+      process.stdout.write(
+        `\n!!! SKIPPED, NOTHING WAS PROVED: the outbound rig needs a network namespace. ${outcome.impossible}\n\n`,
+      )
+      this.skip()
+    }
+    report = outcome
+    const { targets, publicHits, breaches, bytes, reachable } = report
+    process.stdout.write(
+      `    outbound rig: ${targets} targets, ${publicHits} connections to public addresses, ` +
+        `${breaches} connections and ${bytes} bytes to private ones (of which ${reachable} listen)\n`,
+    )
+  })
+
+  it('is a rig in which the private addresses can be reached, and are watched', () => {
+    expect(report.reachable).to.be.above(60)
+    expect(report.controlHits).to.equal(report.reachable)
+  })
+
+  it('gives every target the outcome it should have, at registration and at the attempt', () => {
+    expect(report.targets).to.be.above(250)
+    expect(report.faults).to.deep.equal([])
+  })
+
+  it('lets nothing reach a private address', () => {
+    expect({ breaches: report.breaches, bytes: report.bytes }).to.deep.equal({ breaches: 0, bytes: 0 })
+    expect(report.publicHits).to.be.above(10)
+  })
+
+  it('dials what it has checked, however often the answer of DNS changes sides', () => {
+    const turns = ['delivered', 'blocked_target']
+    expect(report.alternating).to.deep.equal(Array.from({ length: 20 }, (_value, n) => turns[n % 2]))
+  })
+
+  it('stays on the public address with a kept connection, and looks again with the next', () => {
+    expect(report.kept).to.deep.equal(['delivered', 'delivered', 'blocked_target'])
+  })
+})
