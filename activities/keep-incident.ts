@@ -8,7 +8,7 @@ import { withHeartbeat } from './with-heartbeat.ts'
 /** What the workflow is told; `look` is null when the incident is no more. */
 export type KeptIncident = { look: IncidentLook | null; notifications: NotificationCounts }
 
-export type KeepIncidentRequest = LookRequest & { giveUp: boolean }
+export type KeepIncidentRequest = LookRequest & { retry: boolean }
 
 /** Running twice is harmless: a notification is addressed once, and claimed before it is sent. */
 export function createKeepIncident(dependencies: SendDependencies & { dataSource: DataSource }) {

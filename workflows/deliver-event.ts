@@ -20,9 +20,15 @@ const ORDINARY_REPORT_MS = 1_000
 
 /**
  * The next attempt: its number, when it is due on the worker's clock, and at what time of the engine's to wake up.
- * `onlyIfDue`: whether it is due at all is for the row to say.
+ * `onlyIfDue`: whether it is due at all is for the row to say. `turnedAway`: its webhook's gate was full before.
  */
-type Turn = { number: number; dueAtMs: number | null; wakeAtMs: number; onlyIfDue: boolean }
+type Turn = {
+  number: number
+  dueAtMs: number | null
+  wakeAtMs: number
+  onlyIfDue: boolean
+  turnedAway?: boolean
+}
 
 /**
  * One delivery from its next attempt to its end (spec 3.1 and 8.1): attempt → outcome → wait → attempt …
@@ -65,10 +71,12 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     const outcome = await makeAttempt(input, turn.number, {
       dueAtMs: onlyIfDue ? null : turn.dueAtMs,
       onlyIfDue,
+      turnedAway: turn.turnedAway === true,
     })
     if (outcome.state === 'deferred') {
       snapshot.state = before
-      turn = { ...turn, onlyIfDue, dueAtMs: null, wakeAtMs: Date.now() + outcome.delayMs }
+      const wakeAtMs = Date.now() + outcome.delayMs
+      turn = { ...turn, onlyIfDue, dueAtMs: null, wakeAtMs, turnedAway: true }
       continue
     }
     const nothingNew =

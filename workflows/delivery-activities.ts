@@ -18,18 +18,18 @@ const activities = proxyActivities<Activities>(OWN_FAULTS)
 
 /**
  * Has a worker make attempt `number`: not before `dueAtMs` on the worker's clock when that is given, and with
- * `onlyIfDue` only if the row says that its time has come.
+ * `onlyIfDue` only if the row says that its time has come. `turnedAway`: the gate of its webhook was full before.
  */
 export function makeAttempt(
   input: DeliverEventInput,
   number: number,
-  when: { dueAtMs: number | null; onlyIfDue: boolean },
+  when: { dueAtMs: number | null; onlyIfDue: boolean; turnedAway: boolean },
 ): Promise<AttemptOutcome> {
   const { organisationId, webhookId, deliveryId, leadMs } = input
-  const { dueAtMs, onlyIfDue } = when
+  const { dueAtMs, onlyIfDue, turnedAway } = when
   const hold = dueAtMs === null || leadMs === 0 ? null : { untilMs: dueAtMs, atMostMs: leadMs }
   return activities.makeAttempt.executeWithOptions({ ...OWN_FAULTS, summary: attemptName(number) }, [
-    { organisationId, webhookId, deliveryId, number, hold, onlyIfDue },
+    { organisationId, webhookId, deliveryId, number, hold, onlyIfDue, turnedAway },
   ])
 }
 

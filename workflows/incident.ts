@@ -1,10 +1,10 @@
 import { condition, continueAsNew, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import {
-  MAX_SENDING_ROUNDS,
+  nextRound,
   nextTimer,
-  pauseBeforeRound,
   unsettled,
+  type SendingTimer,
   type StreakTimer,
 } from '../src/domain/incident-rules.ts'
 import { changedSignal, type IncidentInput } from './messages.ts'
@@ -30,27 +30,28 @@ export async function incident(input: IncidentInput): Promise<void> {
     news.told = true
   })
   let timer: StreakTimer | null = null
-  let round = 1
+  // What is left to be sent: when it is tried again, and how often it has been tried.
+  let again: SendingTimer | null = null
   for (;;) {
     news.told = false
     const dueFor: number | null = timer !== null && timer.dueAtMs <= Date.now() ? timer.sinceMs : null
-    const giveUp = round >= MAX_SENDING_ROUNDS
+    const retry: boolean = again !== null && again.atMs <= Date.now()
     const { look, notifications } = await activities.keepIncident({
       organisationId,
       incidentId,
       dueFor,
       notifyAfterMs,
-      giveUp,
+      retry,
     })
     if (look === null) return
     const left = unsettled(notifications)
     timer = nextTimer(timer, look.streak, Date.now(), notifyAfterMs)
-    round = left === 0 ? 1 : round + 1
+    again = nextRound(again, left, retry, Date.now())
     showIncident(look, notifications, timer)
     if (!look.open && left === 0) return
 
-    const dueInMs = timer === null ? Infinity : timer.dueAtMs - Date.now()
-    const waitMs = Math.min(dueInMs, left === 0 ? Infinity : pauseBeforeRound(round))
+    const wakeAtMs = Math.min(timer?.dueAtMs ?? Infinity, again?.atMs ?? Infinity)
+    const waitMs = wakeAtMs - Date.now()
     const options = { summary: whatIsAwaited(left, timer) }
     if (waitMs === Infinity) await condition(() => news.told)
     else if (waitMs > 0) await condition(() => news.told, waitMs, options)

@@ -30,7 +30,7 @@ export function showIncident(
 
 /** What the timer says in the Temporal UI. */
 export function whatIsAwaited(unsettled: number, timer: StreakTimer | null): string {
-  if (unsettled > 0) return `to send ${unsettled} notifications again`
+  if (unsettled > 0) return `to send ${unsettled} notifications`
   return timer === null ? 'a change' : 'notification 1, unless a delivery succeeds'
 }
 
@@ -52,7 +52,7 @@ function notification(kind: NotificationKind, look: IncidentLook, counts: Notifi
 
 function awaited(look: IncidentLook, counts: NotificationCounts, timer: StreakTimer | null): string {
   const sending = counts.some(({ state }) => state === 'pending' || state === 'sending')
-  if (sending) return 'notifications that were refused, to be sent again'
+  if (sending) return 'the next try to send what was refused or not yet sent'
   if (!look.open) return 'nothing'
   if (timer !== null) return `notification 1 at ${timeOf(timer.dueAtMs)}, unless a delivery succeeds`
   if (look.notifiedAtMs[1] === null) return 'the next failure, or the end'

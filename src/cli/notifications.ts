@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import type { Logger } from '../logger.ts'
+import { createAdmission } from '../notifications/admission.ts'
 import { createMailer } from '../notifications/mailer.ts'
 import { composeMail, composePush } from '../notifications/mail-text.ts'
 import { createPusher } from '../notifications/push.ts'
@@ -13,6 +14,11 @@ export type Notifications = {
   warnOfMissingChannels(): void
   close(): Promise<void>
 }
+
+/** Messages that may wait for their turn in this process, and how long: their incidents hold a slot each meanwhile. */
+const WAITING = { queue: 50, waitMs: 5_000 }
+
+const CONCURRENT_PUSHES = 10
 
 /** The ways in which people are told of incidents, as far as they are configured. */
 export function createNotifications(config: Config, httpClient: HttpClient, logger: Logger): Notifications {
@@ -31,21 +37,22 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
       email:
         mailer === null
           ? null
-          : (notice, { id, address, name }) => {
-              const to = { name, address }
-              return mailer.send({
-                id: `inc-${notice.incidentId}.${notice.kind}.${id}`,
-                to,
-                ...composeMail(notice, texts),
-              })
+          : {
+              admission: createAdmission({ ...WAITING, places: config.smtpConnections }),
+              send: (notice, { id, address, name }) => {
+                const to = { name, address }
+                const messageId = `inc-${notice.incidentId}.${notice.kind}.${id}`
+                return mailer.send({ id: messageId, to, ...composeMail(notice, texts) })
+              },
             },
       push:
         pusher === null
           ? null
-          : (notice, subscription) =>
-              pusher.send(subscription, composePush(notice, texts), {
-                topic: notice.incidentId,
-              }),
+          : {
+              admission: createAdmission({ ...WAITING, places: CONCURRENT_PUSHES }),
+              send: (notice, subscription) =>
+                pusher.send(subscription, composePush(notice, texts), { topic: notice.incidentId }),
+            },
     },
     vapidPublicKey: pusher?.publicKey ?? null,
     warnOfMissingChannels() {

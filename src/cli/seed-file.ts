@@ -3,12 +3,15 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
 import { toFieldErrors } from '../ajv-errors.ts'
 import { ConfigError } from '../config.ts'
+import { isMailAddress } from '../domain/mail-address.ts'
 import { duplicatesIn, isTimeZone } from './seed-rules.ts'
 
 const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 const text = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 // An address goes into mail headers: one plain address, nothing that could be read as more.
-const email = Type.String({ maxLength: 254, pattern: "^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+$" })
+const email = Type.String({ maxLength: 254, format: 'mail-address' })
+
+const FORMATS = { 'time-zone': isTimeZone, 'mail-address': isMailAddress }
 
 const ApiKeySchema = Type.Object(
   { name: text, key: Type.Optional(Type.String({ pattern: '^[\\x21-\\x7e]{20,200}$' })) },
@@ -51,7 +54,7 @@ export type Seed = Static<typeof SeedSchema>
 /** Reads and checks a seed file; throws ConfigError naming every bad field. */
 export async function readSeedFile(file: string): Promise<Seed> {
   const seed = parseJson(await readText(file), file)
-  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: { 'time-zone': isTimeZone } })
+  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: FORMATS })
   const validate = ajv.compile<Seed>(SeedSchema)
   if (!validate(seed)) {
     const errors = toFieldErrors(validate.errors ?? [])

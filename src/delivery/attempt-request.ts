@@ -1,10 +1,11 @@
 import type { DataSource } from 'typeorm'
 import type { AttemptKey } from '../db/queries/attempts.ts'
 import type { Logger } from '../logger.ts'
+import type { Metrics } from '../metrics.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
-import type { Turns } from './turns.ts'
+import type { IncidentTurns } from './turns.ts'
 import type { WebhookGate } from './webhook-gate.ts'
 
 /** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
@@ -13,9 +14,10 @@ export type AttemptDependencies = {
   httpClient: HttpClient
   secretBox: SecretBox
   logger: Logger
+  metrics: Metrics
   attemptTimeoutMs: number
   gate: WebhookGate
-  turns: Turns
+  turns: IncidentTurns
   incidentWorkflows: IncidentWorkflows
 }
 
@@ -25,6 +27,8 @@ export type AttemptRequest = AttemptKey & {
   hold: { untilMs: number; atMostMs: number } | null
   /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
   onlyIfDue: boolean
+  /** The gate of its webhook turned it away before: whatever delay it has is not ours. Workflows of 0.1 do not say. */
+  turnedAway?: boolean
 }
 
 /** `cancelled`: nobody wants the attempt any more, unless its POST has begun. `shutDown`: this process ends now. */

@@ -15,7 +15,10 @@ import type { Sent } from './send-signed.ts'
 import { standingOutcome } from './standing-outcome.ts'
 import { SWEEP_AFTER_MS } from './timing.ts'
 
-type RecordDependencies = Pick<AttemptDependencies, 'dataSource' | 'logger' | 'incidentWorkflows' | 'turns'>
+type RecordDependencies = Pick<
+  AttemptDependencies,
+  'dataSource' | 'logger' | 'metrics' | 'incidentWorkflows' | 'turns'
+>
 
 /**
  * Writes the attempt and the delivery's new state, and says what became of it. Once a POST was made its outcome is
@@ -30,13 +33,18 @@ export async function recordOutcome(
 ): Promise<AttemptOutcome> {
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
-  const { outcome, tell } = await untilDatabaseAnswers(() =>
-    write(
-      dependencies,
-      { ...request, ...claim, ...result, durationMs, trigger: claim.asked ? 'retry' : 'schedule' },
-      sent,
-    ),
+  const trigger = claim.asked ? 'retry' : 'schedule'
+  const { outcome, isNew, tell } = await untilDatabaseAnswers(() =>
+    write(dependencies, { ...request, ...claim, ...result, durationMs, trigger }, sent),
   )
+  // How long after its time a retry was begun.
+  const lateMs = request.hold === null ? null : result.startedAt.getTime() - request.hold.untilMs
+  if (isNew && outcome.state !== 'deferred') {
+    const isFirst = request.number === 1 && request.turnedAway !== true
+    const firstDelayMs = isFirst ? claim.ageMs : null
+    const { state } = outcome
+    dependencies.metrics.attemptRecorded({ ...result, trigger, state, firstDelayMs, latenessMs: lateMs })
+  }
   dependencies.logger.info(
     {
       event: 'delivery.attempted',
@@ -49,8 +57,7 @@ export async function recordOutcome(
       statusCode: result.statusCode,
       failureCode: result.failureCode,
       durationMs,
-      // How long after its time a retry was begun.
-      lateMs: request.hold === null ? null : result.startedAt.getTime() - request.hold.untilMs,
+      lateMs,
     },
     'delivery.attempted',
   )
@@ -58,8 +65,8 @@ export async function recordOutcome(
   return outcome
 }
 
-/** What was recorded, and the incident that it opened, exhausted or closed. */
-type Written = { outcome: AttemptOutcome; tell: IncidentLabel | null }
+/** What is recorded, whether by this run of the attempt, and the incident that it opened, exhausted or closed. */
+type Written = { outcome: AttemptOutcome; isNew: boolean; tell: IncidentLabel | null }
 
 async function write(
   dependencies: RecordDependencies,
@@ -70,12 +77,13 @@ async function write(
   const { number: attempts, failureCode, statusCode } = record
   const state = stateAfterAttempt(result.succeeded, attempts)
   const standing = async (tell: IncidentLabel | null): Promise<Written> => {
-    return { outcome: standingOutcome(await findStanding(dataSource, record), attempts), tell }
+    const outcome = standingOutcome(await findStanding(dataSource, record), attempts)
+    return { outcome, isNew: false, tell }
   }
   if (state === 'completed') {
     const { result: recorded, tell } = await writeSuccess(dependencies, record)
     if (!recorded) return standing(tell)
-    return { outcome: { state, attempts, failureCode, statusCode }, tell }
+    return { outcome: { state, attempts, failureCode, statusCode }, isNew: true, tell }
   }
   const dueAtMs = nextAttemptAt(endedAtMs, attempts)
   const next = {
@@ -83,12 +91,14 @@ async function write(
     nextAttemptAt: dueAtMs === null ? null : new Date(dueAtMs),
     sweepAfterMs: SWEEP_AFTER_MS,
   }
-  const { result: written, tell } = await recordInIncident(dataSource, record, (manager, live) =>
-    recordFailure(manager, record, { live, ...next }),
+  const { result: written, tell } = await dependencies.turns.failing.take(record.webhookId, () =>
+    recordInIncident(dataSource, record, (manager, live) =>
+      recordFailure(manager, record, { live, ...next }),
+    ),
   )
   if (written === null) return standing(tell)
   if (written.state !== 'waiting') {
-    return { outcome: { state: written.state, attempts, failureCode, statusCode }, tell }
+    return { outcome: { state: written.state, attempts, failureCode, statusCode }, isNew: true, tell }
   }
   const outcome: AttemptOutcome = {
     state: 'waiting',
@@ -99,7 +109,7 @@ async function write(
     failureCode,
     statusCode,
   }
-  return { outcome, tell }
+  return { outcome, isNew: true, tell }
 }
 
 /** A success at the first attempt resolves nothing: it is one statement. A later one may close the incident. */
@@ -108,7 +118,7 @@ async function writeSuccess(
   record: AttemptRecord & { webhookId: string },
 ): Promise<Changed<boolean>> {
   if (record.number === 1) return { result: await recordSuccess(dataSource, record), tell: null }
-  return turns.take(record.webhookId, () =>
+  return turns.resolving.take(record.webhookId, () =>
     resolve(dataSource, record.webhookId, (manager) => recordSuccess(manager, record)),
   )
 }

@@ -1,22 +1,35 @@
-/** Lets the work of one webhook be done one piece after the other in this process. */
-export type Turns = { take<T>(webhookId: string, work: () => Promise<T>): Promise<T> }
+import pLimit, { type LimitFunction } from 'p-limit'
+
+/** Lets so much work of one webhook be under way at a time in this process; the rest waits, in order. */
+type Turns = { take<T>(webhookId: string, work: () => Promise<T>): Promise<T> }
 
 /**
- * For transactions that wait for one row of their webhook anyway: without turns, the many deliveries of one endpoint
- * that recovers would fill the pool with connections that stand in line, and everyone else would wait for one.
+ * For transactions that may wait for one row of their webhook: without turns, the many deliveries of one endpoint that
+ * fails or recovers would fill the pool with connections that stand in line, and everyone else would wait for one.
  */
-export function createTurns(): Turns {
-  const lastOf = new Map<string, Promise<unknown>>()
+function createTurns(width: number): Turns {
+  const lines = new Map<string, { limit: LimitFunction; users: number }>()
   return {
-    take(webhookId, work) {
-      const before = lastOf.get(webhookId) ?? Promise.resolve()
-      const turn = before.then(work, work)
-      lastOf.set(webhookId, turn)
-      const forget = (): void => {
-        if (lastOf.get(webhookId) === turn) lastOf.delete(webhookId)
+    async take(webhookId, work) {
+      const line = lines.get(webhookId) ?? { limit: pLimit(width), users: 0 }
+      lines.set(webhookId, line)
+      line.users++
+      try {
+        return await line.limit(work)
+      } finally {
+        line.users--
+        if (line.users === 0) lines.delete(webhookId)
       }
-      turn.then(forget, forget)
-      return turn
     },
   }
+}
+
+/** Failures of one webhook that are recorded at once: they share its incident's lock, and commit together. */
+const CONCURRENT_FAILURES = 4
+
+/** For what may resolve a delivery, which locks the incident alone, and for failures, which share it. */
+export type IncidentTurns = { resolving: Turns; failing: Turns }
+
+export function createIncidentTurns(): IncidentTurns {
+  return { resolving: createTurns(1), failing: createTurns(CONCURRENT_FAILURES) }
 }

@@ -62,10 +62,22 @@ export function nextTimer(
 const FIRST_PAUSE_MS = 30_000
 const LONGEST_PAUSE_MS = 15 * 60_000
 
-/** How often a notification that was provably refused is tried; with the pauses below, for about a day. */
-export const MAX_SENDING_ROUNDS = 100
+/** When what is left to be sent is tried again; only a try that was made moves it on. */
+export type SendingTimer = { atMs: number; round: number }
+
+export function nextRound(
+  timer: SendingTimer | null,
+  left: number,
+  tried: boolean,
+  nowMs: number,
+): SendingTimer | null {
+  if (left === 0) return null
+  if (timer !== null && !tried) return timer
+  const round = (timer?.round ?? 1) + 1
+  return { atMs: nowMs + pauseBeforeRound(round), round }
+}
 
 /** Pause before sending round `round` (2 or more) of what was refused: 30 s, doubling up to a quarter of an hour. */
-export function pauseBeforeRound(round: number): number {
+function pauseBeforeRound(round: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** (round - 2), LONGEST_PAUSE_MS)
 }

@@ -2,6 +2,7 @@ import type { Db } from '../db/db.ts'
 import { findDelivery } from '../db/queries/deliveries.ts'
 import { insertTestEvent } from '../db/queries/events.ts'
 import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
+import { queueForIncident } from '../db/queries/incidents.ts'
 import { askForRetry, discardDelivery, discardFailed } from '../db/queries/interventions.ts'
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook, lockWebhook } from '../db/queries/webhooks.ts'
@@ -92,6 +93,7 @@ export async function discardOne(
     return found
   })
   void tellOfIncident(dependencies, tell)
+  dependencies.metrics.deliveriesStopped(discarded === null ? 0 : 1)
   if (discarded === null) {
     throw conflict('not_discardable', 'Only a waiting or permanently failed delivery can be discarded.')
   }
@@ -104,6 +106,7 @@ export async function discardAllFailed(
 ): Promise<number> {
   const { organisationId } = actor.caller
   const { result, tell } = await dependencies.dataSource.transaction(async (manager) => {
+    await queueForIncident(manager, webhookId, 'exclusive')
     if ((await lockWebhook(manager, organisationId, webhookId)) === null) throw notFound('webhook')
     return resolveWithin(manager, webhookId, async () => {
       const count = await discardFailed(manager, organisationId, webhookId)
@@ -112,12 +115,13 @@ export async function discardAllFailed(
     })
   })
   void tellOfIncident(dependencies, tell)
+  dependencies.metrics.deliveriesStopped(result)
   return result
 }
 
 /** Sends one `webhook:test` event to this webhook only; returns the id of its delivery. */
 export async function sendTestEvent(
-  { dataSource, starter, processId }: ApiDependencies,
+  { dataSource, starter, metrics, processId }: ApiDependencies,
   actor: Actor,
   webhookId: string,
 ): Promise<string> {
@@ -133,6 +137,7 @@ export async function sendTestEvent(
     return made
   })
   if (delivery === null) throw webhookDisabled()
+  metrics.eventPublished(1)
   starter.start([delivery])
   return delivery.deliveryId
 }

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { Db } from '../db/db.ts'
 import { transactOnce } from '../db/queries/idempotency.ts'
-import { closeForGood } from '../db/queries/incidents.ts'
+import { closeForGood, queueForIncident, resumeIncident } from '../db/queries/incidents.ts'
 import { stopDeliveries } from '../db/queries/interventions.ts'
 import { lockOrganisation } from '../db/queries/organisations.ts'
 import {
@@ -83,9 +83,11 @@ export async function updateWebhookFields(
   request: RouteRequest<Static<typeof UpdateWebhookSchema>>,
   id: string,
 ): Promise<WebhookRow> {
-  const { dataSource, urlPolicy } = dependencies
+  const { dataSource, urlPolicy, metrics } = dependencies
   const { caller, body } = request
+  let stopped = 0
   const { result, tell } = await dataSource.transaction(async (manager) => {
+    await queueForIncident(manager, id, 'exclusive')
     const before = await lockWebhook(manager, caller.organisationId, id)
     if (before === null) throw notFound('webhook')
     const subscribedEventKeys = body.subscribedEventKeys ?? before.subscribedEventKeys
@@ -104,12 +106,15 @@ export async function updateWebhookFields(
       webhookId: id,
       details: changesForAudit(before, after),
     })
-    if (!before.enabled || enabled) return { result: after, tell: null }
-    const { tell: closed } = await resolveWithin(manager, id, () =>
+    if (!before.enabled && enabled) return { result: after, tell: await resumeIncident(manager, id) }
+    if (enabled || !before.enabled) return { result: after, tell: null }
+    const { result: count, tell: closed } = await resolveWithin(manager, id, () =>
       stopDeliveries(manager, caller.organisationId, id),
     )
+    stopped = count
     return { result: after, tell: closed }
   })
+  metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, tell)
   return result
 }
@@ -128,13 +133,14 @@ function changesForAudit(before: WebhookRow, after: WebhookRow): Record<string, 
 /** Deletes a webhook; its waiting deliveries are stopped, and its incident ends whatever is left of it. */
 export async function removeWebhook(dependencies: ApiDependencies, actor: Actor, id: string): Promise<void> {
   const { organisationId } = actor.caller
-  const closed = await dependencies.dataSource.transaction(async (manager) => {
+  const { closed, stopped } = await dependencies.dataSource.transaction(async (manager) => {
+    await queueForIncident(manager, id, 'exclusive')
     if (!(await deleteWebhook(manager, organisationId, id))) throw notFound('webhook')
     await audit(manager, actor, { action: 'webhook.deleted', webhookId: id })
     const incident = await closeForGood(manager, id)
-    await stopDeliveries(manager, organisationId, id)
-    return incident
+    return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id) }
   })
+  dependencies.metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, closed)
 }
 

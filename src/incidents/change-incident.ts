@@ -6,6 +6,7 @@ import {
   lockOpenIncident,
   noteFailure,
   openIncident,
+  queueForIncident,
   type IncidentLabel,
   type LockedIncident,
 } from '../db/queries/incidents.ts'
@@ -28,7 +29,7 @@ class NothingRecorded extends Error {}
 
 /**
  * Records a failed attempt by `record`, which is told whether the webhook is live, and in the same transaction opens
- * an incident or has the open one know. Lock order: webhook, incident, delivery. Failures share the incident's lock,
+ * an incident or has the open one know. Lock order: the line for the incident, webhook, incident, delivery. Failures share the incident's lock,
  * so that the many failures of one endpoint do not stand in line; only the few that change the row take it alone.
  * `result` is null when there was nothing to record any more.
  */
@@ -56,6 +57,7 @@ async function recordUnder<T extends Recorded>(
   of: IncidentOf,
   record: (manager: EntityManager, live: boolean) => Promise<T | null>,
 ): Promise<Changed<T>> {
+  await queueForIncident(manager, of.webhookId, lock)
   const live = await lockLiveness(manager, of.organisationId, of.webhookId)
   const { incident, opened } = live
     ? await openOrJoin(manager, of, lock)
@@ -88,7 +90,8 @@ async function openOrJoin(
 
 /**
  * Runs `work`, which may resolve deliveries of the webhook, under the lock of its incident, and closes that if none is
- * left unresolved. To be called before a delivery is locked, and after the webhook where that is locked too.
+ * left unresolved. To be called before a delivery is locked, and after `queueForIncident` and the webhook's lock where
+ * that is taken too.
  */
 export async function resolveWithin<T>(
   manager: EntityManager,
@@ -107,7 +110,10 @@ export function resolve<T>(
   webhookId: string,
   work: (manager: EntityManager) => Promise<T>,
 ): Promise<Changed<T>> {
-  return dataSource.transaction((manager) => resolveWithin(manager, webhookId, () => work(manager)))
+  return dataSource.transaction(async (manager) => {
+    await queueForIncident(manager, webhookId, 'exclusive')
+    return resolveWithin(manager, webhookId, () => work(manager))
+  })
 }
 
 /** Closes the webhook's incident if nothing is left unresolved; for a delivery that was found stopped already. */

@@ -1,6 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { IncidentLabel } from '../db/queries/incidents.ts'
 import type { Logger } from '../logger.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
+
+/** Whoever tells has other things to do: an engine that is slow is not waited for. */
+const LONGEST_WAIT_MS = 1_000
 
 export type TellDependencies = { incidentWorkflows: IncidentWorkflows; logger: Logger }
 
@@ -13,10 +17,11 @@ export async function tellOfIncident(
   incident: IncidentLabel | null,
 ): Promise<void> {
   if (incident === null) return
-  try {
-    await incidentWorkflows.tell(incident)
-  } catch (error) {
-    const { incidentId } = incident
-    logger.warn({ event: 'incident.not_told', incidentId, err: error }, 'incident.not_told')
-  }
+  const { incidentId } = incident
+  const told = incidentWorkflows
+    .tell(incident)
+    .catch((error: unknown) =>
+      logger.warn({ event: 'incident.not_told', incidentId, err: error }, 'incident.not_told'),
+    )
+  await Promise.race([told, delay(LONGEST_WAIT_MS, undefined, { ref: false })])
 }

@@ -1,6 +1,5 @@
 import { DateTime, IANAZone } from 'luxon'
 import type { NotificationKind } from '../domain/incident-rules.ts'
-import { MAX_ATTEMPTS } from '../domain/retry-schedule.ts'
 import type { Notice } from './notice.ts'
 import { singleLine } from './single-line.ts'
 
@@ -86,7 +85,7 @@ function openingOf(notice: Notice): string {
     case 1:
       return `Deliveries to ${whose} keep failing.`
     case 2:
-      return `At least one event for ${whose} has permanently failed: all ${MAX_ATTEMPTS} attempts to deliver it are used up.`
+      return `At least one event for ${whose} could not be delivered and is marked permanently failed.`
   }
 }
 

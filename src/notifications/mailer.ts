@@ -21,7 +21,10 @@ export type Mailer = {
    * included. Tells nothing about a message that bounces later.
    */
   send(mail: OutgoingMail): Promise<SendOutcome>
-  /** Resolves when the tries under way have ended; what is sent afterwards is refused. */
+  /**
+   * Resolves when the tries under way have ended. Those of which no byte has left yet are given up, and what is sent
+   * afterwards is refused.
+   */
   close(): Promise<void>
 }
 
@@ -66,6 +69,7 @@ export function createMailer(options: MailerOptions): Mailer {
   const transport = createTransport(transportOptions(options))
   const domain = options.from.slice(options.from.lastIndexOf('@') + 1)
   const underWay = new Set<Promise<unknown>>()
+  const abandons = new Set<() => void>()
   let isClosing = false
   // The streams of each message that connections were given, by the signal that belongs to the message.
   const streams = new WeakMap<AbortSignal, Readable[]>()
@@ -93,6 +97,11 @@ export function createMailer(options: MailerOptions): Mailer {
     const given: Readable[] = []
     streams.set(stop.signal, given)
     const timer = setTimeout(() => stop.abort(), STEPS_OF_A_SEND * options.timeoutMs)
+    const isBegun = (): boolean => given.some((stream) => stream.readableDidRead)
+    const abandon = (): void => {
+      if (!isBegun()) stop.abort()
+    }
+    abandons.add(abandon)
     try {
       await transport.sendMail({
         from: { name: 'Posthorn', address: options.from },
@@ -108,15 +117,16 @@ export function createMailer(options: MailerOptions): Mailer {
       })
       return { state: 'sent' }
     } catch (error) {
-      const wasBegun = given.some((stream) => stream.readableDidRead)
-      return outcomeOf(error, wasBegun, options)
+      return outcomeOf(error, isBegun(), options)
     } finally {
+      abandons.delete(abandon)
       clearTimeout(timer)
     }
   }
 
   async function close(): Promise<void> {
     isClosing = true
+    for (const abandon of abandons) abandon()
     await Promise.all(underWay)
     transport.close()
   }

@@ -17,32 +17,40 @@ import {
   findPushSubscription,
   type PushTarget,
 } from '../db/queries/push-subscriptions.ts'
-import type { NotificationCounts, NotificationKind } from '../domain/incident-rules.ts'
+import type { NotificationChannel, NotificationCounts, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
 import type { Logger } from '../logger.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Admission } from './admission.ts'
 import type { Notice } from './notice.ts'
 import type { PushOutcome } from './push.ts'
 import type { SendOutcome } from './send-outcome.ts'
 
-/** Sends one message to one recipient; a channel that is not set up is null. Neither throws. */
+/** Sends one message to one recipient, and never throws; `admission` bounds how many are under way. */
+type Channel<To, Outcome> = { admission: Admission; send(notice: Notice, to: To): Promise<Outcome> }
+
+/** The ways in which people are told; one that is not set up is null. */
 export type Channels = {
-  email:
-    | ((notice: Notice, to: { id: string; address: string; name: string | null }) => Promise<SendOutcome>)
-    | null
-  push: ((notice: Notice, to: PushTarget & { organisationId: string }) => Promise<PushOutcome>) | null
+  email: Channel<{ id: string; address: string; name: string | null }, SendOutcome> | null
+  push: Channel<PushTarget & { organisationId: string }, PushOutcome> | null
 }
 
-export type SendDependencies = { dataSource: DataSource; logger: Logger; channels: Channels }
+export type SendDependencies = {
+  dataSource: DataSource
+  logger: Logger
+  metrics: Metrics
+  channels: Channels
+}
 
 export type SendRequest = {
   organisationId: string
   incidentId: string
-  /** What is refused now is not tried again. */
-  giveUp: boolean
+  /** Also what was refused before; without it only what has never been tried. */
+  retry: boolean
 }
 
-/** Messages under way at once for one incident: one recipient that hangs keeps nobody else from being told. */
+/** Messages of one incident under way at once by one channel: a recipient that hangs keeps nobody else from being told. */
 const CONCURRENT_SENDS = 4
 
 /**
@@ -54,23 +62,23 @@ export async function sendDue(
   request: SendRequest,
   signal: AbortSignal,
 ): Promise<NotificationCounts> {
-  const { dataSource, logger } = dependencies
-  const { organisationId, incidentId } = request
-  const settle = async (giveUp: boolean): Promise<void> => {
-    const lost = await settleNotifications(dataSource, incidentId, giveUp)
-    if (lost > 0)
-      logger.error({ event: 'notification.unknown', incidentId, count: lost }, 'notification.unknown')
-  }
-  await untilDatabaseAnswers(() => settle(false), signal)
-  const pending = await untilDatabaseAnswers(() => findPending(dataSource, incidentId), signal)
-  if (pending.length > 0) {
-    const limit = pLimit(CONCURRENT_SENDS)
-    await limit.map(pending, async (notification) => {
-      signal.throwIfAborted()
-      await sendOne(dependencies, { organisationId, incidentId }, notification, signal)
-    })
-    if (request.giveUp) await untilDatabaseAnswers(() => settle(true), signal)
-  }
+  const { dataSource, logger, metrics } = dependencies
+  const { organisationId, incidentId, retry } = request
+  const settled = await untilDatabaseAnswers(() => settleNotifications(dataSource, incidentId), signal)
+  for (const { kind, channel, state } of settled) metrics.notificationEnded({ kind, channel, state })
+  const lost = settled.filter(({ state }) => state === 'unknown').length
+  if (lost > 0)
+    logger.error({ event: 'notification.unknown', incidentId, count: lost }, 'notification.unknown')
+  const pending = await untilDatabaseAnswers(() => findPending(dataSource, incidentId, retry), signal)
+  const by = (channel: NotificationChannel) => pending.filter((one) => one.channel === channel)
+  await Promise.all(
+    [by('email'), by('push')].map((notifications) =>
+      pLimit(CONCURRENT_SENDS).map(notifications, async (notification) => {
+        signal.throwIfAborted()
+        await sendOne(dependencies, { organisationId, incidentId }, notification, signal)
+      }),
+    ),
+  )
   return untilDatabaseAnswers(() => countNotifications(dataSource, incidentId), signal)
 }
 
@@ -80,7 +88,26 @@ async function sendOne(
   notification: PendingNotification,
   signal: AbortSignal,
 ): Promise<void> {
-  const { dataSource, logger } = dependencies
+  const { channels } = dependencies
+  const leave = await (channels[notification.channel]?.admission.enter() ?? NO_BOUND)
+  if (leave === null) return
+  try {
+    await claimAndSend(dependencies, incident, notification, signal)
+  } finally {
+    leave()
+  }
+}
+
+/** What is not sent at all needs no room. */
+const NO_BOUND = Promise.resolve(() => undefined)
+
+async function claimAndSend(
+  dependencies: SendDependencies,
+  incident: Pick<SendRequest, 'organisationId' | 'incidentId'>,
+  notification: PendingNotification,
+  signal: AbortSignal,
+): Promise<void> {
+  const { dataSource, logger, metrics } = dependencies
   const { id, kind, channel } = notification
   // All that is needed is read before the claim: between that and the message nothing but the sending can fail.
   const send = await untilDatabaseAnswers(() => prepare(dependencies, incident, notification), signal)
@@ -91,6 +118,7 @@ async function sendOne(
   const state = outcome.state === 'refused' ? 'pending' : outcome.state
   // How it ended is worth waiting for: the message has left the house.
   await untilDatabaseAnswers(() => recordNotification(dataSource, id, claim, { state, error }))
+  metrics.notificationEnded({ kind, channel, state: outcome.state })
   const event = `notification.${outcome.state}`
   const fields = { event, ...incident, notificationId: id, kind, channel, error }
   if (outcome.state === 'sent') logger.info(fields, event)
@@ -105,25 +133,30 @@ async function prepare(
   { id, kind, channel, recipient }: PendingNotification,
 ): Promise<() => Promise<SendOutcome>> {
   const people = await findRecipients(dataSource, organisationId, ORGANIZATION_SETTINGS_UPDATE)
-  const to = recipientsOf(people).find((one) => one.channel === channel && one.recipient === recipient)
+  const to = recipientsOf(people).find((one) => one.channel === channel && isSame(one.recipient, recipient))
   if (to === undefined) return failing('no longer a recipient')
   const notice = await findNotice(dataSource, incidentId, kind, people)
   if (channel === 'email') {
     const { email } = channels
     return email === null
       ? failing('no mail server is set up')
-      : () => email(notice, { id, address: recipient, name: to.name })
+      : () => email.send(notice, { id, address: recipient, name: to.name })
   }
   const { push } = channels
   if (push === null) return failing('push is not set up')
   const subscription = await findPushSubscription(dataSource, organisationId, recipient)
   if (subscription === null) return failing('no longer subscribed')
   return async () => {
-    const outcome = await push(notice, { ...subscription, organisationId })
+    const outcome = await push.send(notice, { ...subscription, organisationId })
     if (outcome.gone === true)
       await untilDatabaseAnswers(() => deletePushSubscription(dataSource, organisationId, recipient))
     return outcome
   }
+}
+
+/** Addresses are one and the same in whatever case; ids have none. */
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
 }
 
 function failing(error: string): () => Promise<SendOutcome> {

@@ -2,9 +2,13 @@ import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { setTimeout as delay } from 'node:timers/promises'
 import { incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
+import { searchAttributes } from '../../src/temporal/search-attributes.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { TEST_VAPID_PRIVATE_KEY, TEST_VAPID_PUBLIC_KEY } from '../helpers/factories.ts'
 import { createMailServer, type MailServer } from '../helpers/mail-server.ts'
 import type { PosthornProcess } from '../helpers/posthorn.ts'
+import { createPushBrowser, readVapid } from '../helpers/push-browser.ts'
+import { createReceiver } from '../helpers/receiver.ts'
 import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'
 
@@ -40,6 +44,8 @@ describe('incidents, on the real engine with a real mail server', function () {
         SMTP_PORT: String(mail.port),
         SMTP_TLS: 'none',
         SMTP_FROM: 'posthorn@platform.test',
+        VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
+        VAPID_SUBJECT: 'mailto:ops@platform.test',
       },
     })
   })
@@ -112,6 +118,23 @@ describe('incidents, on the real engine with a real mail server', function () {
     await eventually(() => expect(mail.mails).to.have.length(2))
   })
 
+  it('tells of a permanently failed delivery also when the webhook was switched off and on in between', async () => {
+    stage.answerWith(() => 500)
+    const deliveryId = await stage.publish(posthorn)
+    await eventually(() => expect(mail.mails).to.have.length(2))
+    const patch = (enabled: boolean) =>
+      posthorn.call('PATCH', webhookPath(), { apiKey: stage.member.apiKey, body: { enabled } })
+    // As it is when the switch comes between the record of the tenth attempt and the workflow's look.
+    await stage.dataSource.query(`UPDATE delivery SET state = 'failed' WHERE id = $1`, [deliveryId])
+    await stage.dataSource.query('UPDATE incident SET exhausted_at = now()')
+    expect((await patch(false)).status).to.equal(200)
+    await delay(1_000)
+    expect(mail.mails).to.have.length(2)
+    expect((await patch(true)).status).to.equal(200)
+    await eventually(() => expect(mail.mails).to.have.length(4))
+    expect(mail.mails[3]!.parsed.subject).to.include('could not be delivered')
+  })
+
   it('shows in the Temporal UI which endpoint fails since when, and what is waited for', async () => {
     stage.answerWith(() => 500)
     await stage.publish(posthorn)
@@ -145,7 +168,42 @@ describe('incidents, on the real engine with a real mail server', function () {
       expect(metadata.currentDetails).to.match(/Notification 1.*\d{4}-.*: 2 sent/)
     })
     const described = await client.workflow.getHandle(workflowId).describe()
-    expect(described.searchAttributes).to.deep.include({ WebhookId: [stage.webhookId] })
+    expect(described.typedSearchAttributes.get(searchAttributes.webhookId)).to.equal(stage.webhookId)
+    expect(described.typedSearchAttributes.get(searchAttributes.organisationId)).to.equal(
+      stage.member.organisationId,
+    )
+  })
+
+  it('sends a push message that the subscribed browser can read, and forgets a browser that is gone', async () => {
+    const { organisationId, memberId, apiKey } = stage.member
+    await stage.dataSource.query('UPDATE member SET push_enabled = true WHERE id = $1', [memberId])
+    const browser = createPushBrowser()
+    const service = await createReceiver({ answer: (_index, { path }) => (path === '/gone' ? 410 : 201) })
+    const path = `/api/orgs/${organisationId}/push-subscriptions`
+    for (const endpoint of ['/browser', '/gone']) {
+      const { p256dh, auth } = browser
+      const body = { endpoint: new URL(endpoint, service.url).href, keys: { p256dh, auth } }
+      expect((await posthorn.call('POST', path, { apiKey, body })).status).to.equal(201)
+    }
+    stage.answerWith(() => 500)
+    await stage.publish(posthorn)
+    const message = await eventually(() => {
+      const found = service.posts.find((post) => post.path === '/browser')
+      expect(found).not.to.equal(undefined)
+      return found!
+    })
+    expect(JSON.parse(browser.decrypt(message.body))).to.include({
+      title: `Webhook deliveries to ${new URL(stage.receiver.url).host} are failing`,
+    })
+    expect(readVapid(String(message.headers.authorization))).to.deep.include({ key: TEST_VAPID_PUBLIC_KEY })
+    await eventually(async () => {
+      const { data } = (await posthorn.call('GET', path, { apiKey })).json as { data: { endpoint: string }[] }
+      expect(data.map(({ endpoint }) => new URL(endpoint).pathname)).to.deep.equal(['/browser'])
+      const [{ notifications }] = (await incidents()) as [IncidentAnswer]
+      const push = notifications.filter(({ channel }) => channel === 'push')
+      expect(push.map(({ state }) => state)).to.have.members(['sent', 'failed'])
+    })
+    await service.close()
   })
 
   it('delivers, and closes the incident, while the mail server refuses everybody', async () => {

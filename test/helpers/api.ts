@@ -2,8 +2,11 @@ import type { DataSource } from 'typeorm'
 import { createPayloadValidator } from '../../src/catalogue/payload-validator.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
+import { createPublisher } from '../../src/events/publish.ts'
+import { START_LEASE_MS } from '../../src/delivery/timing.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
 
@@ -42,6 +45,7 @@ export async function createTestApi(
     workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     incidentWorkflows: { tell: () => Promise.resolve() },
+    publish: createPublisher(dataSource, { owner: TEST_PROCESS, leaseMs: START_LEASE_MS }),
     starter: { start: (deliveries) => void started.push(...deliveries) },
     processId: TEST_PROCESS,
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
@@ -52,6 +56,7 @@ export async function createTestApi(
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     engine: { isUp: () => Promise.resolve(true) },
     logger: silentLogger,
+    metrics: createMetrics(),
     ...overrides,
   })
   const listening = await listen(app, { host: '127.0.0.1', port: 0 })

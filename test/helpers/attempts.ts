@@ -1,7 +1,8 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../activities/index.ts'
-import { createTurns } from '../../src/delivery/turns.ts'
+import { createIncidentTurns } from '../../src/delivery/turns.ts'
 import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import { createHttpClient } from '../../src/outbound/http-client.ts'
 import { testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
@@ -12,10 +13,11 @@ export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 1
     dataSource,
     secretBox: testSecretBox,
     logger: silentLogger,
+    metrics: createMetrics(),
     attemptTimeoutMs,
     gate: createWebhookGate(50),
     webhookConcurrency: 50,
-    turns: createTurns(),
+    turns: createIncidentTurns(),
     incidentWorkflows: { tell: () => Promise.resolve() },
     channels: { email: null, push: null },
     workflows: { wake: () => Promise.resolve() },
@@ -29,3 +31,6 @@ export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 1
     }),
   }
 }
+
+/** Lets every message through at once. */
+export const unbounded = { enter: () => Promise.resolve(() => undefined) }

@@ -14,6 +14,8 @@ export type PosthornProcess = {
   url: string
   pid: number
   call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
+  /** One scrape of its metrics, of which `env` has to ask with METRICS_PORT. */
+  scrape(): Promise<Response>
   /** Everything it logged so far. */
   log(): string
   /** kill -9: no time for anything. */
@@ -69,6 +71,7 @@ export async function startPosthorn(options: {
     url,
     pid: child.pid ?? 0,
     call: (method, path, callOptions) => callApi(url, method, path, callOptions),
+    scrape: () => fetch(metricsUrlIn(readLog())),
     log: readLog,
     async kill() {
       await end(child, 'SIGKILL')
@@ -79,6 +82,12 @@ export async function startPosthorn(options: {
       return code
     },
   }
+}
+
+function metricsUrlIn(log: string): string {
+  const [, url] = /"metricsUrl":"([^"]+)"/.exec(log) ?? []
+  if (url === undefined) throw new Error('it has not said where its metrics are')
+  return url
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {

@@ -3,7 +3,7 @@ import type { ActivityDependencies } from '../../activities/index.ts'
 import { askForRetry } from '../../src/db/queries/interventions.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
+import { attemptDependencies, unbounded } from '../helpers/attempts.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
@@ -39,8 +39,11 @@ describe('the history of an incident', function () {
       },
       channels: {
         push: null,
-        email: () =>
-          Promise.resolve(refusals-- > 0 ? { state: 'refused', error: 'not now' } : { state: 'sent' }),
+        email: {
+          admission: unbounded,
+          send: () =>
+            Promise.resolve(refusals-- > 0 ? { state: 'refused', error: 'not now' } : { state: 'sent' }),
+        },
       },
     })
     let queue = ''

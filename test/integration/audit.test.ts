@@ -177,7 +177,7 @@ describe('the audit trail', () => {
     ]) {
       const refused = await dataSource.query(statement).then(
         () => 'done',
-        (error: Error) => error.message,
+        (error: unknown) => (error as Error).message,
       )
       expect(refused, statement).to.equal('the audit trail is append-only')
     }

@@ -43,7 +43,7 @@ describe('kill -9 of the process, and its incidents', function () {
     await first.kill()
     const second = await start()
     // The engine gives the look to the new process within its heartbeat's ten seconds.
-    await stage.dataSource.query(`UPDATE notification SET claimed_at = claimed_at - interval '6 minutes'`)
+    await stage.dataSource.query(`UPDATE notification SET claimed_at = claimed_at - interval '11 minutes'`)
     await eventually(async () => expect(await states()).to.deep.equal(['unknown', 'unknown']), 60_000)
     await eventually(() => expect(second.log()).to.include('notification.unknown'))
     await delay(5_000)
@@ -57,7 +57,7 @@ describe('kill -9 of the process, and its incidents', function () {
     const first = await start()
     await stage.publish(first)
     await eventually(async () => {
-      const found = await stage.dataSource.query('SELECT id FROM incident')
+      const found = await stage.dataSource.query<object[]>('SELECT id FROM incident')
       expect(found).to.have.length(1)
     })
     await first.kill()
@@ -75,7 +75,7 @@ describe('kill -9 of the process, and its incidents', function () {
     await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent']), 30_000)
     // As a process leaves it that dies right after its commit: owed a look, and the workflow gone.
     await stage.dataSource.query(`UPDATE incident SET exhausted_at = now(), sweep_at = now()`)
-    await eventually(async () => expect(mail.mails).to.have.length(4), 30_000)
+    await eventually(() => expect(mail.mails).to.have.length(4), 30_000)
     expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent'])
   })
 

@@ -5,7 +5,7 @@ import { askForRetry } from '../../src/db/queries/interventions.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
+import { attemptDependencies, unbounded } from '../helpers/attempts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { readableHistory } from '../helpers/history.ts'
@@ -80,9 +80,12 @@ describe('incident, on an engine that skips time', function () {
       },
       channels: {
         push: null,
-        email: async (notice, { address }) => {
-          sent.push({ kind: notice.kind, to: address, atMs: await elapsedMs() })
-          return { state: 'sent' }
+        email: {
+          admission: unbounded,
+          send: async (notice, { address }) => {
+            sent.push({ kind: notice.kind, to: address, atMs: await elapsedMs() })
+            return { state: 'sent' }
+          },
         },
       },
     }

@@ -27,6 +27,10 @@ export class Incident {
   @Column('timestamptz', { name: 'closed_at', nullable: true })
   closedAt!: Date | null
 
+  /** When its webhook was last switched on again; failures before that no longer count as continuous. */
+  @Column('timestamptz', { name: 'resumed_at', nullable: true })
+  resumedAt!: Date | null
+
   /** When its first delivery was marked permanently failed. */
   @Column('timestamptz', { name: 'exhausted_at', nullable: true })
   exhaustedAt!: Date | null

@@ -24,6 +24,7 @@ const UP = [
     "webhook_id" uuid NOT NULL,
     "opened_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
     "closed_at" TIMESTAMP WITH TIME ZONE,
+    "resumed_at" TIMESTAMP WITH TIME ZONE,
     "exhausted_at" TIMESTAMP WITH TIME ZONE,
     "first_notified_at" TIMESTAMP WITH TIME ZONE,
     "second_notified_at" TIMESTAMP WITH TIME ZONE,

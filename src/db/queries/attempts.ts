@@ -12,6 +12,8 @@ export type Claim = {
   asked: boolean
   /** How many times this attempt was begun, this one included. */
   claims: number
+  /** How long ago the delivery was committed, on the database's clock. */
+  ageMs: number
   webhookId: string
   eventKey: string
   url: string
@@ -48,7 +50,8 @@ export async function claimAttempt(
              OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now())
              OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
         AND w.id = d.webhook_id AND e.id = d.event_id
-      RETURNING d.state, d.claims, OLD.retry_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body`,
+      RETURNING d.state, d.claims, OLD.retry_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
+                (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::float8 AS "ageMs"`,
     [
       key.deliveryId,
       key.organisationId,

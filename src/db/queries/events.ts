@@ -50,6 +50,52 @@ export async function insertEventWithDeliveries(
   )
 }
 
+/** The same for several events in one statement: either all of them are committed or none. In the order of `events`. */
+export async function insertEventsWithDeliveries(
+  db: Db,
+  events: readonly NewEvent[],
+  lease: { owner: string; leaseMs: number },
+): Promise<DeliveryToStart[][]> {
+  const found = await rows<DeliveryToStart & { eventId: string }>(
+    db,
+    `WITH given AS (
+       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
+           AS given (id, organisation_id, key, body, emitted_at, trace_id)
+     ), new_event AS (
+       INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
+     ), matching AS (
+       SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url
+         FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
+        WHERE w.deleted_at IS NULL AND w.enabled
+          AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
+     ), new_delivery AS (
+       INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
+       SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', $7::uuid, now() + $8 * interval '1 ms',
+              now() + $8 * interval '1 ms'
+         FROM matching
+       RETURNING id, event_id, webhook_id
+     )
+     SELECT d.id AS "deliveryId", d.event_id AS "eventId", m.organisation_id AS "organisationId",
+            d.webhook_id AS "webhookId", m.key AS "eventKey", m.url
+       FROM new_delivery d JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
+      ORDER BY d.id`,
+    [
+      events.map(({ id }) => id),
+      events.map(({ organisationId }) => organisationId),
+      events.map(({ key }) => key),
+      events.map(({ body }) => body),
+      events.map(({ emittedAt }) => emittedAt),
+      events.map(({ traceId }) => traceId),
+      lease.owner,
+      lease.leaseMs,
+    ],
+  )
+  const byEvent = new Map(events.map(({ id }) => [id, [] as DeliveryToStart[]]))
+  for (const { eventId, ...delivery } of found) byEvent.get(eventId)?.push(delivery)
+  return [...byEvent.values()]
+}
+
 /**
  * Writes an event for one webhook only, whatever it is subscribed to, and its delivery.
  * Null, and nothing written, when the webhook is not live.

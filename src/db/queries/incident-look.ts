@@ -1,6 +1,7 @@
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { NotificationChannel, NotificationKind, Streak } from '../../domain/incident-rules.ts'
 import { firstRow, rows, type Db } from '../db.ts'
+import { queueForIncident } from './incidents.ts'
 
 /** An incident as its workflow finds it, locked until the transaction ends. */
 export type IncidentRow = {
@@ -8,6 +9,7 @@ export type IncidentRow = {
   organisationId: string
   webhookId: string
   openedAt: Date
+  resumedAt: Date | null
   open: boolean
   exhausted: boolean
   firstNotifiedAt: Date | null
@@ -20,10 +22,17 @@ export async function lockIncident(
   organisationId: string,
   incidentId: string,
 ): Promise<IncidentRow | null> {
+  const found = await firstRow<{ webhookId: string }>(
+    db,
+    `SELECT webhook_id AS "webhookId" FROM incident WHERE id = $1 AND organisation_id = $2`,
+    [incidentId, organisationId],
+  )
+  if (found === null) return null
+  await queueForIncident(db, found.webhookId, 'exclusive')
   return firstRow(
     db,
     `SELECT id, organisation_id AS "organisationId", webhook_id AS "webhookId", opened_at AS "openedAt",
-            closed_at IS NULL AS open, exhausted_at IS NOT NULL AS exhausted,
+            resumed_at AS "resumedAt", closed_at IS NULL AS open, exhausted_at IS NOT NULL AS exhausted,
             first_notified_at AS "firstNotifiedAt", second_notified_at AS "secondNotifiedAt"
        FROM incident WHERE id = $1 AND organisation_id = $2 FOR NO KEY UPDATE`,
     [incidentId, organisationId],
@@ -46,11 +55,11 @@ export type WebhookStanding = {
 /**
  * Each part is read from an index made for it. A streak begins with the first failure after the last success, in the
  * order in which attempts began, and counts from its end; never before the incident, since failures that were resolved
- * without a success belong to an earlier one.
+ * without a success belong to an earlier one, nor before the webhook was switched on again.
  */
 export async function findWebhookStanding(
   db: Db,
-  incident: Pick<IncidentRow, 'webhookId' | 'openedAt'>,
+  incident: Pick<IncidentRow, 'webhookId' | 'openedAt' | 'resumedAt'>,
 ): Promise<WebhookStanding> {
   const found = await firstRow<StandingColumns>(
     db,
@@ -59,7 +68,8 @@ export async function findWebhookStanding(
      ), first_failure AS (
        SELECT greatest(a.started_at + a.duration_ms * interval '1 ms', $2::timestamptz) AS at
          FROM attempt a, success
-        WHERE a.webhook_id = $1 AND a.outcome = 'failed' AND a.started_at > coalesce(success.at, '-infinity')
+        WHERE a.webhook_id = $1 AND a.outcome = 'failed'
+          AND a.started_at > greatest(success.at, $3::timestamptz, '-infinity')
         ORDER BY a.started_at LIMIT 1
      ), last_failure AS (
        SELECT failure_code, status_code, error FROM attempt
@@ -73,7 +83,7 @@ export async function findWebhookStanding(
             (SELECT jsonb_build_object('failureCode', failure_code, 'statusCode', status_code, 'error', error)
                FROM last_failure) AS "lastFailure"
        FROM webhook w WHERE w.id = $1`,
-    [incident.webhookId, incident.openedAt],
+    [incident.webhookId, incident.openedAt, incident.resumedAt],
   )
   if (found === null) throw new Error('an incident without its webhook')
   const { sinceMs, forMs, lastFailure, ...standing } = found

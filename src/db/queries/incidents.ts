@@ -25,6 +25,19 @@ const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId
 const UNRESOLVED = `d.state IN ('waiting', 'failed', 'in_progress') AND d.attempts > 0`
 
 /**
+ * Stands in line for a webhook's incident until the transaction ends: to be called before any row of it is locked.
+ * Row locks alone are not fair: while failures keep coming that share one, whoever wants it alone would never get it.
+ */
+export async function queueForIncident(
+  db: Db,
+  webhookId: string,
+  lock: 'shared' | 'exclusive',
+): Promise<void> {
+  const take = lock === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
+  await rows(db, `SELECT ${take}(hashtextextended($1, 0))`, [webhookId])
+}
+
+/**
  * The webhook's open incident, locked: `shared` by those who record a failure in it, so that they do not wait for each
  * other, or for whoever may change or close it. A statement of its own: what is counted after it was committed before.
  */
@@ -65,6 +78,16 @@ export async function noteFailure(db: Db, incidentId: string, exhausted: boolean
   )
 }
 
+/** Has the workflow of a webhook's open incident look, since the webhook is switched on again. */
+export async function resumeIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
+  return firstRow(
+    db,
+    `UPDATE incident i SET resumed_at = now(), resting = false, sweep_at = now() + ${TELL_AGAIN_AFTER}
+      WHERE i.webhook_id = $1 AND i.closed_at IS NULL RETURNING ${LABEL}`,
+    [webhookId],
+  )
+}
+
 /** Closes those of these incidents whose webhook has no unresolved delivery left. The caller holds their exclusive locks. */
 export async function closeResolved(db: Db, incidentIds: readonly string[]): Promise<IncidentLabel[]> {
   return rows(
@@ -94,8 +117,13 @@ export async function hasOpenIncident(db: Db, webhookId: string): Promise<boolea
   return found !== null
 }
 
-export async function findIncidentLabel(db: Db, incidentId: string): Promise<IncidentLabel | null> {
-  return firstRow(db, `SELECT ${LABEL} FROM incident i WHERE i.id = $1`, [incidentId])
+export async function findIncidentLabel(
+  db: Db,
+  incidentId: string,
+): Promise<(IncidentLabel & { resumedAt: Date | null }) | null> {
+  return firstRow(db, `SELECT ${LABEL}, i.resumed_at AS "resumedAt" FROM incident i WHERE i.id = $1`, [
+    incidentId,
+  ])
 }
 
 /** Locks the open incidents of these webhooks for a change, in the order of webhooks, and returns their ids. */

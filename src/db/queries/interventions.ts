@@ -106,15 +106,10 @@ export async function findUnsettled(
 
 /**
  * Stops every delivery of a webhook that has not been attempted or waits for a retry; the webhook's row is locked by
- * the caller. Their workflows are told by the sweep. An attempt under way finishes first.
+ * the caller. Their workflows are told by the sweep. An attempt under way finishes first. Returns how many.
  */
-export async function stopDeliveries(db: Db, organisationId: string, webhookId: string): Promise<void> {
-  await rows(
-    db,
-    `UPDATE delivery SET state = 'stopped', ${STOPPED}
-      WHERE organisation_id = $1 AND webhook_id = $2 AND state IN ('pending', 'waiting')`,
-    [organisationId, webhookId],
-  )
+export function stopDeliveries(db: Db, organisationId: string, webhookId: string): Promise<number> {
+  return stopAll(db, organisationId, webhookId, `state IN ('pending', 'waiting')`)
 }
 
 /** Stops one waiting or failed delivery by a person's wish; null when it is in no such state. */
@@ -133,13 +128,17 @@ export async function discardDelivery(
 }
 
 /** Stops every permanently failed delivery of a webhook; returns how many. */
-export async function discardFailed(db: Db, organisationId: string, webhookId: string): Promise<number> {
+export function discardFailed(db: Db, organisationId: string, webhookId: string): Promise<number> {
+  return stopAll(db, organisationId, webhookId, `state = 'failed'`)
+}
+
+async function stopAll(db: Db, organisationId: string, webhookId: string, which: string): Promise<number> {
   const counted = await firstRow<{ count: number }>(
     db,
-    `WITH discarded AS (
+    `WITH stopped AS (
        UPDATE delivery SET state = 'stopped', ${STOPPED}
-        WHERE organisation_id = $1 AND webhook_id = $2 AND state = 'failed' RETURNING 1
-     ) SELECT count(*)::int AS count FROM discarded`,
+        WHERE organisation_id = $1 AND webhook_id = $2 AND ${which} RETURNING 1
+     ) SELECT count(*)::int AS count FROM stopped`,
     [organisationId, webhookId],
   )
   return counted?.count ?? 0

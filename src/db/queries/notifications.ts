@@ -13,54 +13,74 @@ export type PendingNotification = {
   recipient: string
 }
 
-/** After that time a try is over, whatever became of it: with the default time-outs it takes five minutes at most. */
-const TRY_LOST_AFTER = `interval '6 minutes'`
+/** One that came to its end without a try of its own. */
+export type SettledNotification = {
+  kind: NotificationKind
+  channel: NotificationChannel
+  state: 'failed' | 'unknown'
+}
+
+/** After that time a try is over, whatever became of it: with the longest time-outs it takes ten minutes. */
+const TRY_LOST_AFTER = `interval '11 minutes'`
+
+/** For as long what was refused is tried again. */
+const TRIED_FOR = `interval '24 hours'`
 
 /** No notification of this incident may go out any more: it is over, or its webhook is. */
 const OVER = `(i.closed_at IS NOT NULL OR NOT w.enabled OR w.deleted_at IS NOT NULL)`
 
 /**
- * Ends what will not be sent: pending notifications of an incident that is over (or, with `giveUp`, all of them), and
- * tries that died in the middle, of which nobody knows whether they were accepted. Returns how many of those there are.
+ * Ends what will not be sent: pending notifications of an incident that is over, or that were refused for a day, and
+ * tries that died in the middle, of which nobody knows whether they were accepted. Returns those that somebody still
+ * wanted: refused for a day, or unknown.
  */
-export async function settleNotifications(db: Db, incidentId: string, giveUp: boolean): Promise<number> {
-  await rows(
+export async function settleNotifications(db: Db, incidentId: string): Promise<SettledNotification[]> {
+  const ended = await rows<SettledNotification & { over: boolean }>(
     db,
     `UPDATE notification n
         SET state = 'failed', error = CASE WHEN ${OVER} THEN 'over before it could be sent'
                                            ELSE coalesce(n.error, 'not accepted') || '; given up' END
        FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE i.id = $1 AND n.incident_id = i.id AND n.state = 'pending' AND ($2 OR ${OVER})`,
-    [incidentId, giveUp],
-  )
-  const lost = await rows(
-    db,
-    `UPDATE notification SET state = 'unknown', error = 'the process that sent it was lost'
-      WHERE incident_id = $1 AND state = 'sending' AND claimed_at < now() - ${TRY_LOST_AFTER} RETURNING id`,
+      WHERE i.id = $1 AND n.incident_id = i.id AND n.state = 'pending'
+        AND (${OVER} OR n.created_at < now() - ${TRIED_FOR})
+      RETURNING n.kind, n.channel, n.state, ${OVER} AS over`,
     [incidentId],
   )
-  return lost.length
+  const lost = await rows<SettledNotification>(
+    db,
+    `UPDATE notification SET state = 'unknown', error = 'the process that sent it was lost'
+      WHERE incident_id = $1 AND state = 'sending' AND claimed_at < now() - ${TRY_LOST_AFTER}
+      RETURNING kind, channel, state`,
+    [incidentId],
+  )
+  return [...ended.filter(({ over }) => !over), ...lost]
 }
 
-export async function findPending(db: Db, incidentId: string): Promise<PendingNotification[]> {
+/** With `retry` also what was tried before and refused. */
+export async function findPending(
+  db: Db,
+  incidentId: string,
+  retry: boolean,
+): Promise<PendingNotification[]> {
   return rows(
     db,
     `SELECT id, kind, channel, recipient FROM notification
-      WHERE incident_id = $1 AND state = 'pending' ORDER BY kind, channel, recipient`,
-    [incidentId],
+      WHERE incident_id = $1 AND state = 'pending' AND ($2 OR claimed_at IS NULL) ORDER BY kind, channel, recipient`,
+    [incidentId, retry],
   )
 }
 
 /**
  * Claims a notification for one try, by compare-and-set, before anything leaves the house. False when another try has
- * it, it was settled, or the incident or its webhook is over.
+ * it, it was settled, or the incident or its webhook is over. The same claim asked for again, because the answer was
+ * lost with the connection, is still held.
  */
 export async function claimNotification(db: Db, id: string, claim: string): Promise<boolean> {
   const claimed = await firstRow(
     db,
     `UPDATE notification n SET state = 'sending', claim = $2, claimed_at = now()
        FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE n.id = $1 AND n.state = 'pending' AND i.id = n.incident_id AND NOT ${OVER} RETURNING n.id`,
+      WHERE n.id = $1 AND (n.state = 'pending' OR n.state = 'sending' AND n.claim = $2) AND i.id = n.incident_id AND NOT ${OVER} RETURNING n.id`,
     [id, claim],
   )
   return claimed !== null

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { rows, type Db } from '../db.ts'
-import { closeResolved, lockOpenIncidents, type IncidentLabel } from './incidents.ts'
+import { closeResolved, lockOpenIncidents, queueForIncident, type IncidentLabel } from './incidents.ts'
 
 /** Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds. */
 export type PurgeCursor = { at: string; id: string }
@@ -86,7 +86,8 @@ export async function purgeDeliveries(
  * of it.
  */
 async function lockIncidents(manager: EntityManager, webhookIds: string[]): Promise<string[]> {
-  const ids = [...new Set(webhookIds)]
+  const ids = [...new Set(webhookIds)].sort()
+  for (const id of ids) await queueForIncident(manager, id, 'exclusive')
   await rows(manager, `SELECT id FROM webhook WHERE id = ANY($1::uuid[]) ORDER BY id FOR SHARE`, [ids])
   return lockOpenIncidents(manager, ids)
 }

@@ -18,7 +18,7 @@ const LEASE = { owner: TEST_PROCESS, leaseMs: 60_000, sweepAfterMs: 60_000, only
 /** Claims and records attempt `number` of a delivery as the delivery path does, without a POST. */
 export async function attempt(
   dataSource: DataSource,
-  { organisationId, deliveryId, webhookId, url }: DeliveryToStart,
+  { organisationId, deliveryId, url }: DeliveryToStart,
   number: number,
   { next = 'waiting', ...facts }: AttemptFacts = {},
 ): Promise<void> {

@@ -5,13 +5,12 @@ import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
 import { percentile } from '../../helpers/percentile.ts'
+import { planOf } from '../../helpers/plan.ts'
 
 const WEBHOOKS = 20
 const EVENTS = 10_000
 const BUDGET_MS = 100
 const RUNS = 5
-
-type Node = { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; Plans?: Node[] }
 
 describe('GET /webhooks/delivery-stats of an organisation with 200,000 deliveries', () => {
   let database: TestDatabase
@@ -76,36 +75,6 @@ describe('GET /webhooks/delivery-stats of an organisation with 200,000 deliverie
     }
   })
 })
-
-/** The plan of the one statement that `query` sends: tables it reads from end to end, and indexes it uses. */
-async function planOf(
-  dataSource: DataSource,
-  query: (db: DataSource) => Promise<unknown>,
-): Promise<{ scanned: string[]; indexes: string[] }> {
-  const sent: [sql: string, parameters: unknown[]][] = []
-  const listening = Object.assign(Object.create(dataSource) as DataSource, {
-    query: (sql: string, parameters: unknown[]) => {
-      sent.push([sql, parameters])
-      return dataSource.query(sql, parameters)
-    },
-  })
-  await query(listening)
-  expect(sent).to.have.lengthOf(1)
-  const [sql, parameters] = sent[0]!
-  const [{ 'QUERY PLAN': plans }] = await dataSource.query<[{ 'QUERY PLAN': { Plan: Node }[] }]>(
-    `EXPLAIN (FORMAT JSON) ${sql}`,
-    parameters,
-  )
-  const nodes = plans.flatMap(({ Plan }) => flatten(Plan))
-  return {
-    scanned: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] ?? ''] : [])),
-    indexes: nodes.flatMap((node) => node['Index Name'] ?? []),
-  }
-}
-
-function flatten(node: Node): Node[] {
-  return [node, ...(node.Plans ?? []).flatMap(flatten)]
-}
 
 /**
  * Writes events that each went to every webhook: 95 % completed, 4 % waiting, 1 % permanently failed, one recorded

@@ -65,7 +65,7 @@ describe('composeMail', () => {
     const { subject, text } = compose({ kind: 2, waiting: 0, failed: 1 })
     expect(subject).to.equal('Webhook deliveries to hooks.example.com: an event could not be delivered')
     expect(text).to.include(
-      'At least one event for a webhook of Café Tilia has permanently failed: all 10 attempts to deliver it are used up.',
+      'At least one event for a webhook of Café Tilia could not be delivered and is marked permanently failed.',
     )
     expect(text).to.include('none is waiting for a retry, 1 has permanently failed')
     expect(text).to.include(

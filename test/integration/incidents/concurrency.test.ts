@@ -1,0 +1,289 @@
+import { expect } from 'chai'
+import type { DataSource, EntityManager } from 'typeorm'
+import { createDataSource } from '../../../src/db/data-source.ts'
+import { purge } from '../../../src/delivery/purge.ts'
+import { createIncidentTurns, type IncidentTurns } from '../../../src/delivery/turns.ts'
+import { takeIncidentsToTell } from '../../../src/db/queries/incidents.ts'
+import { recordInIncident, resolve } from '../../../src/incidents/change-incident.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { createCrowdedWebhook, type CrowdedWebhook, type Planned } from '../../helpers/crowded-webhook.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const POOL_SIZE = 20
+
+/** What comes for the exclusive lock has to get it among those that share it, long before these have an end. */
+const KEEP_COMING_MS = 5_000
+const SOON_MS = 1_500
+
+describe('incidents, when much happens at the same time', function () {
+  this.timeout(60_000)
+  let database: TestDatabase
+  /** The pool of the process that does the work; `database` looks on. */
+  let pool: DataSource
+  let api: TestApi
+  let webhook: CrowdedWebhook
+
+  before(async () => {
+    database = await createTestDatabase()
+    pool = createDataSource({ url: database.url, poolSize: POOL_SIZE })
+    await pool.initialize()
+    api = await createTestApi(pool, {
+      incidentWorkflows: { tell: (incident) => Promise.resolve(void webhook.told.push(incident)) },
+    })
+  })
+  const endWork = async (): Promise<void> => {
+    if (!pool.isInitialized) return
+    await api.close()
+    await pool.destroy()
+  }
+  after(async () => {
+    await endWork()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    webhook = await createCrowdedWebhook(pool)
+  })
+
+  const plan = (ids: readonly string[], number: number, succeeds: boolean): Planned[] =>
+    ids.map((deliveryId) => ({ deliveryId, number, succeeds }))
+
+  const request = async (method: string, path: string): Promise<number> => {
+    const { organisationId, apiKey } = webhook.member
+    const url = `/api/orgs/${organisationId}/webhooks/${webhook.webhookId}${path}`
+    return (await api.call(method, url, { apiKey })).status
+  }
+
+  /** Open exactly while something is unresolved, and never two. */
+  async function expectAgreement(): Promise<void> {
+    const { waiting = 0, failed = 0, in_progress: underWay = 0 } = await webhook.states()
+    const open = (await webhook.incidents()).filter((incident) => incident.open)
+    expect(open).to.have.length(waiting + failed + underWay === 0 ? 0 : 1)
+  }
+
+  it('a hundred first failures open one, and tell of it once', async () => {
+    const outcomes = await webhook.attempt(plan(await webhook.publish(100), 1, false))
+    expect(outcomes.filter(({ state }) => state === 'waiting')).to.have.length(100)
+    expect(await webhook.states()).to.deep.equal({ waiting: 100 })
+    const [incident, ...others] = await webhook.incidents()
+    expect(others).to.deep.equal([])
+    expect(incident).to.include({ open: true, exhausted: false })
+    expect(webhook.told.map(({ incidentId }) => incidentId)).to.deep.equal([incident!.id])
+  })
+
+  it('fifty successes and fifty failures leave the one that is open', async () => {
+    const ids = await webhook.publishFailing(100)
+    await webhook.attempt([...plan(ids.slice(0, 50), 2, true), ...plan(ids.slice(50), 2, false)])
+    expect(await webhook.states()).to.deep.equal({ completed: 50, waiting: 50 })
+    expect(await webhook.incidents()).to.have.length(1)
+    await expectAgreement()
+    expect(webhook.told).to.deep.equal([])
+  })
+
+  it('fifty last successes and fifty first failures leave one open, and one closed at most', async () => {
+    const [failing, fresh] = [await webhook.publishFailing(50), await webhook.publish(50)]
+    await webhook.attempt([...plan(failing, 2, true), ...plan(fresh, 1, false)])
+    expect(await webhook.states()).to.deep.equal({ completed: 50, waiting: 50 })
+    await expectAgreement()
+  })
+
+  it('a hundred last successes close it once, and tell of it once', async () => {
+    const ids = await webhook.publishFailing(100)
+    await webhook.attempt(plan(ids, 2, true))
+    expect(await webhook.states()).to.deep.equal({ completed: 100 })
+    const incidents = await webhook.incidents()
+    expect(incidents.map(({ open }) => open)).to.deep.equal([false])
+    expect(webhook.told.map(({ incidentId }) => incidentId)).to.deep.equal([incidents[0]!.id])
+  })
+
+  it('the last success and a new failure at the same instant agree, fifty times over', async () => {
+    for (let time = 0; time < 50; time++) {
+      const [[failing], [fresh]] = [await webhook.publishFailing(1), await webhook.publish(1)]
+      await webhook.attempt([...plan([failing!], 2, true), ...plan([fresh!], 1, false)])
+      await expectAgreement()
+      expect((await webhook.incidents()).filter(({ open }) => open)).to.have.length(1)
+      await webhook.attempt(plan([fresh!], 2, true))
+      expect((await webhook.incidents()).filter(({ open }) => open)).to.have.length(0)
+    }
+  })
+
+  it('twenty deliveries that are used up at once exhaust it once, and tell of it once', async () => {
+    const ids = await webhook.publishFailing(20, 9)
+    await webhook.attempt(plan(ids, 10, false))
+    expect(await webhook.states()).to.deep.equal({ failed: 20 })
+    const incidents = await webhook.incidents()
+    expect(incidents.map(({ exhausted }) => exhausted)).to.deep.equal([true])
+    expect(webhook.told.map(({ incidentId }) => incidentId)).to.deep.equal([incidents[0]!.id])
+  })
+
+  it('what is discarded while retries succeed ends it, whoever comes last', async () => {
+    const ids = await webhook.publishFailing(40, 9)
+    await webhook.attempt(plan(ids, 10, false))
+    const retried = ids.slice(0, 20)
+    await Promise.all(retried.map((id) => request('POST', `/deliveries/${id}/retry`)))
+    webhook.told.length = 0
+    const [, ...statuses] = await Promise.all([
+      webhook.attempt(plan(retried, 11, true)),
+      request('POST', '/discard-failed'),
+      request('POST', '/discard-failed'),
+      ...ids.slice(0, 10).map((id) => request('POST', `/deliveries/${id}/discard`)),
+    ])
+    for (const status of statuses) expect(status).to.be.oneOf([200, 202, 409])
+    const { completed = 0, stopped = 0, ...others } = await webhook.states()
+    expect(others).to.deep.equal({})
+    expect(completed + stopped).to.equal(40)
+    expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
+    expect(webhook.told).to.have.length(1)
+  })
+
+  it('what is purged while successes are recorded ends it, whoever comes last', async () => {
+    const old = await webhook.publishFailing(40, 9)
+    await webhook.attempt(plan(old, 10, false))
+    await pool.query(`UPDATE delivery SET completed_at = now() - interval '91 days' WHERE webhook_id = $1`, [
+      webhook.webhookId,
+    ])
+    const ids = await webhook.publishFailing(40)
+    const tell = (incident: (typeof webhook.told)[number]) =>
+      Promise.resolve(void webhook.told.push(incident))
+    const dependencies = { dataSource: pool, logger: silentLogger, incidentWorkflows: { tell } }
+    const purgeNow = () =>
+      purge(dependencies, { completedDays: 30, failedDays: 90, auditDays: 365 }, new AbortController().signal)
+    await Promise.all([webhook.attempt(plan(ids, 2, true)), purgeNow(), purgeNow()])
+    await purgeNow()
+    expect(await webhook.states()).to.deep.equal({ completed: 40 })
+    expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
+    expect(webhook.told).to.have.length(1)
+  })
+
+  it('nothing is left open, or opened, by failures that are recorded while the webhook is deleted', async () => {
+    const [failing, fresh] = [await webhook.publishFailing(30), await webhook.publish(30)]
+    const [, status] = await Promise.all([
+      webhook.attempt([...plan(failing, 2, false), ...plan(fresh, 1, false)]),
+      request('DELETE', ''),
+    ])
+    expect(status).to.equal(204)
+    expect(await webhook.states()).to.deep.equal({ stopped: 60 })
+    expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
+    expect(webhook.told).to.have.length(1)
+  })
+
+  describe('while two hundred successes of one webhook are recorded', () => {
+    const unordered: IncidentTurns['failing'] = { take: (_webhookId, work) => work() }
+    const noTurns: IncidentTurns = { resolving: unordered, failing: unordered }
+
+    /** How long a query of somebody else takes while the successes stand in line for the incident, for half a second. */
+    async function queryMeanwhile(turns: IncidentTurns, succeeds = true): Promise<number> {
+      const ids = await webhook.publishFailing(200)
+      const holder = database.dataSource.createQueryRunner()
+      await holder.startTransaction()
+      await holder.query('SELECT 1 FROM incident WHERE webhook_id = $1 FOR UPDATE', [webhook.webhookId])
+      const recorded = webhook.attempt(plan(ids, 2, succeeds), turns)
+      await eventually(async () => {
+        const [waiting] = await database.dataSource.query<{ count: number }[]>(
+          `SELECT count(*)::int AS count FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        expect(waiting!.count).to.be.at.least(1)
+      })
+      const askedAt = performance.now()
+      const asked = pool.query('SELECT 1').then(() => performance.now() - askedAt)
+      setTimeout(() => void holder.commitTransaction().then(() => holder.release()), 500)
+      const [tookMs] = await Promise.all([asked, recorded])
+      await expectAgreement()
+      expect(await webhook.states()).to.deep.equal({ [succeeds ? 'completed' : 'waiting']: 200 })
+      return tookMs
+    }
+
+    it('a query of another is served at once', async () => {
+      expect(await queryMeanwhile(createIncidentTurns())).to.be.below(200)
+    })
+
+    it('a query of another is served at once while they fail, too', async () => {
+      expect(await queryMeanwhile(createIncidentTurns(), false)).to.be.below(200)
+    })
+
+    it('a query of another would stand in line, were there no turns', async () => {
+      expect(await queryMeanwhile(noTurns)).to.be.above(200)
+    })
+  })
+
+  describe('while failures keep coming', () => {
+    /** An API with a pool of its own, as in a process of its own. */
+    let elsewhere: TestApi
+
+    before(async () => {
+      elsewhere = await createTestApi(database.dataSource)
+    })
+    after(() => elsewhere.close())
+
+    /** How long `act` takes meanwhile. They end with it, or when it has had its chance. */
+    async function takesMeanwhile(act: () => Promise<unknown>, eachS = 0.005): Promise<number> {
+      await webhook.publishFailing(1)
+      const { webhookId, member } = webhook
+      await pool.query('UPDATE incident SET sweep_at = now() WHERE webhook_id = $1', [webhookId])
+      const of = { organisationId: member.organisationId, webhookId }
+      let isOver = false
+      let recorded = 0
+      const timer = setTimeout(() => (isOver = true), KEEP_COMING_MS)
+      // The locks of a failure, held for as long as a disk takes to write one.
+      const record = async (manager: EntityManager): Promise<{ state: 'waiting' }> => {
+        await manager.query('SELECT pg_sleep($1)', [eachS])
+        recorded++
+        return { state: 'waiting' }
+      }
+      const lane = async (): Promise<void> => {
+        while (!isOver) await recordInIncident(pool, of, record)
+      }
+      const lanes = Array.from({ length: POOL_SIZE }, lane)
+      await eventually(() => expect(recorded).to.be.above(POOL_SIZE))
+      const beganAt = performance.now()
+      await act()
+      const tookMs = performance.now() - beganAt
+      clearTimeout(timer)
+      isOver = true
+      await Promise.all(lanes)
+      return tookMs
+    }
+
+    it('a person can switch the webhook off', async () => {
+      const { organisationId, apiKey } = webhook.member
+      const path = `/api/orgs/${organisationId}/webhooks/${webhook.webhookId}`
+      const tookMs = await takesMeanwhile(async () => {
+        const answer = await elsewhere.call('PATCH', path, { apiKey, body: { enabled: false } })
+        expect(answer.status).to.equal(200)
+      })
+      expect(tookMs).to.be.below(SOON_MS)
+    })
+
+    // It passes over what is locked, and would always find this one so.
+    it('the sweep comes to an incident whose workflow was not told', async () => {
+      const sweep = () =>
+        eventually(async () => {
+          const taken = await takeIncidentsToTell(database.dataSource, 200)
+          expect(taken.map(({ webhookId }) => webhookId)).to.include(webhook.webhookId)
+        })
+      expect(await takesMeanwhile(sweep, 0.05)).to.be.below(SOON_MS)
+    })
+
+    it('what resolves a delivery can be recorded', async () => {
+      const tookMs = await takesMeanwhile(() =>
+        resolve(database.dataSource, webhook.webhookId, () => Promise.resolve()),
+      )
+      expect(tookMs).to.be.below(SOON_MS)
+    })
+  })
+
+  describe('after all of this', () => {
+    // Each of them would be tried again, and nobody would notice.
+    it('PostgreSQL has seen no deadlock', async () => {
+      // What a connection has counted is known when it has ended.
+      await endWork()
+      const [counted] = await database.dataSource.query<{ deadlocks: number; commits: number }[]>(
+        `SELECT deadlocks::int, xact_commit::int AS commits FROM pg_stat_database WHERE datname = current_database()`,
+      )
+      expect(counted!.commits).to.be.above(1_000)
+      expect(counted!.deadlocks).to.equal(0)
+    })
+  })
+})

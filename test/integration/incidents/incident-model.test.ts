@@ -1,0 +1,293 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createVirtualClock, type IncidentEngine } from '../../helpers/incident-engine.ts'
+import {
+  createIncidentModel,
+  readFacts,
+  type DeliveryFacts,
+  type Facts,
+} from '../../helpers/incident-model.ts'
+import { unbounded } from '../../helpers/attempts.ts'
+import { turns, type Answer, type Operation, type Turn } from '../../helpers/incident-operations.ts'
+import { createIncidentWorld, type UnderWay } from '../../helpers/incident-world.ts'
+
+/** Fewer than an attempt loses before it is recorded as failed by itself. */
+const MAX_LOST = 4
+
+/** Something to begin with. */
+const DELIVERIES_AT_FIRST = 3
+
+/** Long enough for every timer, pause and patience of incidents to run out. */
+const SETTLING_MINUTES = [1, 1, 3, 6, 6, 20, 20]
+
+const now = (operation: Operation): Turn => ({ operation })
+const TURN = now({ do: 'turn', crew: { workers: 1, death: null }, answers: ['sent'] })
+const FAILURE = now({ do: 'attempt', which: 0, succeeds: false })
+
+describe('incidents, whatever happens to a webhook', function () {
+  this.timeout(120_000)
+  let database: TestDatabase
+  let api: TestApi
+  /** The engine of the webhook that is played with. */
+  let engine: IncidentEngine
+
+  before(async () => {
+    database = await createTestDatabase()
+    api = await createTestApi(database.dataSource, {
+      incidentWorkflows: { tell: (incident) => engine.tell(incident) },
+    })
+  })
+  after(async () => {
+    await api.close()
+    await database.drop()
+  })
+
+  async function createStage() {
+    const { dataSource } = database
+    const clock = createVirtualClock()
+    const read = (): Promise<Facts> => readFacts(dataSource, world.webhookId)
+    const model = createIncidentModel(read, clock)
+    let script: Answer[] = ['sent']
+    let said = 0
+    const say = async (message: Parameters<typeof model.onMessage>[0]): Promise<SendOutcome> => {
+      const state = script[said++ % script.length]!
+      await model.onMessage(message, state)
+      return state === 'sent' ? { state } : { state, error: 'said so' }
+    }
+    const world = await createIncidentWorld({
+      dataSource,
+      api,
+      clock,
+      onAttempt: model.onAttempt,
+      channels: {
+        email: {
+          admission: unbounded,
+          send: ({ incidentId, kind }, { address }) =>
+            say({ incidentId, kind, channel: 'email', recipient: address }),
+        },
+        push: {
+          admission: unbounded,
+          send: ({ incidentId, kind }, { id }) => say({ incidentId, kind, channel: 'push', recipient: id }),
+        },
+      },
+    })
+    engine = world.engine
+    const answerWith = (next: Answer[]): void => {
+      script = next
+      said = 0
+    }
+    return { world, model, answerWith, facts: await read(), ...createHands() }
+  }
+  /** POSTs that are not answered, those whose worker was lost, and of these what may be begun again. */
+  const createHands = () => ({ underWay: [] as UnderWay[], lost: [] as string[], overdue: new Set<string>() })
+  type Stage = Awaited<ReturnType<typeof createStage>>
+
+  /** Does it, if there is something to do it to. */
+  async function play(stage: Stage, operation: Operation): Promise<void> {
+    const { world, model, facts } = stage
+    const inState = (...states: string[]): DeliveryFacts[] =>
+      facts.deliveries.filter(({ state }) => states.includes(state))
+    switch (operation.do) {
+      case 'publish':
+        return world.publish()
+      case 'attempt':
+        return (await begin(stage, pick(openFor(stage), operation)))?.answer(operation.succeeds)
+      case 'begin': {
+        const begun = await begin(stage, pick(openFor(stage), operation))
+        if (begun !== null) stage.underWay.push(begun)
+        return
+      }
+      case 'lose': {
+        const lost = stage.lost.length < MAX_LOST ? pick(stage.underWay, operation) : undefined
+        if (lost === undefined) return
+        stage.underWay = stage.underWay.filter((one) => one !== lost)
+        stage.lost.push(lost.deliveryId)
+        return
+      }
+      case 'finish': {
+        const begun = pick(stage.underWay, operation)
+        stage.underWay = stage.underWay.filter((one) => one !== begun)
+        return begun?.answer(operation.succeeds)
+      }
+      case 'exhaust': {
+        const delivery = pick(openFor(stage), operation)
+        for (let failed = 0; ; failed++) {
+          const begun = await begin(stage, delivery, failed)
+          if (begun === null) return
+          await begun.answer(false)
+        }
+      }
+      case 'retry': {
+        const delivery = pick(inState('in_progress', 'waiting', 'failed', 'stopped'), operation)
+        if (delivery === undefined) return
+        const status = await world.request('POST', `/deliveries/${delivery.id}/retry`)
+        expect(status).to.be.oneOf([202, 404, 409])
+        if (status === 202 && delivery.state === 'stopped') model.onRevived(delivery.id)
+        return
+      }
+      case 'discard': {
+        const delivery = pick(inState('waiting', 'failed'), operation)
+        if (delivery === undefined) return
+        expect(await world.request('POST', `/deliveries/${delivery.id}/discard`)).to.be.oneOf([200, 404])
+        return
+      }
+      case 'discard failed':
+        expect(await world.request('POST', '/discard-failed')).to.be.oneOf([202, 404])
+        return
+      case 'disable':
+        expect(await world.request('PATCH', '', { enabled: false })).to.be.oneOf([200, 404])
+        return
+      case 'enable': {
+        const status = await world.request('PATCH', '', { enabled: true })
+        expect(status).to.be.oneOf([200, 404])
+        if (status === 200 && !facts.live) model.onResumed()
+        return
+      }
+      case 'delete':
+        expect(await world.request('DELETE', '')).to.be.oneOf([204, 404])
+        return
+      case 'purge': {
+        const delivery = pick(inState('failed'), operation)
+        if (delivery !== undefined) await world.purgeUpTo(delivery.id)
+        return
+      }
+      case 'pass':
+        return pass(stage, operation.minutes)
+      case 'entitle': {
+        const { memberId } = world.people[1 + operation.member]!
+        await world.entitle(memberId!, operation.isEntitled)
+        for (const person of world.people.filter((one) => one.memberId === memberId))
+          model.barred[operation.isEntitled ? 'delete' : 'add'](person.recipient)
+        return
+      }
+      case 'turn':
+        stage.answerWith(operation.answers)
+        await world.engine.turn(operation.crew)
+        return
+      case 'sweep':
+        return world.engine.sweep()
+      case 'forget':
+        world.engine.forget()
+        return
+      case 'tell again': {
+        const incident = pick(facts.incidents, operation)
+        if (incident !== undefined && !world.engine.isAway)
+          await world.engine.tell(await world.label(incident.id))
+        return
+      }
+    }
+  }
+
+  /** What an attempt can be made of: also of what lost its worker, once nobody can be posting any more. */
+  function openFor({ facts, overdue }: Stage): DeliveryFacts[] {
+    return facts.deliveries.filter(({ id, state }) =>
+      state === 'in_progress' ? overdue.has(id) : ['pending', 'waiting'].includes(state),
+    )
+  }
+
+  async function begin(
+    stage: Stage,
+    delivery: DeliveryFacts | undefined,
+    after = 0,
+  ): Promise<UnderWay | null> {
+    if (delivery === undefined) return null
+    stage.overdue.delete(delivery.id)
+    return stage.world.begin(delivery.id, delivery.attempts + 1 + after)
+  }
+
+  /** No POST outlives its deadline: what is under way ends first. */
+  async function pass(stage: Stage, minutes: number): Promise<void> {
+    for (const begun of stage.underWay.splice(0)) await begun.answer(false)
+    await stage.world.pass(minutes)
+    for (const deliveryId of stage.lost) stage.overdue.add(deliveryId)
+  }
+
+  async function look(stage: Stage, isDeath = false): Promise<void> {
+    stage.facts = await stage.model.check(stage.world.people, isDeath)
+  }
+
+  /** Lets time pass with everybody at work. */
+  async function settle(stage: Stage): Promise<void> {
+    const { engine } = stage.world
+    engine.isAway = false
+    stage.answerWith(['sent'])
+    for (const minutes of SETTLING_MINUTES) {
+      await pass(stage, minutes)
+      await look(stage)
+      const lost = stage.facts.deliveries.filter(({ state }) => state === 'in_progress')
+      for (const delivery of lost) await (await begin(stage, delivery))?.answer(false)
+      await engine.sweep()
+      while (await engine.turn({ workers: 1, death: null })) await look(stage)
+      await look(stage)
+    }
+    stage.model.checkSettled(stage.facts)
+  }
+
+  async function run(sequence: readonly Turn[]): Promise<void> {
+    const stage = await createStage()
+    for (let count = 0; count < DELIVERIES_AT_FIRST; count++) await stage.world.publish()
+    await look(stage)
+    for (const { away = false, operation } of sequence) {
+      engine.isAway = away
+      await play(stage, operation)
+      await look(stage, operation.do === 'turn' && operation.crew.death !== null)
+    }
+    await settle(stage)
+    // A later sweep is to find nothing of this webhook.
+    await database.dataSource.query('UPDATE incident SET sweep_at = NULL')
+  }
+
+  it('opens, exhausts and closes them when it should, and tells everybody once', () =>
+    // To play a failure again, give `fc.assert` the seed and path that it printed.
+    fc.assert(fc.asyncProperty(turns, run), { numRuns: 60, interruptAfterTimeLimit: 20_000 }))
+
+  /** What random play comes to seldom. */
+  const SEQUENCES: Record<string, Turn[]> = {
+    'tells of a permanent failure when the webhook is switched on again': [
+      now({ do: 'exhaust', which: 0 }),
+      now({ do: 'disable' }),
+      TURN,
+      now({ do: 'enable' }),
+    ],
+    'tells of failures that begin anew when the webhook is switched on again': [
+      now({ do: 'exhaust', which: 0 }),
+      TURN,
+      now({ do: 'disable' }),
+      now({ do: 'pass', minutes: 20 }),
+      TURN,
+      now({ do: 'enable' }),
+      now({ do: 'publish' }),
+      TURN,
+      FAILURE,
+    ],
+    'hears of a permanent failure that it was not told of': [
+      FAILURE,
+      TURN,
+      now({ do: 'pass', minutes: 5 }),
+      TURN,
+      { away: true, operation: { do: 'exhaust', which: 0 } },
+    ],
+    'hears of a failure after a rest that it was not told of': [
+      FAILURE,
+      now({ do: 'attempt', which: 1, succeeds: true }),
+      TURN,
+      { away: true, ...FAILURE },
+    ],
+    'closes when the last delivery is found stopped after its worker was lost': [
+      FAILURE,
+      now({ do: 'begin', which: 0 }),
+      now({ do: 'lose', which: 0 }),
+      now({ do: 'disable' }),
+      now({ do: 'pass', minutes: 1 }),
+      FAILURE,
+    ],
+  }
+  for (const [title, sequence] of Object.entries(SEQUENCES)) it(title, () => run(sequence))
+})
+
+function pick<T>(from: readonly T[], { which }: { which: number }): T | undefined {
+  return from[which % from.length]
+}
