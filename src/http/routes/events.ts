@@ -1,10 +1,8 @@
 import { eventKeys, isPublishable } from '../../catalogue/catalogue.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
 import { findEvent } from '../../db/queries/events.ts'
-import { START_LEASE_MS } from '../../delivery/timing.ts'
 import { EVENT_PUBLISH, missingPermissions, permissionForEventKey } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
-import { publish } from '../../events/publish.ts'
 import type { ApiDependencies } from '../api.ts'
 import { requirePermissions } from '../guard.ts'
 import { presentEvent, presentEventKey } from '../present.ts'
@@ -25,7 +23,7 @@ const publishRoute = routeWithBody({
   body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES, rules: eventErrors },
   idempotent: true,
   responses: { 202: { description: 'Committed', schema: PublishedSchema } },
-  async handle({ dataSource, starter, processId }, { caller, body, bodyText, idempotency }) {
+  async handle({ publish, starter, metrics }, { caller, body, bodyText, idempotency }) {
     const request = {
       organisationId: caller.organisationId,
       event: body.event,
@@ -35,10 +33,8 @@ const publishRoute = routeWithBody({
       spanId: body.spanId ?? null,
       triggeredBy: body.triggeredBy ?? null,
     }
-    const { id, deliveries, toStart } = await publish(dataSource, request, idempotency, {
-      owner: processId,
-      leaseMs: START_LEASE_MS,
-    })
+    const { id, deliveries, toStart, replayed } = await publish(request, idempotency)
+    if (!replayed) metrics.eventPublished(deliveries.length)
     starter.start(toStart)
     return { status: 202, body: { id, deliveries } }
   },
