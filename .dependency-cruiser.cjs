@@ -14,6 +14,11 @@ const houses = {
     may: ['^src/outbound/', '^src/domain/', '^src/(errors|logger|metrics)'],
     npm: true,
   },
+  metrics: {
+    own: '^src/metrics/',
+    may: ['^src/metrics/', '^src/domain/', '^src/db/connection-errors'],
+    npm: true,
+  },
   events: {
     own: '^src/events/',
     may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|logger|ids)'],

@@ -22,6 +22,10 @@ export function integer(min: number, max: number): (text: string) => number {
   }
 }
 
+export function optionalPort(text: string): number | null {
+  return text === '' ? null : integer(0, 65_535)(text)
+}
+
 export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
   return (text) => {
     const found = values.find((value) => value === text)

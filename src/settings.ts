@@ -5,6 +5,7 @@ import {
   integer,
   mailAddress,
   oneOf,
+  optionalPort,
   parseCidrs,
   parseDatabaseUrl,
   parseKeyRing,
@@ -41,6 +42,8 @@ export const SETTINGS = {
   ),
   host: setting('HOST', 'address the API listens on', '127.0.0.1', plain),
   port: setting('PORT', 'port the API listens on', '3000', integer(0, 65_535)),
+  metricsHost: setting('METRICS_HOST', 'address that /metrics listens on', '127.0.0.1', plain),
+  metricsPort: setting('METRICS_PORT', 'port of /metrics, 0 picks one; empty for none', '', optionalPort),
   trustedProxyHops: setting(
     'TRUSTED_PROXY_HOPS',
     'proxies in front of the API that set X-Forwarded-For; without one the address of the connection counts',

@@ -91,7 +91,8 @@ async function start(running: Stack): Promise<void> {
   )
   await engineReady(service)
 
-  say(welcome({ apiUrl, uiUrl: temporal.uiUrl, databaseUrl, logFile, ...apiKey, ...hints }))
+  const { metricsUrl } = service
+  say(welcome({ apiUrl, metricsUrl, uiUrl: temporal.uiUrl, databaseUrl, logFile, ...apiKey, ...hints }))
   say(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
 }
 

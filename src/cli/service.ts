@@ -6,8 +6,10 @@ import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { createStarter } from '../delivery/starter.ts'
 import { createSweep } from '../delivery/sweep.ts'
-import { createTurns } from '../delivery/turns.ts'
+import { START_LEASE_MS } from '../delivery/timing.ts'
+import { createIncidentTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
+import { createPublisher } from '../events/publish.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
 import { createRateLimits, type RateLimitSettings } from '../http/rate-limits.ts'
@@ -20,8 +22,8 @@ import { createEngine } from '../temporal/engine.ts'
 import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
-import { installRuntime } from '../temporal/runtime.ts'
 import { createWorker } from '../temporal/worker.ts'
+import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { openDatabase } from './open-database.ts'
@@ -33,6 +35,8 @@ export type Roles = { api: boolean; worker: boolean }
 export type Service = {
   /** Where the API answers; null in a worker. */
   url: string | null
+  /** Where the metrics are; null when they are off. */
+  metricsUrl: string | null
   engine: { isUp(): Promise<boolean> }
 }
 
@@ -56,7 +60,8 @@ export async function startService(
   const processId = randomUUID()
   warnOfOpenPolicy(config, logger)
   await assertGuardWorks()
-  installRuntime(logger)
+  const metering = await createMetering(config, logger)
+  const { metrics } = metering
   const dataSource = await openDatabase(config, logger)
   running.push('the database', () => dataSource.destroy())
   const secretBox = createSecretBox(config.encryptionKeys)
@@ -83,9 +88,10 @@ export async function startService(
     httpClient,
     secretBox,
     logger,
+    metrics,
     workflows,
     incidentWorkflows,
-    turns: createTurns(),
+    turns: createIncidentTurns(),
     channels: notifications.channels,
     attemptTimeoutMs: config.attemptTimeoutMs,
     gate: createWebhookGate(config.webhookConcurrency),
@@ -108,6 +114,7 @@ export async function startService(
     dataSource,
     workflows,
     logger,
+    metrics,
     processId,
     concurrency: config.startConcurrency,
   })
@@ -118,6 +125,7 @@ export async function startService(
     incidentWorkflows,
     starter,
     logger,
+    metrics,
     processId,
   })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
@@ -125,6 +133,7 @@ export async function startService(
   const api = {
     dataSource,
     secretBox,
+    publish: createPublisher(dataSource, { owner: processId, leaseMs: START_LEASE_MS }),
     starter,
     workflows,
     retryWorkflows,
@@ -132,26 +141,30 @@ export async function startService(
     processId,
     urlPolicy,
     trustedProxyHops: config.trustedProxyHops,
-    rateLimits: createRateLimits(rateLimitSettings(config), logger),
+    rateLimits: createRateLimits(rateLimitSettings(config), { logger, metrics }),
     webhooksPerOrganisation: config.webhooksPerOrganisation,
     validatePayload,
     vapidPublicKey: notifications.vapidPublicKey,
     engine,
     logger,
+    metrics,
   }
   const app = createApp(api, pages)
+  const metricsUrl = await metering.serve({ dataSource, engine, starter }, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api ? await listen(app, { host: config.host, port: config.port }) : null
   running.push('the HTTP client', () => httpClient.close())
-  running.push('the mail connections', () => notifications.close())
   running.push('the engine', () => engine.stop())
+  // Before the engine: mails of which nothing has left yet are given back, and the worker need not wait for them.
+  running.push('the mail connections', () => notifications.close())
   running.push('the starter', () => starter.stop())
   running.push('the sweep', () => sweep.stop())
   if (listening !== null) running.push('the API', () => listening.close())
   engine.start()
   if (roles.worker) sweep.start()
-  logger.info({ event: 'service.started', processId, roles, url: listening?.url ?? null }, 'service.started')
-  return { url: listening?.url ?? null, engine }
+  const url = listening?.url ?? null
+  logger.info({ event: 'service.started', processId, roles, url, metricsUrl }, 'service.started')
+  return { url, metricsUrl, engine }
 }
 
 function workerSettings(config: Config) {

@@ -27,19 +27,25 @@ const MAX_LOST_WORKERS = 5
  * recording. Throws only for faults of ours, and when a signal asks it to give up.
  */
 export function createAttempt(dependencies: AttemptDependencies) {
+  const { gate, metrics } = dependencies
   return async function makeAttempt(
     request: AttemptRequest,
     signals: AttemptSignals,
   ): Promise<AttemptOutcome> {
     if (request.hold !== null) await holdUntil(request.hold, signals.cancelled)
-    const pass = dependencies.gate.enter(request.webhookId, request.deliveryId)
-    if ('comeBackAfterMs' in pass) return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
+    const pass = gate.enter(request.webhookId, request.deliveryId)
+    if ('comeBackAfterMs' in pass) {
+      metrics.attemptDeferred()
+      return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
+    }
+    metrics.attemptBegun()
     try {
       const outcome = await claimSendRecord(dependencies, request, signals)
       if (outcome.state === 'stopped' && request.number > 1) await endIncident(dependencies, request)
       return outcome
     } finally {
       pass.leave()
+      metrics.attemptEnded()
     }
   }
 }
@@ -60,6 +66,7 @@ async function claimSendRecord(
   if (claimed.kind === 'elsewhere') return claimed.outcome
   const { claim: held } = claimed
   if (held.state === 'stopped') {
+    dependencies.metrics.deliveriesStopped(1)
     return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
   }
   const sent =

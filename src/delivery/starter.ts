@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm'
 import type { DeliveryToStart } from '../db/queries/events.ts'
 import { markStarted, releaseDeliveries, renewLeases } from '../db/queries/keeping.ts'
 import type { Logger } from '../logger.ts'
+import type { Metrics } from '../metrics.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../temporal/engine-away.ts'
 import { createBatcher } from './batcher.ts'
@@ -14,9 +15,13 @@ export type Starter = {
   start(deliveries: readonly DeliveryToStart[]): void
   /** True while it has enough to do, or the engine is away: then nothing more should be taken for it. */
   isBusy(): boolean
+  load(): StarterLoad
   /** Gives back what has not been started, and returns when nothing is under way. */
   stop(): Promise<void>
 }
+
+/** Deliveries that wait for their start, and starts under way. */
+export type StarterLoad = { waiting: number; inFlight: number }
 
 /** Above this many waiting starts a delivery goes straight back to its row, and comes again with the sweep. */
 const MAX_BACKLOG = 10_000
@@ -38,10 +43,11 @@ export function createStarter(dependencies: {
   dataSource: DataSource
   workflows: DeliveryWorkflows
   logger: Logger
+  metrics: Metrics
   processId: string
   concurrency: number
 }): Starter {
-  const { dataSource, workflows, logger, processId: owner, concurrency } = dependencies
+  const { dataSource, workflows, logger, metrics, processId: owner, concurrency } = dependencies
   const limit = pLimit(concurrency)
   const waiting = new Map<string, Promise<void>>()
   let stopping = false
@@ -66,13 +72,16 @@ export function createStarter(dependencies: {
     const { deliveryId } = delivery
     if (stopping || Date.now() < pausedUntilMs) {
       giveBack.add(deliveryId)
+      metrics.startEnded('returned')
     } else {
       try {
         await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
         noteStarted.add(deliveryId)
+        metrics.startEnded('started')
       } catch (error) {
         refused(deliveryId, error)
         giveBack.add(deliveryId)
+        metrics.startEnded('refused')
       }
     }
     waiting.delete(deliveryId)
@@ -90,12 +99,14 @@ export function createStarter(dependencies: {
       for (const delivery of deliveries) {
         if (stopping || waiting.size >= MAX_BACKLOG) {
           giveBack.add(delivery.deliveryId)
+          metrics.startEnded('returned')
           continue
         }
         waiting.set(delivery.deliveryId, limit(startOne, delivery))
       }
     },
     isBusy: () => waiting.size > BUSY_BACKLOG || Date.now() < pausedUntilMs,
+    load: () => ({ waiting: limit.pendingCount, inFlight: limit.activeCount }),
     async stop() {
       stopping = true
       clearInterval(renewal)

@@ -1,11 +1,12 @@
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
 import { isDatabaseAway } from '../db/connection-errors.ts'
-import { takeIncidentsToTell } from '../db/queries/incidents.ts'
+import { findIncidentsToTell } from '../db/queries/incidents.ts'
 import { markTold, takeToTell } from '../db/queries/interventions.ts'
 import { postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/keeping.ts'
 import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
 import type { Logger } from '../logger.ts'
+import type { Metrics } from '../metrics.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../temporal/engine-away.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
@@ -26,6 +27,9 @@ const EVERY_MS = 1_000
 /** Rows of each kind in one pass; after a full pass the next follows at once. */
 const LIMIT = 200
 
+/** An incident that is still owed a look after that is told once more. */
+const TELL_AGAIN_MS = 60_000
+
 /** Calls to the engine under way at once. */
 const CONCURRENT_CALLS = 8
 
@@ -36,6 +40,7 @@ type SweepDependencies = {
   incidentWorkflows: IncidentWorkflows
   starter: Starter
   logger: Logger
+  metrics: Metrics
   processId: string
 }
 
@@ -46,12 +51,13 @@ type SweepDependencies = {
  * are owed a look get it.
  */
 export function createSweep(dependencies: SweepDependencies): Sweep {
-  const { dataSource, workflows, retryWorkflows, incidentWorkflows, starter, logger, processId } =
-    dependencies
-  const owner = processId
+  const { dataSource, workflows, retryWorkflows, incidentWorkflows, starter, logger, metrics } = dependencies
+  const owner = dependencies.processId
   const limit = pLimit(CONCURRENT_CALLS)
   let timer: NodeJS.Timeout | null = null
   let running: Promise<void> = Promise.resolve()
+  // Incidents told lately: their row is settled by the workflow's look, which may take its time.
+  const toldAtMs = new Map<string, number>()
   let stopped = true
 
   async function runOnce(): Promise<number> {
@@ -63,6 +69,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
     // What is taken and cannot be started would only be held from other processes.
     if (starter.isBusy()) return 0
     const taken = await takeForSweep(dataSource, { owner, leaseMs: START_LEASE_MS, limit: LIMIT })
+    metrics.sweepTook('delivery', taken.length)
     const isNew = (delivery: SweptDelivery): boolean => !delivery.started && !delivery.asked
     starter.start(taken.filter(isNew))
     const known = taken.filter((delivery) => !isNew(delivery))
@@ -83,6 +90,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
 
   async function sweepStopped(): Promise<number> {
     const taken = await takeToTell(dataSource, LIMIT)
+    metrics.sweepTook('stopped', taken.length)
     const told = await succeeding(taken, ({ deliveryId }) => workflows.stop(deliveryId))
     if (told.length > 0) await markTold(dataSource, ids(told))
     return taken.length
@@ -90,18 +98,26 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
 
   async function sweepJobs(): Promise<number> {
     const taken = await takeJobsForSweep(dataSource, LIMIT)
+    metrics.sweepTook('retry_job', taken.length)
     await succeeding(taken, (job) => retryWorkflows.start(job))
     return taken.length
   }
 
   async function sweepIncidents(): Promise<number> {
-    const taken = await takeIncidentsToTell(dataSource, LIMIT)
-    await succeeding(taken, (incident) => incidentWorkflows.tell(incident))
-    return taken.length
+    const found = await findIncidentsToTell(dataSource, LIMIT)
+    for (const [id, atMs] of toldAtMs) if (Date.now() - atMs > TELL_AGAIN_MS) toldAtMs.delete(id)
+    const owed = found.filter(({ incidentId }) => !toldAtMs.has(incidentId))
+    metrics.sweepTook('incident', owed.length)
+    const told = await succeeding(owed, (incident) => incidentWorkflows.tell(incident))
+    for (const { incidentId } of told) toldAtMs.set(incidentId, Date.now())
+    return owed.length
   }
 
   /** Those for which the engine did what was asked; the others come again with a later pass. */
-  async function succeeding<Row>(rows: Row[], ask: (row: Row) => Promise<void>): Promise<Row[]> {
+  async function succeeding<Row extends object>(
+    rows: Row[],
+    ask: (row: Row) => Promise<void>,
+  ): Promise<Row[]> {
     let away = false
     const answers = await limit.map(rows, async (row) => {
       if (away) return []
@@ -111,7 +127,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
       } catch (error) {
         // One row tells that the engine is away; the others of this pass need not find it out.
         if (isEngineAway(error)) away = true
-        logger.warn({ event: 'sweep.refused', ...row, err: error }, 'sweep.refused')
+        logger.warn({ event: 'sweep.refused', ...forLog(row), err: error }, 'sweep.refused')
         return []
       }
     })
@@ -120,8 +136,10 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
 
   async function pass(): Promise<void> {
     let pauseMs = EVERY_MS
+    const startedAt = performance.now()
     try {
       if ((await runOnce()) === LIMIT) pauseMs = 0
+      metrics.sweepPassed(performance.now() - startedAt)
     } catch (error) {
       const fields = { event: 'sweep.failed', err: error }
       if (isDatabaseAway(error)) logger.warn(fields, 'sweep.failed')
@@ -140,6 +158,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
     runOnce,
     start() {
       stopped = false
+      metrics.sweepStarted()
       schedule(0)
     },
     async stop() {
@@ -148,6 +167,11 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
       await running
     },
   }
+}
+
+/** A URL may hold what only its owner should know. */
+function forLog(row: object): object {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => name !== 'url'))
 }
 
 function ids(deliveries: readonly { deliveryId: string }[]): string[] {

@@ -23,11 +23,13 @@ export function developmentEnvironment(
     POSTHORN_ALLOWED_CIDRS: LOOPBACK_RANGES,
     POSTHORN_PUBLIC_URL: parts.apiUrl,
     SHUTDOWN_GRACE_MS,
+    METRICS_PORT: '0',
     ...env,
     ...(otherMailServer(env) === null ? mailServer(parts.mailbox) : {}),
     POSTHORN_ENCRYPTION_KEYS: env['POSTHORN_ENCRYPTION_KEYS'] || developmentKeyRing(parts.dataDir),
     VAPID_PRIVATE_KEY: env['VAPID_PRIVATE_KEY'] || developmentVapidKey(parts.dataDir),
     HOST: '127.0.0.1',
+    METRICS_HOST: '127.0.0.1',
     DATABASE_URL: parts.databaseUrl,
     TEMPORAL_ADDRESS: parts.temporalAddress,
   }

@@ -3,6 +3,7 @@ import { MAILBOX_PATH } from './mailbox-page.ts'
 /** What a newcomer needs to see: addresses, the key, and lines that work when pasted. */
 export function welcome(instance: {
   apiUrl: string
+  metricsUrl: string | null
   uiUrl: string | null
   receiverUrl: string
   databaseUrl: string
@@ -30,6 +31,7 @@ export function welcome(instance: {
     'Posthorn is ready.',
     `  API            ${apiUrl}`,
     `  API document   ${apiUrl}/openapi.json`,
+    `  Metrics        ${instance.metricsUrl ?? 'off (METRICS_PORT)'}`,
     `  Temporal UI    ${uiUrl ?? 'see your own Temporal server'}`,
     `  Demo receiver  ${receiverUrl} (also /fail and /slow)`,
     `  Mailbox        ${apiUrl}${MAILBOX_PATH}${elsewhere}`,

@@ -1,7 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { PayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Starter } from '../delivery/starter.ts'
+import type { Publisher } from '../events/publish.ts'
 import type { Logger } from '../logger.ts'
+import type { Metrics } from '../metrics.ts'
 import type { UrlPolicy } from '../outbound/url-rules.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
@@ -13,6 +15,7 @@ import type { RateLimits } from './rate-limits.ts'
 export type ApiDependencies = {
   dataSource: DataSource
   secretBox: SecretBox
+  publish: Publisher
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   retryWorkflows: RetryWorkflows
@@ -29,4 +32,5 @@ export type ApiDependencies = {
   vapidPublicKey: string | null
   engine: { isUp(): Promise<boolean> }
   logger: Logger
+  metrics: Metrics
 }

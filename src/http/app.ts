@@ -2,6 +2,7 @@ import Koa, { type Middleware } from 'koa'
 import type { ApiDependencies } from './api.ts'
 import { errorDoor } from './middleware/error-door.ts'
 import { requestLog } from './middleware/request-log.ts'
+import { requestMetrics } from './middleware/request-metrics.ts'
 import { requestTarget } from './middleware/request-target.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { createRouter } from './router.ts'
@@ -13,6 +14,7 @@ export function createApp(dependencies: ApiDependencies, pages: readonly Middlew
   // Without a proxy of ours in front, X-Forwarded-For is whatever the sender likes.
   const app = new Koa({ proxy: trustedProxyHops > 0, maxIpsCount: trustedProxyHops })
   app.silent = true
+  app.use(requestMetrics(dependencies.metrics))
   app.use(requestLog(dependencies.logger))
   app.use(securityHeaders())
   app.use(errorDoor(dependencies.logger))

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rate-limiter-flexible'
 import { ProblemError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import type { Metrics } from '../metrics.ts'
 import { senderNetwork } from './sender-network.ts'
 
 /** How much is allowed; 0 for without limit. */
@@ -23,7 +24,12 @@ export type RateLimits = Record<'management' | 'publish' | 'authentication', Rat
 type Counter = Pick<RateLimiterMemory, 'consume'>
 type CreateCounter = (options: IRateLimiterOptions) => Counter
 
-type Policy = { name: string; quota: number; windowSeconds: number; detail: string }
+type LimitName = keyof RateLimits
+
+/** Where limiters tell what they see. */
+type Witnesses = { logger: Logger; metrics: Metrics }
+
+type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: string }
 
 /** Long enough for a burst of ten times what a second allows on average. */
 const KEY_WINDOW_SECONDS = 10
@@ -35,13 +41,13 @@ const FAILURE_WINDOW_SECONDS = 60
  */
 export function createRateLimits(
   settings: RateLimitSettings,
-  logger: Logger,
+  witnesses: Witnesses,
   createCounter: CreateCounter = (options) => new RateLimiterMemory(options),
 ): RateLimits {
-  const perKey = (name: string, quota: number, what: string): RateLimit | null => {
+  const perKey = (name: LimitName, quota: number, what: string): RateLimit | null => {
     const windowSeconds = KEY_WINDOW_SECONDS
     const detail = `This key may ${what} within ${windowSeconds} seconds.`
-    return createLimit({ name, quota, windowSeconds, detail }, logger, createCounter)
+    return createLimit({ name, quota, windowSeconds, detail }, witnesses, createCounter)
   }
   const { management, publish, authFailures } = settings
   const failures = createLimit(
@@ -51,7 +57,7 @@ export function createRateLimits(
       windowSeconds: FAILURE_WINDOW_SECONDS,
       detail: 'Too many requests without a valid API key came from this address.',
     },
-    logger,
+    witnesses,
     createCounter,
   )
   const slotOf = createSlots()
@@ -62,7 +68,8 @@ export function createRateLimits(
   }
 }
 
-function createLimit(policy: Policy, logger: Logger, createCounter: CreateCounter): RateLimit | null {
+function createLimit(policy: Policy, witnesses: Witnesses, createCounter: CreateCounter): RateLimit | null {
+  const { logger, metrics } = witnesses
   const { name, quota, windowSeconds, detail } = policy
   if (quota === 0) return null
   const counter = createCounter({ points: quota, duration: windowSeconds, keyPrefix: '' })
@@ -79,6 +86,7 @@ function createLimit(policy: Policy, logger: Logger, createCounter: CreateCounte
       return headersOf(remainingPoints, inSeconds(msBeforeNext))
     } catch (error) {
       if (error instanceof RateLimiterRes) {
+        metrics.requestLimited(name)
         const seconds = inSeconds(error.msBeforeNext)
         throw rateLimited(detail, seconds, headersOf(0, seconds))
       }

@@ -5,7 +5,7 @@ import type { FieldError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 
 /** Where a request came from: the address of its sender, and the id under which the log has it. */
-export type Origin = { address: string; requestId: string }
+type Origin = { address: string; requestId: string }
 
 /** A checked request, as a handler gets it. */
 export type RouteRequest<Body = unknown, Query = unknown> = {

@@ -9,6 +9,7 @@ import { requireOrganisation, requirePermissions } from './guard.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { isUuid } from './ids.ts'
 import { readJsonBody } from './read-body.ts'
+import type { RequestState } from './middleware/request-metrics.ts'
 import type { Reply, Route, RouteRequest } from './route.ts'
 
 /**
@@ -25,7 +26,8 @@ export function createRouter(dependencies: ApiDependencies, routes: readonly Rou
 function serve(dependencies: ApiDependencies, route: Route) {
   const readQuery = route.query === undefined ? () => undefined : queryCheck(route.query)
   const check = route.body === undefined ? null : bodyCheck(route.body)
-  return async (ctx: RouterContext): Promise<void> => {
+  return async (ctx: RouterContext<RequestState>): Promise<void> => {
+    ctx.state.operationId = route.operationId
     const request = await checkedRequest(dependencies, route, ctx, readQuery)
     check?.(request.body, dependencies)
     answer(ctx, await route.handle(dependencies, request))

@@ -11,7 +11,8 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promi
     if (signal.aborted) onAbort()
   })
   try {
-    return await Promise.race([work, aborted])
+    // In this order: what was aborted before is so, however soon the work was done.
+    return await Promise.race([aborted, work])
   } finally {
     stopListening()
   }

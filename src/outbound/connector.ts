@@ -44,6 +44,8 @@ export function createConnector(options: Options): Connect {
     )
     try {
       const addresses = await raceAbort(checkedAddresses(target), stop.signal)
+      // A socket that is opened for a signal that was aborted before would never hear of it.
+      stop.signal.throwIfAborted()
       return await raceAbort(openSocket(target, addresses, stop.signal), stop.signal)
     } finally {
       clearTimeout(timer)

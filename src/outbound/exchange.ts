@@ -89,6 +89,7 @@ export async function exchange(
 
   try {
     const isSent = key !== null && (await sendOnKept(key))
+    signal.throwIfAborted()
     if (!isSent) await send(await open())
   } catch (error) {
     // What one connection to an endpoint met, its others may meet as well.

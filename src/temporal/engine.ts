@@ -4,6 +4,7 @@ import { NativeConnection, type Worker } from '@temporalio/worker'
 import type { Logger } from '../logger.ts'
 import { EngineAwayError } from './engine-away.ts'
 import { registerSearchAttributes } from './register-search-attributes.ts'
+import { workerLoad, type WorkerLoad } from './worker.ts'
 
 /** This process's link to Temporal: one connection for the client and, where there is one, the worker. */
 export type Engine = {
@@ -12,6 +13,8 @@ export type Engine = {
   /** Throws EngineAwayError while there has not been a connection yet. */
   client(): Client
   isUp(): Promise<boolean>
+  /** Null in a process that has no worker. */
+  workerLoad(): WorkerLoad | null
   /** Lets attempts under way finish, then closes the connection. */
   stop(): Promise<void>
 }
@@ -118,6 +121,7 @@ export function createEngine(options: EngineOptions): Engine {
           () => false,
         )
     },
+    workerLoad: () => (createWorker === null ? null : workerLoad(worker)),
     async stop() {
       stopping.abort()
       if (worker?.getState() === 'RUNNING') worker.shutdown()

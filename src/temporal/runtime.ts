@@ -1,8 +1,38 @@
-import { DefaultLogger, Runtime, type LogEntry } from '@temporalio/worker'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { DefaultLogger, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker'
 import type { Logger } from '../logger.ts'
 
-/** Sends what the engine's native core has to say to our log. To be called once, before any connection. */
-export function installRuntime(logger: Logger): void {
+const LOOPBACK = '127.0.0.1'
+
+/** The port that was free a moment ago may be taken by now. */
+const TRIES = 5
+
+/**
+ * Sends what the engine's native core has to say to our log. To be called once, before any connection.
+ * `withMetrics` has the core count what it does. It can serve that on a listener of its own only, which is opened on a
+ * free port of this machine's loopback; returns its address, null without one.
+ */
+export async function installRuntime(
+  logger: Logger,
+  { withMetrics }: { withMetrics: boolean },
+): Promise<string | null> {
+  for (let tries = 1; withMetrics && tries <= TRIES; tries++) {
+    const bindAddress = `${LOOPBACK}:${await freePort()}`
+    try {
+      install(logger, metricsAt(bindAddress))
+      return `http://${bindAddress}/metrics`
+    } catch (error) {
+      logger.warn({ event: 'engine.no_metrics', err: error }, 'engine.no_metrics')
+    }
+  }
+  install(logger, {})
+  return null
+}
+
+type Telemetry = NonNullable<RuntimeOptions['telemetryOptions']>
+
+function install(logger: Logger, telemetry: Pick<Telemetry, 'metrics'>): void {
   const write = (entry: LogEntry): void => {
     const fields = { event: 'engine.log', ...entry.meta }
     if (entry.level === 'ERROR') logger.error(fields, entry.message)
@@ -12,6 +42,26 @@ export function installRuntime(logger: Logger): void {
     logger: new DefaultLogger('WARN', write),
     // We end the process ourselves, in order.
     shutdownSignals: [],
-    telemetryOptions: { logging: { forward: {}, filter: 'WARN' } },
+    telemetryOptions: { logging: { forward: {}, filter: 'WARN' }, ...telemetry },
   })
+}
+
+/** Named as Prometheus would have it: units in the names, seconds, and `_total` for what only grows. */
+function metricsAt(bindAddress: string): Pick<Telemetry, 'metrics'> {
+  const prometheus = {
+    bindAddress,
+    countersTotalSuffix: true,
+    unitSuffix: true,
+    useSecondsForDurations: true,
+  }
+  return { metrics: { prometheus, attachServiceName: false } }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, LOOPBACK)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }

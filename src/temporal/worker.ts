@@ -44,6 +44,27 @@ export async function createWorker(
   })
 }
 
+/** What a worker does at the moment. `isRunning`: it takes tasks. */
+export type WorkerLoad = {
+  isRunning: boolean
+  activities: number
+  workflowTasks: number
+  cachedWorkflows: number
+}
+
+/** Null stands for a worker that is not there yet, or ended by itself and is to be made again. */
+export function workerLoad(worker: Worker | null): WorkerLoad {
+  if (worker === null) return { isRunning: false, activities: 0, workflowTasks: 0, cachedWorkflows: 0 }
+  const { runState, numInFlightActivities, numInFlightWorkflowActivations, numCachedWorkflows } =
+    worker.getStatus()
+  return {
+    isRunning: runState === 'RUNNING',
+    activities: numInFlightActivities,
+    workflowTasks: numInFlightWorkflowActivations,
+    cachedWorkflows: numCachedWorkflows,
+  }
+}
+
 /** The bundle that `npm run build` left beside the compiled code, or the sources themselves. */
 function workflowCode(): { workflowBundle: { codePath: string } } | { workflowsPath: string } {
   const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url))

@@ -36,7 +36,10 @@ describe('the retention schedule, on the real engine', function () {
   const described = (completedDays: number, failedDays: number): Promise<ScheduleDescription> =>
     eventually(async () => {
       const found = await schedule().describe()
-      expect(found.action).to.deep.include({ taskQueue, args: [{ completedDays, failedDays, auditDays: 365 }] })
+      expect(found.action).to.deep.include({
+        taskQueue,
+        args: [{ completedDays, failedDays, auditDays: 365 }],
+      })
       return found
     })
 

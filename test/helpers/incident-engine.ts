@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { takeIncidentsToTell, type IncidentLabel } from '../../src/db/queries/incidents.ts'
+import { findIncidentsToTell, type IncidentLabel } from '../../src/db/queries/incidents.ts'
 import {
   nextRound,
   nextTimer,
@@ -112,7 +112,7 @@ export function createIncidentEngine(dependencies: {
     },
     async sweep() {
       // Like the sweep, it takes what the engine will not hear: that comes again a minute later.
-      const taken = await takeIncidentsToTell(dataSource, 200)
+      const taken = await findIncidentsToTell(dataSource, 200)
       await Promise.allSettled(taken.map((incident) => engine.tell(incident)))
     },
     async turn(crew) {

@@ -39,8 +39,6 @@ type Message = Key & { answer: SendOutcome['state'] }
 /** Rows are read to the millisecond, a little after what they tell of. */
 const TOLERANCE_MS = 1_000
 
-type IncidentModel = ReturnType<typeof createIncidentModel>
-
 /** What must be true of a webhook's incidents and notifications, whatever happens to it. */
 export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualClock) {
   let attempts: MadeAttempt[] = []

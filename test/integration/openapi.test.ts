@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { createDataSource } from '../../src/db/data-source.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { routes } from '../../src/http/routes/index.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import {
@@ -26,9 +27,11 @@ type Operation = {
 }
 type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: object } }
 
+const witnesses = { logger: silentLogger, metrics: createMetrics() }
+
 /** Limits that nobody here reaches, so that every answer has the headers it can have. */
 const limits = {
-  rateLimits: createRateLimits({ management: 1_000, publish: 1_000, authFailures: 0 }, silentLogger),
+  rateLimits: createRateLimits({ management: 1_000, publish: 1_000, authFailures: 0 }, witnesses),
 }
 
 describe('/openapi.json', () => {
@@ -163,7 +166,7 @@ describe('/openapi.json', () => {
     const apiWithoutDatabase = await createTestApi(away)
     const apiWithoutPush = await createTestApi(database.dataSource, { ...limits, vapidPublicKey: null })
     const strictApi = await createTestApi(database.dataSource, {
-      rateLimits: createRateLimits({ management: 2, publish: 1, authFailures: 1 }, silentLogger),
+      rateLimits: createRateLimits({ management: 2, publish: 1, authFailures: 1 }, witnesses),
       webhooksPerOrganisation: 0,
     })
     async function visit(

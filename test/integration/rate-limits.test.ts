@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limits.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
@@ -7,6 +8,7 @@ import { silentLogger } from '../helpers/silent-logger.ts'
 
 const UNKNOWN_KEY = 'x'.repeat(40)
 const event = { event: 'customer:created', data: { id: 'cus_1' } }
+const witnesses = { logger: silentLogger, metrics: createMetrics() }
 
 describe('rate limits', () => {
   let database: TestDatabase
@@ -24,7 +26,7 @@ describe('rate limits', () => {
 
   async function start(limits: Partial<RateLimitSettings>, trustedProxyHops = 0): Promise<void> {
     const settings = { management: 0, publish: 0, authFailures: 0, ...limits }
-    const rateLimits = createRateLimits(settings, silentLogger)
+    const rateLimits = createRateLimits(settings, witnesses)
     api = await createTestApi(database.dataSource, { rateLimits, trustedProxyHops })
   }
 
@@ -190,7 +192,7 @@ describe('rate limits', () => {
       await start({ authFailures: 1 })
       const away = await createTestDatabase()
       const settings = { management: 1, publish: 1, authFailures: 1 }
-      const rateLimits = createRateLimits(settings, silentLogger)
+      const rateLimits = createRateLimits(settings, witnesses)
       const cutOff = await createTestApi(away.dataSource, { rateLimits })
       await away.drop()
       for (let time = 0; time < 3; time += 1)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import type { DataSource } from 'typeorm'
@@ -11,6 +11,7 @@ import { createTestApi, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { createLine, type Line } from '../helpers/line.ts'
 import { sendBytes } from '../helpers/raw-request.ts'
 
 describe('readiness', () => {
@@ -139,37 +140,3 @@ describe('listen', () => {
     expect(await sendBytes(listening.url, 'GET / HTTP/1.1\r\n\r\n')).to.equal('')
   })
 })
-
-type Line = { url: string; cut(): Promise<void>; mend(): Promise<void> }
-
-/** A relay to the server of `target`: `cut` refuses and breaks connections as a server that died does. */
-async function createLine(target: string): Promise<Line> {
-  const { hostname, port } = new URL(target)
-  const sockets = new Set<Socket>()
-  const relay = createServer((near) => {
-    const far = connect(Number(port), hostname)
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => undefined)
-      socket.on('close', () => {
-        sockets.delete(socket)
-        near.destroy()
-        far.destroy()
-      })
-    }
-    near.pipe(far).pipe(near)
-  })
-  await once(relay.listen(0, '127.0.0.1'), 'listening')
-  const own = (relay.address() as AddressInfo).port
-  return {
-    url: Object.assign(new URL(target), { hostname: '127.0.0.1', port: String(own) }).href,
-    async cut() {
-      const closed = relay.listening ? once(relay.close(), 'close') : null
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-    async mend() {
-      await once(relay.listen(own, '127.0.0.1'), 'listening')
-    },
-  }
-}

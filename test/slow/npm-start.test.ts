@@ -102,6 +102,14 @@ describe('npm start', function () {
     expect(await (await fetch(mailbox)).json()).to.deep.equal({ data: [] })
   })
 
+  it('has metrics on a port of their own, which it prints', async () => {
+    const instance = start()
+    await instance.ready()
+    const metrics = /Metrics\s+(\S+)/.exec(instance.output())![1]!
+    expect(await (await fetch(metrics)).text()).to.include('\nposthorn_engine_up 1\n')
+    expect((await callApi(api(), 'GET', '/metrics')).status).to.equal(404)
+  })
+
   it('keeps its data, and is ready again in under 15 seconds', async () => {
     const instance = start()
     const startedAt = Date.now()

@@ -190,6 +190,25 @@ describe('the limits of the API', () => {
   }
 })
 
+describe('the port of the metrics', () => {
+  const portOf = (METRICS_PORT: string) => loadConfig({ METRICS_PORT }, ['metricsPort']).metricsPort
+
+  it('is none unless it is set, and 0 stands for any free one', () => {
+    expect(loadConfig({}, ['metricsPort', 'metricsHost'])).to.deep.equal({
+      metricsPort: null,
+      metricsHost: '127.0.0.1',
+    })
+    expect(['', '0', '9464'].map(portOf)).to.deep.equal([null, 0, 9464])
+  })
+
+  it('is a port', () => {
+    for (const value of ['-1', '65536', 'on', '9464/tcp'])
+      expect(problemsOf({ METRICS_PORT: value }, ['metricsPort']), value).to.deep.equal([
+        'METRICS_PORT must be a whole number from 0 to 65535',
+      ])
+  })
+})
+
 describe('the settings of notifications', () => {
   const VAPID_KEY = `${'aZ09-_'.repeat(7)}A`
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createECDH } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
@@ -10,6 +10,7 @@ import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
+import { headingsOf, readDocument as read, tableBelow } from '../helpers/documents.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -162,10 +163,6 @@ describe('docs/operations.md', () => {
   })
 })
 
-function read(path: string): string {
-  return readFileSync(join(ROOT, path), 'utf8')
-}
-
 /** Paths of all files in a folder and below it, from the root. */
 function filesUnder(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
@@ -173,29 +170,9 @@ function filesUnder(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length))
 }
 
-/** Fragments of a document's headings, as they are written in links. */
-function headingsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  )
-}
-
 /** The first two cells of each row of the first table below a heading. */
 function firstTwoColumns(text: string, heading: string): string[][] {
-  const lines = text.split('\n')
-  const below = lines.slice(lines.indexOf(heading) + 1)
-  const start = below.findIndex((line) => line.startsWith('|'))
-  const length = below.slice(start).findIndex((line) => !line.startsWith('|'))
-  expect(lines, heading).to.include(heading)
-  return below.slice(start + 2, start + length).map((line) =>
-    line
-      .split('|')
-      .slice(1, 3)
-      .map((cell) => cell.trim()),
-  )
+  return tableBelow(text, heading).map((cells) => cells.slice(0, 2))
 }
 
 function defaultInWords(fallback: string | undefined): string {

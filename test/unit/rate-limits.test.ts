@@ -3,9 +3,11 @@ import { expect } from 'chai'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { ProblemError } from '../../src/errors.ts'
 import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limits.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
 const NONE: RateLimitSettings = { management: 0, publish: 0, authFailures: 0 }
+const witnesses = { logger: silentLogger, metrics: createMetrics() }
 
 describe('the rate limits', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_700_000_000_000 }))
@@ -14,7 +16,7 @@ describe('the rate limits', () => {
   /** The limits with the library's own memory, which can be looked into. */
   function createLimits(settings: Partial<RateLimitSettings>) {
     const counters: RateLimiterMemory[] = []
-    const limits = createRateLimits({ ...NONE, ...settings }, silentLogger, (options) => {
+    const limits = createRateLimits({ ...NONE, ...settings }, witnesses, (options) => {
       const counter = new RateLimiterMemory(options)
       counters.push(counter)
       return counter
@@ -81,7 +83,7 @@ describe('the rate limits', () => {
     const broken = { consume: () => Promise.reject(new Error('out of order')) }
     const limits = createRateLimits(
       { management: 1, publish: 1, authFailures: 1 },
-      { ...silentLogger, error: note },
+      { ...witnesses, logger: { ...silentLogger, error: note } },
       () => broken,
     )
     for (const limit of Object.values(limits)) expect(await limit!('someone')).to.deep.equal({})

@@ -137,15 +137,15 @@ export async function lockOpenIncidents(db: Db, webhookIds: readonly string[]): 
   return found.map(({ id }) => id)
 }
 
-/** Takes incidents whose workflow may not have been told of a change, or may be gone, for a minute. */
-export async function takeIncidentsToTell(db: Db, limit: number): Promise<IncidentLabel[]> {
+/**
+ * Incidents whose workflow may not have been told of a change, or may be gone. Nothing is locked: while failures keep
+ * coming, they hold the row all the time. The look that follows settles it.
+ */
+export async function findIncidentsToTell(db: Db, limit: number): Promise<IncidentLabel[]> {
   return rows(
     db,
-    `WITH due AS (
-       SELECT id FROM incident WHERE sweep_at < now() AND sweep_at IS NOT NULL
-        ORDER BY sweep_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-     )
-     UPDATE incident i SET sweep_at = now() + interval '1 minute' FROM due WHERE i.id = due.id RETURNING ${LABEL}`,
+    `SELECT ${LABEL} FROM incident i WHERE i.sweep_at < now() AND i.sweep_at IS NOT NULL
+      ORDER BY i.sweep_at LIMIT $1`,
     [limit],
   )
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { createStarter, type Starter } from '../../../src/delivery/starter.ts'
 import { createSweep } from '../../../src/delivery/sweep.ts'
+import { createMetrics } from '../../../src/metrics.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
@@ -68,15 +69,13 @@ describe('keeping deliveries', () => {
   function process(processId: string = randomUUID()) {
     const { dataSource } = database
     const { workflows } = fake
-    const starter = createStarter({ dataSource, workflows, logger: silentLogger, processId, concurrency: 5 })
+    const common = { dataSource, workflows, logger: silentLogger, metrics: createMetrics(), processId }
+    const starter = createStarter({ ...common, concurrency: 5 })
     const sweep = createSweep({
-      dataSource,
-      workflows,
+      ...common,
       retryWorkflows: { start: () => Promise.resolve() },
       incidentWorkflows: { tell: () => Promise.resolve() },
       starter,
-      logger: silentLogger,
-      processId,
     })
     starters.push(starter)
     return { starter, sweep }

@@ -3,7 +3,7 @@ import type { DataSource, EntityManager } from 'typeorm'
 import { createDataSource } from '../../../src/db/data-source.ts'
 import { purge } from '../../../src/delivery/purge.ts'
 import { createIncidentTurns, type IncidentTurns } from '../../../src/delivery/turns.ts'
-import { takeIncidentsToTell } from '../../../src/db/queries/incidents.ts'
+import { findIncidentsToTell } from '../../../src/db/queries/incidents.ts'
 import { recordInIncident, resolve } from '../../../src/incidents/change-incident.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { createCrowdedWebhook, type CrowdedWebhook, type Planned } from '../../helpers/crowded-webhook.ts'
@@ -260,7 +260,7 @@ describe('incidents, when much happens at the same time', function () {
     it('the sweep comes to an incident whose workflow was not told', async () => {
       const sweep = () =>
         eventually(async () => {
-          const taken = await takeIncidentsToTell(database.dataSource, 200)
+          const taken = await findIncidentsToTell(database.dataSource, 200)
           expect(taken.map(({ webhookId }) => webhookId)).to.include(webhook.webhookId)
         })
       expect(await takesMeanwhile(sweep, 0.05)).to.be.below(SOON_MS)

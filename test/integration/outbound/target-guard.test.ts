@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { eventually } from '../../helpers/eventually.ts'
 import { createAddressGuard } from '../../../src/outbound/address-guard.ts'
 import { createConnector } from '../../../src/outbound/connector.ts'
 import type { Connect } from '../../../src/outbound/connector.ts'
@@ -213,6 +214,18 @@ describe('the way to a target', () => {
       expect(await codeOf(connectorFor([])({ ...target('public.eu'), signal: stop.signal }))).to.equal(
         'timeout',
       )
+    })
+
+    it('opens no socket for a signal that was aborted before, though there is nothing to look up', async () => {
+      const signal = AbortSignal.abort(new OutboundError('timeout', 'Enough.'))
+      const before = receiver.connections()
+      const connect = connectorFor(['127.0.0.0/8'])
+      expect(await codeOf(connect({ ...target('127.0.0.1'), signal }))).to.equal('timeout')
+      // Made after it, and heard of.
+      const { socket } = await connect(target('127.0.0.1'))
+      socket.destroy()
+      await eventually(() => expect(receiver.open()).to.equal(0))
+      expect(receiver.connections()).to.equal(before + 1)
     })
   })
 

@@ -59,6 +59,16 @@ describe('the environment of npm start', () => {
     )
   })
 
+  it('has metrics on a free port of loopback, on a given one, or none', () => {
+    const metricsOf = (env: Environment) => {
+      const { metricsHost, metricsPort } = configOf(env)
+      return [metricsHost, metricsPort]
+    }
+    expect(metricsOf({})).to.deep.equal(['127.0.0.1', 0])
+    expect(metricsOf({ METRICS_PORT: '9464', METRICS_HOST: '0.0.0.0' })).to.deep.equal(['127.0.0.1', 9464])
+    expect(metricsOf({ METRICS_PORT: '' })).to.deep.equal(['127.0.0.1', null])
+  })
+
   it('makes a VAPID key of its own once, readable by its owner only', () => {
     const { vapidPrivateKey } = configOf({})
     const pair = createECDH('prime256v1')

@@ -1,0 +1,36 @@
+import { seconds, type Define } from './define.ts'
+
+type LimitName = 'management' | 'publish' | 'authentication'
+
+/** `route` is the `operationId` of a route, or a word for what is none. */
+type AnsweredRequest = { route: string; method: string; status: number; durationMs: number }
+
+export type RequestMetrics = {
+  requestAnswered(request: AnsweredRequest): void
+  requestLimited(limit: LimitName): void
+}
+
+const LIMITS: readonly LimitName[] = ['management', 'publish', 'authentication']
+
+/** In seconds. */
+const ANSWER_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function createRequestMetrics(define: Define): RequestMetrics {
+  const requests = define.counter('http_requests_total', 'Requests answered', ['route', 'method', 'status'])
+  const durations = define.histogram(
+    'http_request_duration_seconds',
+    'How long it took until an answer was ready',
+    ANSWER_BUCKETS,
+    ['route'],
+  )
+  const limited = define.counter('rate_limited_total', 'Requests refused by a rate limit', ['limit'])
+  for (const limit of LIMITS) limited.inc({ limit }, 0)
+
+  return {
+    requestAnswered({ route, method, status, durationMs }) {
+      requests.inc({ route, method, status: `${Math.floor(status / 100)}xx` })
+      durations.observe({ route }, seconds(durationMs))
+    },
+    requestLimited: (limit) => limited.inc({ limit }),
+  }
+}

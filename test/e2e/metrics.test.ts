@@ -1,0 +1,193 @@
+import { createServer, type AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { writeBacklog } from '../helpers/backlog.ts'
+import { groupedBy, readQueries, selectorsOf } from '../helpers/dashboards.ts'
+import { readDocument, tableBelow } from '../helpers/documents.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { parseExposition, type Exposition } from '../helpers/exposition.ts'
+import { TEST_KEY_RING } from '../helpers/factories.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import { runCli } from '../helpers/run-cli.ts'
+import { createStage, type Stage } from '../helpers/stage.ts'
+
+/** Figures of the database are counted every five seconds at most. */
+const COUNTED_WITHIN_MS = 12_000
+
+const METERED = { METRICS_PORT: '0' }
+
+describe('the metrics of real processes', function () {
+  this.timeout(60_000)
+  let stage: Stage
+  let posthorn: PosthornProcess
+  let text: string
+
+  before(async () => {
+    stage = await createStage()
+    posthorn = await stage.start({ taskQueue: 'metrics', env: METERED })
+  })
+  after(() => stage.close())
+
+  const scrape = async (process = posthorn): Promise<Exposition> => {
+    text = await (await process.scrape()).text()
+    return parseExposition(text)
+  }
+  const row = async (state: 'failed' | 'waiting'): Promise<string> => {
+    const backlog = { organisationId: stage.member.organisationId, webhookId: stage.webhookId, count: 1 }
+    return (await writeBacklog(stage.dataSource, { ...backlog, state }))[0]!
+  }
+
+  it('move exactly with what happens: publish, fail, retry by itself and by hand, fail for good', async () => {
+    const before = await scrape()
+    expect(before.sumOf('posthorn_attempts_total')).to.equal(0)
+
+    const delivered = await stage.publish(posthorn)
+    await stage.reaches(delivered, { state: 'completed', attempts: 1 })
+    stage.answerWith((index) => (index === 0 ? 503 : 200))
+    const failing = await stage.publish(posthorn)
+    await stage.reaches(failing, { state: 'completed', attempts: 2 })
+
+    const failed = await row('failed')
+    stage.answerWith(() => 200)
+    const { organisationId, apiKey } = stage.member
+    const path = `/api/orgs/${organisationId}/webhooks/${stage.webhookId}/deliveries/${failed}/retry`
+    expect((await posthorn.call('POST', path, { apiKey })).status).to.equal(202)
+    await stage.reaches(failed, { state: 'completed', attempts: 11 })
+
+    // It has no workflow: the sweep gives it one, for the last attempt.
+    stage.answerWith(() => 503)
+    await stage.dataSource.query(
+      `UPDATE delivery SET attempts = 9, next_attempt_at = now(), sweep_at = now() WHERE id = $1`,
+      [await row('waiting')],
+    )
+
+    await eventually(async () => {
+      const { valueOf, sumOf } = await scrape()
+      const attempts = (outcome: string, failureCode: string, trigger: string) =>
+        valueOf('posthorn_attempts_total', { outcome, failure_code: failureCode, trigger })
+      expect({
+        published: valueOf('posthorn_events_published_total'),
+        committed: valueOf('posthorn_deliveries_committed_total'),
+        succeeded: attempts('succeeded', 'none', 'schedule'),
+        succeededByHand: attempts('succeeded', 'none', 'retry'),
+        failed: attempts('failed', 'http_status', 'schedule'),
+        attempts: sumOf('posthorn_attempts_total'),
+        timed: sumOf('posthorn_attempt_duration_seconds_count'),
+        first: valueOf('posthorn_first_attempt_delay_seconds_count'),
+        late: valueOf('posthorn_retry_lateness_seconds_count'),
+        completed: valueOf('posthorn_deliveries_total', { state: 'completed' }),
+        exhausted: valueOf('posthorn_deliveries_total', { state: 'failed' }),
+        started: valueOf('posthorn_starter_starts_total', { result: 'started' }),
+        publishCalls: sumOf('posthorn_http_requests_total', { route: 'publishEvent', status: '2xx' }),
+        retryCalls: sumOf('posthorn_http_requests_total', { route: 'retryDelivery', status: '2xx' }),
+        inFlight: valueOf('posthorn_attempts_in_flight'),
+        failedNow: valueOf('posthorn_deliveries', { state: 'failed' }),
+        incidents: valueOf('posthorn_incidents_open'),
+      }).to.deep.equal({
+        published: 2,
+        committed: 2,
+        succeeded: 2,
+        succeededByHand: 1,
+        failed: 2,
+        attempts: 5,
+        timed: 5,
+        first: 2,
+        late: 2,
+        completed: 3,
+        exhausted: 1,
+        started: 2,
+        publishCalls: 2,
+        retryCalls: 1,
+        inFlight: 0,
+        failedNow: 1,
+        incidents: 1,
+      })
+      expect(valueOf('posthorn_sweep_rows_total', { kind: 'delivery' })).to.be.at.least(1)
+    }, COUNTED_WITHIN_MS)
+  })
+
+  it('hold no id, key, secret, name or address', async () => {
+    await scrape()
+    const { organisationId, memberId, apiKey } = stage.member
+    for (const canary of [organisationId, memberId, apiKey, stage.webhookId, 'cus_1', 'Camping', '127.0.0.1'])
+      expect(text).not.to.include(canary)
+    expect(text).not.to.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}/)
+    expect(text).not.to.include(new URL(stage.receiver.url).port + '"')
+  })
+
+  it('are those of the table in docs/operations.md, with their kinds and labels', async () => {
+    const { kinds, samples } = await scrape()
+    const exposed = [...kinds].filter(([name]) => name.startsWith('posthorn_'))
+    const rows = tableBelow(readDocument('docs/operations.md'), '## Metrics').map((cells) =>
+      cells.slice(0, 3),
+    )
+    expect(rows.map(([name, kind]) => `${name ?? ''} ${kind ?? ''}`)).to.have.members(
+      exposed.map(([name, kind]) => `\`${name}\` ${kind}`),
+    )
+    for (const [cell = '', , labels = ''] of rows) {
+      const name = cell.replaceAll('`', '')
+      const sample = samples.find((one) => one.name === name || one.name === `${name}_count`)
+      // Nobody was refused by name here, for example: some series come with their first event.
+      const expected = Object.keys(sample?.labels ?? {})
+      expect(sample, name).not.to.equal(undefined)
+      expect(
+        [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
+        name,
+      ).to.have.members(expected)
+    }
+  })
+
+  it('are all that dashboard and alert rules ask for, with the labels they ask for', async () => {
+    const { samples } = await scrape()
+    for (const { where, expr } of readQueries()) {
+      for (const { name, labels } of selectorsOf(expr)) {
+        const named = samples.filter((sample) => sample.name === name)
+        const asked = labels.filter(([label]) => label !== 'instance')
+        const found = named.filter((sample) =>
+          asked.every(([label, pattern]) => pattern.test(sample.labels[label] ?? '')),
+        )
+        // Of requests that were answered 5xx there are none yet.
+        expect(expr.includes('status="5xx"') ? named : found, `${where}: ${name}`).to.not.be.empty
+        const known = named.flatMap((sample) => Object.keys(sample.labels))
+        expect(['instance', ...known], `${where}: ${expr}`).to.include.members(groupedBy(expr))
+      }
+    }
+  })
+
+  it('are there of an API and of a worker, each with its own, side by side', async () => {
+    const api = await stage.start({ command: 'api', env: METERED })
+    const worker = await stage.start({ command: 'worker', env: METERED })
+    const ofApi = await scrape(api)
+    const ofWorker = await scrape(worker)
+    for (const { valueOf } of [ofApi, ofWorker]) {
+      expect(valueOf('posthorn_engine_up')).to.equal(1)
+      expect(valueOf('posthorn_deliveries', { state: 'pending' })).to.equal(0)
+    }
+    expect(ofWorker.valueOf('posthorn_worker_running')).to.equal(1)
+    expect(ofWorker.valueOf('posthorn_sweep_last_pass_timestamp_seconds')).to.be.a('number')
+    for (const name of ['worker_running', 'worker_activities', 'sweep_last_pass_timestamp_seconds'])
+      expect(ofApi.valueOf(`posthorn_${name}`), name).to.equal(undefined)
+  })
+
+  it('are off unless a port is set', async () => {
+    const silent = await stage.start({ command: 'api' })
+    await eventually(() => expect(silent.log()).to.include('service.started'))
+    expect(silent.log()).to.include('"metricsUrl":null')
+    expect((await silent.call('GET', '/metrics')).status).to.equal(404)
+  })
+
+  it('end a process whose port for them is taken, before anything else is opened', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const port = String((taken.address() as AddressInfo).port)
+    const { options } = stage.dataSource
+    const { code, stderr } = await runCli(['serve'], {
+      DATABASE_URL: 'url' in options ? (options.url ?? '') : '',
+      POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
+      PORT: '0',
+      METRICS_PORT: port,
+    })
+    taken.close()
+    expect(code).to.equal(1)
+    expect(stderr).to.include('EADDRINUSE').and.include(port)
+  })
+})

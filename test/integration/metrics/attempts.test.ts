@@ -1,0 +1,167 @@
+import { expect } from 'chai'
+import { Registry } from 'prom-client'
+import type { ActivityDependencies } from '../../../activities/index.ts'
+import { addressNotification } from '../../../src/db/queries/incident-look.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
+import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
+import { askForRetry } from '../../../src/db/queries/interventions.ts'
+import type { AttemptRequest } from '../../../src/delivery/attempt-request.ts'
+import { createAttempt } from '../../../src/delivery/attempt.ts'
+import { newId } from '../../../src/ids.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { sendDue } from '../../../src/notifications/send-due.ts'
+import { attemptDependencies } from '../../helpers/attempts.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
+
+const NEVER = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
+
+describe('what a worker counts', () => {
+  let database: TestDatabase
+  let registry: Registry
+  let dependencies: ActivityDependencies
+  let receiver: Receiver
+  let answer: Answer
+  let request: AttemptRequest
+
+  before(async () => {
+    database = await createTestDatabase()
+  })
+  after(() => database.drop())
+  beforeEach(async () => {
+    registry = new Registry()
+    dependencies = { ...attemptDependencies(database.dataSource, 1_000), metrics: createMetrics(registry) }
+    answer = () => 200
+    receiver = await createReceiver({ answer: (...args) => answer(...args) })
+    const { organisationId } = await createMember(database.dataSource)
+    const { id: webhookId } = await createWebhookRow(database.dataSource, {
+      organisationId,
+      url: receiver.url,
+    })
+    const [published] = await publishRow(database.dataSource, organisationId)
+    const { deliveryId } = published!
+    request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
+  })
+  afterEach(async () => {
+    await dependencies.httpClient.close()
+    await receiver.close()
+  })
+
+  const run = (sql: string) => database.dataSource.query(sql, [request.deliveryId])
+  const attempt = (more: Partial<AttemptRequest> = {}) =>
+    createAttempt(dependencies)({ ...request, ...more }, NEVER)
+  const counted = async (): Promise<Exposition> => parseExposition(await registry.metrics())
+  const attempts = async (failureCode: string, trigger = 'schedule') =>
+    (await counted()).sumOf('posthorn_attempts_total', { failure_code: failureCode, trigger })
+
+  it('is a success with its time, and how long after its commit it began', async () => {
+    await run(`UPDATE delivery SET created_at = now() - interval '3 seconds' WHERE id = $1`)
+    await attempt()
+    const { valueOf } = await counted()
+    expect(await attempts('none')).to.equal(1)
+    expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
+    expect(valueOf('posthorn_attempt_duration_seconds_count', { outcome: 'succeeded' })).to.equal(1)
+    expect(valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(1)
+    expect(valueOf('posthorn_first_attempt_delay_seconds_sum')).to.be.closeTo(3, 0.5)
+    expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(0)
+    expect(valueOf('posthorn_attempts_in_flight')).to.equal(0)
+  })
+
+  it('is an attempt under way', async () => {
+    let seen: number | undefined
+    answer = async () => {
+      seen = (await counted()).valueOf('posthorn_attempts_in_flight')
+      return 200
+    }
+    await attempt()
+    expect(seen).to.equal(1)
+  })
+
+  it('is a failure by its code, and the lateness of the retry after it', async () => {
+    answer = () => 503
+    await attempt()
+    expect(await attempts('http_status')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_deliveries_total')).to.equal(0)
+    answer = () => 200
+    await attempt({ number: 2, hold: { untilMs: Date.now() - 2_000, atMostMs: 500 } })
+    const { valueOf } = await counted()
+    expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(1)
+    expect(valueOf('posthorn_retry_lateness_seconds_sum')).to.be.closeTo(2, 0.5)
+    expect(valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(1)
+    expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
+  })
+
+  it('is the last failure as an end', async () => {
+    answer = () => 503
+    await run(`UPDATE delivery SET attempts = 9, state = 'waiting', next_attempt_at = now() WHERE id = $1`)
+    await attempt({ number: 10 })
+    expect((await counted()).valueOf('posthorn_deliveries_total', { state: 'failed' })).to.equal(1)
+  })
+
+  it("is a person's retry as one", async () => {
+    answer = () => 503
+    await attempt()
+    const { organisationId, webhookId, deliveryId } = request
+    await askForRetry(database.dataSource, organisationId, webhookId, deliveryId)
+    await attempt({ number: 2 })
+    expect(await attempts('http_status', 'retry')).to.equal(1)
+  })
+
+  it('is an attempt once, however often it is asked for', async () => {
+    await Promise.all([attempt(), attempt(), attempt()])
+    await attempt()
+    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)
+  })
+
+  it('is a delivery that is found stopped', async () => {
+    await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [request.webhookId])
+    await attempt()
+    expect((await counted()).valueOf('posthorn_deliveries_total', { state: 'stopped' })).to.equal(1)
+    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(0)
+  })
+
+  it('is an attempt that the gate turned away, but not as our delay', async () => {
+    dependencies.gate = { enter: () => ({ comeBackAfterMs: 500 }) }
+    await attempt()
+    expect((await counted()).valueOf('posthorn_attempts_deferred_total')).to.equal(1)
+    dependencies.gate = { enter: () => ({ leave: () => undefined }) }
+    await attempt({ turnedAway: true })
+    expect(await attempts('none')).to.equal(1)
+    expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)
+  })
+
+  it('is a notification that failed, and one that nobody knows of', async () => {
+    const { organisationId, webhookId } = request
+    const { dataSource } = database
+    const organisation = {
+      id: organisationId,
+      name: 'Zon',
+      email: 'a@zon.example',
+      timeZone: 'Europe/Brussels',
+    }
+    await upsertOrganisation(dataSource, { ...organisation, supportEmail: 'b@zon.example' })
+    const incidentId = newId()
+    await openIncident(dataSource, { id: incidentId, organisationId, webhookId })
+    const address = (kind: 1 | 2) =>
+      addressNotification(dataSource, incidentId, kind, [{ channel: 'email', recipient: 'b@zon.example' }])
+    const send = () =>
+      sendDue(dependencies, { organisationId, incidentId, retry: false }, new AbortController().signal)
+    const ended = async (kind: string, state: string) =>
+      (await counted()).valueOf('posthorn_notifications_total', { kind, channel: 'email', state })
+
+    // There is no mail server: it is certain that it was not accepted.
+    await address(1)
+    await send()
+    expect(await ended('1', 'failed')).to.equal(1)
+    await address(2)
+    await dataSource.query(
+      `UPDATE notification SET state = 'sending', claimed_at = now() - interval '1 hour' WHERE kind = 2`,
+    )
+    await send()
+    await send()
+    expect(await ended('2', 'unknown')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_notifications_total')).to.equal(2)
+  })
+})

@@ -1,0 +1,102 @@
+import { expect } from 'chai'
+import { Registry } from 'prom-client'
+import { createStarter, type Starter } from '../../../src/delivery/starter.ts'
+import { createSweep } from '../../../src/delivery/sweep.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { parseExposition } from '../../helpers/exposition.ts'
+import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const CONCURRENCY = 2
+
+describe('what starter and sweep count', () => {
+  let database: TestDatabase
+  let organisationId: string
+  let registry: Registry
+  let starter: Starter
+  let release: () => void
+  let isAway: boolean
+
+  before(async () => {
+    database = await createTestDatabase()
+  })
+  after(() => database.drop())
+  beforeEach(async () => {
+    await database.dataSource.query('TRUNCATE delivery CASCADE')
+    organisationId = (await createMember(database.dataSource)).organisationId
+    await createWebhookRow(database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
+    registry = new Registry()
+    isAway = false
+    starter = createStarter({ ...keeping(), concurrency: CONCURRENCY })
+  })
+  afterEach(() => starter.stop())
+
+  /** An engine that takes starts once the test says so. */
+  function keeping() {
+    const ready = new Promise<void>((resolve) => (release = resolve))
+    const workflows = {
+      start: () => (isAway ? Promise.reject(new Error('away')) : ready),
+      wake: () => Promise.resolve(),
+      stop: () => Promise.resolve(),
+      isRunning: () => Promise.resolve(true),
+    }
+    const { dataSource } = database
+    const metrics = createMetrics(registry)
+    return { dataSource, workflows, logger: silentLogger, metrics, processId: TEST_PROCESS }
+  }
+  const publish = async (count: number) => {
+    const published = Array.from({ length: count }, () => publishRow(database.dataSource, organisationId))
+    return (await Promise.all(published)).flat()
+  }
+  const valueOf = async (name: string, labels = {}) =>
+    parseExposition(await registry.metrics()).valueOf(name, labels)
+  const starts = (result: string) => valueOf('posthorn_starter_starts_total', { result })
+
+  it('is each start, while what waits and what is under way can be seen', async () => {
+    starter.start(await publish(5))
+    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 3, inFlight: 2 }))
+    release()
+    await eventually(async () => expect(await starts('started')).to.equal(5))
+    expect(starter.load()).to.deep.equal({ waiting: 0, inFlight: 0 })
+  })
+
+  it('is each start that was refused, and each that was given back untried', async () => {
+    isAway = true
+    starter.start(await publish(1))
+    await eventually(async () => expect(await starts('refused')).to.equal(1))
+    isAway = false
+    starter.start(await publish(4))
+    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 2, inFlight: 2 }))
+    const stopped = starter.stop()
+    release()
+    await stopped
+    starter.start(await publish(1))
+    expect([await starts('started'), await starts('returned')]).to.deep.equal([2, 3])
+  })
+
+  it('is each row that the sweep looked after, and each pass', async () => {
+    registry.clear()
+    const dependencies = keeping()
+    const rest = { tell: () => Promise.resolve(), start: () => Promise.resolve() }
+    const sweep = createSweep({ ...dependencies, retryWorkflows: rest, incidentWorkflows: rest, starter })
+    const [delivery] = await publish(2)
+    await database.dataSource.query(
+      `UPDATE delivery SET sweep_at = now() - interval '1 minute', started_at = now() WHERE organisation_id = $1`,
+      [organisationId],
+    )
+    await database.dataSource.query(`UPDATE delivery SET state = 'stopped' WHERE id = $1`, [
+      delivery!.deliveryId,
+    ])
+    const startedAt = Date.now() / 1_000
+    sweep.start()
+    await eventually(async () =>
+      expect(await valueOf('posthorn_sweep_duration_seconds_count')).to.be.greaterThan(0),
+    )
+    await sweep.stop()
+    expect(await valueOf('posthorn_sweep_rows_total', { kind: 'delivery' })).to.equal(1)
+    expect(await valueOf('posthorn_sweep_rows_total', { kind: 'stopped' })).to.equal(1)
+    expect(await valueOf('posthorn_sweep_last_pass_timestamp_seconds')).to.be.at.least(startedAt)
+  })
+})
