@@ -104,9 +104,8 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   }
 
   async function sweepIncidents(): Promise<number> {
-    const found = await findIncidentsToTell(dataSource, LIMIT)
     for (const [id, atMs] of toldAtMs) if (Date.now() - atMs > TELL_AGAIN_MS) toldAtMs.delete(id)
-    const owed = found.filter(({ incidentId }) => !toldAtMs.has(incidentId))
+    const owed = await findIncidentsToTell(dataSource, LIMIT, [...toldAtMs.keys()])
     metrics.sweepTook('incident', owed.length)
     const told = await succeeding(owed, (incident) => incidentWorkflows.tell(incident))
     for (const { incidentId } of told) toldAtMs.set(incidentId, Date.now())

@@ -111,9 +111,9 @@ export function createIncidentEngine(dependencies: {
       return Promise.resolve()
     },
     async sweep() {
-      // Like the sweep, it takes what the engine will not hear: that comes again a minute later.
-      const taken = await findIncidentsToTell(dataSource, 200)
-      await Promise.allSettled(taken.map((incident) => engine.tell(incident)))
+      // What the engine does not hear is still owed, and found again.
+      const owed = await findIncidentsToTell(dataSource, 200)
+      await Promise.allSettled(owed.map((incident) => engine.tell(incident)))
     },
     async turn(crew) {
       const isDue = ({ changed, lost, wakeAtMs }: Execution): boolean =>

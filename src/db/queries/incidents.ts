@@ -20,7 +20,8 @@ const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId
 
 /**
  * What makes a delivery unresolved: it failed at least once, and it is neither delivered nor given up. An incident is
- * open exactly while its webhook has one.
+ * open while its webhook has one. Only a delivery that a person brings back after its incident has ended waits without,
+ * until its attempt fails.
  */
 const UNRESOLVED = `d.state IN ('waiting', 'failed', 'in_progress') AND d.attempts > 0`
 
@@ -139,13 +140,17 @@ export async function lockOpenIncidents(db: Db, webhookIds: readonly string[]): 
 
 /**
  * Incidents whose workflow may not have been told of a change, or may be gone. Nothing is locked: while failures keep
- * coming, they hold the row all the time. The look that follows settles it.
+ * coming, they hold the row all the time. The look that follows settles it. `but`: those that were told lately.
  */
-export async function findIncidentsToTell(db: Db, limit: number): Promise<IncidentLabel[]> {
+export async function findIncidentsToTell(
+  db: Db,
+  limit: number,
+  but: readonly string[] = [],
+): Promise<IncidentLabel[]> {
   return rows(
     db,
-    `SELECT ${LABEL} FROM incident i WHERE i.sweep_at < now() AND i.sweep_at IS NOT NULL
+    `SELECT ${LABEL} FROM incident i WHERE i.sweep_at < now() AND i.sweep_at IS NOT NULL AND i.id <> ALL($2::uuid[])
       ORDER BY i.sweep_at LIMIT $1`,
-    [limit],
+    [limit, but],
   )
 }

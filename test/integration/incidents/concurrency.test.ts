@@ -256,12 +256,12 @@ describe('incidents, when much happens at the same time', function () {
       expect(tookMs).to.be.below(SOON_MS)
     })
 
-    // It passes over what is locked, and would always find this one so.
+    // Were it to wait for the row, or to pass over what is locked, it would never come to this one.
     it('the sweep comes to an incident whose workflow was not told', async () => {
       const sweep = () =>
         eventually(async () => {
-          const taken = await findIncidentsToTell(database.dataSource, 200)
-          expect(taken.map(({ webhookId }) => webhookId)).to.include(webhook.webhookId)
+          const owed = await findIncidentsToTell(database.dataSource, 200)
+          expect(owed.map(({ webhookId }) => webhookId)).to.include(webhook.webhookId)
         })
       expect(await takesMeanwhile(sweep, 0.05)).to.be.below(SOON_MS)
     })

@@ -115,6 +115,18 @@ describe('what a worker counts', () => {
     expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)
   })
 
+  it('is not an attempt that another worker recorded meanwhile', async () => {
+    answer = async (index) => {
+      if (index > 0) return 200
+      await run(`UPDATE delivery SET lease_until = now() - interval '1 second' WHERE id = $1`)
+      await attempt()
+      return 503
+    }
+    expect(await attempt()).to.include({ state: 'completed' })
+    expect(await attempts('none')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)
+  })
+
   it('is a delivery that is found stopped', async () => {
     await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [request.webhookId])
     await attempt()

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../../helpers/eventually.ts'
+import { post as postSigned } from '../../../src/delivery/send-signed.ts'
 import type { HttpClient, PostResult } from '../../../src/outbound/http-client.ts'
 import { answer, answerAndHang, createCertificate, createTestClient } from './receivers.ts'
 import { NO_REST, OK, onSecondRequest, startReceiver, type Behaviour, type Receiver } from './receivers.ts'
@@ -68,6 +69,17 @@ describe('a connection that is kept', () => {
       const receiver = await receive(answerAndHang(OOPS))
       await postTimes(3, receiver)
       expect(receiver.connections()).to.equal(1)
+    })
+
+    it('by the deliveries of a webhook, and not by those of another', async () => {
+      const receiver = await receive(answerAndHang(OK))
+      const claim = { state: 'in_progress', asked: false, claims: 1, ageMs: 0, secret: null, body: BODY } as const
+      const url = `http://localhost:${receiver.port}/`
+      for (const webhookId of ['a', 'a', 'b', 'a']) {
+        const held = { ...claim, url, webhookId, eventKey: 'invoice:paid' }
+        await postSigned(client, held, {}, new AbortController().signal)
+      }
+      expect(receiver.received.map(({ connection }) => connection)).to.deep.equal([1, 1, 2, 1])
     })
 
     it('never by two webhooks, though they have the same URL', async () => {
