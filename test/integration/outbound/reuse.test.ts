@@ -73,7 +73,14 @@ describe('a connection that is kept', () => {
 
     it('by the deliveries of a webhook, and not by those of another', async () => {
       const receiver = await receive(answerAndHang(OK))
-      const claim = { state: 'in_progress', asked: false, claims: 1, ageMs: 0, secret: null, body: BODY } as const
+      const claim = {
+        state: 'in_progress',
+        asked: false,
+        claims: 1,
+        ageMs: 0,
+        secret: null,
+        body: BODY,
+      } as const
       const url = `http://localhost:${receiver.port}/`
       for (const webhookId of ['a', 'a', 'b', 'a']) {
         const held = { ...claim, url, webhookId, eventKey: 'invoice:paid' }
