@@ -7,6 +7,7 @@ import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
 import { attemptDependencies, unbounded } from '../helpers/attempts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { readableHistory } from '../helpers/history.ts'
 import { createReceiver, type Receiver } from '../helpers/receiver.ts'
@@ -213,6 +214,8 @@ describe('incident, on an engine that skips time', function () {
     onStage(async ({ publish, retry, until, end, incidents }) => {
       const first = await publish()
       await end(first)
+      // An incident that is over tells nobody any more.
+      await eventually(() => expect(sent).to.have.length(6))
       failing = false
       await retry(first)
       await end(first)
