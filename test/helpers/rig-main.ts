@@ -83,8 +83,9 @@ async function rebind(client: HttpClient): Promise<{ alternating: string[]; kept
     alternating.push(outcomeOf(await post(client, REBINDING.alternating)))
   }
   const kept = [outcomeOf(await post(client, REBINDING.moving, 'webhook'))]
-  await delay(300)
-  // The same connection, once it has rested: still to the public address.
+  // Longer than it has to rest on a slow machine, and shorter than it may lie idle.
+  await delay(1_000)
+  // The same connection: still to the public address.
   kept.push(outcomeOf(await post(client, REBINDING.moving, 'webhook')))
   // Idle for too long: the name is looked up again, and is private now.
   await delay(6_000)
