@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import { createActivities, type ActivityDependencies } from '../../activities/index.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { quietRuntime } from './runtime.ts'
+import { eventually } from './eventually.ts'
 import { testServers } from './servers.ts'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of the engine's API. */
@@ -51,4 +53,19 @@ export async function withWorker<T>(
     workflowFailureErrorTypes: { '*': ['Error'] },
   })
   return worker.runUntil(() => work(taskQueue))
+}
+
+/**
+ * Terminates a workflow that may run, once no activity of it is under way: after one that ends without its workflow,
+ * this server never skips time again.
+ */
+export async function terminateAtRest(handle: WorkflowHandle): Promise<void> {
+  await eventually(async () => {
+    const { status, raw } = await handle.describe()
+    if (status.name === 'RUNNING' && (raw.pendingActivities ?? []).length > 0)
+      throw new Error('an activity is under way')
+  })
+  await handle.terminate('by hand').catch((error: unknown) => {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+  })
 }

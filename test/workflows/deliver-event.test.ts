@@ -9,7 +9,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { attemptGapsMs, readableHistory } from '../helpers/history.ts'
 import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+import { createTimeSkippingEngine, terminateAtRest, withWorker } from '../helpers/time-skipping.ts'
 
 const SCHEDULE_MS = [1_000, 2_000, 4_000, 8_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 86_400_000]
 
@@ -172,7 +172,7 @@ describe('deliverEvent, on an engine that skips time', function () {
       const handle = engine.client.workflow.getHandle(deliveryWorkflowId(delivery.deliveryId))
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
       await eventually(async () => expect(await stateOf(delivery.deliveryId)).to.include({ attempts: 1 }))
-      await handle.terminate('by hand')
+      await terminateAtRest(handle)
       const dueAtMs = (await engine.currentTimeMs()) + 60_000
       await workflows.start(delivery, { number: 2, dueAtMs }, { again: true })
       const second = (await engine.client.workflow

@@ -11,7 +11,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { readableHistory } from '../helpers/history.ts'
 import { createReceiver, type Receiver } from '../helpers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+import { createTimeSkippingEngine, terminateAtRest, withWorker } from '../helpers/time-skipping.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -129,10 +129,7 @@ describe('incident, on an engine that skips time', function () {
     for (const { delivery, incident } of ids) {
       const workflowId =
         delivery === null ? incidentWorkflowId(webhookId, incident!) : deliveryWorkflowId(delivery)
-      await engine.client.workflow
-        .getHandle(workflowId)
-        .terminate()
-        .catch(() => undefined)
+      await terminateAtRest(engine.client.workflow.getHandle(workflowId))
     }
   }
 
