@@ -64,6 +64,10 @@ export function badRequest(code: string, detail: string): ProblemError {
   return new ProblemError({ status: 400, code, title: 'The request cannot be read', detail })
 }
 
+export function conflict(code: string, detail: string): ProblemError {
+  return new ProblemError({ status: 409, code, title: 'Not possible in this state', detail })
+}
+
 export function unavailable(): ProblemError {
   return new ProblemError({
     status: 503,

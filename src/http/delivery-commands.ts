@@ -2,16 +2,15 @@ import type { Db } from '../db/db.ts'
 import { findDelivery } from '../db/queries/deliveries.ts'
 import { insertTestEvent } from '../db/queries/events.ts'
 import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
-import { queueForIncident } from '../db/queries/incidents.ts'
 import { askForRetry, discardDelivery, discardFailed } from '../db/queries/interventions.ts'
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
-import { findWebhook, lockWebhook } from '../db/queries/webhooks.ts'
+import { findWebhook } from '../db/queries/webhooks.ts'
 import { tellOfRetries } from '../delivery/tell.ts'
 import { START_LEASE_MS } from '../delivery/timing.ts'
-import { notFound, ProblemError } from '../errors.ts'
+import { conflict, notFound, type ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
 import { newId } from '../ids.ts'
-import { resolve, resolveWithin } from '../incidents/change-incident.ts'
+import { lockWebhookInLine, resolve, resolveWithin } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import type { ApiDependencies } from './api.ts'
 import { audit } from './audit.ts'
@@ -106,8 +105,7 @@ export async function discardAllFailed(
 ): Promise<number> {
   const { organisationId } = actor.caller
   const { result, tell } = await dependencies.dataSource.transaction(async (manager) => {
-    await queueForIncident(manager, webhookId, 'exclusive')
-    if ((await lockWebhook(manager, organisationId, webhookId)) === null) throw notFound('webhook')
+    if ((await lockWebhookInLine(manager, organisationId, webhookId)) === null) throw notFound('webhook')
     return resolveWithin(manager, webhookId, async () => {
       const count = await discardFailed(manager, organisationId, webhookId)
       await audit(manager, actor, { action: 'deliveries.discarded', webhookId, details: { count } })
@@ -160,8 +158,4 @@ async function requireDelivery(
 
 function webhookDisabled(): ProblemError {
   return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
-}
-
-function conflict(code: string, detail: string): ProblemError {
-  return new ProblemError({ status: 409, code, title: 'Not possible in this state', detail })
 }

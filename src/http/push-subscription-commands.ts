@@ -5,7 +5,7 @@ import {
   upsertPushSubscription,
   type PushSubscriptionRow,
 } from '../db/queries/push-subscriptions.ts'
-import { notFound, ProblemError, type FieldError } from '../errors.ts'
+import { conflict, notFound, type FieldError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import type { ApiDependencies } from './api.ts'
@@ -112,8 +112,4 @@ export async function subscribeToPush(
 
 function withoutPadding(base64url: string): string {
   return base64url.replace(/=+$/, '')
-}
-
-function conflict(code: string, detail: string): ProblemError {
-  return new ProblemError({ status: 409, code, title: 'Not possible in this state', detail })
 }

@@ -10,13 +10,12 @@ import {
   findSealedSecret,
   findWebhook,
   insertWebhook,
-  lockWebhook,
   updateWebhook,
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { resolveWithin } from '../incidents/change-incident.ts'
+import { lockWebhookInLine, resolveWithin } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import { generateSigningSecret } from '../secret-box.ts'
 import type { ApiDependencies } from './api.ts'
@@ -87,8 +86,7 @@ export async function updateWebhookFields(
   const { caller, body } = request
   let stopped = 0
   const { result, tell } = await dataSource.transaction(async (manager) => {
-    await queueForIncident(manager, id, 'exclusive')
-    const before = await lockWebhook(manager, caller.organisationId, id)
+    const before = await lockWebhookInLine(manager, caller.organisationId, id)
     if (before === null) throw notFound('webhook')
     const subscribedEventKeys = body.subscribedEventKeys ?? before.subscribedEventKeys
     requireSubscriptionRights(caller, [...before.subscribedEventKeys, ...subscribedEventKeys])

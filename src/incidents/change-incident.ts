@@ -10,7 +10,7 @@ import {
   type IncidentLabel,
   type LockedIncident,
 } from '../db/queries/incidents.ts'
-import { lockLiveness } from '../db/queries/webhooks.ts'
+import { lockLiveness, lockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
 import { newId } from '../ids.ts'
 
 /** Which webhook's incident. */
@@ -29,9 +29,9 @@ class NothingRecorded extends Error {}
 
 /**
  * Records a failed attempt by `record`, which is told whether the webhook is live, and in the same transaction opens
- * an incident or has the open one know. Lock order: the line for the incident, webhook, incident, delivery. Failures share the incident's lock,
- * so that the many failures of one endpoint do not stand in line; only the few that change the row take it alone.
- * `result` is null when there was nothing to record any more.
+ * an incident or has the open one know. Lock order: the line for the incident, webhook, incident, delivery. Failures
+ * share the incident's lock, so that the many failures of one endpoint do not stand in line; only the few that change
+ * the row take it alone. `result` is null when there was nothing to record any more.
  */
 export async function recordInIncident<T extends Recorded>(
   dataSource: DataSource,
@@ -88,10 +88,20 @@ async function openOrJoin(
   }
 }
 
+/** Locks a webhook for whoever may lock its incident too: the line for that comes first. */
+export async function lockWebhookInLine(
+  manager: EntityManager,
+  organisationId: string,
+  webhookId: string,
+): Promise<WebhookRow | null> {
+  await queueForIncident(manager, webhookId, 'exclusive')
+  return lockWebhook(manager, organisationId, webhookId)
+}
+
 /**
  * Runs `work`, which may resolve deliveries of the webhook, under the lock of its incident, and closes that if none is
- * left unresolved. To be called before a delivery is locked, and after `queueForIncident` and the webhook's lock where
- * that is taken too.
+ * left unresolved. To be called before a delivery is locked, and after `queueForIncident`, or `lockWebhookInLine` where
+ * the webhook is locked too.
  */
 export async function resolveWithin<T>(
   manager: EntityManager,
