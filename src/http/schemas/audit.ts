@@ -1,8 +1,6 @@
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
-import { IdSchema, TimestampSchema } from './common.ts'
-
-const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+import { IdSchema, orNull, TimestampSchema } from './common.ts'
 
 const UUID = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 
 export const IdSchema = Type.String({ format: 'uuid', description: 'UUID version 7' })
 
@@ -6,6 +6,10 @@ export const TimestampSchema = Type.String({
   format: 'date-time',
   description: 'ISO 8601, UTC, with milliseconds',
 })
+
+/** `options` are about the value and its absence together. */
+export const orNull = <Schema extends TSchema>(schema: Schema, options: { description?: string } = {}) =>
+  Type.Union([schema, Type.Null()], options)
 
 export const EnvelopeSchema = Type.Object({}, { description: 'The envelope as it is delivered' })
 

@@ -1,9 +1,7 @@
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { EnvelopeSchema, IdSchema, TimestampSchema } from './common.ts'
-
-const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+import { EnvelopeSchema, IdSchema, orNull, TimestampSchema } from './common.ts'
 
 const OutcomeSchema = Type.Enum(['succeeded', 'failed'])
 const StatusCodeSchema = orNull(Type.Integer({ description: 'What the endpoint answered' }))
@@ -81,7 +79,7 @@ const LatestAttemptSchema = Type.Object({
   outcome: OutcomeSchema,
   statusCode: StatusCodeSchema,
   error: ErrorSchema,
-  payload: Type.Union([EnvelopeSchema, Type.Null()], {
+  payload: orNull(EnvelopeSchema, {
     description: "null for a member without the event key's permission",
   }),
 })

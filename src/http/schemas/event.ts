@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { EnvelopeSchema, IdSchema, TimestampSchema } from './common.ts'
+import { EnvelopeSchema, IdSchema, orNull, TimestampSchema } from './common.ts'
 import { DeliverySchema } from './delivery.ts'
 
 /** Latest instant a JavaScript date can hold. */
@@ -58,7 +58,7 @@ export const EventKeyListSchema = Type.Object({
       meaning: Type.String(),
       permission: Type.String(),
       subscribable: Type.Boolean(),
-      schema: Type.Union([Type.Object({}), Type.Null()]),
+      schema: orNull(Type.Object({})),
       example: Type.Object({}),
     }),
   ),

@@ -1,7 +1,5 @@
 import { Type } from 'typebox'
-import { IdSchema, TimestampSchema } from './common.ts'
-
-const TimestampOrNullSchema = Type.Union([TimestampSchema, Type.Null()])
+import { IdSchema, orNull, TimestampSchema } from './common.ts'
 
 const NotificationSchema = Type.Object({
   kind: Type.Enum([1, 2], {
@@ -12,14 +10,14 @@ const NotificationSchema = Type.Object({
   state: Type.Enum(['pending', 'sending', 'sent', 'failed', 'unknown'], {
     description: '`unknown`: handed over without an answer; never sent again',
   }),
-  sentAt: TimestampOrNullSchema,
+  sentAt: orNull(TimestampSchema),
 })
 
 export const IncidentSchema = Type.Object({
   id: IdSchema,
   openedAt: TimestampSchema,
-  closedAt: TimestampOrNullSchema,
-  exhaustedAt: Type.Union([TimestampSchema, Type.Null()], {
+  closedAt: orNull(TimestampSchema),
+  exhaustedAt: orNull(TimestampSchema, {
     description: 'When its first delivery was marked permanently failed',
   }),
   notifications: Type.Array(NotificationSchema, {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { IdSchema, TimestampSchema } from './common.ts'
+import { IdSchema, orNull, TimestampSchema } from './common.ts'
 
 const endpoint = Type.String({ maxLength: 2048, description: 'HTTPS URL of the push service' })
 
@@ -32,7 +32,7 @@ export const PushSubscriptionSchema = Type.Object({ id: IdSchema, endpoint, crea
 
 export const PushSubscriptionListSchema = Type.Object({
   data: Type.Array(PushSubscriptionSchema),
-  vapidPublicKey: Type.Union([Type.String(), Type.Null()], {
+  vapidPublicKey: orNull(Type.String(), {
     description:
       '`applicationServerKey` for the browser (RFC 8292, base64url); null where push is not set up',
   }),

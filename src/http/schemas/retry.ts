@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { IdSchema } from './common.ts'
+import { IdSchema, orNull } from './common.ts'
 
 /** Body of retry-deliveries (spec 4.2). */
 export const RetryDeliveriesSchema = Type.Object(
@@ -18,7 +18,7 @@ export const RetryDeliveriesSchema = Type.Object(
 export const RetryJobSchema = Type.Object({
   id: IdSchema,
   mode: Type.Enum(['failed', 'force']),
-  webhookId: Type.Union([IdSchema, Type.Null()]),
+  webhookId: orNull(IdSchema),
   state: Type.Enum(['running', 'done']),
   total: Type.Integer({ description: 'Deliveries it covered when it was made' }),
   done: Type.Integer({ description: 'Of these, attempted or no longer in need of it' }),
