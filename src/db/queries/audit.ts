@@ -1,5 +1,6 @@
 import type { AuditAction } from '../../domain/audit-action.ts'
 import { rows, type Db } from '../db.ts'
+import { pageOf, type Page } from '../page.ts'
 
 /** Who acts, and from where; an operator at the command line is nobody in particular. */
 export type AuditActor = {
@@ -53,13 +54,12 @@ export type AuditRow = {
   requestId: string | null
 }
 
-/** An organisation's entries, newest first. `last` is the `after` of the next page, null when this one ends the list. */
+/** An organisation's entries, newest first. */
 export async function listAudit(
   db: Db,
   organisationId: string,
   page: { webhookId: string | null; after: string | null; limit: number },
-): Promise<{ page: AuditRow[]; last: string | null }> {
-  // One more than the page holds tells whether another follows.
+): Promise<Page<AuditRow>> {
   const found = await rows<AuditRow>(
     db,
     `SELECT id, at, member_id AS "memberId", api_key_id AS "apiKeyId", action, webhook_id AS "webhookId",
@@ -69,6 +69,5 @@ export async function listAudit(
       ORDER BY id DESC LIMIT $4`,
     [organisationId, page.webhookId, page.after, page.limit + 1],
   )
-  const shown = found.slice(0, page.limit)
-  return { page: shown, last: found.length > page.limit ? (shown.at(-1)?.id ?? null) : null }
+  return pageOf(found, page.limit)
 }

@@ -1,6 +1,7 @@
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { firstRow, rows, type Db } from '../db.ts'
+import { pageOf, type Page } from '../page.ts'
 
 /** A delivery as the API shows it. */
 export type DeliveryRow = {
@@ -47,7 +48,7 @@ export type DeliveryFilter = {
 
 /**
  * A webhook's deliveries, newest first. Ids are given in the order of time, so that what is published meanwhile never
- * moves a page that begins after a known id. `last` is the `after` of the next page, null when this one ends the list.
+ * moves a page that begins after a known id.
  *
  * The webhook is named as a range and in the order: with a plain equality PostgreSQL may walk the newest deliveries of
  * all webhooks instead of this one's index, without end where this one has been silent for long.
@@ -57,9 +58,8 @@ export async function listDeliveries(
   organisationId: string,
   webhookId: string,
   filter: DeliveryFilter,
-): Promise<{ page: DeliveryRow[]; last: string | null }> {
+): Promise<Page<DeliveryRow>> {
   const { state, eventKey, since, until, after, limit } = filter
-  // One more than the page holds tells whether another follows.
   const found = await rows<DeliveryRow>(
     db,
     `SELECT ${COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
@@ -72,8 +72,7 @@ export async function listDeliveries(
       ORDER BY d.webhook_id DESC, d.id DESC LIMIT $8`,
     [organisationId, webhookId, state, eventKey, since, until, after ?? BEYOND_ALL, limit + 1],
   )
-  const page = found.slice(0, limit)
-  return { page, last: found.length > limit ? (page.at(-1)?.id ?? null) : null }
+  return pageOf(found, limit)
 }
 
 /** The highest UUID there is; no delivery has it. */
