@@ -49,7 +49,7 @@ const houses = {
   },
   temporal: {
     own: '^src/temporal/',
-    may: ['^src/temporal/', '^src/domain/', '^src/(errors|logger)'],
+    may: ['^src/temporal/', '^src/domain/', '^src/(errors|logger|free-port)'],
     npm: true,
   },
   activities: {

@@ -1,6 +1,6 @@
 import { Client, escapeIdentifier } from 'pg'
+import { freePort } from '../free-port.ts'
 import { startKeptProcess } from './child-process.ts'
-import { freePort } from './free-port.ts'
 import { awaitEarlierServer, providePostgresCluster } from './postgres-cluster.ts'
 import { findPostgresHome, findPostgresPrograms } from './postgres-home.ts'
 import { providePostgresUser } from './postgres-user.ts'

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Connection } from '@temporalio/client'
+import { assertPortFree, freePort } from '../free-port.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../temporal/search-attributes.ts'
 import { startKeptProcess } from './child-process.ts'
-import { assertPortFree, freePort } from './free-port.ts'
 
 /** Which executable serves, where it keeps its state and which ports it takes. */
 export type TemporalDevServerOptions = {

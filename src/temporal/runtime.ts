@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { DefaultLogger, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker'
+import { freePort } from '../free-port.ts'
 import type { Logger } from '../logger.ts'
 
 const LOOPBACK = '127.0.0.1'
@@ -55,13 +54,4 @@ function metricsAt(bindAddress: string): Pick<Telemetry, 'metrics'> {
     useSecondsForDurations: true,
   }
   return { metrics: { prometheus, attachServiceName: false } }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, LOOPBACK)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
-import { freePort } from '../../src/dev/free-port.ts'
+import { freePort } from '../../src/free-port.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { freePort } from '../../src/dev/free-port.ts'
+import { freePort } from '../../src/free-port.ts'
 import { callApi } from '../helpers/api.ts'
 import { eventually } from '../helpers/eventually.ts'
 

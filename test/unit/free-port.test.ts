@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect } from 'chai'
-import { assertPortFree, freePort } from '../../../src/dev/free-port.ts'
+import { assertPortFree, freePort } from '../../src/free-port.ts'
 
 describe('freePort', () => {
   it('answers a port that can be listened on', async () => {
