@@ -4,8 +4,9 @@ import webPush from 'web-push'
 import {
   deletePushSubscription,
   findPushSubscription,
-  findPushSubscriptions,
+  listPushSubscriptions,
   upsertPushSubscription,
+  type PushTarget,
 } from '../../src/db/queries/push-subscriptions.ts'
 import { newId } from '../../src/ids.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
@@ -67,8 +68,12 @@ describe('the push subscriptions of a member', () => {
     return (answer.json as { data: Subscription[] }).data
   }
 
-  const targets = (as = member) =>
-    findPushSubscriptions(suite.database.dataSource, as.organisationId, [as.memberId])
+  /** What sending takes, for each of a member's subscriptions. */
+  async function targets({ organisationId, memberId } = member): Promise<(PushTarget | null)[]> {
+    const { dataSource } = suite.database
+    const shown = await listPushSubscriptions(dataSource, organisationId, memberId)
+    return Promise.all(shown.map(({ id }) => findPushSubscription(dataSource, organisationId, id)))
+  }
 
   const count = (answers: ApiResponse[], status: number): number =>
     answers.filter((answer) => answer.status === status).length
@@ -269,28 +274,22 @@ describe('the push subscriptions of a member', () => {
     expect(await subscriptions()).to.deep.equal([])
     expect((await call('DELETE', `/${target.id}`)).status).to.equal(404)
     expect((await call('DELETE')).status).to.equal(204)
-    expect(await findPushSubscriptions(dataSource, organisationId, [memberId])).to.deep.equal([target])
+    expect(await targets({ ...member, organisationId })).to.deep.equal([target])
     expect(await targets()).to.deep.equal([])
   })
 
   describe('as those who send find them', () => {
-    it('are those of the members asked for, of that organisation only', async () => {
-      const { organisationId } = member
-      const { dataSource } = suite.database
+    it('are those of the member asked for, of that organisation only', async () => {
       const body = browser()
       const [first, second, third] = [
         await subscribe(body),
         await subscribe(),
         await subscribe(body, colleague),
       ]
-      const find = async (organisation: string, ...members: TestMember[]): Promise<string[]> => {
-        const memberIds = members.map(({ memberId }) => memberId)
-        return (await findPushSubscriptions(dataSource, organisation, memberIds)).map(({ id }) => id)
-      }
-      expect(await find(organisationId, member)).to.deep.equal([first.id, second.id])
-      expect(await find(organisationId, colleague, member)).to.deep.equal([first.id, second.id, third.id])
-      expect(await find(organisationId)).to.deep.equal([])
-      expect(await find('org_other', member)).to.deep.equal([])
+      const find = async (as: TestMember): Promise<unknown[]> => (await targets(as)).map((one) => one?.id)
+      expect(await find(member)).to.deep.equal([first.id, second.id])
+      expect(await find(colleague)).to.deep.equal([third.id])
+      expect(await find({ ...member, organisationId: 'org_other' })).to.deep.equal([])
     })
 
     it('can be found and deleted by id, in their organisation only', async () => {

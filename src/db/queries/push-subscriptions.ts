@@ -7,7 +7,6 @@ export type PushSubscriptionRow = { id: string; endpoint: string; createdAt: Dat
 export type PushTarget = { id: string; memberId: string; endpoint: string; p256dh: string; auth: string }
 
 const SHOWN = `id, endpoint, created_at AS "createdAt"`
-const TARGET = `id, member_id AS "memberId", endpoint, p256dh, auth`
 
 /** A member's own subscriptions, oldest first. */
 export async function listPushSubscriptions(
@@ -85,30 +84,18 @@ export async function deleteOwnPushSubscriptions(
   return deleted.length
 }
 
-/** Where these members take push messages, oldest subscription first. */
-export async function findPushSubscriptions(
-  db: Db,
-  organisationId: string,
-  memberIds: string[],
-): Promise<PushTarget[]> {
-  return rows(
-    db,
-    `SELECT ${TARGET} FROM push_subscription
-      WHERE organisation_id = $1 AND member_id = ANY($2::text[]) ORDER BY created_at, id`,
-    [organisationId, memberIds],
-  )
-}
-
 /** One subscription of whichever member; null when it was removed. */
 export async function findPushSubscription(
   db: Db,
   organisationId: string,
   id: string,
 ): Promise<PushTarget | null> {
-  return firstRow(db, `SELECT ${TARGET} FROM push_subscription WHERE organisation_id = $1 AND id = $2`, [
-    organisationId,
-    id,
-  ])
+  return firstRow(
+    db,
+    `SELECT id, member_id AS "memberId", endpoint, p256dh, auth FROM push_subscription
+      WHERE organisation_id = $1 AND id = $2`,
+    [organisationId, id],
+  )
 }
 
 /** Deletes a subscription that its push service no longer knows; one that is gone already is no error. */
