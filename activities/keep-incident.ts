@@ -1,4 +1,3 @@
-import type { DataSource } from 'typeorm'
 import { untilDatabaseAnswers } from '../src/db/patience.ts'
 import type { IncidentLook, NotificationCounts } from '../src/domain/incident-rules.ts'
 import { lookAtIncident, type LookRequest } from '../src/incidents/look.ts'
@@ -11,7 +10,7 @@ export type KeptIncident = { look: IncidentLook | null; notifications: Notificat
 export type KeepIncidentRequest = LookRequest & { retry: boolean }
 
 /** Running twice is harmless: a notification is addressed once, and claimed before it is sent. */
-export function createKeepIncident(dependencies: SendDependencies & { dataSource: DataSource }) {
+export function createKeepIncident(dependencies: SendDependencies) {
   return (request: KeepIncidentRequest): Promise<KeptIncident> =>
     withHeartbeat(async ({ cancelled }) => {
       const look = await untilDatabaseAnswers(
