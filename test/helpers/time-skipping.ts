@@ -7,6 +7,7 @@ import { createActivities, type ActivityDependencies } from '../../activities/in
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { quietRuntime } from './runtime.ts'
 import { eventually } from './eventually.ts'
+import type { History } from './history.ts'
 import { testServers } from './servers.ts'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of the engine's API. */
@@ -56,16 +57,29 @@ export async function withWorker<T>(
 }
 
 /**
- * Terminates a workflow that may run, once no activity of it is under way: after one that ends without its workflow,
- * this server never skips time again.
+ * Terminates a workflow that may run, once it rests on a timer: after one that ends with a task or an activity under
+ * way, this server never skips time again.
  */
 export async function terminateAtRest(handle: WorkflowHandle): Promise<void> {
   await eventually(async () => {
-    const { status, raw } = await handle.describe()
-    if (status.name === 'RUNNING' && (raw.pendingActivities ?? []).length > 0)
-      throw new Error('an activity is under way')
+    const { status } = await handle.describe()
+    if (status.name === 'RUNNING' && !isAtRest(await handle.fetchHistory()))
+      throw new Error('a task is under way')
   })
   await handle.terminate('by hand').catch((error: unknown) => {
     if (!(error instanceof WorkflowNotFoundError)) throw error
   })
+}
+
+/** Whether the last that was begun in it has ended: a completed task schedules its activities behind it. */
+function isAtRest({ events }: History): boolean {
+  const last = (events ?? []).findLast(
+    (event) =>
+      event.workflowTaskScheduledEventAttributes ??
+      event.workflowTaskStartedEventAttributes ??
+      event.workflowTaskCompletedEventAttributes ??
+      event.activityTaskScheduledEventAttributes ??
+      event.activityTaskStartedEventAttributes,
+  )
+  return Boolean(last?.workflowTaskCompletedEventAttributes)
 }
