@@ -6,7 +6,6 @@ import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createCertificate, type Certificate } from '../helpers/certificate.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
 import { readableHistory } from '../helpers/history.ts'
@@ -14,6 +13,7 @@ import { percentile } from '../helpers/percentile.ts'
 import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
 import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
 import { testServers } from '../helpers/servers.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 /** Between publishes of deliveries that take three attempts each: 20 attempts a second. */
 const PACE_MS = 150
@@ -21,7 +21,7 @@ const PACE_MS = 150
 describe('the main job, on the real engine', function () {
   this.timeout(60_000)
   const taskQueue = `e2e-${randomUUID()}`
-  let database: TestDatabase
+  const database = useDatabase()
   let certificate: Certificate
   let posthorn: PosthornProcess
   let member: TestMember
@@ -31,7 +31,6 @@ describe('the main job, on the real engine', function () {
 
   before(async () => {
     const { temporalAddress } = testServers()
-    database = await createTestDatabase()
     certificate = await createCertificate()
     const env = { NODE_EXTRA_CA_CERTS: certificate.file }
     posthorn = await startPosthorn({ databaseUrl: database.url, temporalAddress, taskQueue, env })
@@ -40,7 +39,6 @@ describe('the main job, on the real engine', function () {
   after(async () => {
     await temporal.connection.close()
     expect(await posthorn.stop()).to.equal(0)
-    await database.drop()
   })
   beforeEach(async () => {
     member = await createMember(database.dataSource)

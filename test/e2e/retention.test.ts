@@ -2,21 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { Client, Connection, ScheduleOverlapPolicy, type ScheduleDescription } from '@temporalio/client'
 import { expect } from 'chai'
 import { RETENTION_SCHEDULE_ID } from '../../src/temporal/retention-schedule.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
 import { testServers } from '../helpers/servers.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 describe('the retention schedule, on the real engine', function () {
   this.timeout(60_000)
   const taskQueue = `retention-${randomUUID()}`
   const running: PosthornProcess[] = []
-  let database: TestDatabase
+  const database = useDatabase()
   let temporal: Client
 
   before(async () => {
-    database = await createTestDatabase()
     const connection = await Connection.connect({ address: testServers().temporalAddress })
     temporal = new Client({ connection })
   })
@@ -24,7 +23,6 @@ describe('the retention schedule, on the real engine', function () {
     for (const posthorn of running) expect(await posthorn.stop()).to.equal(0)
     await schedule().delete()
     await temporal.connection.close()
-    await database.drop()
   })
 
   const schedule = () => temporal.schedule.getHandle(RETENTION_SCHEDULE_ID)

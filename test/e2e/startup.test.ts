@@ -4,9 +4,9 @@ import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { TEST_KEY_RING } from '../helpers/factories.ts'
 import { testServers } from '../helpers/servers.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 const bin = fileURLToPath(new URL('../../src/cli/bin.mjs', import.meta.url))
 
@@ -15,12 +15,7 @@ const ENDS_WITHIN_MS = 15_000
 
 describe('posthorn serve that cannot start', function () {
   this.timeout(30_000)
-  let database: TestDatabase
-
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
+  const database = useDatabase()
 
   /** Runs `posthorn serve` to its end; null when it has to be killed. */
   async function serve(env: Record<string, string>): Promise<{ code: number | null; output: string }> {

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { createTestApi, type TestApi } from './api.ts'
-import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createMember, createWebhookRow, publishRow } from './factories.ts'
 import { sendRaw, type RawAnswer, type RawRequest } from './raw-request.ts'
+import { useApi, type ApiSuite } from './use-api.ts'
 
 /**
  * One request that must be refused, and how. `{name}` in the path and in header values stands for a value of the
@@ -37,9 +36,7 @@ export const goodWebhook = {
 }
 export const goodEvent = { event: 'customer:created', data: { id: 'cus_1' } }
 
-export type World = {
-  api: TestApi
-  database: TestDatabase
+export type World = ApiSuite & {
   names: Record<string, string>
   send(input: Omit<BadInput, 'title' | 'status' | 'code'>): Promise<RawAnswer>
 }
@@ -61,15 +58,12 @@ export function describeBadInput(
   more: (world: () => World) => void = () => undefined,
 ): void {
   describe(title, () => {
+    const suite = useApi()
     let world: World
     const answers: RawAnswer[] = []
 
     before(async () => {
-      world = await createWorld(answers)
-    })
-    after(async () => {
-      await world.api.close()
-      await world.database.drop()
+      world = await createWorld(suite, answers)
     })
 
     for (const input of inputs) {
@@ -109,10 +103,8 @@ export function expectRefusal(answer: RawAnswer, expected: Omit<BadInput, 'title
   if (expected.allow !== undefined) expect(String(allow).split(', ')).to.have.members(expected.allow)
 }
 
-async function createWorld(answers: RawAnswer[]): Promise<World> {
-  const database = await createTestDatabase()
+async function createWorld({ database, api }: ApiSuite, answers: RawAnswer[]): Promise<World> {
   const { dataSource } = database
-  const api = await createTestApi(dataSource)
   const member = await createMember(dataSource)
   const { organisationId } = member
   const other = await createMember(dataSource)

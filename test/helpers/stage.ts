@@ -11,6 +11,7 @@ import { testServers } from './servers.ts'
 
 /** One organisation, one webhook and its receiver on a database of its own, and Posthorn processes on top of it. */
 export type Stage = {
+  databaseUrl: string
   dataSource: DataSource
   member: TestMember
   /** The webhook of `receiver`. */
@@ -46,6 +47,7 @@ export async function createStage(
   })
   const processes: PosthornProcess[] = []
   return {
+    databaseUrl: database.url,
     dataSource,
     member,
     webhookId: webhook.id,

@@ -4,9 +4,10 @@ import { createMetrics } from '../../src/metrics.ts'
 import { sendDue, type Channels } from '../../src/notifications/send-due.ts'
 import type { SendOutcome } from '../../src/notifications/send-outcome.ts'
 import { createExhaustedIncident, type AddressedIncident, type People } from './addressed-incident.ts'
-import { createTestDatabase, type TestDatabase } from './database.ts'
+import type { TestDatabase } from './database.ts'
 import { unbounded } from './attempts.ts'
 import { silentLogger } from './silent-logger.ts'
+import { useDatabase } from './use-database.ts'
 
 export type Answer = SendOutcome & { gone?: boolean }
 
@@ -42,7 +43,7 @@ export function useSending(): Sending {
   }
   const metrics = createMetrics()
   const sending: Sending = {
-    database: {} as TestDatabase,
+    database: useDatabase(),
     incident: {} as AddressedIncident,
     handed: [],
     notices: [],
@@ -72,10 +73,6 @@ export function useSending(): Sending {
     sending.notices.push(notice)
     return sending.answer(to)
   }
-  before(async () => {
-    sending.database = await createTestDatabase()
-  })
-  after(() => sending.database.drop())
   beforeEach(() => {
     Object.assign(sending, { handed: [], notices: [], answer: () => SENT })
   })

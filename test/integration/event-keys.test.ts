@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember } from '../helpers/factories.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 type Entry = {
   key: string
@@ -13,22 +13,18 @@ type Entry = {
 }
 
 describe('GET /api/event-keys', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let api: TestApi
   let entries: Entry[]
 
   before(async () => {
-    database = await createTestDatabase()
     api = await createTestApi(database.dataSource)
     const { apiKey } = await createMember(database.dataSource, { permissions: [] })
     const answer = await api.call('GET', '/api/event-keys', { apiKey })
     expect(answer.status).to.equal(200)
     entries = (answer.json as { data: Entry[] }).data
   })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
+  after(() => api.close())
 
   it('answers any key, even of a member without permissions, and nobody else', async () => {
     expect((await api.call('GET', '/api/event-keys')).status).to.equal(401)

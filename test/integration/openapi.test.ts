@@ -7,7 +7,6 @@ import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { routes } from '../../src/http/routes/index.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import {
   createMember,
   createWebhookRow,
@@ -15,6 +14,7 @@ import {
   type TestMember,
 } from '../helpers/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 import { attempt } from './deliveries/delivery-rows.ts'
 
 type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }
@@ -35,21 +35,17 @@ const limits = {
 }
 
 describe('/openapi.json', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let api: TestApi
   let member: TestMember
   let document: Document
 
   before(async () => {
-    database = await createTestDatabase()
     api = await createTestApi(database.dataSource, limits)
     member = await createMember(database.dataSource)
     document = (await api.call('GET', '/openapi.json')).json as Document
   })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
+  after(() => api.close())
 
   const documented = (): [path: string, method: string, Operation][] =>
     Object.entries(document.paths).flatMap(([path, operations]) =>

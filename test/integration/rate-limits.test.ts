@@ -2,23 +2,20 @@ import { expect } from 'chai'
 import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 const UNKNOWN_KEY = 'x'.repeat(40)
 const event = { event: 'customer:created', data: { id: 'cus_1' } }
 const witnesses = { logger: silentLogger, metrics: createMetrics() }
 
 describe('rate limits', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let api: TestApi
   let member: TestMember
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     member = await createMember(database.dataSource)
   })

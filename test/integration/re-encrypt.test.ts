@@ -3,34 +3,16 @@ import type { DataSource } from 'typeorm'
 import { describeReEncryption, reEncrypt } from '../../src/cli/re-encrypt.ts'
 import { deleteWebhook, findSealedSecret } from '../../src/db/queries/webhooks.ts'
 import { createSecretBox, type SecretBox } from '../../src/secret-box.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow } from '../helpers/factories.ts'
-
-/** The rows are sealed with the key of the tests, `test1`. */
-const old = { id: 'test1', key: Buffer.from('ab'.repeat(32), 'hex') }
-const next = { id: 'k2', key: Buffer.from('cd'.repeat(32), 'hex') }
-const rotated = createSecretBox([next, old])
-const onlyNew = createSecretBox([next])
+import { OLD, onlyNew, rotated, useSealedSecrets } from '../helpers/use-sealed-secrets.ts'
 
 describe('re-encrypting the signing secrets', function () {
   this.timeout(30_000)
-  let database: TestDatabase
-  let organisationId: string
+  const secrets = useSealedSecrets()
+  const { database, webhook, sealedOf, put } = secrets
 
-  beforeEach(async () => {
-    database = await createTestDatabase()
-    organisationId = (await createMember(database.dataSource)).organisationId
-  })
-  afterEach(() => database.drop())
-
-  const webhook = () =>
-    createWebhookRow(database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
   const run = (box: SecretBox) => reEncrypt(database.dataSource, box)
-  const sealedOf = async (id: string): Promise<string> =>
-    (await findSealedSecret(database.dataSource, organisationId, id)) ?? ''
-  const put = (id: string, secret: string) =>
-    database.dataSource.query('UPDATE webhook SET secret = $2 WHERE id = $1', [id, secret])
   const rows = () => database.dataSource.query<object[]>('SELECT * FROM webhook ORDER BY id')
 
   it('puts every secret under the newest key, unchanged, and changes nothing else of a webhook', async () => {
@@ -52,7 +34,7 @@ describe('re-encrypting the signing secrets', function () {
     await database.dataSource.query(
       `INSERT INTO webhook (id, organisation_id, url, subscribed_event_keys, enabled, secret)
        SELECT uuidv7(), $1, 'https://receiver.example.com/', '{*}', true, 'test1|x|y|z' FROM generate_series(1, 450)`,
-      [organisationId],
+      [secrets.organisationId],
     )
     await Promise.all([webhook(), webhook()])
     const { changed, unopened, left } = await run(rotated)
@@ -92,7 +74,7 @@ describe('re-encrypting the signing secrets', function () {
     // Its lock makes the order certain: the run has read both, and waits for the deletion to commit.
     const deleting = dataSource.createQueryRunner()
     await deleting.startTransaction()
-    await deleteWebhook(deleting.manager, organisationId, second.id)
+    await deleteWebhook(deleting.manager, secrets.organisationId, second.id)
     const running = run(rotated)
     await eventually(async () => {
       const waiting = await dataSource.query<object[]>(
@@ -104,7 +86,7 @@ describe('re-encrypting the signing secrets', function () {
     await deleting.commitTransaction()
     await deleting.release()
     expect(await running).to.deep.equal({ changed: 1, unopened: [], left: [] })
-    expect(await findSealedSecret(database.dataSource, organisationId, second.id)).to.equal(null)
+    expect(await findSealedSecret(dataSource, secrets.organisationId, second.id)).to.equal(null)
     const [row] = await database.dataSource.query<{ secret: null }[]>(
       'SELECT secret FROM webhook WHERE id = $1',
       [second.id],
@@ -162,7 +144,7 @@ describe('re-encrypting the signing secrets', function () {
     await run(rotated)
     await webhook()
     const before = await rows()
-    const wrong = createSecretBox([{ id: 'k2', key: Buffer.alloc(32, 9) }, old])
+    const wrong = createSecretBox([{ id: 'k2', key: Buffer.alloc(32, 9) }, OLD])
     const error = await run(wrong).catch((failure: unknown) => failure as Error)
     expect(error).to.be.instanceOf(Error).with.property('message').that.includes('"k2"')
     expect(await rows()).to.deep.equal(before)

@@ -8,30 +8,26 @@ import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listen.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
 import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createLine, type Line } from '../helpers/line.ts'
 import { sendBytes } from '../helpers/raw-request.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 describe('readiness', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let member: TestMember
   const opened: TestApi[] = []
   const pools: DataSource[] = []
   const lines: Line[] = []
 
   before(async () => {
-    database = await createTestDatabase()
     member = await createMember(database.dataSource)
   })
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((api) => api.close()))
     await Promise.all(pools.splice(0).map((pool) => pool.destroy()))
     await Promise.all(lines.splice(0).map((line) => line.cut()))
-  })
-  after(async () => {
-    await database.drop()
   })
 
   async function open(overrides: Partial<ApiDependencies> = {}): Promise<TestApi> {

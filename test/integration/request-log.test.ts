@@ -4,30 +4,26 @@ import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 type Line = Record<string, unknown>
 
 describe('the log of requests', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let api: TestApi
   let member: TestMember
   const lines: Line[] = []
 
   before(async () => {
-    database = await createTestDatabase()
     member = await createMember(database.dataSource)
     const note = (fields: object): void => void lines.push(fields as Line)
     api = await createTestApi(database.dataSource, {
       logger: { debug: note, info: note, warn: note, error: note },
     })
   })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
+  after(() => api.close())
   beforeEach(() => {
     lines.length = 0
   })

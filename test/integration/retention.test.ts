@@ -4,26 +4,24 @@ import { createDataSource } from '../../src/db/data-source.ts'
 import { purge } from '../../src/delivery/purge.ts'
 import type { DeliveryState } from '../../src/domain/delivery-state.ts'
 import { newId } from '../../src/ids.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
 
 describe('retention', function () {
   this.timeout(20_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let dataSource: DataSource
   let member: TestMember
   let webhookIds: string[]
 
   before(async () => {
-    database = await createTestDatabase()
     dataSource = database.dataSource
     member = await createMember(dataSource)
   })
-  after(() => database.drop())
   beforeEach(async () => {
     await dataSource.query('TRUNCATE webhook, event, idempotency_key CASCADE')
     const options = { organisationId: member.organisationId, url: 'https://hooks.example.org/' }

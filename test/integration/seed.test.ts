@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { seedFromFile } from '../../src/cli/seed.ts'
 import { ConfigError } from '../../src/config.ts'
-import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { useApi } from '../helpers/use-api.ts'
 
 const KEY = 'camping-key-in-clear-0001'
 
@@ -37,8 +36,8 @@ const seedOf = (...organisations: object[]) => ({ organisations })
 const withMember = (change: object) => seedOf({ ...camping, members: [{ ...an, ...change }] })
 
 describe('posthorn seed', () => {
-  let database: TestDatabase
-  let api: TestApi
+  const suite = useApi()
+  const { database } = suite
   let folder: string
 
   before(() => {
@@ -47,14 +46,7 @@ describe('posthorn seed', () => {
   after(() => {
     rmSync(folder, { recursive: true, force: true })
   })
-  beforeEach(async () => {
-    database = await createTestDatabase()
-    api = await createTestApi(database.dataSource)
-  })
-  afterEach(async () => {
-    await api.close()
-    await database.drop()
-  })
+  beforeEach(() => database.dataSource.query('TRUNCATE organisation CASCADE'))
 
   function fileOf(content: unknown): string {
     const file = join(folder, 'seed.json')
@@ -72,7 +64,7 @@ describe('posthorn seed', () => {
   }
 
   async function statusFor(apiKey: string): Promise<number> {
-    return (await api.call('GET', '/api/orgs/org_camping/webhooks', { apiKey })).status
+    return (await suite.api.call('GET', '/api/orgs/org_camping/webhooks', { apiKey })).status
   }
 
   it('brings in organisations, members and keys with which one can call the API', async () => {

@@ -1,12 +1,22 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
 import { eventually } from '../helpers/eventually.ts'
+import type { Answer } from '../helpers/receiver.ts'
 import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'
 
 /** Everything that a killed process held is taken up again within that time. */
 const RECOVERED_WITHIN_MS = 30_000
+
+/** An endpoint that confirms after so long. */
+const slowly =
+  (ms: number): Answer =>
+  async () => {
+    await delay(ms)
+    return 200
+  }
 
 describe('kill -9 of the process', function () {
   this.timeout(90_000)
@@ -102,15 +112,7 @@ describe('SIGTERM with attempts under way', function () {
 
   it('lets fifty slow POSTs finish, records them, and ends with exit code 0', async () => {
     const stage = await createStage()
-    stage.answerWith(
-      (_index, _post, response) =>
-        new Promise((resolve) => {
-          setTimeout(() => {
-            response.writeHead(200).end()
-            resolve(null)
-          }, 3_000)
-        }),
-    )
+    stage.answerWith(slowly(3_000))
     const posthorn = await stage.start()
     const deliveries = await Promise.all(Array.from({ length: 50 }, () => stage.publish(posthorn)))
     await eventually(() => expect(stage.receiver.posts).to.have.length(50))
@@ -128,15 +130,7 @@ describe('an attempt that the engine no longer wants', function () {
 
   it('does not harm the process: its POST ends, is recorded, and others go on', async () => {
     const stage = await createStage()
-    stage.answerWith(
-      (_index, _post, response) =>
-        new Promise((resolve) => {
-          setTimeout(() => {
-            response.writeHead(200).end()
-            resolve(null)
-          }, 13_000)
-        }),
-    )
+    stage.answerWith(slowly(13_000))
     const posthorn = await stage.start()
     const deliveryId = await stage.publish(posthorn)
     await eventually(() => expect(stage.receiver.posts).to.have.length(1))

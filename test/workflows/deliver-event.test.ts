@@ -4,12 +4,12 @@ import type { ActivityDependencies } from '../../activities/index.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { attemptGapsMs, readableHistory } from '../helpers/history.ts'
 import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
 import { createTimeSkippingEngine, terminateAtRest, withWorker } from '../helpers/time-skipping.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 const SCHEDULE_MS = [1_000, 2_000, 4_000, 8_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 86_400_000]
 
@@ -18,21 +18,19 @@ const LATEST_MS = 900
 
 describe('deliverEvent, on an engine that skips time', function () {
   this.timeout(60_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let engine: TestWorkflowEnvironment
   let dependencies: ActivityDependencies
   let receiver: Receiver
   let answer: Answer
 
   before(async () => {
-    database = await createTestDatabase()
     engine = await createTimeSkippingEngine()
     dependencies = attemptDependencies(database.dataSource)
   })
   after(async () => {
     await dependencies.httpClient.close()
     await engine.teardown()
-    await database.drop()
   })
   beforeEach(async () => {
     answer = () => 200

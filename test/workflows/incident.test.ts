@@ -6,12 +6,12 @@ import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
 import { attemptDependencies, unbounded } from '../helpers/attempts.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { readableHistory } from '../helpers/history.ts'
 import { createReceiver, type Receiver } from '../helpers/receiver.ts'
 import { createTimeSkippingEngine, terminateAtRest, withWorker } from '../helpers/time-skipping.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -24,7 +24,7 @@ type Incident = { id: string; closed: boolean; exhausted: boolean }
 
 describe('incident, on an engine that skips time', function () {
   this.timeout(60_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let engine: TestWorkflowEnvironment
   let receiver: Receiver
   let failing: boolean
@@ -33,13 +33,9 @@ describe('incident, on an engine that skips time', function () {
   let http: ActivityDependencies['httpClient']
 
   before(async () => {
-    database = await createTestDatabase()
     engine = await createTimeSkippingEngine()
   })
-  after(async () => {
-    await engine.teardown()
-    await database.drop()
-  })
+  after(() => engine.teardown())
   beforeEach(async () => {
     failing = true
     sent = []

@@ -11,15 +11,15 @@ import {
 } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
 import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 describe('a delivery under a person’s hand, on an engine that skips time', function () {
   this.timeout(60_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let engine: TestWorkflowEnvironment
   let dependencies: ActivityDependencies
   let receiver: Receiver
@@ -28,7 +28,6 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   let gateIsFull = false
 
   before(async () => {
-    database = await createTestDatabase()
     engine = await createTimeSkippingEngine()
     const open = attemptDependencies(database.dataSource)
     const gate: WebhookGate = {
@@ -39,7 +38,6 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   after(async () => {
     await dependencies.httpClient.close()
     await engine.teardown()
-    await database.drop()
   })
   beforeEach(async () => {
     gateIsFull = false

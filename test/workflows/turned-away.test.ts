@@ -5,26 +5,24 @@ import { createMetrics } from '../../src/metrics.ts'
 import type { RecordedAttempt } from '../../src/metrics/attempts.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import { createReceiver, type Receiver } from '../helpers/receiver.ts'
 import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+import { useDatabase } from '../helpers/use-database.ts'
 
 describe('a first attempt, on an engine that skips time', function () {
   this.timeout(60_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let engine: TestWorkflowEnvironment
   let receiver: Receiver
 
   before(async () => {
-    database = await createTestDatabase()
     engine = await createTimeSkippingEngine()
     receiver = await createReceiver({ answer: () => 200 })
   })
   after(async () => {
     await receiver.close()
     await engine.teardown()
-    await database.drop()
   })
 
   /** What is counted for a delivery that so many full gates turn away before its attempt is made. */

@@ -3,28 +3,24 @@ import type { AttemptDependencies, AttemptRequest } from '../../../src/delivery/
 import { createAttempt } from '../../../src/delivery/attempt.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { attemptDependencies } from '../../helpers/attempts.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }
 
 describe('an attempt', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let dependencies: AttemptDependencies
   let receiver: Receiver
   let answer: Answer
   let delivery: DeliveryToStart
 
-  before(async () => {
-    database = await createTestDatabase()
+  before(() => {
     dependencies = attemptDependencies(database.dataSource, 1_000)
   })
-  after(async () => {
-    await dependencies.httpClient.close()
-    await database.drop()
-  })
+  after(() => dependencies.httpClient.close())
   beforeEach(async () => {
     answer = () => 200
     receiver = await createReceiver({ answer: (...args) => answer(...args) })

@@ -9,29 +9,25 @@ import { lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { attemptDependencies } from '../../helpers/attempts.ts'
 import { writeBacklog } from '../../helpers/backlog.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
 import { createReceiver, type Receiver } from '../../helpers/receiver.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }
 
 describe('outcomes, a switch-off and a retry job at the same instant', function () {
   this.timeout(60_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let dependencies: AttemptDependencies
   let receiver: Receiver
   let organisationId: string
   let webhookId: string
 
-  before(async () => {
-    database = await createTestDatabase()
+  before(() => {
     dependencies = attemptDependencies(database.dataSource)
   })
-  after(async () => {
-    await dependencies.httpClient.close()
-    await database.drop()
-  })
+  after(() => dependencies.httpClient.close())
   beforeEach(async () => {
     let count = 0
     receiver = await createReceiver({ answer: () => (count++ % 2 === 0 ? 200 : 500) })

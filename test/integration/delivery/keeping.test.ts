@@ -5,7 +5,7 @@ import { createSweep } from '../../../src/delivery/sweep.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -45,15 +45,11 @@ function fakeWorkflows() {
 }
 
 describe('keeping deliveries', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let organisationId: string
   let fake: ReturnType<typeof fakeWorkflows>
   let starters: Starter[] = []
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     await database.dataSource.query('TRUNCATE delivery CASCADE')
     fake = fakeWorkflows()

@@ -7,9 +7,9 @@ import { findIncidentsToTell } from '../../../src/db/queries/incidents.ts'
 import { recordInIncident, resolve } from '../../../src/incidents/change-incident.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { createCrowdedWebhook, type CrowdedWebhook, type Planned } from '../../helpers/crowded-webhook.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 const POOL_SIZE = 20
 
@@ -19,14 +19,13 @@ const SOON_MS = 1_500
 
 describe('incidents, when much happens at the same time', function () {
   this.timeout(60_000)
-  let database: TestDatabase
+  const database = useDatabase()
   /** The pool of the process that does the work; `database` looks on. */
   let pool: DataSource
   let api: TestApi
   let webhook: CrowdedWebhook
 
   before(async () => {
-    database = await createTestDatabase()
     pool = createDataSource({ url: database.url, poolSize: POOL_SIZE })
     await pool.initialize()
     api = await createTestApi(pool, {
@@ -38,10 +37,7 @@ describe('incidents, when much happens at the same time', function () {
     await api.close()
     await pool.destroy()
   }
-  after(async () => {
-    await endWork()
-    await database.drop()
-  })
+  after(endWork)
   beforeEach(async () => {
     webhook = await createCrowdedWebhook(pool)
   })

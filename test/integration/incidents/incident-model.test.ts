@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createVirtualClock, type IncidentEngine } from '../../helpers/incident-engine.ts'
 import {
   createIncidentModel,
@@ -13,6 +12,7 @@ import {
 import { unbounded } from '../../helpers/attempts.ts'
 import { turns, type Answer, type Operation, type Turn } from '../../helpers/incident-operations.ts'
 import { createIncidentWorld, type UnderWay } from '../../helpers/incident-world.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 /** Fewer than an attempt loses before it is recorded as failed by itself. */
 const MAX_LOST = 4
@@ -32,21 +32,17 @@ const FAILURE = now({ do: 'attempt', which: 0, succeeds: false })
 
 describe('incidents, whatever happens to a webhook', function () {
   this.timeout(120_000)
-  let database: TestDatabase
+  const database = useDatabase()
   let api: TestApi
   /** The engine of the webhook that is played with. */
   let engine: IncidentEngine
 
   before(async () => {
-    database = await createTestDatabase()
     api = await createTestApi(database.dataSource, {
       incidentWorkflows: { tell: (incident) => engine.tell(incident) },
     })
   })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
+  after(() => api.close())
 
   async function createStage() {
     const { dataSource } = database

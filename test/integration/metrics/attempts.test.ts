@@ -11,25 +11,21 @@ import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { sendDue } from '../../../src/notifications/send-due.ts'
 import { attemptDependencies } from '../../helpers/attempts.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 const NEVER = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
 
 describe('what a worker counts', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let registry: Registry
   let dependencies: ActivityDependencies
   let receiver: Receiver
   let answer: Answer
   let request: AttemptRequest
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     registry = new Registry()
     dependencies = { ...attemptDependencies(database.dataSource, 1_000), metrics: createMetrics(registry) }

@@ -6,10 +6,10 @@ import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { SWEEP_AFTER_MS } from '../../../src/delivery/timing.ts'
 import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/settings.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
 import { percentile } from '../../helpers/percentile.ts'
 import { planOf } from '../../helpers/plan.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 /** The longest attempt that can be configured, and the margin of its claim. */
 const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000
@@ -20,14 +20,10 @@ const FAILED = 2_000
 const BUDGET_MS = 250
 
 describe('the backlog', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let organisationId: string
   let webhookId: string
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     await database.dataSource.query('TRUNCATE delivery, webhook CASCADE')
     organisationId = (await createMember(database.dataSource)).organisationId

@@ -3,22 +3,18 @@ import { Registry } from 'prom-client'
 import { createRateLimits } from '../../../src/http/rate-limits.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
 import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
 import { sendBytes } from '../../helpers/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 describe('what the API counts', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let member: TestMember
   let registry: Registry
   let api: TestApi
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     registry = new Registry()
     api = await createTestApi(database.dataSource, { metrics: createMetrics(registry) })

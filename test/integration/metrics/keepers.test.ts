@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { createStarter, type Starter } from '../../../src/delivery/starter.ts'
 import { createSweep } from '../../../src/delivery/sweep.ts'
 import { createMetrics } from '../../../src/metrics.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition } from '../../helpers/exposition.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
@@ -12,17 +12,13 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 const CONCURRENCY = 2
 
 describe('what starter and sweep count', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let organisationId: string
   let registry: Registry
   let starter: Starter
   let release: () => void
   let isAway: boolean
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     await database.dataSource.query('TRUNCATE delivery CASCADE')
     organisationId = (await createMember(database.dataSource)).organisationId

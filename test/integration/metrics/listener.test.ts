@@ -13,17 +13,17 @@ import { createMetricsApp } from '../../../src/metrics/app.ts'
 import { createBacklogReader } from '../../../src/metrics/backlog-reader.ts'
 import { createScrape, type Sources } from '../../../src/metrics/scrape.ts'
 import { createTestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
 import { createLine, type Line } from '../../helpers/line.ts'
 import { sendBytes } from '../../helpers/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 const SCRAPED_WITHIN_MS = 2_000
 
 describe('the listener of the metrics', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let line: Line
   let pool: DataSource
   let counting: DataSource
@@ -31,10 +31,6 @@ describe('the listener of the metrics', () => {
   let answerOfCore: { status: number; text: string } | 'hangs'
   const opened: Listening[] = []
 
-  before(async () => {
-    database = await createTestDatabase()
-  })
-  after(() => database.drop())
   beforeEach(async () => {
     line = await createLine(database.url)
     pool = await createDataSource({ url: line.url, poolSize: 3 }).initialize()

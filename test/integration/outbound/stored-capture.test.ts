@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 import { answer, createTestClient, startReceiver } from './receivers.ts'
 
 /** Every code unit there is, lone surrogates included, each in the three bytes that UTF-8 would give it. */
@@ -13,13 +13,7 @@ function everyCodeUnit(): Buffer {
 }
 
 describe('what is kept of an answer, in PostgreSQL', () => {
-  let database: TestDatabase
-
-  before(async () => {
-    database = await createTestDatabase()
-  })
-
-  after(() => database.drop())
+  const database = useDatabase()
 
   for (const [title, body] of [
     ['every byte', Buffer.from(Array.from({ length: 256 }, (_value, byte) => byte))],

@@ -1,26 +1,22 @@
 import { expect } from 'chai'
 import { lockOrganisation } from '../../../src/db/queries/organisations.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
 
 const MAX = 100
 const url = 'https://receiver.example.com/'
 const input = { url, subscribedEventKeys: ['customer:created'], enabled: true }
 
 describe('the number of webhooks of an organisation', () => {
-  let database: TestDatabase
+  const database = useDatabase()
   let api: TestApi
   let member: TestMember
 
   before(async () => {
-    database = await createTestDatabase()
     api = await createTestApi(database.dataSource, { webhooksPerOrganisation: MAX })
   })
-  after(async () => {
-    await api.close()
-    await database.drop()
-  })
+  after(() => api.close())
   beforeEach(async () => {
     member = await createMember(database.dataSource)
   })

@@ -1,0 +1,88 @@
+import { verify } from '@octokit/webhooks-methods'
+import { expect } from 'chai'
+import { findSealedSecret } from '../../src/db/queries/webhooks.ts'
+import { TEST_KEY_RING, testSecretBox } from '../helpers/factories.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import { runCli } from '../helpers/run-cli.ts'
+import { createStage, type Stage } from '../helpers/stage.ts'
+
+const NEW_KEY = `k2:${'cd'.repeat(32)}`
+
+describe('rotating the encryption key', function () {
+  this.timeout(120_000)
+  let stage: Stage
+  let signingSecret: string
+
+  before(async () => {
+    stage = await createStage()
+    const { organisationId } = stage.member
+    const sealed = await findSealedSecret(stage.dataSource, organisationId, stage.webhookId)
+    signingSecret = testSecretBox.open(stage.webhookId, sealed ?? '')
+  })
+  after(() => stage.close())
+
+  const under = (ring: string) => stage.start({ env: { POSTHORN_ENCRYPTION_KEYS: ring } })
+  const command = (ring: string) =>
+    runCli(['re-encrypt'], { DATABASE_URL: stage.databaseUrl, POSTHORN_ENCRYPTION_KEYS: ring })
+  const expectSigned = async (posthorn: PosthornProcess): Promise<void> => {
+    const deliveryId = await stage.publish(posthorn)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+    const [post] = stage.receiver.postsOf(deliveryId)
+    const signature = String(post?.headers['x-webhook-signature'])
+    expect(await verify(signingSecret, String(post?.body), signature)).to.equal(true)
+  }
+  const revealed = async (posthorn: PosthornProcess): Promise<unknown> => {
+    const { organisationId, apiKey } = stage.member
+    const path = `/api/orgs/${organisationId}/webhooks/${stage.webhookId}/signing-secret`
+    return (await posthorn.call('GET', path, { apiKey })).json
+  }
+
+  it('signs as before under the old ring, the new one, during the change and without the old key', async () => {
+    const withBoth = await under(`${NEW_KEY},${TEST_KEY_RING}`)
+    await expectSigned(withBoth)
+    expect(await command(`${NEW_KEY},${TEST_KEY_RING}`)).to.deep.equal({
+      code: 0,
+      stdout: 'Re-encrypted with key "k2": 1\nLeft under other keys: none\n',
+      stderr: '',
+    })
+    await expectSigned(withBoth)
+    expect(await withBoth.stop()).to.equal(0)
+    const withoutOld = await under(NEW_KEY)
+    await expectSigned(withoutOld)
+    expect(await revealed(withoutOld)).to.deep.equal({ signingSecret })
+    expect(withoutOld.log()).to.not.include(signingSecret)
+    await withoutOld.stop()
+  })
+
+  it('says that there is nothing to do the second time', async () => {
+    expect(await command(NEW_KEY)).to.deep.equal({
+      code: 0,
+      stdout: 'Re-encrypted with key "k2": 0\nLeft under other keys: none\n',
+      stderr: '',
+    })
+  })
+
+  it('lets no process start under the ring of before, and says why', async () => {
+    const { code, stdout, stderr } = await runCli(['worker'], {
+      DATABASE_URL: stage.databaseUrl,
+      POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
+    })
+    expect(code).to.equal(1)
+    expect(stderr).to.include('POSTHORN_ENCRYPTION_KEYS').and.include('the key ring holds no key "k2"')
+    expect(stdout + stderr).to.not.match(/[0-9a-f]{64}/)
+  })
+
+  it('ends with 1 and the id of each webhook whose secret does not open', async () => {
+    const { code, stdout, stderr } = await command(TEST_KEY_RING)
+    expect([code, stdout]).to.deep.equal([1, 'Re-encrypted with key "test1": 0\nLeft under key "k2": 1\n'])
+    expect(stderr).to.equal(
+      `The signing secret of webhook ${stage.webhookId} does not open: the key ring holds no key "k2"\n`,
+    )
+  })
+
+  it('takes no arguments', async () => {
+    const { code, stderr } = await runCli(['re-encrypt', 'k1'])
+    expect(code).to.equal(2)
+    expect(stderr).to.include('posthorn re-encrypt cannot be called like this:\n  - it takes no arguments')
+  })
+})
