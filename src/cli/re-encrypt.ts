@@ -9,7 +9,9 @@ import type { SecretBox } from '../secret-box.ts'
 import { keyRingProblems } from './assert-key-ring.ts'
 import { describeError } from './describe-error.ts'
 
-/** What became of it. `left`: secrets that are still not under the newest key, by key; null is a text that names none. */
+/**
+ * What became of it. `left`: secrets that are still not under the newest key, by key; null is a text that names none.
+ */
 export type ReEncryption = {
   changed: number
   unopened: { webhookId: string; reason: string }[]

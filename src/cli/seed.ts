@@ -12,7 +12,9 @@ export type NewKey = { organisationId: string; memberId: string; name: string; k
 
 const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 
-/** Brings the file's organisations, members and keys into the database, all or nothing. Repeating it changes nothing. */
+/**
+ * Brings the file's organisations, members and keys into the database, all or nothing. Repeating it changes nothing.
+ */
 export async function seedFromFile(
   databaseUrl: string,
   file: string,

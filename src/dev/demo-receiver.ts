@@ -14,7 +14,9 @@ export type DemoReceiver = {
 
 const SLOW_ANSWER_MS = 2_000
 
-/** Starts an HTTP server on 127.0.0.1 that says one line for each POST: on `port` if that is free, else on a free one. */
+/**
+ * Starts an HTTP server on 127.0.0.1 that says one line for each POST: on `port` if that is free, else on a free one.
+ */
 export async function startDemoReceiver(options: {
   say: (line: string) => void
   port?: number

@@ -15,7 +15,9 @@ const KEPT_MAILS = 200
 /** Names count up, so that they sort by arrival even when the clock is set back. */
 const NAME = /^\d{12}\.json$/
 
-/** Mails as one JSON file each. Older ones than the newest 200 are removed; a file that holds no mail is passed over. */
+/**
+ * Mails as one JSON file each. Older ones than the newest 200 are removed; a file that holds no mail is passed over.
+ */
 export function openMailFolder(folder: string): MailFolder {
   const names = (): string[] => {
     // Each time: removing the folder is how somebody empties the mailbox while it runs.

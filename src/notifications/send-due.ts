@@ -50,7 +50,9 @@ export type SendRequest = {
   retry: boolean
 }
 
-/** Messages of one incident under way at once by one channel: a recipient that hangs keeps nobody else from being told. */
+/**
+ * Messages of one incident under way at once by one channel: a recipient that hangs keeps nobody else from being told.
+ */
 const CONCURRENT_SENDS = 4
 
 /**

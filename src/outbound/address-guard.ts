@@ -71,7 +71,9 @@ function blockListOf(cidrs: readonly string[]): BlockList {
   return list
 }
 
-/** The IPv4 address behind an IPv6 address that begins with these six words, in whichever spelling; null without them. */
+/**
+ * The IPv4 address behind an IPv6 address that begins with these six words, in whichever spelling; null without them.
+ */
 function ipv4Behind(prefix: readonly number[], ipv6: string): string | null {
   const words = wordsOf(ipv6)
   if (prefix.some((word, index) => words[index] !== word)) return null

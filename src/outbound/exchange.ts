@@ -27,7 +27,9 @@ export type ExchangeTools = {
   userAgent: string
 }
 
-/** Sends the request once and reads the answer, until `signal` is aborted. @throws OutboundError, or what undici throws. */
+/**
+ * Sends the request once and reads the answer, until `signal` is aborted. @throws OutboundError, or what undici throws.
+ */
 export async function exchange(
   tools: ExchangeTools,
   request: PostRequest,

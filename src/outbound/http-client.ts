@@ -48,7 +48,10 @@ export type HttpClientOptions = {
   poolLimits?: Partial<PoolLimits>
 }
 
-/** Builds what makes Posthorn's POSTs to customers. Reads no proxy settings: a proxy would dial where the guard cannot see. */
+/**
+ * Builds what makes Posthorn's POSTs to customers. Reads no proxy settings: a proxy would dial where the guard cannot
+ * see.
+ */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const guard = createAddressGuard(options)
   const connect = createConnector({ ...options, guard, resolver: createResolver({ guard }) })

@@ -20,7 +20,10 @@ export type CrowdedWebhook = {
   publish(count: number): Promise<string[]>
   /** So many deliveries whose latest attempt, `attempts`, failed. */
   publishFailing(count: number, attempts?: number): Promise<string[]>
-  /** Makes all of them at once: no receiver answers before every POST that comes has come, so that all are recorded at the same time. */
+  /**
+   * Makes all of them at once: no receiver answers before every POST that comes has come, so that all are recorded at
+   * the same time.
+   */
   attempt(planned: readonly Planned[], turns?: IncidentTurns): Promise<AttemptOutcome[]>
   incidents(): Promise<{ id: string; open: boolean; exhausted: boolean }[]>
   /** How many deliveries are in each state. */

@@ -17,7 +17,9 @@ export type RawRequest = {
   body?: string | Uint8Array
 }
 
-/** One request through `node:http`, which also sends what `fetch` refuses to: TRACE, two headers of a name, no length. */
+/**
+ * One request through `node:http`, which also sends what `fetch` refuses to: TRACE, two headers of a name, no length.
+ */
 export function sendRaw(url: string, { method, path, headers = {}, body }: RawRequest): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

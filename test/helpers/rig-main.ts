@@ -67,7 +67,9 @@ async function fault(target: Target, client: HttpClient, ledger: Ledger): Promis
   return /\d+\.\d+\.\d+|[0-9a-f]*::|rig\.eu/.test(told) ? `${title} tells ${told}` : null
 }
 
-/** Hosts of blocked targets that do answer when nobody holds the socket back: without them the rig would prove nothing. */
+/**
+ * Hosts of blocked targets that do answer when nobody holds the socket back: without them the rig would prove nothing.
+ */
 async function countReachable(): Promise<number> {
   const urls = TARGETS.filter(({ outcome }) => outcome === 'blocked_target').map(({ url }) => new URL(url))
   const hosts = new Set(urls.map(({ hostname }) => hostname.replace(/^\[|\]$/g, '')))

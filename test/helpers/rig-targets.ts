@@ -16,7 +16,9 @@ export type Target = {
 export const PUBLIC_ADDRESSES: readonly string[] = ['93.184.216.34', '93.184.216.35', '2606:4700::6810:1']
 const [PUBLIC = '', PUBLIC_TOO = '', PUBLIC_SIX = ''] = PUBLIC_ADDRESSES
 
-/** Ports that something listens on, at every address: those of the receivers, and of what stands in private networks. */
+/**
+ * Ports that something listens on, at every address: those of the receivers, and of what stands in private networks.
+ */
 export const TLS_PORTS: readonly number[] = [443, 8443]
 export const PLAIN_PORTS: readonly number[] = [80, 8080, 2375, 5432, 6379, 7233, 9200]
 

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** `reachable`: private addresses that a socket without a guard got through to; `controlHits`: what the rig saw of that. */
+/**
+ * `reachable`: private addresses that a socket without a guard got through to; `controlHits`: what the rig saw of that.
+ */
 export type RigReport = {
   targets: number
   /** What was not as it should be, in words. */

@@ -89,7 +89,10 @@ export async function resumeIncident(db: Db, webhookId: string): Promise<Inciden
   )
 }
 
-/** Closes those of these incidents whose webhook has no unresolved delivery left. The caller holds their exclusive locks. */
+/**
+ * Closes those of these incidents whose webhook has no unresolved delivery left. The caller holds their exclusive
+ * locks.
+ */
 export async function closeResolved(db: Db, incidentIds: readonly string[]): Promise<IncidentLabel[]> {
   return rows(
     db,

@@ -86,7 +86,9 @@ export async function claimNotification(db: Db, id: string, claim: string): Prom
   return claimed !== null
 }
 
-/** Writes how the try ended; one that was called lost meanwhile may still speak, as long as nobody else took the row. */
+/**
+ * Writes how the try ended; one that was called lost meanwhile may still speak, as long as nobody else took the row.
+ */
 export async function recordNotification(
   db: Db,
   id: string,

@@ -2,7 +2,9 @@ import type { DataSource, EntityManager } from 'typeorm'
 import { rows, type Db } from '../db.ts'
 import { closeResolved, lockOpenIncidents, queueForIncident, type IncidentLabel } from './incidents.ts'
 
-/** Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds. */
+/**
+ * Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds.
+ */
 export type PurgeCursor = { at: string; id: string }
 
 export const FROM_THE_OLDEST: PurgeCursor = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
@@ -130,7 +132,9 @@ async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string
   return deleted.length
 }
 
-/** Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many. */
+/**
+ * Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many.
+ */
 export async function purgeIncidents(db: Db, days: number, limit: number): Promise<number> {
   const deleted = await rows(
     db,

@@ -168,7 +168,9 @@ describe('incidents, when much happens at the same time', function () {
     const unordered: IncidentTurns['failing'] = { take: (_webhookId, work) => work() }
     const noTurns: IncidentTurns = { resolving: unordered, failing: unordered }
 
-    /** How long a query of somebody else takes while the successes stand in line for the incident, for half a second. */
+    /**
+     * How long a query of somebody else takes while the successes stand in line for the incident, for half a second.
+     */
     async function queryMeanwhile(turns: IncidentTurns, succeeds = true): Promise<number> {
       const ids = await webhook.publishFailing(200)
       const holder = database.dataSource.createQueryRunner()

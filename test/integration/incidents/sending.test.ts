@@ -16,7 +16,10 @@ const ORGANISATION = 'info@zon.example'
 const AN = 'an@zon.example'
 const TWO: People = { email: ORGANISATION, members: [{ email: AN }] }
 
-/** With the default time-outs a try takes five minutes at most, with the longest ten; after eleven it is over, whatever became of it. */
+/**
+ * With the default time-outs a try takes five minutes at most, with the longest ten; after eleven it is over, whatever
+ * became of it.
+ */
 const WITHIN_A_TRY_S = 5 * 60
 const BEYOND_A_TRY_S = 11 * 60 + 10
 

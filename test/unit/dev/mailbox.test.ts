@@ -255,7 +255,9 @@ describe('the mailbox', () => {
     })
   })
 
-  /** Says these lines, each after the answer to the one before, then perhaps more, and hangs up. Returns the answers. */
+  /**
+   * Says these lines, each after the answer to the one before, then perhaps more, and hangs up. Returns the answers.
+   */
   async function talk(lines: string[], lastWords = ''): Promise<string> {
     const socket = connect(mailbox.port, '127.0.0.1')
     let answers = ''
