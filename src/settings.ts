@@ -1,21 +1,16 @@
 import type { LogLevel } from './logger.ts'
+import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
 import {
   boolean,
-  contact,
   integer,
-  mailAddress,
   oneOf,
   optionalPort,
   parseCidrs,
   parseDatabaseUrl,
   parseKeyRing,
   plain,
-  vapidKey,
-  webAddress,
 } from './setting-parsers.ts'
-
-/** One environment variable: what it means, its default as text, and how text becomes a value (throws a reason). */
-type Setting<T> = { variable: string; description: string; fallback?: string; parse: (text: string) => T }
+import { setting } from './setting.ts'
 
 /**
  * Every setting of Posthorn, in the order of `.env.example`.
@@ -87,9 +82,15 @@ export const SETTINGS = {
   temporalApiKey: setting('TEMPORAL_API_KEY', 'API key for Temporal, when it asks for one', '', plain),
   firstAttempt: setting(
     'FIRST_ATTEMPT',
-    'who makes the first attempt: workflow',
-    'workflow',
-    oneOf('workflow'),
+    'who makes the first attempt: workflow; overflow: the process itself while Temporal is behind; direct: always itself',
+    'overflow',
+    oneOf('workflow', 'overflow', 'direct'),
+  ),
+  firstAttemptSlots: setting(
+    'FIRST_ATTEMPT_SLOTS',
+    'first attempts that a process makes beside Temporal at once',
+    '256',
+    integer(1, 10_000),
   ),
   attemptTimeoutMs: setting(
     'ATTEMPT_TIMEOUT_MS',
@@ -111,7 +112,13 @@ export const SETTINGS = {
   ),
   activitySlots: setting(
     'WORKER_ACTIVITY_SLOTS',
-    'attempts under way at once per worker, those that are held until their instant included',
+    'first attempts of healthy webhooks under way at once per worker',
+    '200',
+    integer(1, 10_000),
+  ),
+  apartSlots: setting(
+    'WORKER_APART_SLOTS',
+    'retries and attempts of slow or failing webhooks under way at once per worker, held ones included',
     '1000',
     integer(1, 10_000),
   ),
@@ -157,48 +164,7 @@ export const SETTINGS = {
     '365',
     integer(30, 3_650),
   ),
-  publicUrl: setting(
-    'POSTHORN_PUBLIC_URL',
-    'where people reach this service in a browser, such as https://hooks.example.com; notifications link to it',
-    '',
-    webAddress,
-  ),
-  notifyAfterSeconds: setting(
-    'POSTHORN_NOTIFY_AFTER_SECONDS',
-    'seconds of continuous failure after which the first notification of an incident goes out',
-    '300',
-    integer(1, 86_400),
-  ),
-  smtpHost: setting('SMTP_HOST', 'mail server for notifications; without one no e-mail is sent', '', plain),
-  smtpPort: setting('SMTP_PORT', 'port of the mail server', '587', integer(1, 65_535)),
-  smtpTls: setting(
-    'SMTP_TLS',
-    'starttls: refuse a server that does not offer it; implicit: TLS from the first byte; none: in clear',
-    'starttls',
-    oneOf('starttls', 'implicit', 'none'),
-  ),
-  smtpUser: setting('SMTP_USER', 'user name at the mail server, when it asks for one', '', plain),
-  smtpPassword: setting('SMTP_PASSWORD', 'password at the mail server', '', plain),
-  smtpFrom: setting('SMTP_FROM', 'address that notifications come from', 'posthorn@localhost', mailAddress),
-  smtpConnections: setting('SMTP_CONNECTIONS', 'connections to the mail server at most', '2', integer(1, 20)),
-  smtpTimeoutMs: setting(
-    'SMTP_TIMEOUT_MS',
-    'how long the mail server may take for each step, in milliseconds',
-    '30000',
-    integer(100, 60_000),
-  ),
-  vapidPrivateKey: setting(
-    'VAPID_PRIVATE_KEY',
-    'private key for push messages (RFC 8292, base64url of 32 bytes); without one there is no push',
-    '',
-    vapidKey,
-  ),
-  vapidSubject: setting(
-    'VAPID_SUBJECT',
-    'how a push service can reach you: a mailto: or https: address',
-    'mailto:posthorn@localhost',
-    contact,
-  ),
+  ...NOTIFICATION_SETTINGS,
   allowHttp: setting(
     'POSTHORN_ALLOW_HTTP',
     'true to allow plain http receivers (not for production)',
@@ -211,15 +177,4 @@ export const SETTINGS = {
     '',
     parseCidrs,
   ),
-}
-
-function setting<T>(
-  variable: string,
-  description: string,
-  fallback: string | undefined,
-  parse: (text: string) => T,
-): Setting<T> {
-  return fallback === undefined
-    ? { variable, description, parse }
-    : { variable, description, fallback, parse }
 }

@@ -36,7 +36,7 @@ type Turn = {
  * to look at its row. An exhausted delivery completes with `failed`: a failed workflow would mean a fault of ours.
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEventResult> {
-  const { leadMs } = input
+  const { leadMs, recorded } = input
   const snapshot = firstSnapshot(input)
   // What a person wants: to be noted on the row first (`asked`), or noted there already (`woken`).
   const wish = { asked: false, woken: false }
@@ -50,6 +50,10 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
   })
   const called = (): boolean => wish.asked || wish.woken
 
+  if (recorded !== undefined) {
+    showProgress(snapshot)
+    return recorded
+  }
   let turn: Turn = { ...input.next, wakeAtMs: (input.next.dueAtMs ?? 0) - leadMs, onlyIfDue: false }
   let everWaited = input.next.number > 1
   for (;;) {
@@ -115,7 +119,11 @@ function turnAfter(outcome: Extract<AttemptOutcome, { state: 'waiting' }>, leadM
   return { number, dueAtMs, wakeAtMs: Date.now() + waitMs - eatenMs - leadMs, onlyIfDue: false }
 }
 
-function firstSnapshot({ next }: DeliverEventInput): DeliverySnapshot {
+function firstSnapshot({ next, recorded }: DeliverEventInput): DeliverySnapshot {
+  if (recorded !== undefined) {
+    const lastOutcome = describeOutcome({ ...recorded, failureCode: null, statusCode: null })
+    return { ...recorded, lastOutcome, nextAttemptAtMs: null }
+  }
   return {
     state: next.number === 1 ? 'pending' : 'waiting',
     attempts: next.number - 1,

@@ -1,7 +1,8 @@
-import { proxyActivities } from '@temporalio/workflow'
+import { proxyActivities, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
+import { apartQueue } from '../src/domain/task-queues.ts'
 import type { DeliverEventInput } from './messages.ts'
 
 /**
@@ -19,6 +20,7 @@ const activities = proxyActivities<Activities>(OWN_FAULTS)
 /**
  * Has a worker make attempt `number`: not before `dueAtMs` on the worker's clock when that is given, and with
  * `onlyIfDue` only if the row says that its time has come. `turnedAway`: the gate of its webhook was full before.
+ * Retries, and all attempts of webhooks that are slow or failing, have slots of their own.
  */
 export function makeAttempt(
   input: DeliverEventInput,
@@ -28,7 +30,13 @@ export function makeAttempt(
   const { organisationId, webhookId, deliveryId, leadMs } = input
   const { dueAtMs, onlyIfDue, turnedAway } = when
   const hold = dueAtMs === null || leadMs === 0 ? null : { untilMs: dueAtMs, atMostMs: leadMs }
-  return activities.makeAttempt.executeWithOptions({ ...OWN_FAULTS, summary: attemptName(number) }, [
+  const { taskQueue } = workflowInfo()
+  const options = {
+    ...OWN_FAULTS,
+    summary: attemptName(number),
+    taskQueue: number > 1 || input.apart === true ? apartQueue(taskQueue) : taskQueue,
+  }
+  return activities.makeAttempt.executeWithOptions(options, [
     { organisationId, webhookId, deliveryId, number, hold, onlyIfDue, turnedAway },
   ])
 }

@@ -8,6 +8,10 @@ export type DeliverEventInput = {
   webhookId: string
   /** The attempt to begin with (1 for a new delivery) and when it is due in Unix ms; null means at once. */
   next: { number: number; dueAtMs: number | null }
+  /** The first attempt is made where retries are, since its webhook is slow or failing. */
+  apart?: boolean
+  /** How the delivery came to its end without a workflow: nothing is left to do but to show it. */
+  recorded?: DeliverEventResult
   /** How long before a retry is due its attempt goes to a worker, which holds it until the instant; 0 for no hold. */
   leadMs: number
 }

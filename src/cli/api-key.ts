@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import {
   findMissing,
@@ -9,6 +10,7 @@ import {
 } from '../db/queries/api-key-admin.ts'
 import { hashApiKey } from '../db/queries/api-keys.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
+import { CALLER_MAX_AGE_MS } from '../http/caller-lookup.ts'
 import { newId } from '../ids.ts'
 import type { ApiKeyCommand } from './api-key-arguments.ts'
 import { describeKeys, presentKey } from './api-key-list.ts'
@@ -80,6 +82,8 @@ async function revokeKey(db: DataSource, wanted: Wanted<'revoke'>, say: Say): Pr
     await assertKnown(db, organisationId, 'id' in choice ? null : choice.memberId)
     throw new Error(`There is no API key ${inWords(choice)} in the organisation "${organisationId}".`)
   }
+  // Processes that answer requests believe what they have just looked up: when this command returns, none does any more.
+  if (!revoked.before) await delay(CALLER_MAX_AGE_MS)
   say.out(
     revoked.before
       ? `${named(revoked.key)} was revoked before, at ${String(revoked.key.revokedAt?.toISOString())}.`

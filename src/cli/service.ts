@@ -4,13 +4,19 @@ import { createActivities } from '../../activities/index.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
+import { createAttempt } from '../delivery/attempt.ts'
+import { createFollowUp } from '../delivery/follow-up.ts'
+import { createHandedOver } from '../delivery/handed-over.ts'
+import { createRecordFirstSuccess } from '../delivery/record-first-successes.ts'
 import { createStarter } from '../delivery/starter.ts'
 import { createSweep } from '../delivery/sweep.ts'
-import { START_LEASE_MS } from '../delivery/timing.ts'
+import { deliveryLeaseMs } from '../delivery/timing.ts'
 import { createIncidentTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
+import { createWebhookWatch } from '../delivery/webhook-watch.ts'
 import { createPublisher } from '../events/publish.ts'
 import { createApp } from '../http/app.ts'
+import { createCallerLookup } from '../http/caller-lookup.ts'
 import { listen } from '../http/listen.ts'
 import { createRateLimits, type RateLimitSettings } from '../http/rate-limits.ts'
 import type { Logger } from '../logger.ts'
@@ -22,7 +28,7 @@ import { createEngine } from '../temporal/engine.ts'
 import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
-import { createWorker } from '../temporal/worker.ts'
+import { createWorkers } from '../temporal/worker.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
@@ -83,7 +89,7 @@ export async function startService(
   const retryWorkflows = createRetryWorkflows({ client, taskQueue })
   const notifyAfterMs = config.notifyAfterSeconds * 1_000
   const incidentWorkflows = createIncidentWorkflows({ client, taskQueue, notifyAfterMs })
-  const activities = createActivities({
+  const attempts = {
     dataSource,
     httpClient,
     secretBox,
@@ -91,10 +97,16 @@ export async function startService(
     metrics,
     workflows,
     incidentWorkflows,
+    watch: createWebhookWatch(),
+    handedOver: createHandedOver(),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: config.firstAttempt === 'overflow' }),
     turns: createIncidentTurns(),
-    channels: notifications.channels,
     attemptTimeoutMs: config.attemptTimeoutMs,
     gate: createWebhookGate(config.webhookConcurrency),
+  }
+  const activities = createActivities({
+    ...attempts,
+    channels: notifications.channels,
     webhookConcurrency: config.webhookConcurrency,
   })
   const engine = createEngine({
@@ -103,20 +115,25 @@ export async function startService(
     tls: config.temporalTls,
     apiKey: config.temporalApiKey,
     logger,
-    createWorker: roles.worker
-      ? (connection) => createWorker(connection, workerSettings(config), activities)
+    createWorkers: roles.worker
+      ? (connection) => createWorkers(connection, workerSettings(config), activities)
       : null,
     onConnected: roles.worker
       ? (temporal) => ensureRetentionSchedule(temporal, { taskQueue, limits: retentionLimits(config) })
       : null,
   })
+  const leaseMs = deliveryLeaseMs(config.attemptTimeoutMs)
+  const lease = { owner: processId, leaseMs }
   const starter = createStarter({
-    dataSource,
-    workflows,
-    logger,
-    metrics,
+    ...attempts,
+    makeAttempt: createAttempt(attempts),
     processId,
+    mode: config.firstAttempt,
     concurrency: config.startConcurrency,
+    perWebhook: roles.worker ? config.webhookConcurrency : null,
+    slots: config.firstAttemptSlots,
+    leaseMs,
+    graceMs: config.shutdownGraceMs,
   })
   const sweep = createSweep({
     dataSource,
@@ -127,18 +144,22 @@ export async function startService(
     logger,
     metrics,
     processId,
+    leaseMs,
   })
+  const followUp = createFollowUp({ ...attempts, isIdle: () => starter.isIdle() })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
   const api = {
     dataSource,
+    findCaller: createCallerLookup(dataSource),
     secretBox,
-    publish: createPublisher(dataSource, { owner: processId, leaseMs: START_LEASE_MS }),
+    publish: createPublisher(dataSource, lease),
+    lease,
+    watch: attempts.watch,
     starter,
     workflows,
     retryWorkflows,
     incidentWorkflows,
-    processId,
     urlPolicy,
     trustedProxyHops: config.trustedProxyHops,
     rateLimits: createRateLimits(rateLimitSettings(config), { logger, metrics }),
@@ -159,9 +180,13 @@ export async function startService(
   running.push('the mail connections', () => notifications.close())
   running.push('the starter', () => starter.stop())
   running.push('the sweep', () => sweep.stop())
+  running.push('the follow-up', () => followUp.stop())
   if (listening !== null) running.push('the API', () => listening.close())
   engine.start()
-  if (roles.worker) sweep.start()
+  if (roles.worker) {
+    sweep.start()
+    followUp.start()
+  }
   const url = listening?.url ?? null
   logger.info({ event: 'service.started', processId, roles, url, metricsUrl }, 'service.started')
   return { url, metricsUrl, engine }
@@ -172,6 +197,7 @@ function workerSettings(config: Config) {
     namespace: config.temporalNamespace,
     taskQueue: config.temporalTaskQueue,
     activitySlots: config.activitySlots,
+    apartSlots: config.apartSlots,
     workflowTaskSlots: config.workflowTaskSlots,
     cachedWorkflows: config.cachedWorkflows,
     shutdownGraceMs: config.shutdownGraceMs,

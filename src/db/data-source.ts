@@ -19,6 +19,7 @@ import { PurgeIndex3 } from './migrations/0003-retention.ts'
 import { Incidents4 } from './migrations/0004-incidents.ts'
 import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
 import { Audit6 } from './migrations/0006-audit.ts'
+import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -55,7 +56,15 @@ export function createDataSource(options: {
       PushSubscription,
       AuditEntry,
     ],
-    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5, Audit6],
+    migrations: [
+      Initial1,
+      PeopleActOnDeliveries2,
+      PurgeIndex3,
+      Incidents4,
+      ApiKeyNames5,
+      Audit6,
+      FirstAttempts7,
+    ],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })

@@ -1,12 +1,16 @@
 import type { DataSource } from 'typeorm'
-import type { AttemptKey } from '../db/queries/attempts.ts'
+import type { AttemptKey, Claim } from '../db/queries/attempts.ts'
+import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
+import type { HandedOver } from './handed-over.ts'
+import type { RecordFirstSuccess } from './record-first-successes.ts'
 import type { IncidentTurns } from './turns.ts'
 import type { WebhookGate } from './webhook-gate.ts'
+import type { WebhookWatch } from './webhook-watch.ts'
 
 /** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
 export type AttemptDependencies = {
@@ -19,6 +23,9 @@ export type AttemptDependencies = {
   gate: WebhookGate
   turns: IncidentTurns
   incidentWorkflows: IncidentWorkflows
+  watch: WebhookWatch
+  handedOver: HandedOver
+  recordFirstSuccess: RecordFirstSuccess
 }
 
 export type AttemptRequest = AttemptKey & {
@@ -33,3 +40,16 @@ export type AttemptRequest = AttemptKey & {
 
 /** `cancelled`: nobody wants the attempt any more, unless its POST has begun. `shutDown`: this process ends now. */
 export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
+
+/**
+ * A first attempt that is made beside the engine, for a delivery that has no workflow yet. `held`: `owner` has it under
+ * the lease of its commit, and this is what it read there; null when the row is to be claimed.
+ */
+export type Beside = { owner: string; held: Claim | null }
+
+/** `beside` is null for attempts that a workflow asks for. */
+export type MakeAttempt = (
+  request: AttemptRequest,
+  signals: AttemptSignals,
+  beside?: Beside | null,
+) => Promise<AttemptOutcome>

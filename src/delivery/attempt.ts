@@ -4,16 +4,19 @@ import { claimAttempt, findStanding, releaseClaim, type Claim } from '../db/quer
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { closeIfResolved } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
-import type { AttemptDependencies, AttemptRequest, AttemptSignals } from './attempt-request.ts'
+import type {
+  AttemptDependencies,
+  AttemptRequest,
+  AttemptSignals,
+  Beside,
+  MakeAttempt,
+} from './attempt-request.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
 import { isItsTurn, standingOutcome } from './standing-outcome.ts'
-import { SWEEP_AFTER_MS } from './timing.ts'
-
-/** What a claim lasts beyond the POST's own deadline: nobody else may post meanwhile, and no POST begins later. */
-const CLAIM_MARGIN_MS = 5_000
+import { CLAIM_MARGIN_MS, claimLeaseMs, SWEEP_AFTER_MS } from './timing.ts'
 
 /** How often a run looks whether the one that holds the row is through; most are, long before their lease ends. */
 const LOOK_AGAIN_MS = 250
@@ -26,12 +29,9 @@ const MAX_LOST_WORKERS = 5
  * Whatever the receiver does is returned as data. While the database is away it waits, before the POST and while
  * recording. Throws only for faults of ours, and when a signal asks it to give up.
  */
-export function createAttempt(dependencies: AttemptDependencies) {
-  const { gate, metrics } = dependencies
-  return async function makeAttempt(
-    request: AttemptRequest,
-    signals: AttemptSignals,
-  ): Promise<AttemptOutcome> {
+export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
+  const { gate, handedOver, metrics } = dependencies
+  return async function makeAttempt(request, signals, beside = null): Promise<AttemptOutcome> {
     if (request.hold !== null) await holdUntil(request.hold, signals.cancelled)
     const pass = gate.enter(request.webhookId, request.deliveryId)
     if ('comeBackAfterMs' in pass) {
@@ -39,12 +39,14 @@ export function createAttempt(dependencies: AttemptDependencies) {
       return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
     }
     metrics.attemptBegun()
+    handedOver.begun(request.deliveryId)
     try {
-      const outcome = await claimSendRecord(dependencies, request, signals)
+      const outcome = await claimSendRecord(dependencies, request, signals, beside)
       if (outcome.state === 'stopped' && request.number > 1) await endIncident(dependencies, request)
       return outcome
     } finally {
       pass.leave()
+      handedOver.ended(request.deliveryId)
       metrics.attemptEnded()
     }
   }
@@ -60,11 +62,11 @@ async function claimSendRecord(
   dependencies: AttemptDependencies,
   request: AttemptRequest,
   signals: AttemptSignals,
+  beside: Beside | null,
 ): Promise<AttemptOutcome> {
-  const owner = randomUUID()
-  const claimed = await claim(dependencies, request, owner, signals.cancelled)
+  const claimed = await claim(dependencies, request, beside, signals.cancelled)
   if (claimed.kind === 'elsewhere') return claimed.outcome
-  const { claim: held } = claimed
+  const { claim: held, owner, underLease } = claimed
   if (held.state === 'stopped') {
     dependencies.metrics.deliveriesStopped(1)
     return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
@@ -73,7 +75,7 @@ async function claimSendRecord(
     held.claims > MAX_LOST_WORKERS
       ? lostWorker(MAX_LOST_WORKERS)
       : await send(dependencies, request, held, owner, signals.shutDown)
-  return recordOutcome(dependencies, request, held, sent)
+  return recordOutcome(dependencies, request, held, sent, underLease)
 }
 
 /**
@@ -82,18 +84,22 @@ async function claimSendRecord(
  * which counts as a lost worker.
  */
 async function send(
-  { dataSource, secretBox, httpClient, logger }: AttemptDependencies,
+  { dataSource, secretBox, httpClient, watch, logger }: AttemptDependencies,
   request: AttemptRequest,
   held: Claim,
   owner: string,
   shutDown: AbortSignal,
 ): Promise<Sent> {
   let begun = false
+  const note = watch.begin(request.webhookId)
   try {
     const headers = deliveryHeaders(secretBox, request.deliveryId, held)
     begun = true
-    return await post(httpClient, held, headers, shutDown)
+    const sent = await post(httpClient, held, headers, shutDown)
+    note(sent.result)
+    return sent
   } catch (error) {
+    note(null)
     await releaseClaim(dataSource, request, { owner, counts: begun }).catch((failure: unknown) =>
       logger.warn(
         { event: 'attempt.not_released', deliveryId: request.deliveryId, err: failure },
@@ -104,26 +110,34 @@ async function send(
   }
 }
 
-type Claimed = { kind: 'held'; claim: Claim } | { kind: 'elsewhere'; outcome: AttemptOutcome }
+/** `owner` holds the row; `underLease` since the commit of its delivery, without a claim. */
+type Claimed =
+  | { kind: 'held'; claim: Claim; owner: string; underLease: boolean }
+  | { kind: 'elsewhere'; outcome: AttemptOutcome }
 
-/** Takes the row for this attempt, waiting for another attempt's hold on it to end; or tells what was recorded already. */
+/**
+ * Takes the row for this attempt, waiting for another attempt's hold on it to end; or tells what was recorded already.
+ */
 async function claim(
   dependencies: AttemptDependencies,
   request: AttemptRequest,
-  owner: string,
+  beside: Beside | null,
   signal: AbortSignal,
 ): Promise<Claimed> {
+  if (beside?.held) return { kind: 'held', claim: beside.held, owner: beside.owner, underLease: true }
   const { dataSource, attemptTimeoutMs } = dependencies
-  const leaseMs = attemptTimeoutMs + CLAIM_MARGIN_MS
+  const owner = randomUUID()
+  const leaseMs = claimLeaseMs(attemptTimeoutMs)
   const { onlyIfDue } = request
-  const hold = { owner, leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS, onlyIfDue }
+  const sweepAfterMs = leaseMs + SWEEP_AFTER_MS
+  const hold = { owner, leaseMs, sweepAfterMs, onlyIfDue, beside: beside !== null }
   for (;;) {
     signal.throwIfAborted()
     const askedAt = performance.now()
     const taken = await untilDatabaseAnswers(() => claimAttempt(dataSource, request, hold), signal)
     // A claim that came back too late could run out in mid-POST: it is renewed, as its owner may.
     if (taken !== null && performance.now() - askedAt > CLAIM_MARGIN_MS / 2) continue
-    if (taken !== null) return { kind: 'held', claim: taken }
+    if (taken !== null) return { kind: 'held', claim: taken, owner, underLease: false }
     const standing = await untilDatabaseAnswers(() => findStanding(dataSource, request), signal)
     if (standing === null || !isItsTurn(standing, request)) {
       return { kind: 'elsewhere', outcome: standingOutcome(standing, request.number) }

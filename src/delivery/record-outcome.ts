@@ -1,11 +1,6 @@
-import {
-  findStanding,
-  recordFailure,
-  recordSuccess,
-  type AttemptRecord,
-  type Claim,
-} from '../db/queries/attempts.ts'
+import { findStanding, type Claim } from '../db/queries/attempts.ts'
 import type { IncidentLabel } from '../db/queries/incidents.ts'
+import { recordFailure, recordSuccess, type AttemptRecord } from '../db/queries/outcomes.ts'
 import { nextAttemptAt, stateAfterAttempt, type AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { recordInIncident, resolve, type Changed } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
@@ -13,29 +8,31 @@ import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import type { Sent } from './send-signed.ts'
 import { standingOutcome } from './standing-outcome.ts'
-import { SWEEP_AFTER_MS } from './timing.ts'
+import { START_AGAIN_AFTER_MS, SWEEP_AFTER_MS } from './timing.ts'
 
 type RecordDependencies = Pick<
   AttemptDependencies,
-  'dataSource' | 'logger' | 'metrics' | 'incidentWorkflows' | 'turns'
+  'dataSource' | 'logger' | 'metrics' | 'incidentWorkflows' | 'turns' | 'recordFirstSuccess'
 >
 
 /**
  * Writes the attempt and the delivery's new state, and says what became of it. Once a POST was made its outcome is
  * worth waiting for: this goes on until the database takes it.
  * When another run recorded the same attempt first, that record stands and is returned.
+ * `underLease`: the attempt was made under the lease of the commit.
  */
 export async function recordOutcome(
   dependencies: RecordDependencies,
   request: AttemptRequest,
   claim: Claim,
   sent: Sent,
+  underLease: boolean,
 ): Promise<AttemptOutcome> {
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
   const trigger = claim.asked ? 'retry' : 'schedule'
   const { outcome, isNew, tell } = await untilDatabaseAnswers(() =>
-    write(dependencies, { ...request, ...claim, ...result, durationMs, trigger }, sent),
+    write(dependencies, { ...request, ...claim, ...result, durationMs, trigger, underLease }, sent),
   )
   // How long after its time a retry was begun.
   const lateMs = request.hold === null ? null : result.startedAt.getTime() - request.hold.untilMs
@@ -90,6 +87,7 @@ async function write(
     state,
     nextAttemptAt: dueAtMs === null ? null : new Date(dueAtMs),
     sweepAfterMs: SWEEP_AFTER_MS,
+    startAfterMs: START_AGAIN_AFTER_MS,
   }
   const { result: written, tell } = await dependencies.turns.failing.take(record.webhookId, () =>
     recordInIncident(dataSource, record, (manager, live) =>
@@ -112,12 +110,15 @@ async function write(
   return { outcome, isNew: true, tell }
 }
 
-/** A success at the first attempt resolves nothing: it is one statement. A later one may close the incident. */
+/**
+ * A success at the first attempt resolves nothing: it is one statement, shared with others of the same instant. A later
+ * one may close the incident.
+ */
 async function writeSuccess(
-  { dataSource, turns }: RecordDependencies,
+  { dataSource, turns, recordFirstSuccess }: RecordDependencies,
   record: AttemptRecord & { webhookId: string },
 ): Promise<Changed<boolean>> {
-  if (record.number === 1) return { result: await recordSuccess(dataSource, record), tell: null }
+  if (record.number === 1) return { result: await recordFirstSuccess(record), tell: null }
   return turns.resolving.take(record.webhookId, () =>
     resolve(dataSource, record.webhookId, (manager) => recordSuccess(manager, record)),
   )

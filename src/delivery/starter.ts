@@ -1,118 +1,205 @@
-import pLimit from 'p-limit'
-import type { DataSource } from 'typeorm'
 import type { DeliveryToStart } from '../db/queries/events.ts'
-import { markStarted, releaseDeliveries, renewLeases } from '../db/queries/keeping.ts'
-import type { Logger } from '../logger.ts'
+import { findUnattempted } from '../db/queries/keeping.ts'
+import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
+import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 import type { Metrics } from '../metrics.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../temporal/engine-away.ts'
-import { createBatcher } from './batcher.ts'
-import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
+import { createFirstAttempts, type FirstAttemptDependencies } from './first-attempts.ts'
+import type { HandedOver } from './handed-over.ts'
+import { createKeptRows } from './kept-rows.ts'
+import { createStartLine } from './start-line.ts'
 
-/** Starts a workflow for each delivery that this process committed or took from the sweep. */
+/**
+ * Who makes the first attempt: the workflow; or the starter for healthy webhooks, all the time (`direct`) or while the
+ * engine is behind (`overflow`).
+ */
+export type FirstAttemptMode = 'workflow' | 'overflow' | 'direct'
+
+/** Begins with each delivery that this process committed or took from the sweep. */
 export type Starter = {
   /** Takes deliveries that are leased to this process; returns at once. */
   start(deliveries: readonly DeliveryToStart[]): void
   /** True while it has enough to do, or the engine is away: then nothing more should be taken for it. */
   isBusy(): boolean
+  /** True while nothing waits that could be begun with now, and the engine is not behind. */
+  isIdle(): boolean
   load(): StarterLoad
-  /** Gives back what has not been started, and returns when nothing is under way. */
+  /** Gives back what has not been begun, and returns when nothing is under way. */
   stop(): Promise<void>
 }
 
-/** Deliveries that wait for their start, and starts under way. */
-export type StarterLoad = { waiting: number; inFlight: number }
+/** Deliveries that wait for their start, starts under way, and first attempts that this process makes itself. */
+export type StarterLoad = { waiting: number; inFlight: number; attempting: number }
 
-/** Above this many waiting starts a delivery goes straight back to its row, and comes again with the sweep. */
+/** Above this many deliveries one more goes straight back to its row, and comes again with the sweep. */
 const MAX_BACKLOG = 10_000
 
-/** Above this many it asks for no more work. */
+/** Above this many that could go now it asks for no more work. */
 const BUSY_BACKLOG = 200
 
-/** After a refused start the sweep tries again, this much later. */
-const RETRY_AFTER_MS = 1_000
-
-/** How long started deliveries wait to be noted together in one statement. */
-const NOTE_AFTER_MS = 50
+/**
+ * So many deliveries of a webhook that is slow or failing wait in memory. The rest of its backlog, which takes its time
+ * anyway, waits in the database, so that nobody else's deliveries find the memory full of it.
+ */
+const MOST_OF_UNWELL = 200
 
 /**
- * Bounded: `concurrency` starts at once, MAX_BACKLOG waiting. Nothing is lost with this process: its leases run out
- * and another one's sweep takes the rows.
+ * The engine is behind when so many deliveries wait for it, here or with it: at some 50 attempts a second, the pace of
+ * a small engine, the last of them has to wait for a third of a second.
  */
-export function createStarter(dependencies: {
-  dataSource: DataSource
+const BEHIND = 16
+
+/** After a refused start the engine is left alone for so long. */
+const PAUSE_MS = 1_000
+
+/** What was handed to the engine so long ago may have been attempted by another process. */
+const ASK_AFTER_MS = 2_000
+
+type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers'> & {
   workflows: DeliveryWorkflows
-  logger: Logger
+  handedOver: HandedOver
   metrics: Metrics
-  processId: string
+  mode: FirstAttemptMode
+  /** Workflow starts under way at once. */
   concurrency: number
-}): Starter {
-  const { dataSource, workflows, logger, metrics, processId: owner, concurrency } = dependencies
-  const limit = pLimit(concurrency)
-  const waiting = new Map<string, Promise<void>>()
+  /** First attempts of one webhook that are with the engine at once; null in a process that makes no attempts. */
+  perWebhook: number | null
+  leaseMs: number
+  /** How long POSTs under way may still take at the end. */
+  graceMs: number
+}
+
+/**
+ * Bounded: `concurrency` starts at once, MAX_BACKLOG deliveries, `perWebhook` first attempts of one webhook with the
+ * engine, since what its gate would turn away need not be started yet. Nothing is lost with this process: its leases
+ * run out and another one's sweep takes the rows.
+ */
+export function createStarter(dependencies: StarterDependencies): Starter {
+  const { dataSource, workflows, handedOver, logger, metrics, mode, perWebhook } = dependencies
+  const rows = createKeptRows({ ...dependencies, owner: dependencies.processId })
   let stopping = false
   let pausedUntilMs = 0
 
-  const quietly = (what: string) => (error: unknown) =>
-    logger.warn({ event: 'starter.database', what, err: error }, 'starter.database')
-  const noteStarted = createBatcher<string>(NOTE_AFTER_MS, (ids) =>
-    markStarted(dataSource, ids, SWEEP_AFTER_MS).catch(quietly('mark')),
-  )
-  const giveBack = createBatcher<string>(NOTE_AFTER_MS, (ids) =>
-    releaseDeliveries(dataSource, owner, ids, stopping ? 0 : 2 * RETRY_AFTER_MS).catch(quietly('release')),
-  )
-  const renewal = setInterval(() => {
-    if (waiting.size === 0) return
-    void renewLeases(dataSource, [...waiting.keys()], { owner, leaseMs: START_LEASE_MS }).catch(
-      quietly('renew'),
-    )
-  }, START_LEASE_MS / 3)
+  const line = createStartLine<DeliveryToStart>({
+    concurrency: dependencies.concurrency,
+    hasRoom: (webhookId) => perWebhook === null || handedOver.of(webhookId) < perWebhook,
+    run: handOver,
+  })
+  handedOver.onEnded((webhookId) => line.look(webhookId))
+  const first = createFirstAttempts({
+    ...dependencies,
+    handlers: { attempted, unsuited: queue, returned: (delivery) => putBack(delivery) },
+  })
+  const asking = setInterval(() => {
+    void forgetAttempted(handedOver.olderThan(ASK_AFTER_MS))
+  }, ASK_AFTER_MS)
 
-  async function startOne(delivery: DeliveryToStart): Promise<void> {
-    const { deliveryId } = delivery
-    if (stopping || Date.now() < pausedUntilMs) {
-      giveBack.add(deliveryId)
-      metrics.startEnded('returned')
-    } else {
-      try {
-        await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
-        noteStarted.add(deliveryId)
-        metrics.startEnded('started')
-      } catch (error) {
-        refused(deliveryId, error)
-        giveBack.add(deliveryId)
-        metrics.startEnded('refused')
-      }
+  /** Of what was handed to the engine, another process may have made the attempt. */
+  async function forgetAttempted(ids: string[]): Promise<void> {
+    if (ids.length === 0) return
+    try {
+      const open = new Set(await findUnattempted(dataSource, ids))
+      for (const id of ids) if (!open.has(id)) handedOver.ended(id)
+    } catch (error) {
+      logger.warn({ event: 'starter.database', what: 'ask', err: error }, 'starter.database')
     }
-    waiting.delete(deliveryId)
   }
 
-  /** While the engine is away the others need not each find that out, nor fill the log. */
-  function refused(deliveryId: string, error: unknown): void {
-    if (Date.now() < pausedUntilMs) return
-    if (isEngineAway(error)) pausedUntilMs = Date.now() + RETRY_AFTER_MS
-    logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
+  function take(delivery: DeliveryToStart): void {
+    if (stopping || rows.size() >= MAX_BACKLOG) return putBack(delivery)
+    rows.keep(delivery.deliveryId)
+    if (isMadeHere() && first.suits(delivery)) first.add(delivery)
+    else queue(delivery)
+  }
+
+  function isMadeHere(): boolean {
+    if (perWebhook === null || mode === 'workflow') return false
+    return mode === 'direct' || isPaused() || line.ready() + handedOver.notBegun() >= BEHIND
+  }
+
+  function isPaused(): boolean {
+    return Date.now() < pausedUntilMs
+  }
+
+  function queue(delivery: DeliveryToStart): void {
+    if (line.waitingOf(delivery.webhookId) >= MOST_OF_UNWELL && !first.suits(delivery))
+      return putBack(delivery, 'later')
+    // The line may be long, and the workflow reads the payload itself.
+    line.add(delivery.webhookId, { ...delivery, fresh: null })
+  }
+
+  function putBack({ deliveryId }: DeliveryToStart, again: 'soon' | 'later' = 'soon'): void {
+    rows.giveBack(deliveryId, again)
+    metrics.startEnded('returned')
+  }
+
+  async function handOver(delivery: DeliveryToStart): Promise<void> {
+    if (stopping || isPaused()) {
+      putBack(delivery)
+      return
+    }
+    const { deliveryId, webhookId } = delivery
+    const apart = !first.suits(delivery)
+    if (perWebhook !== null) handedOver.add(webhookId, deliveryId, apart)
+    if (await isStarted(delivery, { number: 1, dueAtMs: null }, apart)) return
+    handedOver.ended(deliveryId)
+    rows.giveBack(deliveryId, 'soon')
+  }
+
+  async function isStarted(
+    delivery: DeliveryToStart,
+    next: { number: number; dueAtMs: number | null },
+    apart: boolean,
+  ): Promise<boolean> {
+    const { deliveryId } = delivery
+    try {
+      await workflows.start(delivery, next, { again: false, apart })
+      rows.started(deliveryId)
+      metrics.startEnded('started')
+      return true
+    } catch (error) {
+      metrics.startEnded('refused')
+      // While the engine is away the others need not each find that out, nor fill the log.
+      if (isPaused()) return false
+      if (isEngineAway(error)) pausedUntilMs = Date.now() + PAUSE_MS
+      logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
+      return false
+    }
+  }
+
+  /** Its first attempt was made here. A delivery that waits for its second gets its workflow now. */
+  async function attempted(delivery: DeliveryToStart, outcome: AttemptOutcome): Promise<void> {
+    if (outcome.state === 'deferred') {
+      queue(delivery)
+      return
+    }
+    rows.letGo(delivery.deliveryId)
+    metrics.startEnded('attempted')
+    if (outcome.state !== 'waiting') return
+    const { attempts, endedAtMs, immediately } = outcome
+    const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
+    // What cannot be started now is started by the sweep, some seconds after its time.
+    if (!isPaused()) await isStarted(delivery, { number: attempts + 1, dueAtMs }, false)
   }
 
   return {
     start(deliveries) {
-      for (const delivery of deliveries) {
-        if (stopping || waiting.size >= MAX_BACKLOG) {
-          giveBack.add(delivery.deliveryId)
-          metrics.startEnded('returned')
-          continue
-        }
-        waiting.set(delivery.deliveryId, limit(startOne, delivery))
-      }
+      for (const delivery of deliveries) take(delivery)
     },
-    isBusy: () => waiting.size > BUSY_BACKLOG || Date.now() < pausedUntilMs,
-    load: () => ({ waiting: limit.pendingCount, inFlight: limit.activeCount }),
+    isBusy: () => line.ready() + first.load().waiting > BUSY_BACKLOG || isPaused(),
+    isIdle: () => line.ready() + first.load().waiting === 0 && handedOver.notBegun() < BEHIND && !isPaused(),
+    load() {
+      const { waiting, inFlight: attempting } = first.load()
+      return { waiting: line.waiting() + waiting, inFlight: line.inFlight(), attempting }
+    },
     async stop() {
       stopping = true
-      clearInterval(renewal)
-      // Those that wait give back at once now; only those under way take their time.
-      await Promise.all(waiting.values())
-      await Promise.all([noteStarted.flush(), giveBack.flush()])
+      clearInterval(asking)
+      rows.close()
+      for (const delivery of line.drain()) putBack(delivery)
+      await Promise.all([first.stop(dependencies.graceMs), line.idle()])
+      await rows.flush()
     },
   }
 }

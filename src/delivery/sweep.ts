@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm'
 import { isDatabaseAway } from '../db/connection-errors.ts'
 import { findIncidentsToTell } from '../db/queries/incidents.ts'
 import { markTold, takeToTell } from '../db/queries/interventions.ts'
-import { postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/keeping.ts'
+import { markStarted, postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/keeping.ts'
 import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
@@ -12,7 +12,7 @@ import { isEngineAway } from '../temporal/engine-away.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { Starter } from './starter.ts'
-import { START_LEASE_MS, SWEEP_AFTER_MS } from './timing.ts'
+import { SWEEP_AFTER_MS } from './timing.ts'
 
 /** Looks after what may have lost its keeper. */
 export type Sweep = {
@@ -42,6 +42,8 @@ type SweepDependencies = {
   logger: Logger
   metrics: Metrics
   processId: string
+  /** How long deliveries are held that the starter is to begin with. */
+  leaseMs: number
 }
 
 /**
@@ -51,7 +53,8 @@ type SweepDependencies = {
  * are owed a look get it.
  */
 export function createSweep(dependencies: SweepDependencies): Sweep {
-  const { dataSource, workflows, retryWorkflows, incidentWorkflows, starter, logger, metrics } = dependencies
+  const { dataSource, workflows, retryWorkflows, incidentWorkflows, starter, logger, metrics, leaseMs } =
+    dependencies
   const owner = dependencies.processId
   const limit = pLimit(CONCURRENT_CALLS)
   let timer: NodeJS.Timeout | null = null
@@ -68,13 +71,17 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   async function sweepDeliveries(): Promise<number> {
     // What is taken and cannot be started would only be held from other processes.
     if (starter.isBusy()) return 0
-    const taken = await takeForSweep(dataSource, { owner, leaseMs: START_LEASE_MS, limit: LIMIT })
+    const taken = await takeForSweep(dataSource, { owner, leaseMs, limit: LIMIT })
     metrics.sweepTook('delivery', taken.length)
-    const isNew = (delivery: SweptDelivery): boolean => !delivery.started && !delivery.asked
+    const isNew = ({ started, asked, attempts }: SweptDelivery): boolean =>
+      !started && !asked && attempts === 0
     starter.start(taken.filter(isNew))
     const known = taken.filter((delivery) => !isNew(delivery))
     const kept = await succeeding(known, keep)
-    if (kept.length > 0) await postponeSweep(dataSource, ids(kept), SWEEP_AFTER_MS)
+    if (kept.length > 0) {
+      await markStarted(dataSource, ids(kept), SWEEP_AFTER_MS)
+      await postponeSweep(dataSource, ids(kept), SWEEP_AFTER_MS)
+    }
     return taken.length
   }
 

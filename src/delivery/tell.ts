@@ -19,7 +19,7 @@ export async function tellOfRetries(
   const limit = pLimit(CONCURRENT_WAKES)
   let away = false
   await limit.map(asked, async (delivery) => {
-    if (away) return
+    if (away || delivery.isFirst) return
     try {
       await dependencies.workflows.wake({ ...webhook, ...delivery }, delivery.attempts)
     } catch (error) {

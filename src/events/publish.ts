@@ -1,11 +1,7 @@
 import type { DataSource } from 'typeorm'
+import type { Db } from '../db/db.ts'
 import { createGrouped } from '../db/grouped.ts'
-import {
-  insertEventsWithDeliveries,
-  insertEventWithDeliveries,
-  type DeliveryToStart,
-  type NewEvent,
-} from '../db/queries/events.ts'
+import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
 import { newId } from '../ids.ts'
@@ -48,9 +44,11 @@ export function createPublisher(
   dataSource: DataSource,
   lease: { owner: string; leaseMs: number },
 ): Publisher {
+  const insertOne = async (db: Db, event: NewEvent): Promise<DeliveryToStart[]> =>
+    (await insertEventsWithDeliveries(db, [event], lease))[0] ?? []
   const insert = createGrouped<NewEvent, DeliveryToStart[]>({
     runAll: (events) => insertEventsWithDeliveries(dataSource, events, lease),
-    runOne: (event) => insertEventWithDeliveries(dataSource, event, lease),
+    runOne: (event) => insertOne(dataSource, event),
     lanes: LANES,
     most: MOST,
   })
@@ -62,7 +60,7 @@ export function createPublisher(
     }
     let toStart: DeliveryToStart[] = []
     const { answer, replayed } = await runOnce(dataSource, idempotency, async (db) => {
-      toStart = await insertEventWithDeliveries(db, event, lease)
+      toStart = await insertOne(db, event)
       return { id: event.id, deliveries: toStart.map(shown) }
     })
     return { ...answer, toStart, replayed }

@@ -11,8 +11,8 @@ import type { Route } from './route.ts'
  * Throws 401, or 429 beyond a limit.
  */
 export async function admit(dependencies: ApiDependencies, route: Route, ctx: Context): Promise<Caller> {
-  const { dataSource, rateLimits } = dependencies
-  const caller = await authenticate(dataSource, ctx.get('x-api-key')).catch(async (error: unknown) => {
+  const { findCaller, rateLimits } = dependencies
+  const caller = await authenticate(findCaller, ctx.get('x-api-key')).catch(async (error: unknown) => {
     if (isUnauthenticated(error)) await rateLimits.authentication?.(ctx.ip)
     throw error
   })

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { PayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Starter } from '../delivery/starter.ts'
+import type { WebhookWatch } from '../delivery/webhook-watch.ts'
 import type { Publisher } from '../events/publish.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
@@ -9,19 +10,22 @@ import type { SecretBox } from '../secret-box.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
+import type { CallerLookup } from './caller-lookup.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 /** What the routes need of the house. */
 export type ApiDependencies = {
   dataSource: DataSource
+  findCaller: CallerLookup
   secretBox: SecretBox
   publish: Publisher
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   retryWorkflows: RetryWorkflows
   incidentWorkflows: IncidentWorkflows
-  /** Id under which this process leases the deliveries it commits. */
-  processId: string
+  /** The hold that this process has on the deliveries it commits. */
+  lease: { owner: string; leaseMs: number }
+  watch: Pick<WebhookWatch, 'changed'>
   urlPolicy: UrlPolicy
   /** Proxies in front of this process whose X-Forwarded-For is believed. */
   trustedProxyHops: number

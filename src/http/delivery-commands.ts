@@ -6,7 +6,6 @@ import { askForRetry, discardDelivery, discardFailed } from '../db/queries/inter
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook } from '../db/queries/webhooks.ts'
 import { tellOfRetries } from '../delivery/tell.ts'
-import { START_LEASE_MS } from '../delivery/timing.ts'
 import { conflict, notFound, type ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
 import { newId } from '../ids.ts'
@@ -119,7 +118,7 @@ export async function discardAllFailed(
 
 /** Sends one `webhook:test` event to this webhook only; returns the id of its delivery. */
 export async function sendTestEvent(
-  { dataSource, starter, metrics, processId }: ApiDependencies,
+  { dataSource, starter, metrics, lease }: ApiDependencies,
   actor: Actor,
   webhookId: string,
 ): Promise<string> {
@@ -127,7 +126,6 @@ export async function sendTestEvent(
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
   if (webhook === null) throw notFound('webhook')
   const event = { id: newId(), organisationId, ...testEnvelope(webhookId) }
-  const lease = { owner: processId, leaseMs: START_LEASE_MS }
   const delivery = await dataSource.transaction(async (manager) => {
     const made = await insertTestEvent(manager, event, webhookId, lease)
     const deliveryId = made?.deliveryId ?? null

@@ -1,7 +1,7 @@
-import type { DataSource } from 'typeorm'
-import { findCaller, type Caller } from '../db/queries/api-keys.ts'
+import type { Caller } from '../db/queries/api-keys.ts'
 import { missingPermissions } from '../domain/permissions.ts'
 import { forbidden, notFound, unauthenticated } from '../errors.ts'
+import type { CallerLookup } from './caller-lookup.ts'
 
 /**
  * Any 20 to 200 visible ASCII characters can be a key. Of two headers Node makes `a, b`, which is none for its space,
@@ -13,8 +13,8 @@ const KEY_SHAPE = /^[\x21-\x7e]{20,200}$/
 const NO_KEY = ''
 
 /** The caller behind the `x-api-key` header. The same 401, after the same work, for every reason there can be. */
-export async function authenticate(dataSource: DataSource, header: string): Promise<Caller> {
-  const caller = await findCaller(dataSource, KEY_SHAPE.test(header) ? header : NO_KEY)
+export async function authenticate(findCaller: CallerLookup, header: string): Promise<Caller> {
+  const caller = await findCaller(KEY_SHAPE.test(header) ? header : NO_KEY)
   if (caller === null) throw unauthenticated()
   return caller
 }

@@ -112,6 +112,7 @@ export async function updateWebhookFields(
     stopped = count
     return { result: after, tell: closed }
   })
+  dependencies.watch.changed(id)
   metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, tell)
   return result
@@ -138,6 +139,7 @@ export async function removeWebhook(dependencies: ApiDependencies, actor: Actor,
     const incident = await closeForGood(manager, id)
     return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id) }
   })
+  dependencies.watch.changed(id)
   dependencies.metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, closed)
 }

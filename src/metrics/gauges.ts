@@ -23,8 +23,12 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
     'state',
   ])
   const poolSize = define.gauge('database_pool_size', 'Connections that the pool opens at most')
-  const starterWaiting = define.gauge('starter_waiting', 'Deliveries that wait for their workflow to start')
+  const starterWaiting = define.gauge('starter_waiting', 'Deliveries that wait to be begun with')
   const starterInFlight = define.gauge('starter_in_flight', 'Workflow starts under way')
+  const attempting = define.gauge(
+    'starter_attempts_in_flight',
+    'First attempts that the starter itself makes',
+  )
   const engineUp = define.gauge('engine_up', '1 when Temporal answers this process')
 
   return (snapshot) => {
@@ -37,6 +41,7 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
     poolSize.set(size)
     starterWaiting.set(snapshot.starter.waiting)
     starterInFlight.set(snapshot.starter.inFlight)
+    attempting.set(snapshot.starter.attempting)
     engineUp.set(snapshot.engineUp ? 1 : 0)
   }
 }
@@ -77,17 +82,23 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
 
 function createWorkerGauges(define: Define): (worker: WorkerLoad | null) => void {
   const running = define.gauge('worker_running', '1 while the worker takes tasks; nothing without a worker')
-  const activities = define.gauge('worker_activities', 'Activities under way, attempts on hold included')
+  const activities = define.gauge(
+    'worker_activities',
+    'Activities under way, by task queue; apart: attempts that may take long, those on hold included',
+    ['queue'],
+  )
   const tasks = define.gauge('worker_workflow_tasks', 'Workflow tasks under way')
   const cached = define.gauge('worker_cached_workflows', 'Workflows kept in memory')
 
   return (worker) => {
     if (worker === null) {
-      for (const gauge of [running, activities, tasks, cached]) gauge.remove()
+      activities.reset()
+      for (const gauge of [running, tasks, cached]) gauge.remove()
       return
     }
     running.set(worker.isRunning ? 1 : 0)
-    activities.set(worker.activities)
+    activities.set({ queue: 'main' }, worker.activities)
+    activities.set({ queue: 'apart' }, worker.apartActivities)
     tasks.set(worker.workflowTasks)
     cached.set(worker.cachedWorkflows)
   }

@@ -1,8 +1,11 @@
 import type { NotificationChannel, NotificationKind } from '../domain/incident-rules.ts'
 import { seconds, type Define } from './define.ts'
 
-/** `returned`: not tried, and given back to the sweep. */
-type StartResult = 'started' | 'refused' | 'returned'
+/**
+ * `attempted`: the starter made the first attempt itself. `followed`: the workflow of such a delivery that was completed.
+ * `returned`: not tried, and given back to the sweep.
+ */
+type StartResult = 'started' | 'attempted' | 'followed' | 'refused' | 'returned'
 
 type SweptKind = 'delivery' | 'stopped' | 'retry_job' | 'incident'
 
@@ -19,7 +22,7 @@ export type KeeperMetrics = {
   notificationEnded(notification: EndedNotification): void
 }
 
-const START_RESULTS: readonly StartResult[] = ['started', 'refused', 'returned']
+const START_RESULTS: readonly StartResult[] = ['started', 'attempted', 'followed', 'refused', 'returned']
 const SWEPT_KINDS: readonly SweptKind[] = ['delivery', 'stopped', 'retry_job', 'incident']
 const SEND_STATES: readonly SendState[] = ['sent', 'refused', 'failed', 'unknown']
 const CHANNELS: readonly NotificationChannel[] = ['email', 'push']
@@ -30,7 +33,9 @@ const PASS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 /** The starter, the sweep, and the sending of notifications. */
 export function createKeeperMetrics(define: Define): KeeperMetrics {
-  const starts = define.counter('starter_starts_total', 'Workflow starts by what came of them', ['result'])
+  const starts = define.counter('starter_starts_total', 'Deliveries begun with, by what came of it', [
+    'result',
+  ])
   const swept = define.counter('sweep_rows_total', 'Rows that the sweep took to look after', ['kind'])
   const lastPass = define.gauge(
     'sweep_last_pass_timestamp_seconds',

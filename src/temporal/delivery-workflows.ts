@@ -17,8 +17,15 @@ export type DeliveryWorkflows = {
   /**
    * Starts `delivery/<deliveryId>`; one that runs already counts as started.
    * Unless `again`, one that ran before counts too, so that a repeated start makes nothing twice.
+   * `apart`: its first attempt is made on the task queue of its own that retries have.
    */
-  start(delivery: DeliveryLabel, next: DeliverEventInput['next'], options: { again: boolean }): Promise<void>
+  start(
+    delivery: DeliveryLabel,
+    next: DeliverEventInput['next'],
+    options: { again: boolean; apart?: boolean },
+  ): Promise<void>
+  /** Starts the workflow of a delivery that was completed without one: it shows the outcome, and ends. */
+  follow(delivery: DeliveryLabel, attempts: number): Promise<void>
   isRunning(deliveryId: string): Promise<boolean>
   /**
    * Wakes the workflow up to look at its row, where a person's retry is noted; starts one at `attempts` recorded
@@ -28,6 +35,8 @@ export type DeliveryWorkflows = {
   /** Has the workflow look at its row, which is stopped; one that is no more needs no telling. */
   stop(deliveryId: string): Promise<void>
 }
+
+const { ALLOW_DUPLICATE, REJECT_DUPLICATE } = WorkflowIdReusePolicy
 
 export function deliveryWorkflowId(deliveryId: string): string {
   return `delivery/${deliveryId}`
@@ -46,10 +55,13 @@ export function createDeliveryWorkflows(options: {
   const { client, taskQueue, leadMs, eager } = options
 
   /** What a run of a delivery is started with, whoever starts it. */
-  function startOptions(delivery: DeliveryLabel, next: DeliverEventInput['next']) {
+  function startOptions(
+    delivery: DeliveryLabel,
+    begin: Pick<DeliverEventInput, 'next' | 'apart' | 'recorded'>,
+  ) {
     const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
-    const input: DeliverEventInput = { organisationId, deliveryId, webhookId, next, leadMs }
-    const state = next.number === 1 ? 'pending' : 'waiting'
+    const input: DeliverEventInput = { organisationId, deliveryId, webhookId, leadMs, ...begin }
+    const state = begin.recorded?.state ?? (begin.next.number === 1 ? 'pending' : 'waiting')
     return {
       workflowId: deliveryWorkflowId(deliveryId),
       taskQueue,
@@ -66,14 +78,25 @@ export function createDeliveryWorkflows(options: {
     }
   }
 
+  async function startWorkflow(
+    delivery: DeliveryLabel,
+    begin: Parameters<typeof startOptions>[1],
+    workflowIdReusePolicy: WorkflowIdReusePolicy,
+  ): Promise<void> {
+    const temporal = client()
+    const start = { ...startOptions(delivery, begin), workflowIdReusePolicy, requestEagerStart: eager }
+    await startOnce(temporal, () => temporal.workflow.start('deliverEvent', start))
+  }
+
   return {
-    async start(delivery, next, { again }) {
-      const workflowIdReusePolicy = again
-        ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
-        : WorkflowIdReusePolicy.REJECT_DUPLICATE
-      const start = { ...startOptions(delivery, next), workflowIdReusePolicy, requestEagerStart: eager }
-      const temporal = client()
-      await startOnce(temporal, () => temporal.workflow.start('deliverEvent', start))
+    async start(delivery, next, { again, apart }) {
+      const begin = apart === true ? { next, apart } : { next }
+      await startWorkflow(delivery, begin, again ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
+    },
+
+    async follow(delivery, attempts) {
+      const next = { number: attempts + 1, dueAtMs: null }
+      await startWorkflow(delivery, { next, recorded: { state: 'completed', attempts } }, REJECT_DUPLICATE)
     },
 
     async isRunning(deliveryId) {
@@ -91,8 +114,8 @@ export function createDeliveryWorkflows(options: {
     async wake(delivery, attempts) {
       const temporal = client()
       const start = {
-        ...startOptions(delivery, { number: attempts + 1, dueAtMs: null }),
-        workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+        ...startOptions(delivery, { next: { number: attempts + 1, dueAtMs: null } }),
+        workflowIdReusePolicy: ALLOW_DUPLICATE,
         signal: 'retry',
         signalArgs: [{ noted: true }] as [{ noted: boolean }],
       }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, isGrpcServiceError } from '@temporalio/client'
-import { NativeConnection, type Worker } from '@temporalio/worker'
+import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from '../logger.ts'
 import { EngineAwayError } from './engine-away.ts'
 import { registerSearchAttributes } from './register-search-attributes.ts'
-import { workerLoad, type WorkerLoad } from './worker.ts'
+import { NO_LOAD, type WorkerLoad, type Workers } from './worker.ts'
 
 /** This process's link to Temporal: one connection for the client and, where there is one, the worker. */
 export type Engine = {
@@ -25,8 +25,8 @@ export type EngineOptions = {
   tls: boolean
   apiKey: string
   logger: Logger
-  /** Makes the worker of a process that has one; called again should a worker end by itself. */
-  createWorker: ((connection: NativeConnection) => Promise<Worker>) | null
+  /** Makes the workers of a process that has some; called again should one end by itself. */
+  createWorkers: ((connection: NativeConnection) => Promise<Workers>) | null
   /** What is to be set up in the engine once it is reached. Nothing waits for it; a failure is tried again. */
   onConnected: ((client: Client) => Promise<void>) | null
 }
@@ -43,11 +43,11 @@ const HEALTH_TIMEOUT_MS = 1_000
  * start waits for it. Sharing the connection lets workflows start eagerly.
  */
 export function createEngine(options: EngineOptions): Engine {
-  const { address, namespace, tls, apiKey, logger, createWorker, onConnected } = options
+  const { address, namespace, tls, apiKey, logger, createWorkers, onConnected } = options
   const stopping = new AbortController()
   let connection: NativeConnection | null = null
   let client: Client | null = null
-  let worker: Worker | null = null
+  let workers: Workers | null = null
   let settingUp: Promise<void> | null = null
 
   async function connect(): Promise<NativeConnection> {
@@ -72,19 +72,19 @@ export function createEngine(options: EngineOptions): Engine {
     while (!stopping.signal.aborted) {
       try {
         connection ??= await connect()
-        worker = createWorker === null ? null : await createWorker(connection)
+        workers = createWorkers === null ? null : await createWorkers(connection)
         client ??= new Client({ connection, namespace })
         logger.info({ event: 'engine.connected', address, namespace }, 'engine.connected')
         settingUp ??= setUp(client)
-        if (worker === null) return
-        const served = worker.run()
-        // Told to stop while the worker was being made: it has to run for a moment to let go of the connection.
-        if (isAborted(stopping.signal)) worker.shutdown()
+        if (workers === null) return
+        const served = workers.run()
+        // Told to stop while the workers were being made: they have to run for a moment to let go of the connection.
+        if (isAborted(stopping.signal)) workers.shutdown()
         await served
       } catch (error) {
         logger.warn({ event: 'engine.away', address, err: error }, 'engine.away')
       }
-      worker = null
+      workers = null
       await delay(RECONNECT_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   }
@@ -121,10 +121,10 @@ export function createEngine(options: EngineOptions): Engine {
           () => false,
         )
     },
-    workerLoad: () => (createWorker === null ? null : workerLoad(worker)),
+    workerLoad: () => (createWorkers === null ? null : (workers?.load() ?? NO_LOAD)),
     async stop() {
       stopping.abort()
-      if (worker?.getState() === 'RUNNING') worker.shutdown()
+      workers?.shutdown()
       await running
       await settingUp
       await connection?.close()

@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker, type NativeConnection } from '@temporalio/worker'
 import type { Activities } from '../../activities/index.ts'
+import { apartQueue } from '../domain/task-queues.ts'
 
 export type WorkerSettings = {
   namespace: string
   taskQueue: string
-  /** Attempts under way at once. */
+  /** Activities under way at once, first attempts of healthy webhooks above all. */
   activitySlots: number
+  /** Attempts under way at once that may take long (`apartQueue`). */
+  apartSlots: number
   /** Workflow tasks under way at once. */
   workflowTaskSlots: number
   /** Workflows kept in memory; one that is not is replayed when its timer fires. */
@@ -22,46 +25,89 @@ const POLLS = 10
 /** After the grace an attempt is told to give up, and this much later the worker ends without it. */
 const FORCE_AFTER_GRACE_MS = 2_000
 
-/** A worker of the task queue with our workflows and the given activities, on the client's connection. */
-export async function createWorker(
+/** What works in one process: on the task queue our workflows and activities, on the one beside it attempts only. */
+export type Workers = {
+  /** Runs until it is told to stop. Rejects when one of the workers ends by itself, after the other has ended too. */
+  run(): Promise<void>
+  shutdown(): void
+  load(): WorkerLoad
+}
+
+/** The workers of the task queue and of the one for attempts that may take long, on the client's connection. */
+export async function createWorkers(
   connection: NativeConnection,
   settings: WorkerSettings,
   activities: Activities,
-): Promise<Worker> {
-  return Worker.create({
+): Promise<Workers> {
+  const { namespace, taskQueue, activitySlots, apartSlots, shutdownGraceMs } = settings
+  const common = {
     connection,
-    namespace: settings.namespace,
-    taskQueue: settings.taskQueue,
+    namespace,
+    shutdownGraceTime: shutdownGraceMs,
+    shutdownForceTime: shutdownGraceMs + FORCE_AFTER_GRACE_MS,
+  }
+  const main = await Worker.create({
+    ...common,
+    taskQueue,
     activities,
     ...workflowCode(),
-    maxConcurrentActivityTaskExecutions: settings.activitySlots,
+    maxConcurrentActivityTaskExecutions: activitySlots,
     maxConcurrentWorkflowTaskExecutions: settings.workflowTaskSlots,
     maxConcurrentWorkflowTaskPolls: Math.min(POLLS, settings.workflowTaskSlots),
-    maxConcurrentActivityTaskPolls: Math.min(POLLS, settings.activitySlots),
+    maxConcurrentActivityTaskPolls: Math.min(POLLS, activitySlots),
     maxCachedWorkflows: settings.cachedWorkflows,
-    shutdownGraceTime: settings.shutdownGraceMs,
-    shutdownForceTime: settings.shutdownGraceMs + FORCE_AFTER_GRACE_MS,
   })
+  const apart = await Worker.create({
+    ...common,
+    taskQueue: apartQueue(taskQueue),
+    activities: { makeAttempt: activities.makeAttempt },
+    maxConcurrentActivityTaskExecutions: apartSlots,
+    maxConcurrentActivityTaskPolls: Math.min(POLLS, apartSlots),
+  })
+  const both = [main, apart]
+  const shutdown = (): void => {
+    for (const worker of both) if (worker.getState() === 'RUNNING') worker.shutdown()
+  }
+  return {
+    async run() {
+      const ended = await Promise.allSettled(both.map((worker) => worker.run().finally(shutdown)))
+      for (const end of ended) if (end.status === 'rejected') throw end.reason
+    },
+    shutdown,
+    load: () => loadOf(main, apart),
+  }
 }
 
-/** What a worker does at the moment. `isRunning`: it takes tasks. */
+/**
+ * What the workers of a process do at the moment. `isRunning`: they take tasks. `apartActivities`: attempts that may
+ * take long.
+ */
 export type WorkerLoad = {
   isRunning: boolean
   activities: number
+  apartActivities: number
   workflowTasks: number
   cachedWorkflows: number
 }
 
-/** Null stands for a worker that is not there yet, or ended by itself and is to be made again. */
-export function workerLoad(worker: Worker | null): WorkerLoad {
-  if (worker === null) return { isRunning: false, activities: 0, workflowTasks: 0, cachedWorkflows: 0 }
-  const { runState, numInFlightActivities, numInFlightWorkflowActivations, numCachedWorkflows } =
-    worker.getStatus()
+/** Workers that are not there yet, or ended by themselves and are to be made again. */
+export const NO_LOAD: WorkerLoad = {
+  isRunning: false,
+  activities: 0,
+  apartActivities: 0,
+  workflowTasks: 0,
+  cachedWorkflows: 0,
+}
+
+function loadOf(main: Worker, apart: Worker): WorkerLoad {
+  const status = main.getStatus()
+  const statusApart = apart.getStatus()
   return {
-    isRunning: runState === 'RUNNING',
-    activities: numInFlightActivities,
-    workflowTasks: numInFlightWorkflowActivations,
-    cachedWorkflows: numCachedWorkflows,
+    isRunning: status.runState === 'RUNNING' && statusApart.runState === 'RUNNING',
+    activities: status.numInFlightActivities,
+    apartActivities: statusApart.numInFlightActivities,
+    workflowTasks: status.numInFlightWorkflowActivations,
+    cachedWorkflows: status.numCachedWorkflows,
   }
 }
 

@@ -3,8 +3,9 @@ import { createPayloadValidator } from '../../src/catalogue/payload-validator.ts
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
 import { createPublisher } from '../../src/events/publish.ts'
-import { START_LEASE_MS } from '../../src/delivery/timing.ts'
+import { deliveryLeaseMs } from '../../src/delivery/timing.ts'
 import { createApp } from '../../src/http/app.ts'
+import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from './factories.ts'
@@ -39,15 +40,19 @@ export async function createTestApi(
   const started: DeliveryToStart[] = []
   const woken: string[] = []
   const startedJobs: string[] = []
+  const lease = { owner: TEST_PROCESS, leaseMs: deliveryLeaseMs(15_000) }
   const app = createApp({
     dataSource,
+    // Without a memory: what a test changes in the database counts for its next request.
+    findCaller: createCallerLookup(dataSource, 0),
     secretBox: testSecretBox,
     workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     incidentWorkflows: { tell: () => Promise.resolve() },
-    publish: createPublisher(dataSource, { owner: TEST_PROCESS, leaseMs: START_LEASE_MS }),
+    publish: createPublisher(dataSource, lease),
     starter: { start: (deliveries) => void started.push(...deliveries) },
-    processId: TEST_PROCESS,
+    lease,
+    watch: { changed: () => undefined },
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
     trustedProxyHops: 0,
     rateLimits: { management: null, publish: null, authentication: null },

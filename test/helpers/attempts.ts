@@ -1,7 +1,10 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../activities/index.ts'
+import { createHandedOver } from '../../src/delivery/handed-over.ts'
+import { createRecordFirstSuccess } from '../../src/delivery/record-first-successes.ts'
 import { createIncidentTurns } from '../../src/delivery/turns.ts'
 import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
+import { createWebhookWatch } from '../../src/delivery/webhook-watch.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createHttpClient } from '../../src/outbound/http-client.ts'
 import { testSecretBox } from './factories.ts'
@@ -18,6 +21,9 @@ export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 1
     gate: createWebhookGate(50),
     webhookConcurrency: 50,
     turns: createIncidentTurns(),
+    watch: createWebhookWatch(),
+    handedOver: createHandedOver(),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: false }),
     incidentWorkflows: { tell: () => Promise.resolve() },
     channels: { email: null, push: null },
     workflows: { wake: () => Promise.resolve() },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { DataSource } from 'typeorm'
 import { hashApiKey } from '../../src/db/queries/api-keys.ts'
-import { insertEventWithDeliveries, type DeliveryToStart } from '../../src/db/queries/events.ts'
+import { insertEventsWithDeliveries, type DeliveryToStart } from '../../src/db/queries/events.ts'
 import { upsertApiKey, upsertMember, upsertOrganisation } from '../../src/db/queries/organisations.ts'
 import { insertWebhook, type WebhookRow } from '../../src/db/queries/webhooks.ts'
 import { serialiseEnvelope } from '../../src/events/envelope.ts'
@@ -95,5 +95,6 @@ export async function publishRow(
     emittedAt: new Date(timestamp),
     traceId: 'trace-1',
   }
-  return insertEventWithDeliveries(dataSource, event, { owner: TEST_PROCESS, leaseMs })
+  const lease = { owner: TEST_PROCESS, leaseMs }
+  return (await insertEventsWithDeliveries(dataSource, [event], lease))[0]!
 }

@@ -4,6 +4,7 @@ import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import { createActivities, type ActivityDependencies } from '../../activities/index.ts'
+import { apartQueue } from '../../src/domain/task-queues.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { quietRuntime } from './runtime.ts'
 import { eventually } from './eventually.ts'
@@ -45,15 +46,18 @@ export async function withWorker<T>(
   work: (taskQueue: string) => Promise<T>,
 ): Promise<T> {
   const taskQueue = `test-${randomUUID()}`
+  const connection = environment.nativeConnection
+  const activities = createActivities(dependencies)
+  const apart = await Worker.create({ connection, taskQueue: apartQueue(taskQueue), activities })
   const worker = await Worker.create({
-    connection: environment.nativeConnection,
+    connection,
     taskQueue,
     workflowBundle: await workflowBundle(),
-    activities: createActivities(dependencies),
+    activities,
     // A bug of ours fails the test instead of being tried again for ever.
     workflowFailureErrorTypes: { '*': ['Error'] },
   })
-  return worker.runUntil(() => work(taskQueue))
+  return apart.runUntil(() => worker.runUntil(() => work(taskQueue)))
 }
 
 /**

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { findCaller } from '../../src/db/queries/api-keys.ts'
 import { ProblemError } from '../../src/errors.ts'
+import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { authenticate } from '../../src/http/guard.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
@@ -185,7 +186,9 @@ function idsOf({ organisationId, memberId }: TestMember): [string, string] {
 }
 
 async function refuse(dataSource: DataSource, header: string): Promise<void> {
-  const refusal = await authenticate(dataSource, header).catch((error: unknown) => error)
+  const refusal = await authenticate(createCallerLookup(dataSource, 0), header).catch(
+    (error: unknown) => error,
+  )
   expect(refusal).to.be.instanceOf(ProblemError)
 }
 

@@ -22,7 +22,7 @@ describe('loadConfig', () => {
       logLevel: 'info',
       temporalAddress: '127.0.0.1:7233',
       temporalTls: false,
-      firstAttempt: 'workflow',
+      firstAttempt: 'overflow',
       attemptTimeoutMs: 15_000,
       retryLeadMs: 1_000,
       publicUrl: '',

@@ -21,6 +21,7 @@ import { Webhook } from './webhook.ts'
 })
 @Index('delivery_sweep_idx', ['sweepAt'], { where: "state IN ('pending', 'in_progress', 'waiting')" })
 @Index('delivery_tell_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'stopped'" })
+@Index('delivery_follow_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'completed'" })
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })
 export class Delivery {
   @PrimaryColumn('uuid')
@@ -69,7 +70,7 @@ export class Delivery {
 
   /**
    * When the sweep makes sure that somebody still keeps this row; null once the state is final, but for a `stopped`
-   * delivery whose workflow has still to be told.
+   * delivery whose workflow has still to be told, and a `completed` one that is still to have a workflow.
    */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })
   sweepAt!: Date | null
@@ -77,7 +78,7 @@ export class Delivery {
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
 
-  /** When its workflow was seen to have started: by the starter, or by the first attempt. */
+  /** When its workflow was seen to have started: by the starter, or by its first attempt; null while it has none. */
   @Column('timestamptz', { name: 'started_at', nullable: true })
   startedAt!: Date | null
 

@@ -15,15 +15,21 @@ const NO_HASH = Buffer.alloc(32)
 
 /**
  * The caller behind a key, or null when it is unknown, revoked or expired, which takes the same one statement each.
- * Nothing is kept from one call to the next: a revocation or expiry counts for the very next request of every process.
+ * `expiresInMs`: how long the key is still valid; null when it has no end.
  */
-export async function findCaller(db: Db, key: string): Promise<Caller | null> {
+export async function findCaller(
+  db: Db,
+  key: string,
+): Promise<{ caller: Caller; expiresInMs: number | null } | null> {
   const hash = hashApiKey(key)
-  const found = await firstRow<Caller & { hash: Buffer; valid: boolean; touch: boolean }>(
+  const found = await firstRow<
+    Caller & { hash: Buffer; valid: boolean; expiresInMs: number | null; touch: boolean }
+  >(
     db,
     `SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
             m.full_access AS "fullAccess", m.permissions, k.hash,
             k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true) AS valid,
+            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs",
             coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch
        FROM api_key k
        JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
@@ -33,8 +39,8 @@ export async function findCaller(db: Db, key: string): Promise<Caller | null> {
   // The index stops at the first byte that differs; whoever cannot choose the digest learns nothing from that.
   const same = timingSafeEqual(found?.hash ?? NO_HASH, hash)
   if (found === null || !same || !found.valid) return null
-  const { organisationId, memberId, apiKeyId, fullAccess, permissions } = found
+  const { organisationId, memberId, apiKeyId, fullAccess, permissions, expiresInMs } = found
   const caller = { organisationId, memberId, apiKeyId, fullAccess, permissions }
   if (found.touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
-  return caller
+  return { caller, expiresInMs }
 }

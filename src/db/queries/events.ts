@@ -9,54 +9,45 @@ export type NewEvent = {
   traceId: string
 }
 
-/** A delivery that waits for its workflow: what the starter needs to know of it. */
+/** A delivery that waits for its first attempt: what the starter needs to know of it. */
 export type DeliveryToStart = {
   deliveryId: string
   organisationId: string
   webhookId: string
   eventKey: string
   url: string
+  /** Its webhook has an open incident. */
+  troubled: boolean
+  /** When all this was asked for, on `performance.now()`. */
+  readAtMs: number
+  /** What else a first attempt needs; null where it has to be read again. `secret` is sealed. */
+  fresh: { body: Buffer; secret: string | null } | null
 }
+
+type InsertedDelivery = Omit<DeliveryToStart, 'fresh' | 'readAtMs'> & {
+  eventId: string
+  secret: string | null
+}
+
+/** Of webhook `w`. */
+export const TROUBLED = `EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = w.id AND i.closed_at IS NULL) AS troubled`
+
+/** What the statements below give of a delivery and its webhook. */
+const INSERTED = `d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
+  m.key AS "eventKey", m.url, m.secret, m.troubled`
 
 /**
- * Writes an event and one `pending` delivery per enabled webhook that subscribed to its key or to `*`,
- * in one statement (and so in one transaction, where the caller has none of its own).
- * The deliveries belong to `owner` for `leaseMs`; they come back in the order their ids were given.
+ * Writes events, and for each one `pending` delivery per enabled webhook that subscribed to its key or to `*`, in one
+ * statement: either all of them are committed or none. The deliveries belong to `owner` for `leaseMs`; they come back
+ * per event in the order of `events`, and in the order their ids were given.
  */
-export async function insertEventWithDeliveries(
-  db: Db,
-  event: NewEvent,
-  lease: { owner: string; leaseMs: number },
-): Promise<DeliveryToStart[]> {
-  return rows(
-    db,
-    `WITH new_event AS (
-       INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
-       VALUES ($1::uuid, $2::text, $3::text, $4, $5, $6)
-     ), matching AS (
-       SELECT id, url FROM webhook
-        WHERE organisation_id = $2 AND deleted_at IS NULL AND enabled
-          AND (subscribed_event_keys @> ARRAY[$3] OR subscribed_event_keys = ARRAY['*'])
-     ), new_delivery AS (
-       INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-       SELECT uuidv7(), $1, id, $2, 'pending', $7::uuid, now() + $8 * interval '1 ms', now() + $8 * interval '1 ms'
-         FROM matching
-       RETURNING id, webhook_id
-     )
-     SELECT d.id AS "deliveryId", $2 AS "organisationId", d.webhook_id AS "webhookId", $3 AS "eventKey", m.url
-       FROM new_delivery d JOIN matching m ON m.id = d.webhook_id
-      ORDER BY d.id`,
-    [...eventParameters(event), lease.owner, lease.leaseMs],
-  )
-}
-
-/** The same for several events in one statement: either all of them are committed or none. In the order of `events`. */
 export async function insertEventsWithDeliveries(
   db: Db,
   events: readonly NewEvent[],
   lease: { owner: string; leaseMs: number },
 ): Promise<DeliveryToStart[][]> {
-  const found = await rows<DeliveryToStart & { eventId: string }>(
+  const readAtMs = performance.now()
+  const found = await rows<InsertedDelivery>(
     db,
     `WITH given AS (
        SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
@@ -65,7 +56,7 @@ export async function insertEventsWithDeliveries(
        INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
        SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
      ), matching AS (
-       SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url
+       SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
          FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
         WHERE w.deleted_at IS NULL AND w.enabled
           AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
@@ -76,23 +67,18 @@ export async function insertEventsWithDeliveries(
          FROM matching
        RETURNING id, event_id, webhook_id
      )
-     SELECT d.id AS "deliveryId", d.event_id AS "eventId", m.organisation_id AS "organisationId",
-            d.webhook_id AS "webhookId", m.key AS "eventKey", m.url
+     SELECT ${INSERTED}
        FROM new_delivery d JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
       ORDER BY d.id`,
-    [
-      events.map(({ id }) => id),
-      events.map(({ organisationId }) => organisationId),
-      events.map(({ key }) => key),
-      events.map(({ body }) => body),
-      events.map(({ emittedAt }) => emittedAt),
-      events.map(({ traceId }) => traceId),
-      lease.owner,
-      lease.leaseMs,
-    ],
+    [...eventParameters(events), lease.owner, lease.leaseMs],
   )
+  const bodies = new Map(events.map(({ id, body }) => [id, body]))
   const byEvent = new Map(events.map(({ id }) => [id, [] as DeliveryToStart[]]))
-  for (const { eventId, ...delivery } of found) byEvent.get(eventId)?.push(delivery)
+  for (const { eventId, secret, ...delivery } of found) {
+    const body = bodies.get(eventId)
+    const fresh = body === undefined ? null : { body, secret }
+    byEvent.get(eventId)?.push({ ...delivery, readAtMs, fresh })
+  }
   return [...byEvent.values()]
 }
 
@@ -106,28 +92,45 @@ export async function insertTestEvent(
   webhookId: string,
   lease: { owner: string; leaseMs: number },
 ): Promise<DeliveryToStart | null> {
-  return firstRow(
+  const readAtMs = performance.now()
+  const found = await firstRow<InsertedDelivery>(
     db,
-    `WITH hook AS (
-       SELECT id, url FROM webhook WHERE organisation_id = $2 AND id = $9 AND enabled AND deleted_at IS NULL
+    `WITH given AS (
+       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
+           AS given (id, organisation_id, key, body, emitted_at, trace_id)
+     ), matching AS (
+       SELECT g.*, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
+         FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
+        WHERE w.id = $9 AND w.enabled AND w.deleted_at IS NULL
      ), new_event AS (
        INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
-       SELECT $1::uuid, $2::text, $3::text, $4::bytea, $5::timestamptz, $6 FROM hook
+       SELECT id, organisation_id, key, body, emitted_at, trace_id FROM matching
      ), new_delivery AS (
        INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-       SELECT uuidv7(), $1, id, $2, 'pending', $7::uuid, now() + $8 * interval '1 ms', now() + $8 * interval '1 ms'
-         FROM hook
-       RETURNING id
+       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', $7::uuid, now() + $8 * interval '1 ms',
+              now() + $8 * interval '1 ms'
+         FROM matching
+       RETURNING id, event_id, webhook_id
      )
-     SELECT d.id AS "deliveryId", $2 AS "organisationId", hook.id AS "webhookId", $3 AS "eventKey", hook.url
-       FROM new_delivery d CROSS JOIN hook`,
-    [...eventParameters(event), lease.owner, lease.leaseMs, webhookId],
+     SELECT ${INSERTED} FROM new_delivery d CROSS JOIN matching m`,
+    [...eventParameters([event]), lease.owner, lease.leaseMs, webhookId],
   )
+  if (found === null) return null
+  const { deliveryId, organisationId, eventKey, url, troubled, secret } = found
+  const fresh = { body: event.body, secret }
+  return { deliveryId, organisationId, webhookId, eventKey, url, troubled, readAtMs, fresh }
 }
 
 /** $1 to $6 of the statements above. */
-function eventParameters(event: NewEvent): unknown[] {
-  return [event.id, event.organisationId, event.key, event.body, event.emittedAt, event.traceId]
+function eventParameters(events: readonly NewEvent[]): unknown[] {
+  return [
+    events.map(({ id }) => id),
+    events.map(({ organisationId }) => organisationId),
+    events.map(({ key }) => key),
+    events.map(({ body }) => body),
+    events.map(({ emittedAt }) => emittedAt),
+    events.map(({ traceId }) => traceId),
+  ]
 }
 
 export type EventRow = { id: string; key: string; body: Buffer; createdAt: Date }

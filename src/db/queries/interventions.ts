@@ -1,7 +1,16 @@
 import { firstRow, rows, type Db } from '../db.ts'
 
-/** A delivery whose next attempt a person asked for: what its workflow is to be told. */
-export type AskedDelivery = { deliveryId: string; attempts: number; eventKey: string; url: string }
+/**
+ * A delivery whose next attempt a person asked for: what its workflow is to be told. `isFirst`: nothing, since it has
+ * none yet, and whoever keeps it is about to make its first attempt.
+ */
+export type AskedDelivery = {
+  deliveryId: string
+  attempts: number
+  eventKey: string
+  url: string
+  isFirst: boolean
+}
 
 /** After that time the sweep repeats what a process that died could not tell a workflow any more. */
 const TELL_AGAIN_AFTER = `interval '5 seconds'`
@@ -27,9 +36,9 @@ function askSql(selection: string, stillIn: string): string {
              started_at = CASE WHEN ${AT_REST} THEN coalesce(d.started_at, now()) ELSE d.started_at END,
              completed_at = NULL
         FROM chosen WHERE d.id = chosen.id AND ${stillIn}
-      RETURNING d.id, d.attempts, d.event_id
+      RETURNING d.id, d.attempts, d.event_id, d.state = 'pending' AND d.started_at IS NULL AS is_first
     )
-    SELECT c.id AS "deliveryId", a.attempts, e.key AS "eventKey", hook.url
+    SELECT c.id AS "deliveryId", a.attempts, e.key AS "eventKey", hook.url, a.is_first AS "isFirst"
       FROM chosen c CROSS JOIN hook LEFT JOIN asked a ON a.id = c.id LEFT JOIN event e ON e.id = a.event_id
      ORDER BY c.id`
 }

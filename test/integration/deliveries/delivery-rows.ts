@@ -1,11 +1,7 @@
 import type { DataSource } from 'typeorm'
-import {
-  claimAttempt,
-  recordFailure,
-  recordSuccess,
-  type AttemptRecord,
-} from '../../../src/db/queries/attempts.ts'
+import { claimAttempt } from '../../../src/db/queries/attempts.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
 import { TEST_PROCESS } from '../../helpers/factories.ts'
 
 /** What an attempt brought; unless said otherwise an HTTP 503 of the receiver. */
@@ -13,7 +9,7 @@ export type AttemptFacts = Partial<Omit<AttemptRecord, 'organisationId' | 'deliv
   next?: 'completed' | 'waiting' | 'failed'
 }
 
-const LEASE = { owner: TEST_PROCESS, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue: false }
+const LEASE = { owner: TEST_PROCESS, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue: false, beside: false }
 
 /** Claims and records attempt `number` of a delivery as the delivery path does, without a POST. */
 export async function attempt(
@@ -34,6 +30,7 @@ export async function attempt(
     statusCode: next === 'completed' ? 200 : 503,
     error: next === 'completed' ? null : 'The endpoint answered HTTP 503.',
     response: null,
+    underLease: false,
     ...facts,
   }
   if (next === 'completed') {
@@ -41,6 +38,6 @@ export async function attempt(
     return
   }
   const nextAttemptAt = next === 'waiting' ? new Date(Date.now() + 60_000) : null
-  const after = { live: true, state: next, nextAttemptAt, sweepAfterMs: 60_000 }
+  const after = { live: true, state: next, nextAttemptAt, sweepAfterMs: 60_000, startAfterMs: 60_000 }
   await recordFailure(dataSource, record, after)
 }

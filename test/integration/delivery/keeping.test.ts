@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { createStarter, type Starter } from '../../../src/delivery/starter.ts'
+import type { Starter } from '../../../src/delivery/starter.ts'
 import { createSweep } from '../../../src/delivery/sweep.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
@@ -9,6 +9,7 @@ import { useDatabase } from '../../helpers/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
+import { createTestStarter, TEST_LEASE_MS } from '../../helpers/starter.ts'
 
 type Start = { deliveryId: string; next: { number: number; dueAtMs: number | null }; again: boolean }
 
@@ -26,6 +27,7 @@ function fakeWorkflows() {
       running.add(deliveryId)
       return Promise.resolve()
     },
+    follow: () => Promise.resolve(),
     wake: ({ deliveryId }, attempts) => {
       if (engine.away) return Promise.reject(new Error('the engine is away'))
       woken.push({ deliveryId, attempts })
@@ -66,12 +68,13 @@ describe('keeping deliveries', () => {
     const { dataSource } = database
     const { workflows } = fake
     const common = { dataSource, workflows, logger: silentLogger, metrics: createMetrics(), processId }
-    const starter = createStarter({ ...common, concurrency: 5 })
+    const starter = createTestStarter(common)
     const sweep = createSweep({
       ...common,
       retryWorkflows: { start: () => Promise.resolve() },
       incidentWorkflows: { tell: () => Promise.resolve() },
       starter,
+      leaseMs: TEST_LEASE_MS,
     })
     starters.push(starter)
     return { starter, sweep }

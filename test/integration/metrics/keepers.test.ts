@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
-import { createStarter, type Starter } from '../../../src/delivery/starter.ts'
+import type { Starter } from '../../../src/delivery/starter.ts'
 import { createSweep } from '../../../src/delivery/sweep.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { useDatabase } from '../../helpers/use-database.ts'
@@ -8,6 +8,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition } from '../../helpers/exposition.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
+import { createTestStarter, TEST_LEASE_MS } from '../../helpers/starter.ts'
 
 const CONCURRENCY = 2
 
@@ -25,7 +26,7 @@ describe('what starter and sweep count', () => {
     await createWebhookRow(database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
     registry = new Registry()
     isAway = false
-    starter = createStarter({ ...keeping(), concurrency: CONCURRENCY })
+    starter = createTestStarter({ ...keeping(), concurrency: CONCURRENCY })
   })
   afterEach(() => starter.stop())
 
@@ -34,6 +35,7 @@ describe('what starter and sweep count', () => {
     const ready = new Promise<void>((resolve) => (release = resolve))
     const workflows = {
       start: () => (isAway ? Promise.reject(new Error('away')) : ready),
+      follow: () => Promise.resolve(),
       wake: () => Promise.resolve(),
       stop: () => Promise.resolve(),
       isRunning: () => Promise.resolve(true),
@@ -52,10 +54,10 @@ describe('what starter and sweep count', () => {
 
   it('is each start, while what waits and what is under way can be seen', async () => {
     starter.start(await publish(5))
-    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 3, inFlight: 2 }))
+    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 3, inFlight: 2, attempting: 0 }))
     release()
     await eventually(async () => expect(await starts('started')).to.equal(5))
-    expect(starter.load()).to.deep.equal({ waiting: 0, inFlight: 0 })
+    expect(starter.load()).to.deep.equal({ waiting: 0, inFlight: 0, attempting: 0 })
   })
 
   it('is each start that was refused, and each that was given back untried', async () => {
@@ -64,7 +66,7 @@ describe('what starter and sweep count', () => {
     await eventually(async () => expect(await starts('refused')).to.equal(1))
     isAway = false
     starter.start(await publish(4))
-    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 2, inFlight: 2 }))
+    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 2, inFlight: 2, attempting: 0 }))
     const stopped = starter.stop()
     release()
     await stopped
@@ -76,7 +78,13 @@ describe('what starter and sweep count', () => {
     registry.clear()
     const dependencies = keeping()
     const rest = { tell: () => Promise.resolve(), start: () => Promise.resolve() }
-    const sweep = createSweep({ ...dependencies, retryWorkflows: rest, incidentWorkflows: rest, starter })
+    const sweep = createSweep({
+      ...dependencies,
+      retryWorkflows: rest,
+      incidentWorkflows: rest,
+      starter,
+      leaseMs: TEST_LEASE_MS,
+    })
     const [delivery] = await publish(2)
     await database.dataSource.query(
       `UPDATE delivery SET sweep_at = now() - interval '1 minute', started_at = now() WHERE organisation_id = $1`,

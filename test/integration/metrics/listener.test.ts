@@ -7,6 +7,7 @@ import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../../src/db/data-source.ts'
 import { poolStatus } from '../../../src/db/pool-status.ts'
 import { countBacklogInTime } from '../../../src/db/queries/backlog.ts'
+import type { StarterLoad } from '../../../src/delivery/starter.ts'
 import { listen, type Listening } from '../../../src/http/listen.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { createMetricsApp } from '../../../src/metrics/app.ts'
@@ -56,10 +57,16 @@ describe('the listener of the metrics', () => {
     const scrape = createScrape(registry, {
       backlog: createBacklogReader({ read: () => countBacklogInTime(counting, 1_000), logger: silentLogger }),
       pool: () => poolStatus(pool),
-      starter: () => ({ waiting: 7, inFlight: 3 }),
+      starter: () => ({ waiting: 7, inFlight: 3, attempting: 5 }),
       engine: {
         isUp: () => Promise.resolve(true),
-        workerLoad: () => ({ isRunning: true, activities: 4, workflowTasks: 2, cachedWorkflows: 9 }),
+        workerLoad: () => ({
+          isRunning: true,
+          activities: 4,
+          apartActivities: 7,
+          workflowTasks: 2,
+          cachedWorkflows: 9,
+        }),
       },
       engineMetricsUrl: `http://127.0.0.1:${(core.address() as AddressInfo).port}/metrics`,
       ...sources,
@@ -110,9 +117,11 @@ describe('the listener of the metrics', () => {
     expect(valueOf('posthorn_deliveries', { state: 'waiting' })).to.equal(0)
     expect(valueOf('posthorn_starter_waiting')).to.equal(7)
     expect(valueOf('posthorn_starter_in_flight')).to.equal(3)
+    expect(valueOf('posthorn_starter_attempts_in_flight')).to.equal(5)
     expect(valueOf('posthorn_engine_up')).to.equal(1)
     expect(valueOf('posthorn_worker_running')).to.equal(1)
-    expect(valueOf('posthorn_worker_activities')).to.equal(4)
+    expect(valueOf('posthorn_worker_activities', { queue: 'main' })).to.equal(4)
+    expect(valueOf('posthorn_worker_activities', { queue: 'apart' })).to.equal(7)
     expect(valueOf('posthorn_worker_workflow_tasks')).to.equal(2)
     expect(valueOf('posthorn_worker_cached_workflows')).to.equal(9)
     expect(valueOf('temporal_request_total')).to.equal(5)
@@ -186,9 +195,9 @@ describe('the listener of the metrics', () => {
 
   it('answers 500 and goes on when something of ours is broken', async () => {
     let isBroken = true
-    const starter = (): { waiting: number; inFlight: number } => {
+    const starter = (): StarterLoad => {
       if (isBroken) throw new Error('a fault of ours')
-      return { waiting: 0, inFlight: 0 }
+      return { waiting: 0, inFlight: 0, attempting: 0 }
     }
     const url = await open({ starter })
     const answer = await fetch(`${url}/metrics`)

@@ -1,0 +1,180 @@
+import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
+import { firstRow, rows, type Db } from '../db.ts'
+import type { AttemptKey } from './attempts.ts'
+
+/** One ended attempt, as it is kept. */
+export type AttemptRecord = AttemptKey & {
+  trigger: AttemptTrigger
+  url: string
+  startedAt: Date
+  durationMs: number
+  failureCode: FailureCode | null
+  statusCode: number | null
+  error: string | null
+  response: { headers: Record<string, string>; body: string; truncated: boolean } | null
+  /**
+   * It was made under the lease of the commit, so its row may still say `pending`; or `stopped`, when its webhook was
+   * switched off meanwhile: an attempt under way finishes first.
+   */
+  underLease: boolean
+}
+
+/**
+ * Records first attempts that succeeded and completes their deliveries, in one statement that touches nothing else.
+ * `follow`: those that have no workflow yet are marked for one. For each whether it was written; it is not when the
+ * attempt is recorded already or the row moved on.
+ */
+export async function recordFirstSuccesses(
+  db: Db,
+  records: readonly AttemptRecord[],
+  follow: boolean,
+): Promise<boolean[]> {
+  const written = await rows<{ id: string }>(
+    db,
+    `WITH given AS (
+       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::int[],
+                            $8::text[], $9::text[], $10::bool[], $11::bool[])
+           AS given (id, organisation_id, trigger, url, began_at, duration_ms, status_code, headers, body, truncated,
+                     under_lease)
+     ), done AS (
+       UPDATE delivery d
+          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, retry_requested = false,
+              attempts = 1, claims = 0, owner = NULL, lease_until = NULL,
+              sweep_at = CASE WHEN $12 AND d.started_at IS NULL THEN now() END
+         FROM given g
+        WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = 0
+          AND ${underWay('g.under_lease')}
+       RETURNING g.*, d.webhook_id
+     )
+     INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, status_code,
+                          response_headers, response_body, response_truncated, outcome)
+     SELECT id, webhook_id, 1, trigger, url, began_at, duration_ms, status_code, headers::jsonb, body, truncated,
+            'succeeded'
+       FROM done
+     RETURNING delivery_id AS id`,
+    [
+      records.map(({ deliveryId }) => deliveryId),
+      records.map(({ organisationId }) => organisationId),
+      records.map(({ trigger }) => trigger),
+      records.map(({ url }) => url),
+      records.map(({ startedAt }) => startedAt),
+      records.map(({ durationMs }) => durationMs),
+      records.map(({ statusCode }) => statusCode),
+      records.map(headersJson),
+      records.map(({ response }) => response?.body ?? null),
+      records.map(({ response }) => response?.truncated ?? false),
+      records.map(({ underLease }) => underLease),
+      follow,
+    ],
+  )
+  const ids = new Set(written.map(({ id }) => id))
+  return records.map(({ deliveryId }) => ids.has(deliveryId))
+}
+
+/** Records a retry that succeeded and completes the delivery. False where nothing was written, as above. */
+export async function recordSuccess(db: Db, record: AttemptRecord): Promise<boolean> {
+  const recorded = await firstRow(
+    db,
+    `WITH done AS (
+       UPDATE delivery d
+          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, sweep_at = NULL,
+              retry_requested = false, ${ENDED}
+        WHERE ${THIS_ATTEMPT} RETURNING id, webhook_id
+     ) ${INSERT_ATTEMPT}`,
+    [...attemptParameters(record), 'succeeded'],
+  )
+  return recorded !== null
+}
+
+/**
+ * Records a failed attempt; the delivery becomes `next.state`, or `stopped` when its webhook is no longer `live`.
+ * A retry that a person asked for meanwhile makes it `waiting` for an attempt at once, also where this one would have
+ * been the last; a delivery that was brought back by a person has that one attempt only.
+ * `sweepAfterMs` after its next attempt the sweep looks whether its workflow lives; `startAfterMs` after it where it
+ * has no workflow yet.
+ * The caller has locked the webhook's row, so that a switch-off at the same instant is either seen or waits.
+ * Null when attempt `number` is recorded already or the row moved on.
+ */
+export async function recordFailure(
+  db: Db,
+  record: AttemptRecord,
+  next: {
+    live: boolean
+    state: 'waiting' | 'failed'
+    nextAttemptAt: Date | null
+    sweepAfterMs: number
+    startAfterMs: number
+  },
+): Promise<{ state: 'waiting' | 'failed' | 'stopped'; asked: boolean } | null> {
+  return firstRow(
+    db,
+    `WITH done AS (
+       UPDATE delivery d
+          SET (state, next_attempt_at, sweep_at, completed_at, revived) = (
+                SELECT s.state,
+                       CASE WHEN s.state = 'waiting' THEN s.due END,
+                       CASE WHEN s.state = 'waiting'
+                            THEN s.due + CASE WHEN d.started_at IS NULL THEN $20::float8 ELSE $19::float8 END * interval '1 ms' END,
+                       CASE WHEN s.state = 'waiting' THEN NULL ELSE now() END,
+                       s.asked AND (d.revived OR $17 = 'failed')
+                  FROM (SELECT CASE WHEN NOT $16::boolean OR d.state = 'stopped' THEN 'stopped'
+                                    WHEN d.retry_requested THEN 'waiting'
+                                    WHEN d.revived THEN 'failed'
+                                    ELSE $17 END AS state,
+                               CASE WHEN d.retry_requested THEN now() ELSE $18::timestamptz END AS due,
+                               d.retry_requested AND $16::boolean AS asked) s),
+              retry_requested = d.retry_requested AND $16::boolean,
+              ${ENDED}
+        WHERE ${THIS_ATTEMPT} RETURNING d.id, d.webhook_id, d.state, d.retry_requested AS asked
+     ), kept AS (${INSERT_ATTEMPT})
+     SELECT state, asked FROM done, kept`,
+    [
+      ...attemptParameters(record),
+      'failed',
+      next.live,
+      next.state,
+      next.nextAttemptAt,
+      next.sweepAfterMs,
+      next.startAfterMs,
+    ],
+  )
+}
+
+const ENDED = `attempts = $2::int, claims = 0, owner = NULL, lease_until = NULL`
+
+/** The row is in an attempt; `underLease` is SQL for whether that attempt was made under the lease of the commit. */
+function underWay(underLease: string): string {
+  return `(d.state = 'in_progress' OR ${underLease} AND d.state IN ('pending', 'stopped'))`
+}
+
+const THIS_ATTEMPT = `d.id = $1 AND d.organisation_id = $3 AND d.attempts = $2::int - 1 AND ${underWay('$14::boolean')}`
+
+const INSERT_ATTEMPT = `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms,
+         failure_code, status_code, error, response_headers, response_body, response_truncated, outcome)
+       SELECT id, webhook_id, $2::int, $4, $5, $6::timestamptz, $7::int,
+              $8, $9::int, $10, $11::jsonb, $12, $13::bool, $15 FROM done
+       RETURNING number`
+
+/** $1 to $14 of the statements above; $15 is the outcome. */
+function attemptParameters(record: AttemptRecord): unknown[] {
+  return [
+    record.deliveryId,
+    record.number,
+    record.organisationId,
+    record.trigger,
+    record.url,
+    record.startedAt,
+    record.durationMs,
+    record.failureCode,
+    record.statusCode,
+    record.error,
+    headersJson(record),
+    record.response?.body ?? null,
+    record.response?.truncated ?? false,
+    record.underLease,
+  ]
+}
+
+function headersJson({ response }: AttemptRecord): string | null {
+  return response === null ? null : JSON.stringify(response.headers)
+}

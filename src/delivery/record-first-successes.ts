@@ -1,0 +1,26 @@
+import type { DataSource } from 'typeorm'
+import { createGrouped, type Grouped } from '../db/grouped.ts'
+import { recordFirstSuccesses, type AttemptRecord } from '../db/queries/outcomes.ts'
+
+/** Records a first attempt that succeeded. False when that was recorded already or the row moved on. */
+export type RecordFirstSuccess = Grouped<AttemptRecord, boolean>
+
+/** How many groups of outcomes are committed at once, and how many outcomes one may hold. */
+const LANES = 2
+const MOST = 100
+
+/**
+ * Outcomes of the same instant share a statement and its commit. `follow`: deliveries that were completed beside the
+ * engine are marked for a workflow.
+ */
+export function createRecordFirstSuccess(
+  dataSource: DataSource,
+  options: { follow: boolean },
+): RecordFirstSuccess {
+  return createGrouped({
+    runAll: (records) => recordFirstSuccesses(dataSource, records, options.follow),
+    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], options.follow))[0] ?? false,
+    lanes: LANES,
+    most: MOST,
+  })
+}
