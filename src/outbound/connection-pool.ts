@@ -32,8 +32,8 @@ type Idle = {
 }
 
 const DEFAULT_LIMITS: PoolLimits = {
-  maxIdlePerKey: 32,
-  maxIdle: 512,
+  maxIdlePerKey: 256,
+  maxIdle: 2_048,
   // A changed DNS answer, an expired certificate or a new policy counts for everybody after this.
   maxAgeMs: 60_000,
   // What an endpoint sends too much follows its answer closely, unless Nagle's algorithm holds it back until we have

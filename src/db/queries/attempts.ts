@@ -1,6 +1,7 @@
 import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { firstRow, type Db } from '../db.ts'
+import { preparedRows, type Prepared } from '../prepared.ts'
 
 /** Which attempt of which delivery. `number` is 1-based. */
 export type AttemptKey = { organisationId: string; deliveryId: string; number: number }
@@ -22,6 +23,30 @@ export type Claim = {
   body: Buffer
 }
 
+const LIVE = `(w.enabled AND w.deleted_at IS NULL)`
+
+const CLAIM_ATTEMPT: Prepared = {
+  name: 'claim_attempt',
+  text: `UPDATE delivery d
+    SET state = CASE WHEN ${LIVE} THEN 'in_progress' ELSE 'stopped' END,
+        claims = CASE WHEN d.owner = $4::uuid THEN d.claims ELSE d.claims + 1 END,
+        owner = $4::uuid,
+        lease_until = now() + $5 * interval '1 ms',
+        sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
+        next_attempt_at = CASE WHEN ${LIVE} THEN d.next_attempt_at END,
+        retry_requested = false,
+        started_at = CASE WHEN $8::boolean THEN d.started_at ELSE coalesce(d.started_at, now()) END,
+        completed_at = CASE WHEN ${LIVE} THEN NULL ELSE now() END
+   FROM webhook w, event e
+  WHERE d.id = $1 AND d.organisation_id = $2 AND d.attempts = $3::int - 1
+    AND (d.state = 'pending'
+         OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now())
+         OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
+    AND w.id = d.webhook_id AND e.id = d.event_id
+  RETURNING d.state, d.claims, OLD.retry_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
+            (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::float8 AS "ageMs"`,
+}
+
 /**
  * Takes the delivery for attempt `number`, by compare-and-set: the row must be at `number - 1` recorded attempts,
  * not final, and not held by another attempt that may still be posting. A disabled or deleted webhook turns the
@@ -34,37 +59,18 @@ export async function claimAttempt(
   key: AttemptKey,
   hold: { owner: string; leaseMs: number; sweepAfterMs: number; onlyIfDue: boolean; beside: boolean },
 ): Promise<Claim | null> {
-  return firstRow(
-    db,
-    `UPDATE delivery d
-        SET state = CASE WHEN ${LIVE} THEN 'in_progress' ELSE 'stopped' END,
-            claims = CASE WHEN d.owner = $4::uuid THEN d.claims ELSE d.claims + 1 END,
-            owner = $4::uuid,
-            lease_until = now() + $5 * interval '1 ms',
-            sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
-            next_attempt_at = CASE WHEN ${LIVE} THEN d.next_attempt_at END,
-            retry_requested = false,
-            started_at = CASE WHEN $8::boolean THEN d.started_at ELSE coalesce(d.started_at, now()) END,
-            completed_at = CASE WHEN ${LIVE} THEN NULL ELSE now() END
-       FROM webhook w, event e
-      WHERE d.id = $1 AND d.organisation_id = $2 AND d.attempts = $3::int - 1
-        AND (d.state = 'pending'
-             OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now())
-             OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
-        AND w.id = d.webhook_id AND e.id = d.event_id
-      RETURNING d.state, d.claims, OLD.retry_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
-                (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::float8 AS "ageMs"`,
-    [
-      key.deliveryId,
-      key.organisationId,
-      key.number,
-      hold.owner,
-      hold.leaseMs,
-      hold.sweepAfterMs,
-      hold.onlyIfDue,
-      hold.beside,
-    ],
-  )
+  const values = [
+    key.deliveryId,
+    key.organisationId,
+    key.number,
+    hold.owner,
+    hold.leaseMs,
+    hold.sweepAfterMs,
+    hold.onlyIfDue,
+    hold.beside,
+  ]
+  const [claim] = await preparedRows<Claim>(db, CLAIM_ATTEMPT, values)
+  return claim ?? null
 }
 
 /**
@@ -83,8 +89,6 @@ export async function releaseClaim(
     [key.deliveryId, key.organisationId, key.number, run.owner, run.counts],
   )
 }
-
-const LIVE = `(w.enabled AND w.deleted_at IS NULL)`
 
 /** Where a delivery stands, and the record of attempt `number` if there is one. */
 export type Standing = {

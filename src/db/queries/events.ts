@@ -1,4 +1,5 @@
-import { firstRow, rows, type Db } from '../db.ts'
+import { firstRow, type Db } from '../db.ts'
+import { preparedRows, type Prepared } from '../prepared.ts'
 
 export type NewEvent = {
   id: string
@@ -36,6 +37,31 @@ export const TROUBLED = `EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = w
 const INSERTED = `d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
   m.key AS "eventKey", m.url, m.secret, m.troubled`
 
+const INSERT_EVENTS: Prepared = {
+  name: 'insert_events',
+  text: `WITH given AS (
+   SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
+       AS given (id, organisation_id, key, body, emitted_at, trace_id)
+ ), new_event AS (
+   INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+   SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
+ ), matching AS (
+   SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
+     FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
+    WHERE w.deleted_at IS NULL AND w.enabled
+      AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
+ ), new_delivery AS (
+   INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
+   SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', $7::uuid, now() + $8 * interval '1 ms',
+          now() + $8 * interval '1 ms'
+     FROM matching
+   RETURNING id, event_id, webhook_id
+ )
+ SELECT ${INSERTED}
+   FROM new_delivery d JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
+  ORDER BY d.id`,
+}
+
 /**
  * Writes events, and for each one `pending` delivery per enabled webhook that subscribed to its key or to `*`, in one
  * statement: either all of them are committed or none. The deliveries belong to `owner` for `leaseMs`; they come back
@@ -47,31 +73,8 @@ export async function insertEventsWithDeliveries(
   lease: { owner: string; leaseMs: number },
 ): Promise<DeliveryToStart[][]> {
   const readAtMs = performance.now()
-  const found = await rows<InsertedDelivery>(
-    db,
-    `WITH given AS (
-       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
-           AS given (id, organisation_id, key, body, emitted_at, trace_id)
-     ), new_event AS (
-       INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
-       SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
-     ), matching AS (
-       SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
-         FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
-        WHERE w.deleted_at IS NULL AND w.enabled
-          AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
-     ), new_delivery AS (
-       INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-       SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', $7::uuid, now() + $8 * interval '1 ms',
-              now() + $8 * interval '1 ms'
-         FROM matching
-       RETURNING id, event_id, webhook_id
-     )
-     SELECT ${INSERTED}
-       FROM new_delivery d JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
-      ORDER BY d.id`,
-    [...eventParameters(events), lease.owner, lease.leaseMs],
-  )
+  const values = [...eventParameters(events), lease.owner, lease.leaseMs]
+  const found = await preparedRows<InsertedDelivery>(db, INSERT_EVENTS, values)
   const bodies = new Map(events.map(({ id, body }) => [id, body]))
   const byEvent = new Map(events.map(({ id }) => [id, [] as DeliveryToStart[]]))
   for (const { eventId, secret, ...delivery } of found) {

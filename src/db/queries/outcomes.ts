@@ -1,5 +1,6 @@
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
-import { firstRow, rows, type Db } from '../db.ts'
+import { firstRow, type Db } from '../db.ts'
+import { preparedRows, type Prepared } from '../prepared.ts'
 import type { AttemptKey } from './attempts.ts'
 
 /** One ended attempt, as it is kept. */
@@ -19,6 +20,31 @@ export type AttemptRecord = AttemptKey & {
   underLease: boolean
 }
 
+const RECORD_FIRST_SUCCESSES: Prepared = {
+  name: 'record_first_successes',
+  text: `WITH given AS (
+   SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::int[],
+                        $8::text[], $9::text[], $10::bool[], $11::bool[])
+       AS given (id, organisation_id, trigger, url, began_at, duration_ms, status_code, headers, body, truncated,
+                 under_lease)
+ ), done AS (
+   UPDATE delivery d
+      SET state = 'completed', completed_at = now(), next_attempt_at = NULL, retry_requested = false,
+          attempts = 1, claims = 0, owner = NULL, lease_until = NULL,
+          sweep_at = CASE WHEN $12 AND d.started_at IS NULL THEN now() END
+     FROM given g
+    WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = 0
+      AND ${underWay('g.under_lease')}
+   RETURNING g.*, d.webhook_id
+ )
+ INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, status_code,
+                      response_headers, response_body, response_truncated, outcome)
+ SELECT id, webhook_id, 1, trigger, url, began_at, duration_ms, status_code, headers::jsonb, body, truncated,
+        'succeeded'
+   FROM done
+ RETURNING delivery_id AS id`,
+}
+
 /**
  * Records first attempts that succeeded and completes their deliveries, in one statement that touches nothing else.
  * `follow`: those that have no workflow yet are marked for one. For each whether it was written; it is not when the
@@ -29,44 +55,21 @@ export async function recordFirstSuccesses(
   records: readonly AttemptRecord[],
   follow: boolean,
 ): Promise<boolean[]> {
-  const written = await rows<{ id: string }>(
-    db,
-    `WITH given AS (
-       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::int[],
-                            $8::text[], $9::text[], $10::bool[], $11::bool[])
-           AS given (id, organisation_id, trigger, url, began_at, duration_ms, status_code, headers, body, truncated,
-                     under_lease)
-     ), done AS (
-       UPDATE delivery d
-          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, retry_requested = false,
-              attempts = 1, claims = 0, owner = NULL, lease_until = NULL,
-              sweep_at = CASE WHEN $12 AND d.started_at IS NULL THEN now() END
-         FROM given g
-        WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = 0
-          AND ${underWay('g.under_lease')}
-       RETURNING g.*, d.webhook_id
-     )
-     INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, status_code,
-                          response_headers, response_body, response_truncated, outcome)
-     SELECT id, webhook_id, 1, trigger, url, began_at, duration_ms, status_code, headers::jsonb, body, truncated,
-            'succeeded'
-       FROM done
-     RETURNING delivery_id AS id`,
-    [
-      records.map(({ deliveryId }) => deliveryId),
-      records.map(({ organisationId }) => organisationId),
-      records.map(({ trigger }) => trigger),
-      records.map(({ url }) => url),
-      records.map(({ startedAt }) => startedAt),
-      records.map(({ durationMs }) => durationMs),
-      records.map(({ statusCode }) => statusCode),
-      records.map(headersJson),
-      records.map(({ response }) => response?.body ?? null),
-      records.map(({ response }) => response?.truncated ?? false),
-      records.map(({ underLease }) => underLease),
-      follow,
-    ],
-  )
+  const values = [
+    records.map(({ deliveryId }) => deliveryId),
+    records.map(({ organisationId }) => organisationId),
+    records.map(({ trigger }) => trigger),
+    records.map(({ url }) => url),
+    records.map(({ startedAt }) => startedAt),
+    records.map(({ durationMs }) => durationMs),
+    records.map(({ statusCode }) => statusCode),
+    records.map(headersJson),
+    records.map(({ response }) => response?.body ?? null),
+    records.map(({ response }) => response?.truncated ?? false),
+    records.map(({ underLease }) => underLease),
+    follow,
+  ]
+  const written = await preparedRows<{ id: string }>(db, RECORD_FIRST_SUCCESSES, values)
   const ids = new Set(written.map(({ id }) => id))
   return records.map(({ deliveryId }) => ids.has(deliveryId))
 }
