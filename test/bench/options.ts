@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util'
+import { loadConfig } from '../../src/config.ts'
+import type { BenchOptions, Engine, FirstAttempt } from './scenario.ts'
+import { SCENARIOS } from './scenarios/index.ts'
+
+const ENGINES: readonly Engine[] = ['dev', 'postgres']
+const FIRST_ATTEMPTS: readonly FirstAttempt[] = ['workflow', 'overflow', 'direct']
+
+/** The number that the engine was measured with before; it can be set, since it says how far the engine scales. */
+const HISTORY_SHARDS = '8'
+
+export const USAGE = [
+  'Usage: npm run bench -- [SCENARIO …] [OPTION …]',
+  '',
+  ...SCENARIOS.map(({ letter, name, title }) => `  ${letter}  ${name.padEnd(10)} ${title}`),
+  '',
+  '  --first-attempt LIST   workflow, overflow, direct, separated by commas (the default of Posthorn)',
+  '  --engine dev|postgres  the development server on SQLite, or Temporal 1.31.2 on PostgreSQL (dev)',
+  `  --shards N             history shards of the latter (${HISTORY_SHARDS})`,
+  '  --tls                  receivers speak TLS',
+  '  --quick                small numbers: whether it works, not how fast it is',
+  '  --json FILE            writes the results there as well',
+].join('\n')
+
+/** Reads the command line. Throws an Error that says what is wrong with it. */
+export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      'first-attempt': { type: 'string', default: loadConfig({}, ['firstAttempt']).firstAttempt },
+      engine: { type: 'string', default: 'dev' },
+      shards: { type: 'string', default: HISTORY_SHARDS },
+      tls: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return 'help'
+  const unknown = positionals.filter((given) => !SCENARIOS.some(isNamed(given)))
+  if (unknown.length > 0) throw new Error(`no scenario ${unknown.join(', ')}\n\n${USAGE}`)
+  const scenarios = SCENARIOS.filter((scenario) => positionals.some((given) => isNamed(given)(scenario)))
+  const shards = Number(values.shards)
+  if (!Number.isInteger(shards) || shards < 1) throw new Error('--shards takes a number from 1 on')
+  return {
+    scenarios: scenarios.length === 0 ? SCENARIOS : scenarios,
+    firstAttempts: values['first-attempt']
+      .split(',')
+      .map((given) => oneOf('--first-attempt', FIRST_ATTEMPTS, given)),
+    engine: oneOf('--engine', ENGINES, values.engine),
+    shards,
+    tls: values.tls,
+    quick: values.quick,
+    jsonFile: values.json ?? null,
+  }
+}
+
+function isNamed(given: string) {
+  return ({ letter, name }: { letter: string; name: string }): boolean => given === letter || given === name
+}
+
+function oneOf<T extends string>(option: string, allowed: readonly T[], given: string): T {
+  const found = allowed.find((value) => value === given.trim())
+  if (found === undefined) throw new Error(`${option} takes ${allowed.join(', ')}`)
+  return found
+}

@@ -1,0 +1,47 @@
+import type { Generator } from './harness/generator.ts'
+import type { Receiver } from './harness/receiver.ts'
+import type { Stage, StageOptions } from './stage.ts'
+
+export type Engine = 'dev' | 'postgres'
+export type FirstAttempt = 'workflow' | 'overflow' | 'direct'
+
+export type BenchOptions = {
+  scenarios: readonly Scenario[]
+  firstAttempts: readonly FirstAttempt[]
+  engine: Engine
+  /** Of the engine on PostgreSQL. */
+  shards: number
+  tls: boolean
+  quick: boolean
+  jsonFile: string | null
+}
+
+/** One line of a scenario's table. Units stand in the names. */
+export type Row = Readonly<Record<string, string | number>>
+
+/**
+ * `problems` are broken promises, such as an event that was lost; they have nothing to do with speed. `details` are
+ * further tables by their title.
+ */
+export type Findings = { rows: Row[]; problems: string[]; details?: Record<string, Row[]> }
+
+/** What a scenario works with. */
+export type Bench = {
+  firstAttempt: FirstAttempt
+  /** Small numbers, to see whether it works. */
+  quick: boolean
+  say: (line: string) => void
+  generator: Generator
+  receiver: Receiver
+  /** An engine, a database and a Posthorn of its own, warmed up. Only one is open at a time. */
+  openStage(options: StageOptions): Promise<Stage>
+}
+
+export type Scenario = {
+  /** As in docs/performance.md. */
+  letter: string
+  name: string
+  /** What is measured, in one line. */
+  title: string
+  run(bench: Bench): Promise<Findings>
+}

@@ -1,0 +1,133 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
+import { createDataSource } from '../../src/db/data-source.ts'
+import { createStack } from '../../src/cli/stack.ts'
+import type { RunningEngine } from './engines/engine.ts'
+import type { PublishedEvent, PublishJob } from './harness/generator.ts'
+import type { Arrival, PathCount } from './harness/receiver.ts'
+import { cpuOfProcess } from './measure/cpu.ts'
+import { createWebhook, ORGANISATION, seedOrganisation } from './organisation.ts'
+import { startPosthorn } from './posthorn-process.ts'
+import type { Rig } from './rig.ts'
+import { statesSettled, workflowsFollowed } from './measure/states-settled.ts'
+import type { FirstAttempt } from './scenario.ts'
+
+/** Where a webhook's POSTs go (see Receiver), and the one event key it is subscribed to. */
+type WebhookPlan = { path: string; eventKey: string }
+
+export type StageOptions = {
+  webhooks: readonly WebhookPlan[]
+  /** Further settings of Posthorn. */
+  env?: Record<string, string>
+}
+
+/** The organisation with its webhooks, and Posthorn running on a database and an engine of its own. */
+export type Stage = {
+  apiUrl: string
+  dataSource: DataSource
+  databaseUrl: string
+  engine: RunningEngine
+  /** Ids in the order of the plan. */
+  webhookIds: string[]
+  publish(eventKey: string, job: Pick<PublishJob, 'pace' | 'limit'>): Promise<PublishedEvent[]>
+  /** Waits until so many came to a path. Gives up when nothing new has come for a while. */
+  arrived(path: string, expected: Partial<PathCount>): Promise<void>
+  /**
+   * Waits until every delivery is recorded as completed and, in `overflow`, has the workflow that follows it. Answers
+   * in words what is not.
+   */
+  settled(): Promise<string[]>
+  /** What came since it was last asked; waits a moment before, for doubles that are late. */
+  takeArrivals(): Promise<Arrival[]>
+  /** Processor time in ms so far, by process. */
+  cpu(): Record<string, number>
+  stopPosthorn(): Promise<void>
+  close(): Promise<void>
+}
+
+const POLL_MS = 100
+/** Longer than any wait of the schedule that a scenario looks at, and than the 15 s that a receiver may take. */
+const NOTHING_NEW_MS = 40_000
+/** Time for a POST that should not come. */
+const DOUBLES_MS = 1_000
+
+/** Compiles what is hot and fills caches: a process that was just started tells about starting. */
+const WARM_UP = { path: '/ok/warm-up', eventKey: 'call:created' }
+/** A few seconds each. */
+const WARM_UP_EVENTS: Record<FirstAttempt, number> = { workflow: 300, overflow: 300, direct: 3_000 }
+const QUICK_WARM_UP_EVENTS = 30
+
+export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: StageOptions): Promise<Stage> {
+  const { generator, receiver } = rig
+  const { id: organisationId, apiKey } = ORGANISATION
+  const stack = createStack()
+  const close = async (): Promise<void> => {
+    for (const problem of await stack.stop()) throw new Error(`could not stop ${problem}`)
+  }
+  rig.onStop(close)
+  const engine = await rig.engines.start()
+  stack.push('the engine', () => engine.stop())
+  const databaseName = await rig.createDatabase()
+  const databaseUrl = rig.postgres.databaseUrl(databaseName)
+  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2 })
+  await dataSource.initialize()
+  stack.push('the database', () => dataSource.destroy())
+  await seedOrganisation(databaseUrl, rig.folder)
+  const posthorn = await startPosthorn({
+    databaseUrl,
+    temporalAddress: engine.address,
+    logFile: rig.posthornLog,
+    env: { FIRST_ATTEMPT: firstAttempt, ...rig.posthornEnv, ...options.env },
+  })
+  stack.push('Posthorn', () => posthorn.stop())
+  const ids: string[] = []
+  for (const { path, eventKey } of [WARM_UP, ...options.webhooks])
+    ids.push(await createWebhook(posthorn.url, `${receiver.url}${path}`, eventKey))
+
+  const stage: Stage = {
+    apiUrl: posthorn.url,
+    dataSource,
+    databaseUrl,
+    engine,
+    webhookIds: ids.slice(1),
+    publish: (eventKey, job) =>
+      generator.publish({ apiUrl: posthorn.url, organisationId, apiKey, eventKey, ...job }),
+    async arrived(path, { posts = 0, deliveries = 0 }) {
+      let last = { posts: 0, at: Date.now() }
+      for (;;) {
+        const came = (await receiver.counts())[path] ?? { posts: 0, deliveries: 0 }
+        if (came.posts >= posts && came.deliveries >= deliveries) return
+        if (came.posts > last.posts) last = { posts: came.posts, at: Date.now() }
+        if (Date.now() - last.at > NOTHING_NEW_MS) return
+        await delay(POLL_MS)
+      }
+    },
+    async settled() {
+      const open = await statesSettled(dataSource)
+      return firstAttempt === 'overflow' ? [...open, ...(await workflowsFollowed(dataSource))] : open
+    },
+    async takeArrivals() {
+      await delay(DOUBLES_MS)
+      return (await receiver.take()).filter(({ path }) => path !== WARM_UP.path)
+    },
+    cpu: () => ({
+      posthorn: cpuOfProcess(posthorn.pid),
+      postgres: rig.postgresCpu(),
+      ...engine.cpu(),
+      harness: cpuOfProcess(process.pid),
+      generator: cpuOfProcess(generator.pid),
+      receiver: cpuOfProcess(receiver.pid),
+    }),
+    stopPosthorn: () => posthorn.stop(),
+    close,
+  }
+  await warmUp(stage, rig.quick ? QUICK_WARM_UP_EVENTS : WARM_UP_EVENTS[firstAttempt])
+  return stage
+}
+
+async function warmUp(stage: Stage, events: number): Promise<void> {
+  await stage.publish(WARM_UP.eventKey, { pace: { kind: 'closed', concurrency: 16 }, limit: { events } })
+  await stage.arrived(WARM_UP.path, { deliveries: events })
+  await stage.settled()
+  await stage.takeArrivals()
+}

@@ -1,0 +1,53 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
+import { writeBacklog } from '../helpers/backlog.ts'
+import { ORGANISATION } from './organisation.ts'
+
+const POLL_MS = 500
+const BODY_BYTES = 1_024
+
+type Backlog = { webhookId: string; count: number }
+
+/** Deliveries of a webhook that failed ten times, with events of 1 KB, straight into the database. */
+export async function writeFailed(dataSource: DataSource, { webhookId, count }: Backlog): Promise<string[]> {
+  return write(dataSource, { webhookId, count, state: 'failed' })
+}
+
+/**
+ * Deliveries that wait two hours for their eighth attempt, each with its workflow, without the hours that getting there
+ * takes: Posthorn's own sweep finds the rows without a keeper and starts the workflows at that attempt.
+ */
+export async function writeWaiting(
+  dataSource: DataSource,
+  { webhookId, count }: Backlog,
+  say: (line: string) => void,
+): Promise<string[]> {
+  const ids = await write(dataSource, { webhookId, count, state: 'waiting' })
+  await dataSource.query(`UPDATE delivery SET sweep_at = now() WHERE state = 'waiting'`)
+  say(`workflows for ${count} waiting deliveries`)
+  for (;;) {
+    // The sweep puts off by two minutes what has its workflow; put off further, it is not looked at once more.
+    await dataSource.query(
+      `UPDATE delivery SET sweep_at = next_attempt_at + interval '2 minutes'
+        WHERE state = 'waiting' AND sweep_at BETWEEN now() + interval '1 minute' AND now() + interval '1 hour'`,
+    )
+    const [found] = await dataSource.query<[{ left: number }]>(
+      `SELECT count(*)::int AS left FROM delivery WHERE state = 'waiting' AND sweep_at < now() + interval '1 hour'`,
+    )
+    if (found.left === 0) return ids
+    await delay(POLL_MS)
+  }
+}
+
+async function write(
+  dataSource: DataSource,
+  backlog: Backlog & { state: 'failed' | 'waiting' },
+): Promise<string[]> {
+  const ids = await writeBacklog(dataSource, { ...backlog, organisationId: ORGANISATION.id })
+  await dataSource.query(
+    `UPDATE event e SET body = convert_to(replace(convert_from(body, 'UTF8'), 'cus_1', repeat('c', $2)), 'UTF8')
+       FROM delivery d WHERE d.event_id = e.id AND d.id = ANY($1::uuid[])`,
+    [ids, BODY_BYTES],
+  )
+  return ids
+}
