@@ -129,7 +129,8 @@ async function claim(
   const owner = randomUUID()
   const leaseMs = claimLeaseMs(attemptTimeoutMs)
   const { onlyIfDue } = request
-  const sweepAfterMs = leaseMs + SWEEP_AFTER_MS
+  // A workflow makes up for a lost worker by itself; where there is none yet, the sweep does.
+  const sweepAfterMs = beside === null ? leaseMs + SWEEP_AFTER_MS : leaseMs
   const hold = { owner, leaseMs, sweepAfterMs, onlyIfDue, beside: beside !== null }
   for (;;) {
     signal.throwIfAborted()

@@ -6,12 +6,12 @@ import { noteUnderWay } from '../db/queries/keeping.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type { Logger } from '../logger.ts'
 import type { MakeAttempt } from './attempt-request.ts'
-import { claimLeaseMs, SWEEP_AFTER_MS } from './timing.ts'
+import { claimLeaseMs } from './timing.ts'
 import type { WebhookWatch } from './webhook-watch.ts'
 
 /** First attempts that this process makes itself, beside the engine. */
 export type FirstAttempts = {
-  /** Whether the delivery's webhook is one whose first attempts are made here. */
+  /** Whether the delivery's webhook is one whose first attempts are made here: it is well, and not busy elsewhere. */
   suits(delivery: DeliveryToStart): boolean
   /** Takes a delivery of a webhook that suits, and makes its attempt as soon as there is room. */
   add(delivery: DeliveryToStart): void
@@ -72,8 +72,9 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
   let waiting = 0
   let waitingBytes = 0
 
-  function suits({ webhookId, troubled, readAtMs }: DeliveryToStart): boolean {
-    if (troubled || !watch.isWell(webhookId, readAtMs)) return false
+  function suits(delivery: DeliveryToStart): boolean {
+    const { webhookId } = delivery
+    if (!isWell(delivery, watch)) return false
     const elsewhere = watch.inFlight(webhookId) - (lanes.get(webhookId)?.underWay ?? 0)
     return elsewhere < MOST_PER_WEBHOOK
   }
@@ -134,8 +135,7 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
     if (slow.length === 0) return
     for (const entry of slow) entry.isNoted = true
     const ids = slow.map(({ deliveryId }) => deliveryId)
-    const hold = { owner: processId, leaseMs, sweepAfterMs: leaseMs + SWEEP_AFTER_MS }
-    noteUnderWay(dataSource, ids, hold).catch((error: unknown) =>
+    noteUnderWay(dataSource, ids, { owner: processId, leaseMs }).catch((error: unknown) =>
       logger.warn({ event: 'first_attempt.not_noted', err: error }, 'first_attempt.not_noted'),
     )
   }, NOTE_EVERY_MS)
@@ -185,6 +185,11 @@ function heldByLease(delivery: DeliveryToStart, watch: WebhookWatch): Claim | nu
   if (ageMs > FRESH_MS || watch.hasChangedSince(webhookId, readAtMs)) return null
   const { body, secret } = fresh
   return { state: 'in_progress', asked: false, claims: 1, ageMs, webhookId, eventKey, url, secret, body }
+}
+
+/** Its webhook has no open incident, and its endpoint has neither failed nor been slow since that was read. */
+export function isWell({ webhookId, troubled, readAtMs }: DeliveryToStart, watch: WebhookWatch): boolean {
+  return !troubled && watch.isWell(webhookId, readAtMs)
 }
 
 function bytesOf({ fresh }: DeliveryToStart): number {

@@ -8,6 +8,7 @@ import { SWEEP_AFTER_MS } from './timing.ts'
 export type KeptRows = {
   /** Holds the row until one of the others is called; its lease is renewed. */
   keep(deliveryId: string): void
+  has(deliveryId: string): boolean
   size(): number
   /** The row goes on by itself, or another one keeps it now. */
   letGo(deliveryId: string): void
@@ -55,6 +56,7 @@ export function createKeptRows(options: {
 
   return {
     keep: (deliveryId) => kept.add(deliveryId),
+    has: (deliveryId) => kept.has(deliveryId),
     size: () => kept.size,
     letGo: (deliveryId) => kept.delete(deliveryId),
     started(deliveryId) {

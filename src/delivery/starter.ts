@@ -5,9 +5,10 @@ import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 import type { Metrics } from '../metrics.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../temporal/engine-away.ts'
-import { createFirstAttempts, type FirstAttemptDependencies } from './first-attempts.ts'
+import { createFirstAttempts, isWell, type FirstAttemptDependencies } from './first-attempts.ts'
 import type { HandedOver } from './handed-over.ts'
 import { createKeptRows } from './kept-rows.ts'
+import { createOverflow } from './overflow.ts'
 import { createStartLine } from './start-line.ts'
 
 /**
@@ -22,7 +23,7 @@ export type Starter = {
   start(deliveries: readonly DeliveryToStart[]): void
   /** True while it has enough to do, or the engine is away: then nothing more should be taken for it. */
   isBusy(): boolean
-  /** True while nothing waits that could be begun with now, and the engine is not behind. */
+  /** True while nothing waits that could be begun with now, little comes, and the engine is not behind. */
   isIdle(): boolean
   load(): StarterLoad
   /** Gives back what has not been begun, and returns when nothing is under way. */
@@ -43,12 +44,6 @@ const BUSY_BACKLOG = 200
  * anyway, waits in the database, so that nobody else's deliveries find the memory full of it.
  */
 const MOST_OF_UNWELL = 200
-
-/**
- * The engine is behind when so many deliveries wait for it, here or with it: at some 50 attempts a second, the pace of
- * a small engine, the last of them has to wait for a third of a second.
- */
-const BEHIND = 16
 
 /** After a refused start the engine is left alone for so long. */
 const PAUSE_MS = 1_000
@@ -76,7 +71,7 @@ type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers'> & {
  * run out and another one's sweep takes the rows.
  */
 export function createStarter(dependencies: StarterDependencies): Starter {
-  const { dataSource, workflows, handedOver, logger, metrics, mode, perWebhook } = dependencies
+  const { dataSource, workflows, handedOver, watch, logger, metrics, mode, perWebhook } = dependencies
   const rows = createKeptRows({ ...dependencies, owner: dependencies.processId })
   let stopping = false
   let pausedUntilMs = 0
@@ -90,6 +85,10 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   const first = createFirstAttempts({
     ...dependencies,
     handlers: { attempted, unsuited: queue, returned: (delivery) => putBack(delivery) },
+  })
+  const overflow = createOverflow({
+    waiting: () => line.ready() + handedOver.notBegun(),
+    isAway: isPaused,
   })
   const asking = setInterval(() => {
     void forgetAttempted(handedOver.olderThan(ASK_AFTER_MS))
@@ -107,15 +106,18 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   function take(delivery: DeliveryToStart): void {
+    // The sweep may find one whose outcome could not be recorded yet.
+    if (rows.has(delivery.deliveryId)) return
     if (stopping || rows.size() >= MAX_BACKLOG) return putBack(delivery)
     rows.keep(delivery.deliveryId)
+    overflow.arrived()
     if (isMadeHere() && first.suits(delivery)) first.add(delivery)
     else queue(delivery)
   }
 
   function isMadeHere(): boolean {
     if (perWebhook === null || mode === 'workflow') return false
-    return mode === 'direct' || isPaused() || line.ready() + handedOver.notBegun() >= BEHIND
+    return mode === 'direct' || overflow.isBehind()
   }
 
   function isPaused(): boolean {
@@ -123,7 +125,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   function queue(delivery: DeliveryToStart): void {
-    if (line.waitingOf(delivery.webhookId) >= MOST_OF_UNWELL && !first.suits(delivery))
+    if (line.waitingOf(delivery.webhookId) >= MOST_OF_UNWELL && !isWell(delivery, watch))
       return putBack(delivery, 'later')
     // The line may be long, and the workflow reads the payload itself.
     line.add(delivery.webhookId, { ...delivery, fresh: null })
@@ -140,7 +142,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
       return
     }
     const { deliveryId, webhookId } = delivery
-    const apart = !first.suits(delivery)
+    const apart = !isWell(delivery, watch)
     if (perWebhook !== null) handedOver.add(webhookId, deliveryId, apart)
     if (await isStarted(delivery, { number: 1, dueAtMs: null }, apart)) return
     handedOver.ended(deliveryId)
@@ -188,7 +190,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
       for (const delivery of deliveries) take(delivery)
     },
     isBusy: () => line.ready() + first.load().waiting > BUSY_BACKLOG || isPaused(),
-    isIdle: () => line.ready() + first.load().waiting === 0 && handedOver.notBegun() < BEHIND && !isPaused(),
+    isIdle: () => line.ready() + first.load().waiting === 0 && overflow.isQuiet(),
     load() {
       const { waiting, inFlight: attempting } = first.load()
       return { waiting: line.waiting() + waiting, inFlight: line.inFlight(), attempting }

@@ -47,20 +47,20 @@ export async function findUnattempted(db: Db, deliveryIds: string[]): Promise<st
 
 /**
  * Notes that first attempts, which are made under the lease of their commit, take their time: their rows say so from
- * now on, and nobody else posts for them until `leaseMs` are over.
+ * now on, and nobody else posts for them until `leaseMs` are over. Then the sweep does: they have no workflow.
  */
 export async function noteUnderWay(
   db: Db,
   deliveryIds: string[],
-  hold: { owner: string; leaseMs: number; sweepAfterMs: number },
+  hold: { owner: string; leaseMs: number },
 ): Promise<void> {
   await rows(
     db,
     `UPDATE delivery
         SET state = 'in_progress', claims = claims + 1, lease_until = now() + $3 * interval '1 ms',
-            sweep_at = now() + $4 * interval '1 ms'
+            sweep_at = now() + $3 * interval '1 ms'
       WHERE id = ANY($1::uuid[]) AND owner = $2 AND state = 'pending'`,
-    [deliveryIds, hold.owner, hold.leaseMs, hold.sweepAfterMs],
+    [deliveryIds, hold.owner, hold.leaseMs],
   )
 }
 
