@@ -128,6 +128,12 @@ export const SETTINGS = {
     '100',
     integer(2, 10_000),
   ),
+  pollers: setting(
+    'WORKER_POLLERS',
+    'long polls that a worker holds open for each kind of task on each task queue',
+    '10',
+    integer(2, 100),
+  ),
   cachedWorkflows: setting(
     'WORKER_CACHED_WORKFLOWS',
     'workflows kept in memory per worker',

@@ -199,6 +199,7 @@ function workerSettings(config: Config) {
     activitySlots: config.activitySlots,
     apartSlots: config.apartSlots,
     workflowTaskSlots: config.workflowTaskSlots,
+    pollers: config.pollers,
     cachedWorkflows: config.cachedWorkflows,
     shutdownGraceMs: config.shutdownGraceMs,
   }

@@ -13,14 +13,13 @@ export type WorkerSettings = {
   apartSlots: number
   /** Workflow tasks under way at once. */
   workflowTaskSlots: number
+  /** Long polls held open for each kind of task on each task queue. */
+  pollers: number
   /** Workflows kept in memory; one that is not is replayed when its timer fires. */
   cachedWorkflows: number
   /** How long attempts under way may still take when the worker is told to stop. */
   shutdownGraceMs: number
 }
-
-/** Long polls held open for each kind of task; ten are the SDK's own default, enough for a few hundred tasks a second. */
-const POLLS = 10
 
 /** After the grace an attempt is told to give up, and this much later the worker ends without it. */
 const FORCE_AFTER_GRACE_MS = 2_000
@@ -39,7 +38,8 @@ export async function createWorkers(
   settings: WorkerSettings,
   activities: Activities,
 ): Promise<Workers> {
-  const { namespace, taskQueue, activitySlots, apartSlots, shutdownGraceMs } = settings
+  const { namespace, taskQueue, activitySlots, apartSlots, workflowTaskSlots, pollers, shutdownGraceMs } =
+    settings
   const common = {
     connection,
     namespace,
@@ -52,9 +52,9 @@ export async function createWorkers(
     activities,
     ...workflowCode(),
     maxConcurrentActivityTaskExecutions: activitySlots,
-    maxConcurrentWorkflowTaskExecutions: settings.workflowTaskSlots,
-    maxConcurrentWorkflowTaskPolls: Math.min(POLLS, settings.workflowTaskSlots),
-    maxConcurrentActivityTaskPolls: Math.min(POLLS, activitySlots),
+    maxConcurrentWorkflowTaskExecutions: workflowTaskSlots,
+    maxConcurrentWorkflowTaskPolls: Math.min(pollers, workflowTaskSlots),
+    maxConcurrentActivityTaskPolls: Math.min(pollers, activitySlots),
     maxCachedWorkflows: settings.cachedWorkflows,
   })
   const apart = await Worker.create({
@@ -62,7 +62,7 @@ export async function createWorkers(
     taskQueue: apartQueue(taskQueue),
     activities: { makeAttempt: activities.makeAttempt },
     maxConcurrentActivityTaskExecutions: apartSlots,
-    maxConcurrentActivityTaskPolls: Math.min(POLLS, apartSlots),
+    maxConcurrentActivityTaskPolls: Math.min(pollers, apartSlots),
   })
   const both = [main, apart]
   const shutdown = (): void => {
