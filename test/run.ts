@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { migrate } from '../src/cli/migrate.ts'
 import { onStopSignal } from '../src/cli/on-stop-signal.ts'
 import { defaultCacheDir } from '../src/dev/cache.ts'
@@ -11,21 +9,23 @@ import { createStack } from '../src/cli/stack.ts'
 import { provideTemporalCli } from '../src/dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../src/dev/temporal-dev-server.ts'
 import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
+import { installPosthorn } from './helpers/installation.ts'
+import { startLane, sumOf } from './helpers/mocha-lane.ts'
 import type { TestServers } from './helpers/servers.ts'
 
 /**
  * `npm test` and `npm run test:slow`: provides the engine and the time-skipping server, starts one PostgreSQL and one
- * Temporal server for the whole run, and hands their addresses to mocha. Further arguments go to mocha as they are.
+ * Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process for each lane of the
+ * suite. Further arguments go to mocha as they are, to one process for all.
  */
-const SUITES: Record<string, string[]> = {
+const SUITES: Record<string, string[][]> = {
   fast: [
-    'test/unit/**/*.test.ts',
-    'test/integration/**/*.test.ts',
-    'test/workflows/**/*.test.ts',
-    'test/e2e/**/*.test.ts',
+    // They mostly wait. Only here may a worker run as a process: they all keep the one retention schedule.
+    ['test/e2e/**/*.test.ts', 'test/workflows/**/*.test.ts'],
+    ['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts'],
   ],
-  histories: ['test/histories/**/*.test.ts'],
-  slow: ['test/slow/**/*.test.ts', 'test/load/**/*.test.ts'],
+  histories: [['test/histories/**/*.test.ts']],
+  slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }
 
 /** Data of a test run need not outlive a power cut. */
@@ -41,8 +41,8 @@ const FAST_AND_LOSE = [
 ]
 
 const [suite = 'fast', ...given] = process.argv.slice(2)
-const specs = given.some((argument) => !argument.startsWith('-')) ? [] : SUITES[suite]
-if (specs === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
+const lanes = SUITES[suite]
+if (lanes === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
 
 const folder = mkdtempSync(join(tmpdir(), 'posthorn-test-'))
 // PostgreSQL does not run as root: its user has to get in.
@@ -56,9 +56,40 @@ onStopSignal(async () => {
   await stack.stop()
 })
 
-process.exitCode = await run().finally(() => stack.stop())
+process.exitCode = await run(lanes).finally(() => stack.stop())
 
-async function run(): Promise<number> {
+async function run(lanes: string[][]): Promise<number> {
+  const [servers, posthorn] = await Promise.all([startServers(), installPosthorn(join(folder, 'posthorn'))])
+  const started = mochaArguments(lanes).map((args, index) => {
+    const lane = startLane({
+      args,
+      servers: { ...servers, posthorn },
+      folder,
+      name: `lane-${index}`,
+      out: (chunk) => process.stdout.write(chunk),
+      err: (chunk) => process.stderr.write(chunk),
+    })
+    stack.push('mocha', () => {
+      lane.stop()
+      return Promise.resolve()
+    })
+    return lane
+  })
+  const counts = await sumOf(started)
+  const countsFile = process.env['POSTHORN_TEST_COUNTS']
+  if (countsFile !== undefined) writeFileSync(countsFile, JSON.stringify(counts))
+  say(`${counts.passes} passed, ${counts.failures} failed`)
+  return counts.failures === 0 ? 0 : 1
+}
+
+/** Of each mocha process. */
+function mochaArguments(lanes: string[][]): string[][] {
+  if (given.length === 0) return lanes
+  const namesFiles = given.some((argument) => !argument.startsWith('-'))
+  return [namesFiles ? given : [...lanes.flat(), ...given]]
+}
+
+async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
   const env = process.env
   const cacheDir = defaultCacheDir(env)
   const temporalCli = await provideTemporalCli({ env, cacheDir, say })
@@ -80,44 +111,13 @@ async function run(): Promise<number> {
   stack.push('PostgreSQL', () => postgres.stop())
   await postgres.createDatabase('template')
   await migrate(postgres.databaseUrl('template'))
-
-  const servers: TestServers = {
+  return {
     adminUrl: postgres.adminUrl,
     templateDatabase: 'template',
     temporalAddress: temporal.address,
     temporalCli,
     timeSkippingServer,
   }
-  return mocha(servers)
-}
-
-/** Runs mocha in a process of its own, says the counts, and returns its exit code. */
-function mocha(servers: TestServers): Promise<number> {
-  const countsFile = process.env['POSTHORN_TEST_COUNTS'] ?? join(folder, 'counts.json')
-  const bin = fileURLToPath(import.meta.resolve('mocha/bin/mocha.js'))
-  const reporter = fileURLToPath(new URL('./helpers/counting-reporter.cjs', import.meta.url))
-  const args = ['--import', 'tsx', bin, '--reporter', reporter, ...(specs ?? []), ...given]
-  const env = {
-    ...process.env,
-    POSTHORN_TEST_SERVERS: JSON.stringify(servers),
-    POSTHORN_TEST_COUNTS: countsFile,
-  }
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: 'inherit', env })
-    stack.push('mocha', () => {
-      child.kill('SIGTERM')
-      return Promise.resolve()
-    })
-    child.on('error', reject)
-    child.on('exit', (code) => {
-      const { passes, failures } = JSON.parse(readFileSync(countsFile, 'utf8')) as {
-        passes: number
-        failures: number
-      }
-      say(`${passes} passed, ${failures} failed`)
-      resolve(code ?? 1)
-    })
-  })
 }
 
 function say(line: string): void {

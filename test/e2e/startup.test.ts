@@ -1,14 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
 import { TEST_KEY_RING } from '../helpers/factories.ts'
 import { testServers } from '../helpers/servers.ts'
 import { useDatabase } from '../helpers/use-database.ts'
-
-const bin = fileURLToPath(new URL('../../src/cli/bin.mjs', import.meta.url))
 
 /** A supervisor starts a process again only once it has ended. */
 const ENDS_WITHIN_MS = 15_000
@@ -19,7 +16,7 @@ describe('posthorn serve that cannot start', function () {
 
   /** Runs `posthorn serve` to its end; null when it has to be killed. */
   async function serve(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
-    const child = spawn(process.execPath, [bin, 'serve'], {
+    const child = spawn(process.execPath, [testServers().posthorn, 'serve'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: process.env['PATH'],

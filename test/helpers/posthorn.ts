@@ -4,11 +4,11 @@ import { createWriteStream, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { freePort } from '../../src/free-port.ts'
 import { callApi, type ApiResponse, type CallOptions } from './api.ts'
 import { eventually } from './eventually.ts'
 import { TEST_KEY_RING } from './factories.ts'
+import { testServers } from './servers.ts'
 
 export type PosthornProcess = {
   url: string
@@ -24,7 +24,6 @@ export type PosthornProcess = {
   stop(): Promise<number | null>
 }
 
-const bin = fileURLToPath(new URL('../../src/cli/bin.mjs', import.meta.url))
 const READY_TIMEOUT_MS = 30_000
 
 /** A `posthorn` process of its own, with the environment it needs in production; ready when it says so. */
@@ -41,7 +40,7 @@ export async function startPosthorn(options: {
   const folder = await mkdtemp(join(tmpdir(), 'posthorn-process-'))
   const logFile = join(folder, 'log')
   const port = await freePort()
-  const child = spawn(process.execPath, [bin, command], {
+  const child = spawn(process.execPath, [testServers().posthorn, command], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],
@@ -55,6 +54,10 @@ export async function startPosthorn(options: {
       ...env,
     },
   })
+  // A test that fails may leave it behind, at work.
+  const killWithUs = (): void => void child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  child.once('exit', () => process.off('exit', killWithUs))
   const log = createWriteStream(logFile)
   child.stdout.pipe(log)
   child.stderr.pipe(log)

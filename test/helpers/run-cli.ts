@@ -1,15 +1,13 @@
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-
-const BIN = fileURLToPath(new URL('../../src/cli/bin.mjs', import.meta.url))
+import { testServers } from './servers.ts'
 
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
 /** Runs `posthorn ARGS` as a process of its own, with nothing in its environment but `env`. */
 export async function runCli(args: readonly string[], env: Record<string, string> = {}): Promise<CliResult> {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [testServers().posthorn, ...args], {
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -8,6 +8,8 @@ export type TestServers = {
   /** Executables, for tests that need a server of their own. */
   temporalCli: string
   timeSkippingServer: string
+  /** The `posthorn` command, to be run by Node.js. */
+  posthorn: string
 }
 
 export function testServers(): TestServers {
