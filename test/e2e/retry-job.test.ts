@@ -2,14 +2,14 @@ import { expect } from 'chai'
 import { writeBacklog } from '../helpers/backlog.ts'
 import { createWebhookRow } from '../helpers/factories.ts'
 import { createReceiver } from '../helpers/receiver.ts'
-import { createStage } from '../helpers/stage.ts'
 import { runRetryJob } from '../helpers/retry-job.ts'
+import { useStage } from '../helpers/use-stage.ts'
 
 describe('retry-deliveries, on the real engine', function () {
   this.timeout(60_000)
+  const stage = useStage()
 
   it('force: attempts every waiting and failed delivery exactly once, and says how far it is', async () => {
-    const stage = await createStage()
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {
       organisationId,
@@ -33,11 +33,9 @@ describe('retry-deliveries, on the real engine', function () {
       'SELECT state, count(*)::int AS count FROM delivery GROUP BY state',
     )
     expect(states).to.deep.equal([{ state: 'completed', count: 120 }])
-    await stage.close()
   })
 
   it('failed: leaves waiting deliveries alone', async () => {
-    const stage = await createStage()
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {
       organisationId,
@@ -55,11 +53,9 @@ describe('retry-deliveries, on the real engine', function () {
     const { total } = await runRetryJob(stage, posthorn, { mode: 'failed', id: stage.webhookId })
     expect(total).to.equal(20)
     expect(stage.receiver.posts.map((post) => post.headers['x-webhook-event-id'])).to.have.members(failed)
-    await stage.close()
   })
 
   it('never holds the slots that its own deliveries need, with more webhooks than slots', async () => {
-    const stage = await createStage()
     const { organisationId } = stage.member
     for (let count = 0; count < 8; count++) {
       const { id } = await createWebhookRow(stage.dataSource, { organisationId, url: stage.receiver.url })
@@ -69,11 +65,9 @@ describe('retry-deliveries, on the real engine', function () {
     const { total } = await runRetryJob(stage, posthorn, { mode: 'force' })
     expect(total).to.equal(16)
     expect(stage.receiver.posts).to.have.length(16)
-    await stage.close()
   })
 
   it('two jobs at once over the same deliveries never post one of them twice at the same time', async () => {
-    const stage = await createStage()
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {
       organisationId,
@@ -95,11 +89,9 @@ describe('retry-deliveries, on the real engine', function () {
       expect(posts.length).to.be.within(1, 2)
       if (posts.length === 2) expect(posts[1]!.arrivedAt).to.be.at.least(posts[0]!.answeredAt)
     }
-    await stage.close()
   })
 
   it('a webhook that hangs with a backlog delays neither the job on another nor the other’s retries', async () => {
-    const stage = await createStage()
     const { organisationId } = stage.member
     stage.answerWith(() => null)
     await writeBacklog(stage.dataSource, {
@@ -129,6 +121,5 @@ describe('retry-deliveries, on the real engine', function () {
     expect(Math.max(...lateness)).to.be.below(1_000)
     await posthorn.kill()
     await healthy.close()
-    await stage.close()
   })
 })

@@ -6,6 +6,7 @@ import { eventually } from '../helpers/eventually.ts'
 import type { Answer } from '../helpers/receiver.ts'
 import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'
+import { useStage } from '../helpers/use-stage.ts'
 
 /** Everything that a killed process held is taken up again within that time. */
 const RECOVERED_WITHIN_MS = 30_000
@@ -109,9 +110,9 @@ describe('kill -9 of the process', function () {
 
 describe('SIGTERM with attempts under way', function () {
   this.timeout(90_000)
+  const stage = useStage()
 
   it('lets fifty slow POSTs finish, records them, and ends with exit code 0', async () => {
-    const stage = await createStage()
     stage.answerWith(slowly(3_000))
     const posthorn = await stage.start()
     const deliveries = await Promise.all(Array.from({ length: 50 }, () => stage.publish(posthorn)))
@@ -121,15 +122,14 @@ describe('SIGTERM with attempts under way', function () {
       await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
       expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
     }
-    await stage.close()
   })
 })
 
 describe('an attempt that the engine no longer wants', function () {
   this.timeout(90_000)
+  const stage = useStage()
 
   it('does not harm the process: its POST ends, is recorded, and others go on', async () => {
-    const stage = await createStage()
     stage.answerWith(slowly(13_000))
     const posthorn = await stage.start()
     const deliveryId = await stage.publish(posthorn)
@@ -144,21 +144,19 @@ describe('an attempt that the engine no longer wants', function () {
     await stage.reaches(next, { state: 'completed', attempts: 1 })
     expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
     expect(await posthorn.stop()).to.equal(0)
-    await stage.close()
   })
 })
 
 describe('API and worker in processes of their own', function () {
   this.timeout(60_000)
+  const stage = useStage()
 
   it('deliver together; the API process alone posts nothing', async () => {
-    const stage = await createStage()
     const api = await stage.start({ command: 'api' })
     const deliveryId = await stage.publish(api)
     await stage.reaches(deliveryId, { state: 'pending', attempts: 0 })
     expect(stage.receiver.posts).to.have.length(0)
     await stage.start({ command: 'worker' })
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
-    await stage.close()
   })
 })
