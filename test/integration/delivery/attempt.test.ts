@@ -219,8 +219,8 @@ describe('an attempt', () => {
 
   it('holds until the instant it is due, and never posts a millisecond early', async () => {
     const dueAtMs = Date.now() + 150
-    await createAttempt(dependencies)({ ...request(), hold: { untilMs: dueAtMs, atMostMs: 500 } }, NEVER)
-    expect(receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 100)
+    await createAttempt(dependencies)({ ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } }, NEVER)
+    expect(receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
   })
 
   it('never holds longer than it is told', async () => {
