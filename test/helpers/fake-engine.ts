@@ -1,0 +1,49 @@
+import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
+import { EngineAwayError } from '../../src/temporal/engine-away.ts'
+
+type Start = {
+  deliveryId: string
+  webhookId: string
+  next: { number: number; dueAtMs: number | null }
+  again: boolean
+  apart: boolean
+}
+
+/** The engine at its typed seam: notes what it is asked; can be away. It makes no attempts. */
+export type FakeEngine = {
+  away: boolean
+  starts: Start[]
+  startsOf(deliveryId: string): Start[]
+  /** Deliveries whose workflow was started from the recorded outcome, in order. */
+  followed: { deliveryId: string; attempts: number }[]
+  /** Ids of deliveries whose workflow was woken. */
+  woken: string[]
+  workflows: DeliveryWorkflows
+}
+
+export function createFakeEngine(): FakeEngine {
+  const note = (act: () => void): Promise<void> => {
+    if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
+    act()
+    return Promise.resolve()
+  }
+  const engine: FakeEngine = {
+    away: false,
+    starts: [],
+    startsOf: (id) => engine.starts.filter(({ deliveryId }) => deliveryId === id),
+    followed: [],
+    woken: [],
+    workflows: {
+      start: ({ deliveryId, webhookId }, next, { again, apart = false }) =>
+        note(() => engine.starts.push({ deliveryId, webhookId, next, again, apart })),
+      follow: ({ deliveryId }, attempts) => note(() => engine.followed.push({ deliveryId, attempts })),
+      wake: ({ deliveryId }) => note(() => engine.woken.push(deliveryId)),
+      stop: () => note(() => undefined),
+      isRunning: async (deliveryId) => {
+        await note(() => undefined)
+        return engine.startsOf(deliveryId).length > 0
+      },
+    },
+  }
+  return engine
+}

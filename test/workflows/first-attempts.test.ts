@@ -1,0 +1,152 @@
+import type { TestWorkflowEnvironment } from '@temporalio/testing'
+import { expect } from 'chai'
+import type { ActivityDependencies } from '../../activities/index.ts'
+import { apartQueue } from '../../src/domain/task-queues.ts'
+import {
+  createDeliveryWorkflows,
+  deliveryWorkflowId,
+  type DeliveryWorkflows,
+} from '../../src/temporal/delivery-workflows.ts'
+import { attemptDependencies } from '../helpers/attempts.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
+import type { History } from '../helpers/history.ts'
+import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+import { useDatabase } from '../helpers/use-database.ts'
+
+describe('workflows of deliveries whose first attempt was made beside the engine, or is to be made apart', function () {
+  this.timeout(60_000)
+  const database = useDatabase()
+  let engine: TestWorkflowEnvironment
+  let dependencies: ActivityDependencies
+  let receiver: Receiver
+  let answer: Answer
+
+  before(async () => {
+    engine = await createTimeSkippingEngine()
+    dependencies = attemptDependencies(database.dataSource)
+  })
+  after(async () => {
+    await dependencies.httpClient.close()
+    await engine.teardown()
+  })
+  beforeEach(async () => {
+    answer = () => 200
+    receiver = await createReceiver({ answer: (...args) => answer(...args) })
+  })
+  afterEach(() => receiver.close())
+
+  async function newDelivery() {
+    const { organisationId } = await createMember(database.dataSource)
+    await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
+    const [delivery] = await publishRow(database.dataSource, organisationId)
+    return delivery!
+  }
+  const handleOf = (deliveryId: string) => engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId))
+  const withWorkflows = <T>(work: (workflows: DeliveryWorkflows, taskQueue: string) => Promise<T>) =>
+    withWorker(engine, dependencies, (taskQueue) =>
+      work(
+        createDeliveryWorkflows({ client: () => engine.client, taskQueue, leadMs: 0, eager: false }),
+        taskQueue,
+      ),
+    )
+  /** The task queues of the attempts in a history, in order. */
+  const queuesOf = ({ events }: History) =>
+    (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled === null || scheduled === undefined ? [] : [scheduled.taskQueue?.name],
+    )
+
+  it('show the recorded outcome and end at once: one workflow task, no activity, no POST', async () => {
+    const delivery = await newDelivery()
+    await withWorkflows(async (workflows) => {
+      await workflows.follow(delivery, 1)
+      const handle = handleOf(delivery.deliveryId)
+      expect(await handle.result()).to.deep.equal({ state: 'completed', attempts: 1 })
+      const history = await handle.fetchHistory()
+      const completed = (history.events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes)
+      expect(completed).to.have.length(1)
+      expect(history.events).to.have.length(5)
+      expect(queuesOf(history)).to.have.length(0)
+      expect(await handle.query('deliveryState')).to.deep.equal({
+        state: 'completed',
+        attempts: 1,
+        lastOutcome: 'confirmed with HTTP 200',
+        nextAttemptAtMs: null,
+      })
+      const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+      expect(metadata.currentDetails).to.include('completed: the endpoint confirmed')
+      const { typedSearchAttributes } = await handle.describe()
+      expect(typedSearchAttributes.getAll().map(({ key: { name }, value }) => [name, value])).to.deep.include(
+        ['DeliveryState', 'completed'],
+      )
+    })
+    expect(receiver.posts).to.have.length(0)
+  })
+
+  it('are started once, however often they are asked for', async () => {
+    const delivery = await newDelivery()
+    await withWorkflows(async (workflows) => {
+      await Promise.all([workflows.follow(delivery, 1), workflows.follow(delivery, 1)])
+      const first = await handleOf(delivery.deliveryId).describe()
+      await handleOf(delivery.deliveryId).result()
+      await workflows.follow(delivery, 1)
+      expect((await handleOf(delivery.deliveryId).describe()).runId).to.equal(first.runId)
+    })
+  })
+
+  it('take the place of no workflow that made the attempt itself', async () => {
+    const delivery = await newDelivery()
+    await withWorkflows(async (workflows) => {
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      await handleOf(delivery.deliveryId).result()
+      const { runId } = await handleOf(delivery.deliveryId).describe()
+      await workflows.follow(delivery, 1)
+      expect((await handleOf(delivery.deliveryId).describe()).runId).to.equal(runId)
+    })
+    expect(receiver.posts).to.have.length(1)
+  })
+
+  it('make retries on the queue of their own, and first attempts of a healthy webhook on the common one', async () => {
+    answer = (index) => (index < 2 ? 500 : 200)
+    const delivery = await newDelivery()
+    await withWorkflows(async (workflows, taskQueue) => {
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 3 })
+      const apart = apartQueue(taskQueue)
+      expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([
+        taskQueue,
+        apart,
+        apart,
+      ])
+    })
+  })
+
+  it('make first attempts apart too, where the webhook is slow or failing', async () => {
+    answer = (index) => (index === 0 ? 500 : 200)
+    const delivery = await newDelivery()
+    await withWorkflows(async (workflows, taskQueue) => {
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false, apart: true })
+      expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
+      const apart = apartQueue(taskQueue)
+      expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([apart, apart])
+    })
+  })
+
+  it('begin with the second attempt when the first was made beside the engine, and not before it is due', async () => {
+    const delivery = await newDelivery()
+    await database.dataSource.query(
+      `UPDATE delivery SET state = 'waiting', attempts = 1, next_attempt_at = now() WHERE id = $1`,
+      [delivery.deliveryId],
+    )
+    await withWorkflows(async (workflows, taskQueue) => {
+      const dueAtMs = (await engine.currentTimeMs()) + 1_000
+      await workflows.start(delivery, { number: 2, dueAtMs }, { again: false })
+      expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
+      expect(await engine.currentTimeMs()).to.be.at.least(dueAtMs)
+      expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([
+        apartQueue(taskQueue),
+      ])
+    })
+    expect(receiver.posts).to.have.length(1)
+  })
+})
