@@ -12,6 +12,7 @@ import { Organisation } from './entities/organisation.ts'
 import { PushSubscription } from './entities/push-subscription.ts'
 import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
 import { RetryJob } from './entities/retry-job.ts'
+import { Session } from './entities/session.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
 import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
@@ -19,6 +20,7 @@ import { PurgeIndex3 } from './migrations/0003-retention.ts'
 import { Incidents4 } from './migrations/0004-incidents.ts'
 import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
 import { Audit6 } from './migrations/0006-audit.ts'
+import { Sessions9 } from './migrations/0009-sessions.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -54,8 +56,9 @@ export function createDataSource(options: {
       Notification,
       PushSubscription,
       AuditEntry,
+      Session,
     ],
-    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5, Audit6],
+    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5, Audit6, Sessions9],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })
