@@ -14,7 +14,7 @@ import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
 import type { TestServers } from './helpers/servers.ts'
 
 /**
- * `npm test` and `npm run test:slow`: provides the engine and the time-skipping server, starts one PostgreSQL and one
+ * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts one PostgreSQL and one
  * Temporal server for the whole run, and hands their addresses to mocha. Further arguments go to mocha as they are.
  */
 const SUITES: Record<string, string[]> = {
@@ -24,6 +24,7 @@ const SUITES: Record<string, string[]> = {
     'test/workflows/**/*.test.ts',
     'test/e2e/**/*.test.ts',
   ],
+  browser: ['test/browser/**/*.test.ts'],
   histories: ['test/histories/**/*.test.ts'],
   slow: ['test/slow/**/*.test.ts', 'test/load/**/*.test.ts'],
 }

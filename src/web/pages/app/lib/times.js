@@ -105,7 +105,7 @@ export function duration(ms) {
  * `1:04:59`
  * @param {number} ms
  */
-export function countdown(ms) {
+function countdown(ms) {
   const seconds = Math.ceil(ms / SECOND)
   const parts = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60), seconds % 60]
   const shown = parts[0] === 0 ? parts.slice(1) : parts

@@ -12,11 +12,15 @@ export function createDialog(update) {
   /** @returns {HTMLDialogElement | null} */
   const element = () => document.querySelector('dialog')
 
-  const onClosed = () => {
+  const end = () => {
     const closed = content
     content = null
     closed?.onClose?.()
     update()
+  }
+  /** Escape closes it too. The event comes late: by then another content may have been opened. */
+  const onClosed = () => {
+    if (element()?.open !== true && content !== null) end()
   }
   return {
     /** @param {DialogContent} next */
@@ -25,9 +29,8 @@ export function createDialog(update) {
       update()
     },
     close: () => {
-      const shown = element()
-      if (shown?.open === true) shown.close()
-      else content = null
+      end()
+      element()?.close()
     },
     /** The element stays: one that is taken away while open would take the focus with it. */
     render: () =>
