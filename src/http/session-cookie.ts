@@ -27,9 +27,10 @@ export function readSessionToken(ctx: Context, cookie: SessionCookie | null): st
   return token !== undefined && TOKEN_SHAPE.test(token) ? token : null
 }
 
-/** `Set-Cookie` that keeps the token until `expiresAt`. */
+/** `Set-Cookie` that keeps the token until `expiresAt`, told as a time to go: the browser's clock may be wrong. */
 export function keepSession({ name, attributes }: SessionCookie, token: string, expiresAt: Date): string {
-  return `${name}=${token}; ${attributes}; Expires=${expiresAt.toUTCString()}`
+  const seconds = Math.max(1, Math.round((expiresAt.getTime() - Date.now()) / 1_000))
+  return `${name}=${token}; ${attributes}; Max-Age=${seconds}`
 }
 
 /** `Set-Cookie` that makes the browser forget. */

@@ -9,6 +9,16 @@ import { useDeveloperArea } from '../helpers/browser.ts'
 
 /** `POSTHORN_SCREENSHOTS=1` writes what the README shows; otherwise a run leaves the working copy as it was. */
 const WRITES_SCREENSHOTS = process.env['POSTHORN_SCREENSHOTS'] === '1'
+const KEPT = new Set([
+  'webhooks-light',
+  'webhook-light',
+  'webhook-dark',
+  'webhook-narrow',
+  'delivery-light',
+  'new-webhook-light',
+  'force-retry-dark',
+  'docs-light',
+])
 const SCREENSHOTS = fileURLToPath(new URL('../../docs/screenshots/', import.meta.url))
 
 const FORMS: Record<string, BrowserContextOptions> = {
@@ -74,7 +84,7 @@ describe('how the developer area looks', function () {
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
   }
   async function keep(page: Page, name: string): Promise<void> {
-    if (!WRITES_SCREENSHOTS) return
+    if (!WRITES_SCREENSHOTS || !KEPT.has(name)) return
     mkdirSync(SCREENSHOTS, { recursive: true })
     await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, animations: 'disabled' })
   }

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { expect } from 'chai'
 import { findOnPath } from '../../src/dev/find-executable.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import type { TestMember } from './factories.ts'
-import type { PosthornProcess } from './posthorn.ts'
+import { startPosthorn, type PosthornProcess } from './posthorn.ts'
+import { testServers } from './servers.ts'
 import { createStage, type Stage } from './stage.ts'
 
 /** Somebody at a browser; `faults` is what the browser complained of: scripts that failed, policies that were broken. */
@@ -23,7 +26,35 @@ const TEMPORAL_UI_URL = 'http://127.0.0.1:1/temporal'
 /** Waiting for the page takes so long at most; with one process of each on a busy machine it is seldom near. */
 const PATIENCE_MS = 15_000
 
-/** The running product, a real receiver and Debian's Chromium. Without a Chromium the tests are skipped, which is said. */
+/** Started once for all files: what takes long is the start. */
+type Running = { database: TestDatabase; posthorn: PosthornProcess; browser: Browser }
+let started: Promise<Running> | undefined
+
+async function start(executablePath: string): Promise<Running> {
+  const database = await createTestDatabase()
+  const posthorn = await startPosthorn({
+    databaseUrl: database.url,
+    temporalAddress: testServers().temporalAddress,
+    taskQueue: `browser-${randomUUID()}`,
+    env: { TEMPORAL_UI_URL },
+  })
+  // Root has no sandbox; there is nothing here to be protected from.
+  const args = ['--no-sandbox', '--disable-dev-shm-usage']
+  return { database, posthorn, browser: await chromium.launch({ executablePath, args }) }
+}
+
+// Outside of every `describe`: after all of them.
+after(async () => {
+  const running = await started
+  await running?.browser.close()
+  await running?.posthorn.stop()
+  await running?.database.drop()
+})
+
+/**
+ * The running product, Debian's Chromium, and for the `describe` it is called in an organisation and a real receiver of its
+ * own. Without a Chromium the tests are skipped, which is said.
+ */
 export function useDeveloperArea(): DeveloperArea {
   const suite = {} as { stage: Stage; posthorn: PosthornProcess }
   let browser: Browser | undefined
@@ -38,10 +69,10 @@ export function useDeveloperArea(): DeveloperArea {
       )
       this.skip()
     }
-    const stage = await createStage()
-    Object.assign(suite, { stage, posthorn: await stage.start({ env: { TEMPORAL_UI_URL } }) })
-    // Root has no sandbox; there is nothing here to be protected from.
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+    const running = await (started ??= start(executablePath))
+    browser = running.browser
+    const { database, posthorn } = running
+    Object.assign(suite, { posthorn, stage: await createStage({ database }) })
   })
   afterEach(async () => {
     for (const { page, faults } of visitors.splice(0)) {
@@ -50,9 +81,8 @@ export function useDeveloperArea(): DeveloperArea {
     }
   })
   after(async () => {
-    await browser?.close()
-    // Not there where the tests were skipped.
-    if ('stage' in suite) await suite.stage.close()
+    // Not there where the tests were skipped. The database is everybody's.
+    if ('stage' in suite) await suite.stage.receiver.close()
   })
 
   const visit: DeveloperArea['visit'] = async (path = '/developer', options = {}) => {

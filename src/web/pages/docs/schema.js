@@ -81,7 +81,9 @@ function describe({
     usual === undefined ? '' : `default ${JSON.stringify(usual)}`,
   ].filter(Boolean)
   if (description === undefined && bounds.length === 0) return nothing
-  return html`<span class="hint">${inCode(description ?? '')} ${bounds.join(', ')}</span>`
+  return html`<span class="hint"
+    >${inCode([description ?? '', bounds.join(', ')].filter(Boolean).join(' · '))}</span
+  >`
 }
 
 /**

@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { duration } from '../lib/times.js'
+import { duration, plural } from '../lib/times.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
 /** @import { App, Incident, Overview } from '../types.d.ts' */
@@ -38,17 +38,17 @@ export function createIncidents(app, webhookId) {
      * Says above all else that deliveries fail, and since when.
      * @param {Overview} webhook
      */
-    renderOpen({ openIncident }) {
+    renderOpen({ openIncident, permanentlyFailed }) {
       if (openIncident === null) return nothing
-      const { openedAt, exhaustedAt } = openIncident
+      const { openedAt } = openIncident
       return html`<section class="banner" aria-label="Open incident">
         <p>
           <b>Deliveries fail since ${app.times.at(openedAt)}</b>, for
           ${duration(Date.now() - Date.parse(openedAt))}.
           ${
-            exhaustedAt === null
-              ? 'They are retried on the schedule; nothing is given up yet.'
-              : html`The first one was given up ${app.times.ago(exhaustedAt)}.`
+            permanentlyFailed === 0
+              ? 'They are retried on the schedule; none is given up so far.'
+              : `${plural(permanentlyFailed, 'delivery')} ${permanentlyFailed === 1 ? 'is' : 'are'} given up; the others are retried on the schedule.`
           }
         </p>
       </section>`
