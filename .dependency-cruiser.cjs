@@ -123,7 +123,10 @@ module.exports = {
       severity: 'error',
       comment: 'What runs in browsers is served as it is: it reaches nothing but itself and lit-html.',
       from: { path: '^src/web/pages/' },
-      to: { pathNot: ['^src/web/pages/', '^/assets/lit-html/', 'lit-html'], dependencyTypesNot: ['type-only'] },
+      to: {
+        pathNot: ['^src/web/pages/', '^/assets/lit-html/', 'lit-html'],
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'dev-only-from-dev',

@@ -114,7 +114,7 @@ describe('how the developer area looks', function () {
     delivery: async (page) => {
       await page.keyboard.press('Escape')
       await page.goto(`${area.posthorn.url}/developer?webhook=${failingId}&delivery=${deliveryId}`)
-      await page.locator('.timeline').getByText('Answer').first().click()
+      await page.locator('.timeline').getByText('Answer', { exact: true }).first().click()
     },
   }
 

@@ -9,7 +9,7 @@ import { testServers } from './servers.ts'
 import { createStage, type Stage } from './stage.ts'
 
 /** Somebody at a browser; `faults` is what the browser complained of: scripts that failed, policies that were broken. */
-export type Visitor = { page: Page; faults: string[] }
+type Visitor = { page: Page; faults: string[] }
 
 /** What the tests of one `describe` share; filled before the first of them. */
 export type DeveloperArea = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-type JsonText = { memberText(json: string, name: string): string; prettyJson(json: string): string }
+type JsonText = { memberText: (json: string, name: string) => string; prettyJson: (json: string) => string }
 
 /** It runs in browsers; its types are checked there. */
 const module = new URL('../../../src/web/pages/app/lib/json-text.js', import.meta.url).href

@@ -86,7 +86,7 @@ function agoInWords(ms) {
 }
 
 /**
- * `3 hours`, rounded down to its largest unit.
+ * `3 hours`, rounded down to its largest unit; a single day in hours, as the schedule has it.
  * @param {number} ms
  */
 export function duration(ms) {
@@ -96,7 +96,7 @@ export function duration(ms) {
     [MINUTE, 'minute'],
   ])) {
     const count = Math.floor(ms / unit)
-    if (count > 0) return plural(count, name)
+    if (count > (unit === DAY ? 1 : 0)) return plural(count, name)
   }
   return plural(Math.max(0, Math.floor(ms / SECOND)), 'second')
 }
