@@ -20,7 +20,7 @@ export async function listHours(
   hours: number,
 ): Promise<HourRow[]> {
   const counted = (outcome: 'succeeded' | 'failed') =>
-    `SELECT date_trunc('hour', started_at, 'UTC') AS hour, count(*)::int AS count
+    `SELECT date_bin('1 hour', started_at, (SELECT first FROM span)) AS hour, count(*)::int AS count
        FROM attempt WHERE webhook_id = (SELECT id FROM own) AND outcome = '${outcome}'
         AND started_at >= (SELECT first FROM span)
       GROUP BY 1`
