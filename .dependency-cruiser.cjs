@@ -66,6 +66,7 @@ const houses = {
     npm: true,
   },
   workflows: { own: '^workflows/', may: ['^workflows/', '^src/domain/'], npm: true },
+  web: { own: '^src/web/[^/]+$', may: ['^src/web/[^/]+$', '^src/errors'], npm: true },
   http: {
     own: '^src/http/',
     may: [
@@ -77,6 +78,7 @@ const houses = {
       '^src/db/',
       '^src/catalogue/',
       '^src/temporal/',
+      '^src/web/',
       '^src/domain/',
       '^src/(errors|logger|metrics|ids|ajv-errors|secret-box)',
       '^package.json$',
@@ -114,6 +116,16 @@ module.exports = {
         dependencyTypes: ['core', 'npm', 'npm-dev'],
         dependencyTypesNot: ['type-only'],
         pathNot: 'node_modules/@temporalio/(workflow|common)',
+      },
+    },
+    {
+      name: 'pages-alone',
+      severity: 'error',
+      comment: 'What runs in browsers is served as it is: it reaches nothing but itself and lit-html.',
+      from: { path: '^src/web/pages/' },
+      to: {
+        pathNot: ['^src/web/pages/', '^/assets/lit-html/', 'lit-html'],
+        dependencyTypesNot: ['type-only'],
       },
     },
     {

@@ -9,6 +9,7 @@ import {
   parseDatabaseUrl,
   parseKeyRing,
   plain,
+  webAddress,
 } from './setting-parsers.ts'
 import { setting } from './setting.ts'
 
@@ -80,6 +81,7 @@ export const SETTINGS = {
   temporalTaskQueue: setting('TEMPORAL_TASK_QUEUE', 'task queue of the workers', 'posthorn', plain),
   temporalTls: setting('TEMPORAL_TLS', 'true to connect to Temporal over TLS', 'false', boolean),
   temporalApiKey: setting('TEMPORAL_API_KEY', 'API key for Temporal, when it asks for one', '', plain),
+  temporalUiUrl: setting('TEMPORAL_UI_URL', 'where operators open the Temporal UI', '', webAddress),
   firstAttempt: setting(
     'FIRST_ATTEMPT',
     'who makes the first attempt: workflow; overflow: the process itself while Temporal is behind; direct: always itself',

@@ -14,9 +14,9 @@ import { startLane, sumOf } from './helpers/mocha-lane.ts'
 import type { TestServers } from './helpers/servers.ts'
 
 /**
- * `npm test` and `npm run test:slow`: provides the engine and the time-skipping server, starts one PostgreSQL and one
- * Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process for each lane of the
- * suite. Further arguments go to mocha as they are, to one process for all.
+ * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts
+ * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
+ * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
  */
 const SUITES: Record<string, string[][]> = {
   fast: [
@@ -24,6 +24,7 @@ const SUITES: Record<string, string[][]> = {
     ['test/e2e/**/*.test.ts', 'test/workflows/**/*.test.ts'],
     ['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts'],
   ],
+  browser: [['test/browser/**/*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }

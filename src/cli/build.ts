@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
 /**
- * `npm run build`: compiles to dist/ and bundles the workflows once, so that a worker starts without a bundler. With a
- * folder as its argument it builds there, as the tests have it, and leaves the types to `npm run check`.
+ * `npm run build`: compiles to dist/, puts the pages beside it and bundles the workflows once, so that a worker starts
+ * without a bundler. With a folder as its argument it builds there, as the tests have it, and leaves the types to
+ * `npm run check`.
  */
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const [elsewhere] = process.argv.slice(2)
@@ -21,5 +22,7 @@ execFileSync(
   ],
   { stdio: 'inherit' },
 )
+// What browsers get is served as it is.
+cpSync(`${root}src/web/pages`, `${dist}/src/web/pages`, { recursive: true })
 const { code } = await bundleWorkflowCode({ workflowsPath: `${root}workflows/index.ts` })
 writeFileSync(`${dist}/workflow-bundle.js`, code)

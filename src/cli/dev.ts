@@ -78,7 +78,8 @@ async function start(running: Stack): Promise<void> {
   running.push('the demo receiver', () => receiver.stop())
   rememberPort(dataDir, Number(new URL(receiver.url).port))
   const apiUrl = `http://127.0.0.1:${ports.api}`
-  const parts = { dataDir, databaseUrl, temporalAddress: temporal.address, apiUrl, mailbox }
+  const { address: temporalAddress, uiUrl: temporalUiUrl } = temporal
+  const parts = { dataDir, databaseUrl, temporalAddress, temporalUiUrl, apiUrl, mailbox }
   const config = loadConfig(developmentEnvironment(env, parts), ALL_SETTINGS)
   const { notifyAfterSeconds } = config
   const hints = { receiverUrl: receiver.url, notifyAfterSeconds, otherMailServer: otherMailServer(env) }

@@ -166,6 +166,8 @@ export async function startService(
     webhooksPerOrganisation: config.webhooksPerOrganisation,
     validatePayload,
     vapidPublicKey: notifications.vapidPublicKey,
+    publicUrl: config.publicUrl,
+    temporalUi: temporalUi(config),
     engine,
     logger,
     metrics,
@@ -219,6 +221,10 @@ function rateLimitSettings(config: Config): RateLimitSettings {
     publish: config.rateLimitPublish,
     authFailures: config.rateLimitAuthFailures,
   }
+}
+
+function temporalUi({ temporalUiUrl: url, temporalNamespace: namespace }: Config) {
+  return url === '' ? null : { url, namespace }
 }
 
 /** An opened policy belongs to development; whoever runs it should not be able to miss it. */

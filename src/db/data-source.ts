@@ -12,6 +12,7 @@ import { Organisation } from './entities/organisation.ts'
 import { PushSubscription } from './entities/push-subscription.ts'
 import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
 import { RetryJob } from './entities/retry-job.ts'
+import { Session } from './entities/session.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
 import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
@@ -20,6 +21,7 @@ import { Incidents4 } from './migrations/0004-incidents.ts'
 import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
 import { Audit6 } from './migrations/0006-audit.ts'
 import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
+import { Sessions9 } from './migrations/0009-sessions.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -55,6 +57,7 @@ export function createDataSource(options: {
       Notification,
       PushSubscription,
       AuditEntry,
+      Session,
     ],
     migrations: [
       Initial1,
@@ -64,6 +67,7 @@ export function createDataSource(options: {
       ApiKeyNames5,
       Audit6,
       FirstAttempts7,
+      Sessions9,
     ],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },

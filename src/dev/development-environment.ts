@@ -14,6 +14,7 @@ export function developmentEnvironment(
     dataDir: string
     databaseUrl: string
     temporalAddress: string
+    temporalUiUrl: string | null
     apiUrl: string
     mailbox: { port: number }
   },
@@ -22,6 +23,7 @@ export function developmentEnvironment(
     POSTHORN_ALLOW_HTTP: 'true',
     POSTHORN_ALLOWED_CIDRS: LOOPBACK_RANGES,
     POSTHORN_PUBLIC_URL: parts.apiUrl,
+    TEMPORAL_UI_URL: parts.temporalUiUrl ?? '',
     SHUTDOWN_GRACE_MS,
     METRICS_PORT: '0',
     ...env,

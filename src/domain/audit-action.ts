@@ -11,6 +11,8 @@ export const AUDIT_ACTIONS = [
   'deliveries.retried',
   'push_subscription.saved',
   'push_subscription.removed',
+  'session.opened',
+  'session.ended',
   'api_key.created',
   'api_key.revoked',
 ] as const

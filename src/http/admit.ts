@@ -1,25 +1,60 @@
 import type { Context } from 'koa'
 import type { Caller } from '../db/queries/api-keys.ts'
+import { findCallerOfSession, hashSessionToken, type Session } from '../db/queries/sessions.ts'
 import { ProblemError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 import { authenticate } from './guard.ts'
 import type { Route } from './route.ts'
+import { readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
+
+type Admitted = { caller: Caller; session: Session | null }
+
+/** Methods that change nothing. */
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
 /**
  * The caller of a request, counted against the limits of its key. A key that is not valid is counted against its
  * sender's address; a valid one passes whatever came from there, so that nobody is locked out by a neighbour.
- * Throws 401, or 429 beyond a limit.
+ * A session stands in the place of its key, where no key is sent. Throws 401, 403 for another site's request, or 429
+ * beyond a limit.
  */
-export async function admit(dependencies: ApiDependencies, route: Route, ctx: Context): Promise<Caller> {
+export async function admit(
+  dependencies: ApiDependencies,
+  route: Route,
+  ctx: Context,
+  cookie: SessionCookie | null,
+): Promise<Admitted> {
   const { findCaller, rateLimits } = dependencies
-  const caller = await authenticate(findCaller, ctx.get('x-api-key')).catch(async (error: unknown) => {
-    if (isUnauthenticated(error)) await rateLimits.authentication?.(ctx.ip)
-    throw error
+  const bySession = async (): Promise<Admitted | null> =>
+    acceptsSessions(route) && ctx.get('x-api-key') === '' ? callerOfSession(dependencies, ctx, cookie) : null
+  const byKey = async (): Promise<Admitted> => ({
+    caller: await authenticate(findCaller, ctx.get('x-api-key')),
+    session: null,
   })
+  const admitted = await bySession()
+    .then((found) => found ?? byKey())
+    .catch(async (error: unknown) => {
+      if (isUnauthenticated(error)) await rateLimits.authentication?.(ctx.ip)
+      throw error
+    })
   const limit = rateLimits[route.limit ?? 'management']
   // Refusals that follow carry the headers too: they were counted.
-  if (limit !== null) ctx.set(await limit(caller.apiKeyId))
-  return caller
+  if (limit !== null) ctx.set(await limit(admitted.caller.apiKeyId))
+  if (admitted.session !== null && !SAFE_METHODS.has(route.method)) requireSameOrigin(ctx)
+  return admitted
+}
+
+async function callerOfSession(
+  { dataSource }: ApiDependencies,
+  ctx: Context,
+  cookie: SessionCookie | null,
+): Promise<Admitted | null> {
+  const token = readSessionToken(ctx, cookie)
+  return token === null ? null : findCallerOfSession(dataSource, hashSessionToken(token))
+}
+
+function acceptsSessions({ access }: Route): boolean {
+  return access.kind !== 'key' || access.sessions !== false
 }
 
 function isUnauthenticated(error: unknown): boolean {

@@ -34,6 +34,10 @@ export type ApiDependencies = {
   validatePayload: PayloadValidator
   /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not set up. */
   vapidPublicKey: string | null
+  /** Where people reach this service in a browser; empty where nobody said. */
+  publicUrl: string
+  /** Where operators look at workflows; null where nobody said. */
+  temporalUi: { url: string; namespace: string } | null
   engine: { isUp(): Promise<boolean> }
   logger: Logger
   metrics: Metrics

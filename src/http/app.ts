@@ -5,6 +5,8 @@ import { requestLog } from './middleware/request-log.ts'
 import { requestMetrics } from './middleware/request-metrics.ts'
 import { requestTarget } from './middleware/request-target.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
+import { readWebFiles } from '../web/web-files.ts'
+import { webPages } from '../web/web-pages.ts'
 import { createRouter } from './router.ts'
 import { routes } from './routes/index.ts'
 
@@ -19,6 +21,7 @@ export function createApp(dependencies: ApiDependencies, pages: readonly Middlew
   app.use(securityHeaders())
   app.use(errorDoor(dependencies.logger))
   app.use(requestTarget())
-  for (const middleware of [...pages, ...createRouter(dependencies, routes)]) app.use(middleware)
+  const answering = [...pages, webPages(readWebFiles()), ...createRouter(dependencies, routes)]
+  for (const middleware of answering) app.use(middleware)
   return app
 }

@@ -48,7 +48,16 @@ export function openApiDocument(routes: readonly Route[]): object {
     servers: [{ url: '/' }],
     paths,
     components: {
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-posthorn_session',
+          description:
+            'Of a browser that signed in; what changes something is taken from pages of this site only',
+        },
+      },
       headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
       schemas: { Problem: ProblemSchema },
     },
@@ -66,13 +75,19 @@ function operation(route: Route): object {
     operationId,
     summary,
     ...(description === '' ? {} : { description }),
-    security: access.kind === 'open' ? [] : [{ apiKey: [] }],
+    security: securityOf(access),
     ...parameters(route),
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
     responses: { ...stated(route), ...problems(route) },
   }
+}
+
+function securityOf(access: Route['access']): object[] {
+  if (access.kind === 'open') return []
+  const bySession = access.kind === 'organisation' || access.sessions !== false
+  return [{ apiKey: [] }, ...(bySession ? [{ session: [] }] : [])]
 }
 
 function parameters(route: Route): object {

@@ -1,8 +1,10 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Caller } from '../db/queries/api-keys.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'
+import type { Session } from '../db/queries/sessions.ts'
 import type { FieldError } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
+import type { SessionCookie } from './session-cookie.ts'
 
 /** Where a request came from: the address of its sender, and the id under which the log has it. */
 type Origin = { address: string; requestId: string }
@@ -19,6 +21,10 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
   origin: Origin
   /** Set when the route is idempotent and the request carried an `Idempotency-Key`. */
   idempotency: IdempotentRequest | null
+  /** The session that it came with in the place of a key. */
+  session: Session | null
+  /** How its browser keeps a session; null where it must not have one. */
+  cookie: SessionCookie | null
 }
 
 /** Who asks, and from where: what a command needs to know of its request. */
@@ -28,10 +34,11 @@ export type Actor = Pick<RouteRequest, 'caller' | 'origin'>
 export type Reply = { status: number; body?: unknown; json?: string; headers?: Record<string, string> }
 
 /**
- * `open`: no key · `key`: any valid key · `organisation`: a key of the organisation in the path, whose member holds
+ * `open`: no key · `key`: any valid key, or a session of one unless `sessions` is false · `organisation`: a key of the organisation in the path, whose member holds
  * `permission` (null: none in particular).
  */
-type Access = { kind: 'open' } | { kind: 'key' } | { kind: 'organisation'; permission: string | null }
+type Access =
+  { kind: 'open' } | { kind: 'key'; sessions?: boolean } | { kind: 'organisation'; permission: string | null }
 
 /** What a schema cannot say of a body. Its fields may have any type here: the schema refuses wrong ones itself. */
 type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDependencies) => FieldError[]

@@ -11,6 +11,7 @@ import { isUuid } from './ids.ts'
 import { readJsonBody } from './read-body.ts'
 import type { RequestState } from './middleware/request-metrics.ts'
 import type { Reply, Route, RouteRequest } from './route.ts'
+import { sessionCookieFor } from './session-cookie.ts'
 
 /**
  * Turns the routes into middleware: match → authenticate → count → own organisation → permission → query → body →
@@ -42,10 +43,11 @@ async function checkedRequest(
 ): Promise<RouteRequest> {
   const params: Record<string, string> = ctx.params
   const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
-  const bare = { params, origin, body: undefined, bodyText: '', idempotency: null }
+  const cookie = sessionCookieFor(ctx, dependencies.publicUrl)
+  const bare = { params, origin, cookie, session: null, body: undefined, bodyText: '', idempotency: null }
   if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(ctx.querystring) }
 
-  const caller = await admit(dependencies, route, ctx)
+  const { caller, session } = await admit(dependencies, route, ctx, cookie)
   if (route.access.kind === 'organisation') {
     requireOrganisation(caller, params['orgId'])
     const { permission } = route.access
@@ -54,7 +56,7 @@ async function checkedRequest(
   const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
   if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
   const query = readQuery(ctx.querystring)
-  if (route.body === undefined) return { ...bare, caller, query }
+  if (route.body === undefined) return { ...bare, caller, session, query }
 
   const { text, value } = await readJsonBody(ctx, route.body.maxBytes)
   const operation = `${route.method} ${route.path}`
@@ -62,7 +64,7 @@ async function checkedRequest(
     route.idempotent === true
       ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
       : null
-  return { caller, params, query, origin, body: value, bodyText: text, idempotency }
+  return { ...bare, caller, session, query, body: value, bodyText: text, idempotency }
 }
 
 /** Stands where an open route has no caller; it may do nothing. */

@@ -59,6 +59,8 @@ export async function createTestApi(
     webhooksPerOrganisation: Infinity,
     validatePayload: createPayloadValidator(),
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
+    publicUrl: '',
+    temporalUi: null,
     engine: { isUp: () => Promise.resolve(true) },
     logger: silentLogger,
     metrics: createMetrics(),

@@ -56,6 +56,11 @@ const CALLS: Record<string, () => Call> = {
   deletePushSubscription: () => ({}),
   deletePushSubscriptions: () => ({}),
   listAudit: () => ({}),
+  getOverview: () => ({}),
+  getActivity: () => ({}),
+  signIn: () => ({}),
+  getSession: () => ({}),
+  signOut: () => ({}),
 }
 
 describe('who may call what', () => {
@@ -164,7 +169,7 @@ describe('who may call what', () => {
 
       const stranger = await ask(route, world, call, await createMember(dataSource))
       if (access.kind === 'organisation') expect(stranger.status, 'of another organisation').to.equal(404)
-      else expect(stranger.status).to.equal(200)
+      else expect(stranger.status).to.be.within(200, 204)
 
       const without = await ask(route, world, call, await member(['something:else']))
       const needed = [...(permission === null ? [] : [permission]), ...(call.also ?? [])]

@@ -218,6 +218,7 @@ describe('/openapi.json', () => {
     const { deliveryId } = api.started.at(-1)!
     const deliveries = { list: `${webhook}/deliveries`, one: `${webhook}/deliveries/{deliveryId}` }
     await visit('GET', `${webhooks}/delivery-stats`)
+    await visit('GET', `${webhooks}/overview`)
     await visit('GET', deliveries.list, { id: live.id })
     await visit('GET', deliveries.list, { id: live.id, query: '?limit=0' })
     await visit('GET', deliveries.list, { id: live.id, query: '?cursor=x' })
@@ -228,6 +229,9 @@ describe('/openapi.json', () => {
     await attempt(database.dataSource, api.started.at(-1)!, 1)
     await visit('GET', deliveries.one, { id: live.id, deliveryId })
     await visit('GET', `${webhooks}/delivery-stats`)
+    await visit('GET', `${webhooks}/overview`)
+    await visit('GET', `${webhook}/activity`, { id: live.id })
+    await visit('GET', `${webhook}/activity`, { id: 'unknown' })
     const job = await visit('POST', `${webhooks}/retry-deliveries`, { body: { mode: 'force' } })
     await visit('GET', `${webhooks}/retry-deliveries/{jobId}`, { id: job.id })
     await visit('POST', `${deliveries.one}/discard`, { id: live.id, deliveryId })
@@ -252,6 +256,8 @@ describe('/openapi.json', () => {
     await visit('DELETE', `${subscriptions}/{id}`, { id: subscribed.id })
     await visit('DELETE', subscriptions)
     await visit('GET', '/api/orgs/{orgId}/audit')
+    for (const method of ['POST', 'GET', 'DELETE']) await visit(method, '/api/session')
+    await visit('POST', '/api/session', { apiKey: 'nobody' })
     await visit('GET', '/api/event-keys')
     await visit('GET', '/api/event-keys', { apiKey: 'nobody' })
     for (const path of ['/healthz', '/readyz', '/openapi.json']) await visit('GET', path)

@@ -4,12 +4,15 @@ import { deliveryRoutes } from './deliveries.ts'
 import { eventRoutes } from './events.ts'
 import { incidentRoutes } from './incidents.ts'
 import { pushSubscriptionRoutes } from './push-subscriptions.ts'
+import { overviewRoutes } from './overview.ts'
 import { retryRoutes } from './retries.ts'
+import { sessionRoutes } from './session.ts'
 import { createSystemRoutes } from './system.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 /** The first route that fits is taken: fixed paths below `/webhooks` stand before `/webhooks/:id`. */
 const resourceRoutes: readonly Route[] = [
+  ...overviewRoutes,
   ...deliveryRoutes,
   ...retryRoutes,
   ...incidentRoutes,
@@ -17,6 +20,7 @@ const resourceRoutes: readonly Route[] = [
   ...eventRoutes,
   ...pushSubscriptionRoutes,
   ...auditRoutes,
+  ...sessionRoutes,
 ]
 
 /** Every route of the API; `/openapi.json` documents exactly these. */

@@ -71,7 +71,7 @@ export const DeliveryDetailSchema = Type.Object({
   attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
 })
 
-const LatestAttemptSchema = Type.Object({
+export const LatestAttemptSchema = Type.Object({
   deliveryId: IdSchema,
   eventKey: Type.String(),
   number: Type.Integer({ minimum: 1 }),

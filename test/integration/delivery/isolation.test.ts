@@ -53,6 +53,21 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
     })
   }
 
+  it('keeps no completed delivery from its workflow, however often its rest comes round', async () => {
+    const { starter, sweep } = await backlog('overflow')
+    const returned = `state = 'pending' AND owner IS NULL AND started_at IS NULL`
+    await eventually(async () => expect(await suite.count(returned)).to.be.above(700))
+    // What came at once has been forgotten by then.
+    await eventually(() => expect(starter.isIdle()).to.equal(true), 3_000)
+    // Half a minute later, and again as long as the endpoint hangs.
+    await suite.database.dataSource.query(
+      `UPDATE delivery SET sweep_at = now() - interval '1 ms' WHERE ${returned}`,
+    )
+    expect(await sweep.runOnce()).to.equal(200)
+    expect(starter.load().waiting).to.be.at.most(IN_MEMORY)
+    expect(starter.isIdle()).to.equal(true)
+  })
+
   it('goes on as attempts end, one for one', async () => {
     const { starter, handedOver, starts, waiting } = await backlog('direct')
     for (const { deliveryId } of starts().slice(0, 20)) handedOver.ended(deliveryId)

@@ -18,6 +18,7 @@ describe('the environment of npm start', () => {
       dataDir,
       databaseUrl: 'postgres://posthorn:p@127.0.0.1:5432/posthorn',
       temporalAddress: '127.0.0.1:7233',
+      temporalUiUrl: 'http://127.0.0.1:8233',
       apiUrl: 'http://127.0.0.1:3001',
       mailbox: { port: 2525 },
     })

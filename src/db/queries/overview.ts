@@ -1,0 +1,65 @@
+import { rows, type Db } from '../db.ts'
+import type { LatestAttemptRow } from './deliveries.ts'
+import type { WebhookRow } from './webhooks.ts'
+
+type LatestAttempt = Omit<LatestAttemptRow, 'body'>
+
+/** A webhook and how its deliveries stand, without payloads: little enough to ask for every few seconds. */
+export type OverviewRow = WebhookRow & {
+  waitingForRetry: number
+  permanentlyFailed: number
+  latestAttempt: LatestAttempt | null
+  openIncident: { id: string; openedAt: Date; exhaustedAt: Date | null } | null
+}
+
+/** Every webhook of the organisation, oldest first. Each part is read from an index made for it. */
+export async function listOverview(db: Db, organisationId: string): Promise<OverviewRow[]> {
+  const found = await rows<FlatRow>(
+    db,
+    `SELECT w.id, w.url, w.subscribed_event_keys AS "subscribedEventKeys", w.enabled,
+            w.created_at AS "createdAt", w.updated_at AS "updatedAt",
+            (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'waiting') AS "waitingForRetry",
+            (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'failed') AS "permanentlyFailed",
+            i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", latest.*
+       FROM webhook w
+       LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL
+       LEFT JOIN LATERAL (
+         SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
+                a.outcome, a.status_code AS "statusCode", a.error
+           FROM (
+             (SELECT * FROM attempt WHERE webhook_id = w.id AND outcome = 'succeeded'
+               ORDER BY started_at DESC LIMIT 1)
+             UNION ALL
+             (SELECT * FROM attempt WHERE webhook_id = w.id AND outcome = 'failed'
+               ORDER BY started_at DESC LIMIT 1)
+             ORDER BY started_at DESC LIMIT 1
+           ) a
+           JOIN delivery d ON d.id = a.delivery_id
+           JOIN event e ON e.id = d.event_id
+       ) latest ON true
+      WHERE w.organisation_id = $1 AND w.deleted_at IS NULL
+      ORDER BY w.created_at, w.id`,
+    [organisationId],
+  )
+  return found.map(toOverview)
+}
+
+type OrNull<Row> = { [Key in keyof Row]: Row[Key] | null }
+type FlatRow = Omit<OverviewRow, 'latestAttempt' | 'openIncident'> &
+  OrNull<LatestAttempt> & { incidentId: string | null; openedAt: Date | null; exhaustedAt: Date | null }
+
+function toOverview(row: FlatRow): OverviewRow {
+  const { incidentId, openedAt, exhaustedAt, ...rest } = row
+  const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error, ...webhook } = rest
+  const latest = { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error }
+  return {
+    ...webhook,
+    latestAttempt: isAttempt(latest) ? latest : null,
+    openIncident: incidentId === null || openedAt === null ? null : { id: incidentId, openedAt, exhaustedAt },
+  }
+}
+
+/** A webhook that was never attempted has nulls in their place. */
+function isAttempt(latest: OrNull<LatestAttempt>): latest is LatestAttempt {
+  return latest.deliveryId !== null
+}

@@ -1,0 +1,201 @@
+import { memberText } from './json-text.js'
+
+/** @import { Activity, Delivery, DeliveryDetail, EventKey, Incident, Overview, Problem, RetryJob, Session } from '../types.d.ts' */
+
+/** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
+export class ApiProblem extends Error {
+  /** @param {Problem} problem */
+  constructor(problem) {
+    super(problem.detail ?? problem.title)
+    this.problem = problem
+  }
+}
+
+/**
+ * @param {string} text
+ * @returns {unknown}
+ */
+function parsed(text) {
+  return JSON.parse(text)
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
+ * @returns {Promise<string>} the text of the answer
+ */
+async function call(method, path, { body, headers = {} } = {}) {
+  const answer = await fetch(path, {
+    method,
+    credentials: 'same-origin',
+    redirect: 'error',
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  }).catch(() => {
+    throw new ApiProblem({
+      type: '',
+      title: 'No answer',
+      status: 0,
+      code: 'no_answer',
+      detail: 'Posthorn cannot be reached.',
+    })
+  })
+  const text = await answer.text()
+  if (!answer.ok) throw new ApiProblem(toProblem(text, answer.status))
+  return text
+}
+
+/**
+ * @param {string} text
+ * @param {number} status
+ * @returns {Problem}
+ */
+function toProblem(text, status) {
+  try {
+    return /** @type {Problem} */ (parsed(text))
+  } catch {
+    return { type: '', title: `HTTP ${String(status)}`, status, code: 'unknown' }
+  }
+}
+
+/**
+ * @param {string} key
+ * @returns {Promise<Session>}
+ */
+export async function signIn(key) {
+  return /** @type {Session} */ (
+    parsed(await call('POST', '/api/session', { headers: { 'x-api-key': key } }))
+  )
+}
+
+/** @returns {Promise<Session | null>} null without a session */
+export async function currentSession() {
+  try {
+    return /** @type {Session} */ (parsed(await call('GET', '/api/session')))
+  } catch (error) {
+    if (error instanceof ApiProblem && error.problem.status === 401) return null
+    throw error
+  }
+}
+
+/**
+ * The management API, of one organisation.
+ * @param {string} organisationId
+ * @param {() => void} onSignedOut called when the session has ended
+ */
+export function createApi(organisationId, onSignedOut) {
+  const webhooks = `/api/orgs/${encodeURIComponent(organisationId)}/webhooks`
+  /** @param {string} id */
+  const one = (id) => `${webhooks}/${encodeURIComponent(id)}`
+  /**
+   * @param {string} id
+   * @param {string} deliveryId
+   */
+  const delivery = (id, deliveryId) => `${one(id)}/deliveries/${encodeURIComponent(deliveryId)}`
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
+   */
+  const ask = async (method, path, options) => {
+    try {
+      return await call(method, path, options)
+    } catch (error) {
+      if (error instanceof ApiProblem && error.problem.status === 401) onSignedOut()
+      throw error
+    }
+  }
+  /**
+   * @template T
+   * @param {string} method
+   * @param {string} path
+   * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
+   * @returns {Promise<T>}
+   */
+  const json = async (method, path, options) => /** @type {T} */ (parsed(await ask(method, path, options)))
+  /** A person who presses twice wants it once. */
+  const once = () => ({ 'idempotency-key': crypto.randomUUID() })
+
+  return {
+    /** @returns {Promise<{ data: Overview[] }>} */
+    overview: () => json('GET', `${webhooks}/overview`),
+    /** @returns {Promise<{ data: EventKey[] }>} */
+    eventKeys: () => json('GET', '/api/event-keys'),
+    /**
+     * @param {{ url: string, subscribedEventKeys: string[], enabled: boolean }} body
+     * @returns {Promise<{ id: string, signingSecret: string }>}
+     */
+    create: (body) => json('POST', webhooks, { body, headers: once() }),
+    /**
+     * @param {string} id
+     * @param {{ url?: string, subscribedEventKeys?: string[], enabled?: boolean }} body
+     */
+    change: (id, body) => ask('PATCH', one(id), { body }),
+    /** @param {string} id */
+    remove: (id) => ask('DELETE', one(id)),
+    /**
+     * @param {string} id
+     * @returns {Promise<{ signingSecret: string }>}
+     */
+    signingSecret: (id) => json('GET', `${one(id)}/signing-secret`),
+    /**
+     * @param {string} id
+     * @returns {Promise<Activity>}
+     */
+    activity: (id) => json('GET', `${one(id)}/activity`),
+    /**
+     * @param {string} id
+     * @returns {Promise<{ data: Incident[] }>}
+     */
+    incidents: (id) => json('GET', `${one(id)}/incidents`),
+    /**
+     * @param {string} id
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: Delivery[], nextCursor: string | null }>}
+     */
+    deliveries: (id, query) => json('GET', `${one(id)}/deliveries?${new URLSearchParams(query).toString()}`),
+    /**
+     * @param {string} id
+     * @param {string} deliveryId
+     * @returns {Promise<DeliveryDetail>}
+     */
+    async delivery(id, deliveryId) {
+      const text = await ask('GET', delivery(id, deliveryId))
+      const detail = /** @type {DeliveryDetail} */ (parsed(text))
+      return { ...detail, payloadText: memberText(text, 'payload') }
+    },
+    /**
+     * @param {string} id
+     * @param {string} deliveryId
+     */
+    retryOne: (id, deliveryId) => ask('POST', `${delivery(id, deliveryId)}/retry`),
+    /**
+     * @param {string} id
+     * @param {string} deliveryId
+     */
+    discardOne: (id, deliveryId) => ask('POST', `${delivery(id, deliveryId)}/discard`),
+    /**
+     * @param {string} id
+     * @returns {Promise<{ discarded: number }>}
+     */
+    discardFailed: (id) => json('POST', `${one(id)}/discard-failed`),
+    /**
+     * @param {string} id
+     * @returns {Promise<{ deliveryId: string }>}
+     */
+    sendTest: (id) => json('POST', `${one(id)}/test`),
+    /**
+     * @param {{ mode: 'failed' | 'force', id?: string }} body
+     * @returns {Promise<RetryJob>}
+     */
+    retryDeliveries: (body) => json('POST', `${webhooks}/retry-deliveries`, { body, headers: once() }),
+    /**
+     * @param {string} jobId
+     * @returns {Promise<RetryJob>}
+     */
+    retryJob: (jobId) => json('GET', `${webhooks}/retry-deliveries/${encodeURIComponent(jobId)}`),
+    signOut: () => call('DELETE', '/api/session'),
+  }
+}

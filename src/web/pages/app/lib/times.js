@@ -1,0 +1,130 @@
+import { html } from './html.js'
+
+/** @import { Template } from '../types.d.ts' */
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/**
+ * Times as the people of an organisation read them; the exact instant in UTC stands in the tooltip.
+ * @param {string} timeZone
+ */
+export function createTimes(timeZone) {
+  const full = formatter(timeZone, {
+    day: 'numeric',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
+  const hour = formatter(timeZone, { hour: '2-digit', minute: '2-digit' })
+
+  /**
+   * @param {string} iso
+   * @param {string} text
+   */
+  const element = (iso, text) => html`<time datetime=${iso} title=${utc(iso)}>${text}</time>`
+
+  return {
+    timeZone,
+    /**
+     * `14 Mar, 09:26:53`
+     * @param {string} iso
+     * @returns {Template}
+     */
+    at: (iso) => element(iso, full.format(new Date(iso))),
+    /**
+     * `5 minutes ago`, and the time itself beyond a day.
+     * @param {string} iso
+     * @returns {Template}
+     */
+    ago(iso) {
+      const age = Date.now() - Date.parse(iso)
+      return element(iso, age > DAY ? full.format(new Date(iso)) : agoInWords(age))
+    },
+    /**
+     * `in 4:59`, to the second.
+     * @param {string} iso
+     * @returns {Template}
+     */
+    until(iso) {
+      const left = Date.parse(iso) - Date.now()
+      return element(iso, left <= 0 ? 'now' : `in ${countdown(left)}`)
+    },
+    /**
+     * `09:00`
+     * @param {string} iso
+     */
+    hour: (iso) => hour.format(new Date(iso)),
+  }
+}
+
+/**
+ * @param {string} timeZone
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function formatter(timeZone, options) {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { ...options, timeZone })
+  } catch {
+    // A zone that the server knows and this browser does not.
+    return new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' })
+  }
+}
+
+/** @param {string} iso */
+function utc(iso) {
+  return `${iso.replace('T', ' ').replace('Z', '')} UTC`
+}
+
+/** @param {number} ms */
+function agoInWords(ms) {
+  if (ms < 5 * SECOND) return 'just now'
+  return `${duration(ms)} ago`
+}
+
+/**
+ * `3 hours`, rounded down to its largest unit; a single day in hours, as the schedule has it.
+ * @param {number} ms
+ */
+export function duration(ms) {
+  for (const [unit, name] of /** @type {const} */ ([
+    [DAY, 'day'],
+    [HOUR, 'hour'],
+    [MINUTE, 'minute'],
+  ])) {
+    const count = Math.floor(ms / unit)
+    if (count > (unit === DAY ? 1 : 0)) return plural(count, name)
+  }
+  return plural(Math.max(0, Math.floor(ms / SECOND)), 'second')
+}
+
+/**
+ * `1:04:59`
+ * @param {number} ms
+ */
+function countdown(ms) {
+  const seconds = Math.ceil(ms / SECOND)
+  const parts = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60), seconds % 60]
+  const shown = parts[0] === 0 ? parts.slice(1) : parts
+  return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':')
+}
+
+/**
+ * `240 ms`, `1.2 s`
+ * @param {number} ms
+ */
+export function milliseconds(ms) {
+  return ms < SECOND ? `${String(ms)} ms` : `${(ms / SECOND).toFixed(ms < 10 * SECOND ? 1 : 0)} s`
+}
+
+/**
+ * @param {number} count
+ * @param {string} noun
+ * @param {string} [many]
+ */
+export function plural(count, noun, many = noun.replace(/y$/, 'ie') + 's') {
+  return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : many}`
+}

@@ -1,0 +1,21 @@
+import { html } from '../lib/html.js'
+
+/** @import { App, Template } from '../types.d.ts' */
+
+/**
+ * @param {App} app
+ * @param {string} what named in the button's label, such as "payload"
+ * @param {string} text
+ * @returns {Template}
+ */
+export function copyButton(app, what, text) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      app.say(`Copied the ${what}.`)
+    } catch {
+      app.say(`The browser does not let this page copy. Select the ${what} and copy it yourself.`)
+    }
+  }
+  return html`<button type="button" class="quiet" aria-label="Copy ${what}" @click=${copy}>Copy</button>`
+}

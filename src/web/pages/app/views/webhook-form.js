@@ -1,0 +1,123 @@
+import { ApiProblem } from '../lib/api.js'
+import { html, nothing } from '../lib/html.js'
+import { WILDCARD } from '../lib/permissions.js'
+import { createKeyPicker } from '../parts/key-picker.js'
+import { inWords, problemNote } from '../parts/problem.js'
+
+/** @import { App, Overview } from '../types.d.ts' */
+
+/**
+ * Creates a webhook, or changes the given one. What the API refuses stands at the field it is about.
+ * @param {App} app
+ * @param {Overview | null} webhook
+ * @param {(id: string) => void} onSaved
+ */
+export function openWebhookForm(app, webhook, onSaved) {
+  const picker = createKeyPicker(app, webhook?.subscribedEventKeys ?? [])
+  /** @type {Map<string, string>} */
+  let atField = new Map()
+  let problem = ''
+  let isBusy = false
+
+  /** @param {unknown} error */
+  const refuse = (error) => {
+    const { errors = [], missingPermissions = [] } = error instanceof ApiProblem ? error.problem : {}
+    atField = new Map()
+    for (const { pointer, detail } of errors) {
+      const [, field = '', index] = pointer.split('/')
+      const key = index === undefined ? '' : `${picker.chosen()[Number(index)] ?? ''}: `
+      atField.set(field, [atField.get(field), `${key}${detail}`].filter(Boolean).join(' '))
+    }
+    if (missingPermissions.length > 0)
+      atField.set('subscribedEventKeys', `You lack: ${missingPermissions.map(inEnglish).join(', ')}.`)
+    problem = atField.size === 0 ? inWords(error) : ''
+  }
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault()
+    if (isBusy) return
+    const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
+    /** @param {string} name */
+    const field = (name) => /** @type {HTMLInputElement} */ (elements.namedItem(name))
+    const body = {
+      url: field('url').value.trim(),
+      subscribedEventKeys: picker.chosen(),
+      enabled: field('enabled').checked,
+    }
+    isBusy = true
+    app.update()
+    try {
+      const id = webhook === null ? (await app.api.create(body)).id : webhook.id
+      if (webhook !== null) await app.api.change(webhook.id, body)
+      app.closeDialog()
+      app.say(webhook === null ? 'Webhook created.' : 'Changes saved.')
+      onSaved(id)
+    } catch (error) {
+      refuse(error)
+    } finally {
+      isBusy = false
+      app.update()
+      queueMicrotask(() =>
+        document
+          .querySelector('dialog')
+          ?.querySelector('[aria-invalid="true"]')
+          ?.scrollIntoView({ block: 'nearest' }),
+      )
+    }
+  }
+  const title = webhook === null ? 'New webhook' : 'Edit webhook'
+  app.openDialog({
+    label: title,
+    render: () =>
+      html`<h2>${title}</h2>
+        <form class="fields" novalidate @submit=${submit}>
+          <div class="field">
+            <label for="url">URL</label>
+            <input
+              id="url"
+              name="url"
+              type="url"
+              inputmode="url"
+              value=${webhook?.url ?? 'https://'}
+              required
+              autocomplete="off"
+              spellcheck="false"
+              aria-describedby="url-hint url-problem"
+              aria-invalid=${atField.has('url') ? 'true' : 'false'}
+            />
+            <p class="hint" id="url-hint">
+              An address of yours that answers a POST with a status of 200 to 299.
+            </p>
+            ${fieldProblem('url-problem', atField.get('url'))}
+          </div>
+          <div class="field">
+            ${picker.render(atField.has('subscribedEventKeys'))}
+            ${fieldProblem('keys-problem', atField.get('subscribedEventKeys'))}
+          </div>
+          <label class="check"
+            ><input type="checkbox" name="enabled" ?checked=${webhook?.enabled ?? true} /> Deliver events
+            <span class="hint">Off: nothing is sent, and what waits is stopped.</span></label
+          >
+          ${fieldProblem('enabled-problem', atField.get('enabled'))} ${problemNote(problem)}
+          <div class="buttons end">
+            <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+            <button class="primary" ?disabled=${isBusy}>
+              ${webhook === null ? 'Create webhook' : 'Save'}
+            </button>
+          </div>
+        </form>`,
+  })
+}
+
+/** @param {string} permission */
+function inEnglish(permission) {
+  return permission === 'fullAccess' ? `full access, which ${WILDCARD} needs` : permission
+}
+
+/**
+ * @param {string} id
+ * @param {string | undefined} text
+ */
+function fieldProblem(id, text) {
+  return text === undefined ? nothing : html`<p class="problem" role="alert" id=${id}>${text}</p>`
+}

@@ -1,0 +1,70 @@
+import { html, nothing } from '../app/lib/html.js'
+import { inCode, renderSchema } from './schema.js'
+
+/** @import { Template } from '../app/types.d.ts' */
+/** @import { Answer, Document, Entry, Parameter } from './document.js' */
+
+/**
+ * One operation; closed until somebody wants to know more.
+ * @param {Document} document
+ * @param {Entry} entry
+ * @param {boolean} isOpen
+ * @returns {Template}
+ */
+export function renderOperation(document, { method, path, operation }, isOpen) {
+  const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation
+  const body = Object.values(requestBody?.content ?? {})[0]
+  return html`<details class="operation card" id=${operationId} ?open=${isOpen}>
+    <summary>
+      <span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code>
+      <span class="faint">${inCode(summary)}</span>
+    </summary>
+    ${description === undefined ? nothing : html`<p>${inCode(description)}</p>`}
+    ${security.length === 0 ? html`<p class="hint">No key needed.</p>` : nothing}
+    ${
+      parameters.length === 0
+        ? nothing
+        : html`<h3>Parameters</h3>
+            ${renderParameters(document, parameters)}`
+    }
+    ${
+      body === undefined
+        ? nothing
+        : html`<h3>Body</h3>
+            ${renderSchema(document, body.schema)}`
+    }
+    <h3>Answers</h3>
+    ${Object.entries(responses).map(([status, answer]) => renderAnswer(document, status, answer))}
+  </details>`
+}
+
+/**
+ * @param {Document} document
+ * @param {readonly Parameter[]} parameters
+ */
+function renderParameters(document, parameters) {
+  const properties = Object.fromEntries(
+    parameters.map(({ name, schema, description }) => [
+      name,
+      description === undefined ? schema : { ...schema, description },
+    ]),
+  )
+  const required = parameters.filter((parameter) => parameter.required === true).map(({ name }) => name)
+  return renderSchema(document, { properties, required })
+}
+
+/**
+ * @param {Document} document
+ * @param {string} status
+ * @param {Answer} answer
+ */
+function renderAnswer(document, status, { description, content = {}, headers = {} }) {
+  const [type, body] = Object.entries(content)[0] ?? []
+  const isProblem = type === 'application/problem+json'
+  const names = Object.keys(headers)
+  return html`<div class="answer">
+    <p><b class=${status.startsWith('2') ? 'good' : 'bad'}>${status}</b> ${inCode(description)}</p>
+    ${names.length === 0 || isProblem ? nothing : html`<p class="hint">Headers: ${names.join(', ')}</p>`}
+    ${body === undefined || isProblem ? nothing : renderSchema(document, body.schema)}
+  </div>`
+}

@@ -1,0 +1,189 @@
+import { expect } from 'chai'
+import { writeBacklog } from '../helpers/backlog.ts'
+import { createWebhookRow } from '../helpers/factories.ts'
+import { useDeveloperArea } from '../helpers/browser.ts'
+
+describe('acting on deliveries in the developer area', function () {
+  this.timeout(45_000)
+  const area = useDeveloperArea()
+
+  const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
+    writeBacklog(area.stage.dataSource, {
+      organisationId: area.stage.member.organisationId,
+      webhookId,
+      state,
+      count,
+    })
+  const otherWebhook = (enabled = true) =>
+    createWebhookRow(area.stage.dataSource, {
+      organisationId: area.stage.member.organisationId,
+      url: area.stage.receiver.url.replace('/hook', '/other'),
+      subscribedEventKeys: ['comment:created'],
+      enabled,
+    })
+  const at = (webhookId: string) => ({ path: `/developer?webhook=${webhookId}` })
+
+  it('shows a retry as it happens: what failed, when the next one is due, and that it recovered', async () => {
+    const { stage } = area
+    stage.answerWith((index) => (index < 3 ? 503 : 200))
+    const { page } = await area.signIn(stage.member, at(stage.webhookId))
+    await page.getByText('No deliveries yet.').waitFor()
+    const deliveryId = await stage.publish(area.posthorn)
+    await page.getByText('Deliveries fail since').waitFor()
+    await page
+      .getByRole('list', { name: 'Deliveries' })
+      .getByRole('link', { name: 'customer:created' })
+      .click()
+    const timeline = page.locator('.timeline')
+    await timeline.getByText('Due in').waitFor()
+    expect(await timeline.getByRole('listitem').count()).to.equal(10)
+    await timeline.getByText('HTTP 200').waitFor()
+    expect(await timeline.locator('.made .mark').allInnerTexts()).to.deep.equal([
+      'HTTP 503',
+      'HTTP 503',
+      'HTTP 503',
+      'HTTP 200',
+    ])
+    await page.getByText('Completed').waitFor()
+    const workflow = page.getByRole('link', { name: 'Open in the Temporal UI' })
+    expect(await workflow.getAttribute('href')).to.equal(
+      `http://127.0.0.1:1/temporal/namespaces/default/workflows/delivery%2F${deliveryId}`,
+    )
+    await page.getByRole('navigation').or(page.locator('.crumbs')).getByRole('link', { name: /127/ }).click()
+    await page.getByText('Healthy').waitFor()
+    await page.getByText('Over').waitFor()
+    await page.getByText('1 delivery', { exact: true }).waitFor()
+    await page.getByText('3 failed attempts', { exact: true }).waitFor()
+  })
+
+  it('shows payload and answer to the letter', async () => {
+    const { stage, posthorn } = area
+    stage.answerWith((_index, _post, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain', 'x-served-by': 'front-7' }).end('thank you')
+      return null
+    })
+    await posthorn.call('POST', `/api/orgs/${stage.member.organisationId}/events`, {
+      apiKey: stage.member.apiKey,
+      raw: '{"event":"comment:created","data":{"amount":10.50,"id":12345678901234567890,"deep":{"list":[]}}}',
+    })
+    const { page } = await area.signIn(stage.member, {
+      ...at(stage.webhookId),
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const latest = page.locator('.latest')
+    await latest.getByText('comment:created', { exact: true }).waitFor()
+    const payload = latest.getByRole('region', { name: 'Payload' })
+    expect(await payload.innerText()).to.include('    "amount": 10.50,\n    "id": 12345678901234567890,')
+    await latest.getByRole('button', { name: 'Raw' }).click()
+    const sent = stage.receiver.posts.at(-1)!.body.toString('utf8')
+    expect(await payload.innerText()).to.equal(sent)
+    await latest.getByRole('button', { name: 'Copy payload' }).click()
+    await page.getByText('Copied the payload.').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(sent)
+    await latest.getByRole('link', { name: 'Whole delivery' }).click()
+    await page.getByText('Answer', { exact: true }).click()
+    expect(await page.getByRole('region', { name: 'Headers of the answer' }).innerText()).to.include(
+      'x-served-by: front-7',
+    )
+    expect(await page.getByRole('region', { name: 'Body of the answer' }).innerText()).to.equal('thank you')
+  })
+
+  it('retries what failed permanently, and nothing else, after saying how much that is', async () => {
+    const { id } = await otherWebhook()
+    area.stage.answerWith(() => 200)
+    await backlog(id, 'failed', 3)
+    await backlog(id, 'waiting', 2)
+    const { page } = await area.signIn(area.stage.member, at(id))
+    await page.getByRole('button', { name: 'Retry failed' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('3 permanently failed deliveries get one attempt at once.').waitFor()
+    await dialog.getByRole('button', { name: 'Retry failed (3)' }).click()
+    await dialog.getByText('3 of 3 deliveries attempted').waitFor()
+    await dialog.getByText('Done').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    const facts = page.getByRole('region', { name: 'Delivery status' })
+    await facts.getByText('Permanently failed').locator('xpath=..').getByText('0', { exact: true }).waitFor()
+    expect(await facts.getByText('Waiting for retry').locator('xpath=..').innerText()).to.include('2')
+
+    await page.getByRole('button', { name: 'Force retry' }).click()
+    await dialog.getByRole('button', { name: 'Force retry (2)' }).click()
+    await dialog.getByText('2 of 2 deliveries attempted').waitFor()
+  })
+
+  it('forces all webhooks that are switched on, and shows how far it is', async () => {
+    const { stage } = area
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    stage.answerWith(async (_index, { path }) => {
+      if (path === '/hook') await held
+      return 200
+    })
+    const [on, off] = [await otherWebhook(), await otherWebhook(false)]
+    await backlog(stage.webhookId, 'waiting', 4)
+    await backlog(on.id, 'failed', 6)
+    await backlog(off.id, 'failed', 5)
+    const { page } = await area.signIn()
+    await page.getByRole('button', { name: 'Force retry all' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Force retry all (10)' }).click()
+    await dialog.getByText('Under way').waitFor()
+    await dialog.getByText('6 of 10 deliveries attempted').waitFor()
+    const bar = dialog.getByRole('progressbar')
+    expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).to.deep.equal(['6', '10'])
+    release()
+    await dialog.getByText('10 of 10 deliveries attempted').waitFor()
+    await dialog.getByText('Done').waitFor()
+  })
+
+  it('retries or discards one delivery, and discards all that failed', async () => {
+    const { stage } = area
+    stage.answerWith(() => 200)
+    const { id } = await otherWebhook()
+    const [first, second] = await backlog(id, 'failed', 4)
+    const { page } = await area.signIn(stage.member, { path: `/developer?webhook=${id}&delivery=${first!}` })
+    await page.getByRole('button', { name: 'Retry now' }).click()
+    await page.getByText('Completed').waitFor()
+    expect(stage.receiver.postsOf(first!)).to.have.length(1)
+    await page.goto(`${area.posthorn.url}/developer?webhook=${id}&delivery=${second!}`)
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.getByText('Stopped').waitFor()
+
+    await page.goto(`${area.posthorn.url}/developer?webhook=${id}`)
+    await page.getByRole('button', { name: 'Discard failed' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard failed (2)' }).click()
+    await page.getByText('Discarded 2 deliveries.').waitFor()
+  })
+
+  it('sends a test event and shows what became of it', async () => {
+    const { stage } = area
+    stage.answerWith(() => 204)
+    const { page } = await area.signIn(stage.member, at(stage.webhookId))
+    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByRole('heading', { name: 'webhook:test' }).waitFor()
+    await page.locator('.timeline').getByText('HTTP 204').waitFor()
+  })
+
+  it('turns the pages of deliveries, by state', async () => {
+    const { id } = await otherWebhook(false)
+    await backlog(id, 'failed', 45)
+    const { page } = await area.signIn(area.stage.member, at(id))
+    const rows = page.getByRole('list', { name: 'Deliveries' }).getByRole('listitem')
+    await page.getByText('Page 1').waitFor()
+    expect(await rows.count()).to.equal(20)
+    for (const [pageNumber, count] of [
+      [2, 20],
+      [3, 5],
+    ] as const) {
+      await page.getByRole('button', { name: 'Older' }).click()
+      await page.getByText(`Page ${pageNumber}`).waitFor()
+      await rows.nth(count - 1).waitFor()
+    }
+    await rows.nth(5).waitFor({ state: 'detached' })
+    expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).to.equal(true)
+    await page.getByLabel('State').selectOption('Waiting for retry')
+    await page.getByText('None in this state.').waitFor()
+  })
+})

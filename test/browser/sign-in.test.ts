@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { createMember } from '../helpers/factories.ts'
+import { fillIn, useDeveloperArea } from '../helpers/browser.ts'
+
+describe('signing in to the developer area', function () {
+  this.timeout(30_000)
+  const area = useDeveloperArea()
+
+  it('takes a key and shows whose webhooks they are', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+    expect(await page.getByRole('banner').innerText())
+      .to.include('Camping Test')
+      .and.include('Test Member')
+    expect(await page.title()).to.equal('Webhooks · Posthorn')
+  })
+
+  it('refuses a key that is none, in words, and goes on asking', async () => {
+    const { page } = await area.visit()
+    await fillIn(page, 'phk_no_such_key_000000000')
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').innerText()).to.equal('Send a valid key in the x-api-key header.')
+    await fillIn(page, area.stage.member.apiKey)
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+  })
+
+  it('leaves the key nowhere in the browser, and the session where no script reads it', async () => {
+    const { page } = await area.signIn()
+    const { apiKey } = area.stage.member
+    const state = await page.context().storageState()
+    expect(state.origins).to.deep.equal([])
+    const [cookie, ...others] = state.cookies
+    expect(others).to.deep.equal([])
+    expect(cookie).to.include({ httpOnly: true, sameSite: 'Strict', path: '/' })
+    expect(cookie?.value).to.not.include(apiKey)
+    expect(await page.evaluate('document.cookie')).to.equal('')
+    expect(
+      await page.evaluate('document.documentElement.outerHTML + JSON.stringify(history.state)'),
+    ).to.not.include(apiKey)
+  })
+
+  it('is remembered when the page is loaded again, until one signs out', async () => {
+    const { page } = await area.signIn()
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.reload()
+    await page.getByLabel('API key').waitFor()
+    expect(await page.context().cookies()).to.deep.equal([])
+  })
+
+  it('ends at once on an open page when the key is revoked', async () => {
+    const { organisationId } = area.stage.member
+    const member = await createMember(area.stage.dataSource, { organisationId })
+    const { page } = await area.signIn(member)
+    await area.stage.dataSource.query('UPDATE api_key SET revoked_at = now() WHERE member_id = $1', [
+      member.memberId,
+    ])
+    await page.getByText('Your session has ended. Sign in again.').waitFor()
+  })
+
+  it('brings whoever follows the link of a mail to the webhook that it is about', async () => {
+    const { webhookId } = area.stage
+    const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${webhookId}` })
+    await page.getByRole('heading', { name: 'Signing secret' }).waitFor()
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).to.include(
+      new URL(area.stage.receiver.url).host,
+    )
+  })
+
+  it('needs no mouse, there or further on', async () => {
+    const { page } = await area.visit()
+    await page.getByLabel('API key').focus()
+    await page.keyboard.type(area.stage.member.apiKey)
+    await page.keyboard.press('Enter')
+    const focused = page.locator(':focus')
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+    await page.getByRole('switch').waitFor()
+    await page.getByRole('button', { name: 'New webhook' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'New webhook' }).waitFor()
+    expect(await focused.getAttribute('name'), 'the first field has the focus').to.equal('url')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    expect(await focused.innerText(), 'the focus is back').to.equal('New webhook')
+  })
+})
