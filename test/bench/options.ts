@@ -9,6 +9,9 @@ const FIRST_ATTEMPTS: readonly FirstAttempt[] = ['workflow', 'overflow', 'direct
 /** The number that the engine was measured with before; it can be set, since it says how far the engine scales. */
 const HISTORY_SHARDS = '8'
 
+/** So that their pools, of 20 connections each, fit into the 300 that PostgreSQL is started with. */
+const MOST_PROCESSES = 12
+
 export const USAGE = [
   'Usage: npm run bench -- [SCENARIO …] [OPTION …]',
   '',
@@ -17,6 +20,7 @@ export const USAGE = [
   '  --first-attempt LIST   workflow, overflow, direct, separated by commas (the default of Posthorn)',
   '  --engine dev|postgres  the development server on SQLite, or Temporal 1.31.2 on PostgreSQL (dev)',
   `  --shards N             history shards of the latter (${HISTORY_SHARDS})`,
+  '  --processes N          Posthorns on the same database and engine, published to in turn (1)',
   '  --tls                  receivers speak TLS',
   '  --quick                small numbers: whether it works, not how fast it is',
   '  --json FILE            writes the results there as well',
@@ -31,6 +35,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
       'first-attempt': { type: 'string', default: loadConfig({}, ['firstAttempt']).firstAttempt },
       engine: { type: 'string', default: 'dev' },
       shards: { type: 'string', default: HISTORY_SHARDS },
+      processes: { type: 'string', default: '1' },
       tls: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
@@ -41,15 +46,14 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
   const unknown = positionals.filter((given) => !SCENARIOS.some(isNamed(given)))
   if (unknown.length > 0) throw new Error(`no scenario ${unknown.join(', ')}\n\n${USAGE}`)
   const scenarios = SCENARIOS.filter((scenario) => positionals.some((given) => isNamed(given)(scenario)))
-  const shards = Number(values.shards)
-  if (!Number.isInteger(shards) || shards < 1) throw new Error('--shards takes a number from 1 on')
   return {
     scenarios: scenarios.length === 0 ? SCENARIOS : scenarios,
     firstAttempts: values['first-attempt']
       .split(',')
       .map((given) => oneOf('--first-attempt', FIRST_ATTEMPTS, given)),
     engine: oneOf('--engine', ENGINES, values.engine),
-    shards,
+    shards: integer('--shards', values.shards),
+    processes: integer('--processes', values.processes, MOST_PROCESSES),
     tls: values.tls,
     quick: values.quick,
     jsonFile: values.json ?? null,
@@ -58,6 +62,12 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
 
 function isNamed(given: string) {
   return ({ letter, name }: { letter: string; name: string }): boolean => given === letter || given === name
+}
+
+function integer(option: string, given: string, most = Infinity): number {
+  const value = Number(given)
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value
+  throw new Error(`${option} takes a number from 1 ${most === Infinity ? 'on' : `to ${most}`}`)
 }
 
 function oneOf<T extends string>(option: string, allowed: readonly T[], given: string): T {

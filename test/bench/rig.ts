@@ -29,6 +29,8 @@ export type Rig = {
   posthornLog: string
   /** Settings that every Posthorn of the run needs. */
   posthornEnv: Record<string, string>
+  /** Posthorns of each stage. */
+  processes: number
   quick: boolean
   /** What is to be stopped, if it is still there, before the rig itself. */
   onStop(stop: () => Promise<void>): void
@@ -41,7 +43,7 @@ const TEMPLATE = 'posthorn_template'
 
 /** Starts it all; what it starts goes onto `stack`, which the caller stops. */
 export async function startRig(
-  { engine, shards, tls, quick }: BenchOptions,
+  { engine, shards, processes, tls, quick }: BenchOptions,
   stack: Stack,
   say: (line: string) => void,
 ): Promise<Rig> {
@@ -86,6 +88,7 @@ export async function startRig(
     posthornLog: join(folder, 'posthorn.log'),
     // The receivers' certificate is its own authority. Node adds such a file to the roots it comes with.
     posthornEnv: certificate === null ? {} : { NODE_EXTRA_CA_CERTS: certificate.file },
+    processes,
     quick,
     onStop: (stop) => late.push('a stage', stop),
   }

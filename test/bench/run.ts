@@ -70,8 +70,8 @@ async function run(wanted: BenchOptions): Promise<number> {
 }
 
 function writeJson(file: string, machine: object, wanted: BenchOptions, results: Result[]): void {
-  const { engine, shards, tls, quick } = wanted
-  const given = { engine, ...(engine === 'postgres' ? { shards } : {}), tls, quick }
+  const { engine, shards, processes, tls, quick } = wanted
+  const given = { engine, ...(engine === 'postgres' ? { shards } : {}), processes, tls, quick }
   writeFileSync(file, `${JSON.stringify({ machine, options: given, results }, null, 2)}\n`)
 }
 

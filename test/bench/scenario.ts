@@ -11,6 +11,8 @@ export type BenchOptions = {
   engine: Engine
   /** Of the engine on PostgreSQL. */
   shards: number
+  /** Posthorns on the same database and engine. */
+  processes: number
   tls: boolean
   quick: boolean
   jsonFile: string | null

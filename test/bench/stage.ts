@@ -7,13 +7,13 @@ import type { PublishedEvent, PublishJob } from './harness/generator.ts'
 import type { Arrival, PathCount } from './harness/receiver.ts'
 import { cpuOfProcess } from './measure/cpu.ts'
 import { createWebhook, ORGANISATION, seedOrganisation } from './organisation.ts'
-import { startPosthorn } from './posthorn-process.ts'
+import { startPosthorn, type PosthornProcess } from './posthorn-process.ts'
 import type { Rig } from './rig.ts'
-import { statesSettled, workflowsFollowed } from './measure/states-settled.ts'
+import { statesSettled, workflowsFollowed, type Mark } from './measure/states-settled.ts'
 import type { FirstAttempt } from './scenario.ts'
 
 /** Where a webhook's POSTs go (see Receiver), and the one event key it is subscribed to. */
-type WebhookPlan = { path: string; eventKey: string }
+export type WebhookPlan = { path: string; eventKey: string }
 
 export type StageOptions = {
   webhooks: readonly WebhookPlan[]
@@ -21,22 +21,23 @@ export type StageOptions = {
   env?: Record<string, string>
 }
 
-/** The organisation with its webhooks, and Posthorn running on a database and an engine of its own. */
+/** The organisation with its webhooks, and Posthorn, in one process or more, on a database and an engine of its own. */
 export type Stage = {
+  /** Of the first process. */
   apiUrl: string
   dataSource: DataSource
   databaseUrl: string
   engine: RunningEngine
   /** Ids in the order of the plan. */
   webhookIds: string[]
-  publish(eventKey: string, job: Pick<PublishJob, 'pace' | 'limit'>): Promise<PublishedEvent[]>
+  publish(eventKey: string, job: Pick<PublishJob, 'bodyBytes' | 'pace' | 'limit'>): Promise<PublishedEvent[]>
   /** Waits until so many came to a path. Gives up when nothing new has come for a while. */
   arrived(path: string, expected: Partial<PathCount>): Promise<void>
   /**
-   * Waits until every delivery is recorded as completed and, in `overflow`, has the workflow that follows it. Answers
-   * in words what is not.
+   * Waits until every delivery is recorded as completed and, in `overflow`, has the workflow that follows it; with a
+   * mark, every one that was made after it. Answers in words what is not.
    */
-  settled(): Promise<string[]>
+  settled(mark?: Mark): Promise<string[]>
   /** What came since it was last asked; waits a moment before, for doubles that are late. */
   takeArrivals(): Promise<Arrival[]>
   /** Processor time in ms so far, by process. */
@@ -53,7 +54,7 @@ const DOUBLES_MS = 1_000
 
 /** Compiles what is hot and fills caches: a process that was just started tells about starting. */
 const WARM_UP = { path: '/ok/warm-up', eventKey: 'call:created' }
-/** A few seconds each. */
+/** Of each process: a few seconds. */
 const WARM_UP_EVENTS: Record<FirstAttempt, number> = { workflow: 300, overflow: 300, direct: 3_000 }
 const QUICK_WARM_UP_EVENTS = 30
 
@@ -73,25 +74,31 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
   await dataSource.initialize()
   stack.push('the database', () => dataSource.destroy())
   await seedOrganisation(databaseUrl, rig.folder)
-  const posthorn = await startPosthorn({
-    databaseUrl,
-    temporalAddress: engine.address,
-    logFile: rig.posthornLog,
-    env: { FIRST_ATTEMPT: firstAttempt, ...rig.posthornEnv, ...options.env },
-  })
-  stack.push('Posthorn', () => posthorn.stop())
+  const posthorns: PosthornProcess[] = []
+  // One after the other: all write to the log in which each is looked for.
+  while (posthorns.length < rig.processes) {
+    const posthorn = await startPosthorn({
+      databaseUrl,
+      temporalAddress: engine.address,
+      logFile: rig.posthornLog,
+      env: { FIRST_ATTEMPT: firstAttempt, ...rig.posthornEnv, ...options.env },
+    })
+    posthorns.push(posthorn)
+    stack.push('Posthorn', () => posthorn.stop())
+  }
+  const apiUrls = posthorns.map(({ url }) => url)
+  const apiUrl = apiUrls[0]!
   const ids: string[] = []
   for (const { path, eventKey } of [WARM_UP, ...options.webhooks])
-    ids.push(await createWebhook(posthorn.url, `${receiver.url}${path}`, eventKey))
+    ids.push(await createWebhook(apiUrl, `${receiver.url}${path}`, eventKey))
 
   const stage: Stage = {
-    apiUrl: posthorn.url,
+    apiUrl,
     dataSource,
     databaseUrl,
     engine,
     webhookIds: ids.slice(1),
-    publish: (eventKey, job) =>
-      generator.publish({ apiUrl: posthorn.url, organisationId, apiKey, eventKey, ...job }),
+    publish: (eventKey, job) => generator.publish({ apiUrls, organisationId, apiKey, eventKey, ...job }),
     async arrived(path, { posts = 0, deliveries = 0 }) {
       let last = { posts: 0, at: Date.now() }
       for (;;) {
@@ -102,26 +109,28 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
         await delay(POLL_MS)
       }
     },
-    async settled() {
-      const open = await statesSettled(dataSource)
-      return firstAttempt === 'overflow' ? [...open, ...(await workflowsFollowed(dataSource))] : open
+    async settled(mark) {
+      const open = await statesSettled(dataSource, mark)
+      return firstAttempt === 'overflow' ? [...open, ...(await workflowsFollowed(dataSource, mark))] : open
     },
     async takeArrivals() {
       await delay(DOUBLES_MS)
       return (await receiver.take()).filter(({ path }) => path !== WARM_UP.path)
     },
     cpu: () => ({
-      posthorn: cpuOfProcess(posthorn.pid),
+      posthorn: posthorns.reduce((sum, { pid }) => sum + cpuOfProcess(pid), 0),
       postgres: rig.postgresCpu(),
       ...engine.cpu(),
       harness: cpuOfProcess(process.pid),
       generator: cpuOfProcess(generator.pid),
       receiver: cpuOfProcess(receiver.pid),
     }),
-    stopPosthorn: () => posthorn.stop(),
+    async stopPosthorn() {
+      await Promise.all(posthorns.map((posthorn) => posthorn.stop()))
+    },
     close,
   }
-  await warmUp(stage, rig.quick ? QUICK_WARM_UP_EVENTS : WARM_UP_EVENTS[firstAttempt])
+  await warmUp(stage, rig.processes * (rig.quick ? QUICK_WARM_UP_EVENTS : WARM_UP_EVENTS[firstAttempt]))
   return stage
 }
 

@@ -13,6 +13,11 @@ export async function writeFailed(dataSource: DataSource, { webhookId, count }: 
   return write(dataSource, { webhookId, count, state: 'failed' })
 }
 
+/** Deliveries that wait two hours for their eighth attempt: their rows only, at which nobody looks until then. */
+export async function writeWaitingRows(dataSource: DataSource, backlog: Backlog): Promise<void> {
+  await write(dataSource, { ...backlog, state: 'waiting' })
+}
+
 /**
  * Deliveries that wait two hours for their eighth attempt, each with its workflow, without the hours that getting there
  * takes: Posthorn's own sweep finds the rows without a keeper and starts the workflows at that attempt.

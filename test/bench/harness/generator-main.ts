@@ -7,12 +7,12 @@ import { publishRequest } from './publish-request.ts'
 // The load generator: publishes what it is asked to and says what came of each event.
 
 serveHarness(async (job: PublishJob) => {
-  const idle: HttpConnection[] = []
-  const { hostname: host, port } = new URL(job.apiUrl)
-  const request = publishRequest(job)
+  const apis = job.apiUrls.map((apiUrl) => openApi(job, apiUrl))
+  let turn = 0
 
   async function publishOne(intendedAt: number | null): Promise<PublishedEvent> {
-    const connection = idle.pop() ?? (await openHttpConnection({ host, port: Number(port) }))
+    const { idle, request, connect } = apis[turn++ % apis.length]!
+    const connection = idle.pop() ?? (await connect())
     const sentAt = clock()
     const times = { intendedAt: intendedAt ?? sentAt, sentAt }
     try {
@@ -32,9 +32,18 @@ serveHarness(async (job: PublishJob) => {
     pace.kind === 'closed'
       ? await closedLoop(pace.concurrency, limit, () => publishOne(null))
       : await openLoop(pace.perSecond, limit, publishOne)
-  for (const connection of idle) connection.close()
+  for (const connection of apis.flatMap(({ idle }) => idle)) connection.close()
   return published
 })
+
+/** One process that is published to: the request as it takes it, and connections to it that have nothing to do. */
+type Api = { request: Buffer; idle: HttpConnection[]; connect: () => Promise<HttpConnection> }
+
+function openApi(job: PublishJob, apiUrl: string): Api {
+  const { hostname: host, port } = new URL(apiUrl)
+  const connect = () => openHttpConnection({ host, port: Number(port) })
+  return { request: publishRequest({ ...job, apiUrl }), idle: [], connect }
+}
 
 async function closedLoop(
   concurrency: number,

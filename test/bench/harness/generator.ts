@@ -5,10 +5,13 @@ type Pace = { kind: 'closed'; concurrency: number } | { kind: 'open'; perSecond:
 
 /** Events to publish: so many, or for so long. */
 export type PublishJob = {
-  apiUrl: string
+  /** Requests go to each in turn. */
+  apiUrls: readonly string[]
   organisationId: string
   apiKey: string
   eventKey: string
+  /** Size of the body of a request; 1 KB if it is not given. */
+  bodyBytes?: number
   pace: Pace
   limit: { events: number } | { durationMs: number }
 }

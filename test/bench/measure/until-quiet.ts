@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Stage } from '../stage.ts'
+import { rounded } from './distribution.ts'
 
 /** Processor time in ms by process. */
 export type Cpu = Record<string, number>
@@ -29,4 +30,11 @@ export function difference(after: Cpu, before: Cpu): Cpu {
 export function total(cpu: Cpu): number {
   const harness = ['harness', 'generator', 'receiver']
   return Object.entries(cpu).reduce((sum, [name, ms]) => (harness.includes(name) ? sum : sum + ms), 0)
+}
+
+/** As columns of a row: `totalMs`, and each process by its name. */
+export function cpuColumns(cpu: Cpu, deliveries: number): Record<string, number> {
+  const each = (ms: number): number => rounded(ms / deliveries)
+  const byProcess = Object.entries(cpu).map(([name, ms]) => [`${name}Ms`, each(ms)] as const)
+  return { totalMs: each(total(cpu)), ...Object.fromEntries(byProcess) }
 }

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../../src/config.ts'
-import { firstPosts, settlePublished } from '../measure/ledger.ts'
+import { burstFigures } from '../measure/burst-figures.ts'
 import { rounded } from '../measure/distribution.ts'
 import { clock } from '../measure/clock.ts'
 import { measureNoop } from '../noop/measure-noop.ts'
@@ -58,15 +58,12 @@ async function measureBurst(
   const unsettled = await stage.settled()
   const settledMs = clock() - startedAt
   const arrivals = await stage.takeArrivals()
-  const { lost, doubled, problems } = settlePublished(published, arrivals)
-  const posts = firstPosts(published, arrivals)
-  const acknowledgedMs = Math.max(...published.map(({ acknowledgedAt }) => acknowledgedAt)) - startedAt
-  const tookMs = Math.max(...posts.map(({ arrival }) => arrival.arrivedAt)) - startedAt
+  const { publishedPerSecond, tookMs, perSecond, lost, doubled, problems } = burstFigures(published, arrivals)
   const row = {
     events,
-    publishedPerSecond: rounded((events / acknowledgedMs) * 1_000),
-    tookMs: rounded(tookMs),
-    perSecond: rounded((posts.length / tookMs) * 1_000),
+    publishedPerSecond,
+    tookMs,
+    perSecond,
     settledMs: rounded(settledMs),
     lost,
     doubled,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { databaseUsage, usagePerDelivery } from '../measure/database-usage.ts'
 import { rounded } from '../measure/distribution.ts'
-import { difference, total, untilQuiet, type Cpu } from '../measure/until-quiet.ts'
+import { cpuColumns, difference, total, untilQuiet, type Cpu } from '../measure/until-quiet.ts'
 import type { Bench, FirstAttempt, Row, Scenario } from '../scenario.ts'
 import type { Stage } from '../stage.ts'
 import { writeWaiting } from '../waiting-deliveries.ts'
@@ -74,9 +74,7 @@ async function measureSteady(bench: Bench, stage: Stage): Promise<Row> {
 }
 
 function cpuRow(load: string, cpu: Cpu, deliveries: number): Row {
-  const each = (ms: number): number => rounded(ms / deliveries)
-  const byProcess = Object.entries(cpu).map(([name, ms]) => [`${name}Ms`, each(ms)] as const)
-  return { load, deliveries, totalMs: each(total(cpu)), ...Object.fromEntries(byProcess) }
+  return { load, deliveries, ...cpuColumns(cpu, deliveries) }
 }
 
 async function measureWaiting(bench: Bench): Promise<Row & { waiting: number }> {
