@@ -4,6 +4,7 @@ import { Attempt } from './entities/attempt.ts'
 import { AuditEntry } from './entities/audit-entry.ts'
 import { Delivery } from './entities/delivery.ts'
 import { Event } from './entities/event.ts'
+import { EventHorizon } from './entities/event-horizon.ts'
 import { IdempotencyKey } from './entities/idempotency-key.ts'
 import { Incident } from './entities/incident.ts'
 import { Member } from './entities/member.ts'
@@ -12,6 +13,7 @@ import { Organisation } from './entities/organisation.ts'
 import { PushSubscription } from './entities/push-subscription.ts'
 import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
 import { RetryJob } from './entities/retry-job.ts'
+import { StreamTicket } from './entities/stream-ticket.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
 import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
@@ -19,6 +21,7 @@ import { PurgeIndex3 } from './migrations/0003-retention.ts'
 import { Incidents4 } from './migrations/0004-incidents.ts'
 import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
 import { Audit6 } from './migrations/0006-audit.ts'
+import { EventStream8 } from './migrations/0008-event-stream.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -54,8 +57,18 @@ export function createDataSource(options: {
       Notification,
       PushSubscription,
       AuditEntry,
+      EventHorizon,
+      StreamTicket,
     ],
-    migrations: [Initial1, PeopleActOnDeliveries2, PurgeIndex3, Incidents4, ApiKeyNames5, Audit6],
+    migrations: [
+      Initial1,
+      PeopleActOnDeliveries2,
+      PurgeIndex3,
+      Incidents4,
+      ApiKeyNames5,
+      Audit6,
+      EventStream8,
+    ],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true },
   })
