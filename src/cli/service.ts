@@ -10,6 +10,7 @@ import { START_LEASE_MS } from '../delivery/timing.ts'
 import { createIncidentTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
 import { createPublisher } from '../events/publish.ts'
+import { createStreams } from '../events/streams.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
 import { createRateLimits, type RateLimitSettings } from '../http/rate-limits.ts'
@@ -130,10 +131,13 @@ export async function startService(
   })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
+  const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
+  const streams = createStreams({ dataSource, logger, metrics, limits: streamLimits })
   const api = {
     dataSource,
     secretBox,
     publish: createPublisher(dataSource, { owner: processId, leaseMs: START_LEASE_MS }),
+    streams,
     starter,
     workflows,
     retryWorkflows,
@@ -159,7 +163,9 @@ export async function startService(
   running.push('the mail connections', () => notifications.close())
   running.push('the starter', () => starter.stop())
   running.push('the sweep', () => sweep.stop())
-  if (listening !== null) running.push('the API', () => listening.close())
+  // Together: the API waits for streams that end in good order, and cuts off what takes too long.
+  if (listening !== null)
+    running.push('the API', () => Promise.all([streams.close(), listening.close()]).then(() => undefined))
   engine.start()
   if (roles.worker) sweep.start()
   const url = listening?.url ?? null

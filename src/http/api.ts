@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { PayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Starter } from '../delivery/starter.ts'
 import type { Publisher } from '../events/publish.ts'
+import type { Streams } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
 import type { UrlPolicy } from '../outbound/url-rules.ts'
@@ -16,6 +17,7 @@ export type ApiDependencies = {
   dataSource: DataSource
   secretBox: SecretBox
   publish: Publisher
+  streams: Pick<Streams, 'open'>
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   retryWorkflows: RetryWorkflows

@@ -6,6 +6,8 @@ const PROBLEM_CONTENT = {
   'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
 }
 
+const STREAM_CONTENT = { 'text/event-stream': { schema: { type: 'string' } } }
+
 /** draft-ietf-httpapi-ratelimit-headers-11; they come with every answer to a valid key, refusals included. */
 const RATE_LIMIT_HEADERS = {
   'RateLimit-Policy': {
@@ -48,7 +50,10 @@ export function openApiDocument(routes: readonly Route[]): object {
     servers: [{ url: '/' }],
     paths,
     components: {
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
+      },
       headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
       schemas: { Problem: ProblemSchema },
     },
@@ -66,13 +71,19 @@ function operation(route: Route): object {
     operationId,
     summary,
     ...(description === '' ? {} : { description }),
-    security: access.kind === 'open' ? [] : [{ apiKey: [] }],
+    security: security(route),
     ...parameters(route),
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
     responses: { ...stated(route), ...problems(route) },
   }
+}
+
+function security({ access }: Route): object[] {
+  if (access.kind === 'open') return []
+  const byTicket = access.kind === 'organisation' && access.ticket === true
+  return [{ apiKey: [] }, ...(byTicket ? [{ ticket: [] }] : [])]
 }
 
 function parameters(route: Route): object {
@@ -90,7 +101,12 @@ function parameters(route: Route): object {
       'A repeat with the same key and body within 24 hours gets the same answer and does nothing again.',
     schema: { type: 'string', pattern: '^"?[A-Za-z0-9._:-]{1,255}"?$' },
   }
-  const all = [...inPath, ...inQuery(route), ...(route.idempotent === true ? [idempotencyKey] : [])]
+  const all = [
+    ...inPath,
+    ...inQuery(route),
+    ...inHeaders(route),
+    ...(route.idempotent === true ? [idempotencyKey] : []),
+  ]
   return all.length === 0 ? {} : { parameters: all }
 }
 
@@ -106,10 +122,20 @@ function inQuery({ query }: Route): object[] {
   }))
 }
 
+function inHeaders({ query, fromHeaders = {} }: Route): object[] {
+  return Object.entries(fromHeaders).map(([header, parameter]) => ({
+    name: header,
+    in: 'header',
+    required: false,
+    description: `Counts before \`${parameter}\`; \`EventSource\` sends it by itself`,
+    schema: query?.properties[parameter] ?? {},
+  }))
+}
+
 function stated({ access, responses }: Route): Record<string, object> {
   const common = access.kind === 'open' ? {} : referenceTo(RATE_LIMIT_HEADERS)
   const documented = Object.entries(responses).map(([status, response]) => {
-    const { description, schema, headers = {}, problem = false } = response
+    const { description, schema, headers = {}, problem = false, stream = false } = response
     const described: Record<string, object> = { ...common }
     for (const [name, text] of Object.entries(headers))
       described[name] = { description: text, schema: { type: 'string' } }
@@ -120,6 +146,7 @@ function stated({ access, responses }: Route): Record<string, object> {
         ...(Object.keys(described).length === 0 ? {} : { headers: described }),
         ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
         ...(problem ? { content: PROBLEM_CONTENT } : {}),
+        ...(stream ? { content: STREAM_CONTENT } : {}),
       },
     ]
   })
