@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { isDatabaseAway } from '../db/connection-errors.ts'
 import { readEvents, type StreamedEvent } from '../db/queries/event-stream.ts'
@@ -12,8 +11,13 @@ export type Member = { organisationId: string; offer(event: StreamedEvent, frame
 
 /** Reads the events of this process's streams, once for all of them. */
 export type Feed = {
-  /** Begins to read where it does not yet; throws 503 when the present cannot be told in time. */
+  /** Begins to read where it does not yet; throws 503 when the database does not say in time where it stands. */
   start(): Promise<void>
+  /**
+   * A number between what had been published when this was called and what is published when it returns. While a
+   * transaction holds the numbers up it is a lower one. To be called after `start`.
+   */
+  present(): Promise<number>
   /** Members have been offered everything up to this number, or are just going to be. */
   position(): number
   /** Offers everything after `position()`: who is further back reads by itself up to there, and then joins. */
@@ -31,7 +35,7 @@ const POLL_WAITING_MS = 10
 const RANGE = 200
 
 const PAUSE_AFTER_FAULT_MS = 500
-const START_PATIENCE_MS = 5_000
+const PATIENCE_MS = 2_000
 
 /** A range that members are owed, also when reading it fails at first. */
 type Range = { after: number; upTo: number }
@@ -51,7 +55,10 @@ export function createFeed(dependencies: {
   const members = new Map<string, Set<Member>>()
   let running: Promise<void> | null = null
   let position: number | null = null
-  let waitingForStart: (() => void)[] = []
+  let awake: (() => void) | null = null
+  /** Who wants to know the present: asked since the last look began, and to be told by the one under way. */
+  let asking = new Set<(present: number) => void>()
+  let toBeTold = new Set<(present: number) => void>()
 
   async function run(): Promise<void> {
     let settled = createSettled({ dataSource, logger })
@@ -60,12 +67,12 @@ export function createFeed(dependencies: {
     while (isWanted()) {
       try {
         await beforeReading()
-        owed ??= nextRange(await settled.look())
+        owed ??= nextRange(await look(settled))
         if (owed !== null) await read(owed)
         isFailing = false
         const wasOwed = owed !== null
         owed = null
-        await delay(pauseMs(settled, wasOwed))
+        await pause(pauseMs(settled, wasOwed))
       } catch (error) {
         if (!isFailing) report(error)
         isFailing = true
@@ -74,20 +81,30 @@ export function createFeed(dependencies: {
           position = null
           onWentBack()
         }
-        await delay(PAUSE_AFTER_FAULT_MS)
+        await pause(PAUSE_AFTER_FAULT_MS)
       }
     }
     position = null
     running = null
   }
 
+  /** A look that began before somebody asked may know less than what had been published by then. */
+  async function look(settled: Settled): Promise<number | null> {
+    if (!settled.isWaiting()) {
+      toBeTold = new Set([...toBeTold, ...asking])
+      asking = new Set()
+    }
+    const present = await settled.look()
+    position ??= present
+    if (present === null || settled.isWaiting()) return present
+    for (const tell of toBeTold) tell(present)
+    toBeTold.clear()
+    return present
+  }
+
   /** The position moves before the range is read: who joins meanwhile has read it by itself. */
   function nextRange(settled: number | null): Range | null {
-    if (settled === null) return null
-    if (position === null) {
-      position = settled
-      for (const resolve of waitingForStart.splice(0)) resolve()
-    }
+    if (settled === null || position === null) return null
     if (position >= settled) return null
     const after = position
     position = Math.min(settled, after + RANGE)
@@ -103,8 +120,33 @@ export function createFeed(dependencies: {
   }
 
   function pauseMs(settled: Settled, wasOwed: boolean): number {
-    if (wasOwed) return 0
+    if (wasOwed || asking.size > 0) return 0
     return settled.isWaiting() ? POLL_WAITING_MS : POLL_MS
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      awake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Null when it cannot be told in time. */
+  function askForPresent(): Promise<number | null> {
+    return new Promise((resolve) => {
+      const tell = (present: number | null): void => {
+        clearTimeout(timer)
+        asking.delete(tell)
+        toBeTold.delete(tell)
+        resolve(present)
+      }
+      const timer = setTimeout(() => tell(null), PATIENCE_MS)
+      asking.add(tell)
+      awake?.()
+    })
   }
 
   function report(error: unknown): void {
@@ -113,23 +155,19 @@ export function createFeed(dependencies: {
     else logger.error({ event: 'stream.not_read', err: error }, 'stream.not_read')
   }
 
+  function known(): number {
+    if (position === null) throw new Error('the feed has not begun')
+    return position
+  }
+
   return {
     async start() {
       running ??= run()
-      if (position !== null) return
-      let tooLate: NodeJS.Timeout | undefined
-      await new Promise<void>((resolve, reject) => {
-        waitingForStart.push(resolve)
-        tooLate = setTimeout(() => {
-          waitingForStart = waitingForStart.filter((waiting) => waiting !== resolve)
-          reject(noStreamNow('The database does not say in time what was published last.'))
-        }, START_PATIENCE_MS)
-      }).finally(() => clearTimeout(tooLate))
+      if (position === null) await askForPresent()
+      if (position === null) throw noStreamNow('The database does not say in time what was published last.')
     },
-    position() {
-      if (position === null) throw new Error('the feed has not begun')
-      return position
-    },
+    present: async () => (await askForPresent()) ?? known(),
+    position: known,
     join(member) {
       const others = members.get(member.organisationId)
       if (others === undefined) members.set(member.organisationId, new Set([member]))

@@ -133,7 +133,6 @@ export function createStream(options: StreamOptions): EventStream {
         if (isFull()) await new Promise<void>((resolve) => (onRoom = resolve))
         else if (position < feed.position()) await readOn(feed.position())
         else {
-          position = feed.position()
           isLive = true
           feed.join(member)
           return

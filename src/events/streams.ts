@@ -101,11 +101,11 @@ export function createStreams(dependencies: {
 
   async function startOf({ caller, lastEventId }: StreamRequest, visible: string[]): Promise<StreamStart> {
     const { organisationId } = caller
-    const upTo = feed.position()
     if (lastEventId !== null) {
       const sequence = await findSequence(dataSource, organisationId, lastEventId)
       if (sequence !== null) return { position: sequence, mark: lastEventId, gap: null }
     }
+    const upTo = await feed.present()
     const mark = await findNewestEvent(dataSource, organisationId, { upTo, keys: visible })
     return { position: upTo, mark, gap: lastEventId === null ? null : { lastEventId } }
   }

@@ -60,7 +60,10 @@ export async function readStream(
   }
 }
 
-async function consume(response: Response, take: (chunk: Uint8Array, text: string) => void): Promise<boolean> {
+async function consume(
+  response: Response,
+  take: (chunk: Uint8Array, text: string) => void,
+): Promise<boolean> {
   const decoder = new TextDecoder()
   try {
     for await (const chunk of response.body ?? []) take(chunk, decoder.decode(chunk, { stream: true }))

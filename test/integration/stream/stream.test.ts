@@ -57,7 +57,9 @@ describe('GET /events/stream', () => {
     ])
     expect(reader.bytes().includes(frame)).to.equal(true)
     expect(reader.events[0]).to.deep.equal({ id, event: 'comment:created', data: stored!.body.toString() })
-    expect(reader.events[0]!.data).to.include('"line\\nline\\r\\n\u2028\u2029 🏕️ \\u0000 \\u2028 \\ud83c\\udfd5"')
+    expect(reader.events[0]!.data).to.include(
+      '"line\\nline\\r\\n\u2028\u2029 🏕️ \\u0000 \\u2028 \\ud83c\\udfd5"',
+    )
     expect(reader.events[0]!.data).to.include('"n":1.50e+2,"z":1,"a":12345678901234567890')
   })
 
@@ -83,7 +85,8 @@ describe('GET /events/stream', () => {
     const settings = await open({ query: { events: 'organizationSettings:updated' } })
     const all = await open({ query: { events: '*' } })
     const keys = ['comment:created', 'customer:created', 'organizationSettings:updated', 'comment:updated']
-    for (const key of keys) await publish(key, `{"event":"${key}","data":{"id":"x","openingHoursChanged":true}}`)
+    for (const key of keys)
+      await publish(key, `{"event":"${key}","data":{"id":"x","openingHoursChanged":true}}`)
     await eventually(() => expect(all.events.map(({ event }) => event)).to.deep.equal(keys))
     expect(some.events.map(({ event }) => event)).to.deep.equal(['customer:created'])
     expect(settings.events.map(({ event }) => event)).to.deep.equal(['organizationSettings:updated'])
@@ -116,7 +119,9 @@ describe('GET /events/stream', () => {
     expect(errors.map(({ pointer, code }) => `${pointer} ${code}`)).to.deep.equal(
       Array.from({ length: 3 }, () => '/events unknown_event_key'),
     )
-    expect(errors.map(({ detail }) => detail).join()).to.include('"nope:nope"').and.include('"webhook:test"')
+    expect(errors.map(({ detail }) => detail).join())
+      .to.include('"nope:nope"')
+      .and.include('"webhook:test"')
     expect((await call('?events=*,invoice:paid')).json).to.have.nested.property(
       'errors[0].code',
       'wildcard_not_alone',
