@@ -7,6 +7,8 @@ const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
+  // Once a stream is over the client comes back later; a process that stops need not wait for the connection.
+  connection: 'close',
 }
 
 /** Gives the reply of a route to the client. Throws what opening a stream throws. */
