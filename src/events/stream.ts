@@ -46,7 +46,7 @@ export type StreamOptions = {
 /** What may be buffered for one client besides the buffers of its connection, give or take an event. */
 const MAX_BUFFERED_BYTES = 256 * 1024
 
-/** How long a client waits before it connects again; when all are sent away at once, they come back one by one. */
+/** How long a client waits before it connects again; those that a process sends away all at once do not come back so. */
 const RETRY_MS = 3_000
 const RETRY_SPREAD_MS = 4_000
 
@@ -184,7 +184,8 @@ export function createStream(options: StreamOptions): EventStream {
       ending = reason
       feed.leave(member)
       onRoom?.()
-      output.push(retryFrame(RETRY_MS + Math.round(Math.random() * RETRY_SPREAD_MS)))
+      if (reason === 'stopped')
+        output.push(retryFrame(RETRY_MS + Math.round(Math.random() * RETRY_SPREAD_MS)))
       output.push(null)
       stalled = setTimeout(() => output.destroy(), stallMs)
     },
