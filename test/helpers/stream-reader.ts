@@ -14,7 +14,14 @@ export type StreamReader = {
   close(): Promise<boolean>
 }
 
-export type StreamOptions = { apiKey?: string; query?: Record<string, string>; lastEventId?: string }
+/** `until`: it closes the stream by itself after so many events. */
+export type StreamOptions = {
+  apiKey?: string
+  query?: Record<string, string>
+  lastEventId?: string
+  until?: number
+  onEvent?: (event: EventSourceMessage) => void
+}
 
 /** Opens a stream and goes on reading it. `url`: of the API. */
 export async function readStream(
@@ -22,7 +29,7 @@ export async function readStream(
   organisationId: string,
   options: StreamOptions = {},
 ): Promise<StreamReader> {
-  const { apiKey, query = {}, lastEventId } = options
+  const { apiKey, query = {}, lastEventId, until = Infinity, onEvent = () => undefined } = options
   const aborter = new AbortController()
   const search = new URLSearchParams(query).toString()
   const response = await fetch(`${url}/api/orgs/${organisationId}/events/stream?${search}`, {
@@ -37,7 +44,12 @@ export async function readStream(
   const retries: number[] = []
   const chunks: Uint8Array[] = []
   const parser = createParser({
-    onEvent: (event) => void events.push(event),
+    onEvent(event) {
+      if (events.length >= until) return
+      events.push(event)
+      onEvent(event)
+      if (events.length === until) aborter.abort()
+    },
     onComment: (comment) => void comments.push(comment),
     onRetry: (ms) => void retries.push(ms),
   })
