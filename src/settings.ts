@@ -74,18 +74,8 @@ export const SETTINGS = {
     '100',
     integer(1, 100_000),
   ),
-  streamsPerKey: setting(
-    'STREAMS_PER_KEY',
-    'event streams that an API key may have open at once in one process',
-    '50',
-    integer(1, 100_000),
-  ),
-  streamsPerProcess: setting(
-    'STREAMS_PER_PROCESS',
-    'event streams that are open at once in one process, those of all keys together',
-    '2000',
-    integer(1, 100_000),
-  ),
+  streamsPerKey: setting('STREAMS_PER_KEY', 'open event streams per API key', '50', integer(1, 100_000)),
+  streamsPerProcess: setting('STREAMS_PER_PROCESS', 'open event streams', '2000', integer(1, 100_000)),
   logLevel: setting(
     'LOG_LEVEL',
     'debug, info, warn, error or silent',

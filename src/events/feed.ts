@@ -7,7 +7,7 @@ import { eventFrame } from './sse-frames.ts'
 import { noStreamNow } from './stream-problems.ts'
 
 /** Whoever takes part in the feed; it is offered every event of its organisation from where it joined. */
-export type Member = { organisationId: string; offer(event: StreamedEvent, frame: Buffer): void }
+type Member = { organisationId: string; offer(event: StreamedEvent, frame: Buffer): void }
 
 /** Reads the events of this process's streams, once for all of them. */
 export type Feed = {

@@ -180,7 +180,10 @@ export function createStream(options: StreamOptions): EventStream {
     },
     end(reason) {
       if (ending !== null || output.destroyed) return
-      if (isFull()) return cut(reason)
+      if (isFull()) {
+        cut(reason)
+        return
+      }
       ending = reason
       feed.leave(member)
       onRoom?.()

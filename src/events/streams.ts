@@ -13,7 +13,7 @@ import { missingForStream, rightsMark, streamedKeys, visibleKeys, type AskedKeys
 import { createStream, type EventStream, type StreamEnd, type StreamStart } from './stream.ts'
 
 /** `requestId`: under which the log has the request. */
-export type StreamRequest = {
+type StreamRequest = {
   caller: Caller
   asked: AskedKeys
   lastEventId: string | null

@@ -78,7 +78,8 @@ async function consume(
 ): Promise<boolean> {
   const decoder = new TextDecoder()
   try {
-    for await (const chunk of response.body ?? []) take(chunk, decoder.decode(chunk, { stream: true }))
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>)
+      take(chunk, decoder.decode(chunk, { stream: true }))
     return true
   } catch {
     return false

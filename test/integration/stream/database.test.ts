@@ -74,9 +74,9 @@ describe('a stream and its database', () => {
     const holder = dataSource.createQueryRunner()
     await holder.startTransaction()
     await holder.query('DELETE FROM event WHERE false')
-    const [held] = await holder.query<{ id: string }[]>(
+    const [held] = (await holder.query(
       `SELECT virtualtransaction AS id FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1`,
-    )
+    )) as { id: string }[]
     await publish()
     for (now of [0, 9_000, 10_000, 60_000]) expect(await settled.look()).to.equal(before)
     expect(warnings).to.deep.equal([{ event: 'stream.held_up', transactions: [held!.id] }])

@@ -14,14 +14,14 @@ import { createMember, publishRow, type TestMember } from '../../helpers/factori
 
 /** What docs/stream/browser.mjs exports. */
 type BrowserSample = {
-  followEvents(options: {
+  followEvents: (options: {
     streamUrl: URL
     events: string[]
     getTicket: () => Promise<string>
     onEvent: (key: string, envelope: object, id: string) => void
     onGap: () => void
     pauseMs: number
-  }): () => void
+  }) => () => void
 }
 
 const SAMPLES = fileURLToPath(new URL('../../../docs/stream/', import.meta.url))
