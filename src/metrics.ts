@@ -3,12 +3,13 @@ import { createAttemptMetrics, type AttemptMetrics } from './metrics/attempts.ts
 import { createDefine } from './metrics/define.ts'
 import { createKeeperMetrics, type KeeperMetrics } from './metrics/keepers.ts'
 import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
+import { createStreamMetrics, type StreamMetrics } from './metrics/streams.ts'
 
 /**
  * What this process counts, noted where it happens. None of these calls throws or waits. Labels are words of closed
  * sets, never an id, a name or a URL. Series whose labels are known begin at 0, so that the first increase is seen.
  */
-export type Metrics = AttemptMetrics & KeeperMetrics & RequestMetrics
+export type Metrics = AttemptMetrics & KeeperMetrics & RequestMetrics & StreamMetrics
 
 /** Counts into `registry`, which nothing else may have used for metrics of these names. */
 export function createMetrics(registry: Registry = new Registry()): Metrics {
@@ -17,5 +18,6 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
     ...createAttemptMetrics(define),
     ...createKeeperMetrics(define),
     ...createRequestMetrics(define),
+    ...createStreamMetrics(define),
   }
 }

@@ -70,6 +70,8 @@ export const SETTINGS = {
     '100',
     integer(1, 100_000),
   ),
+  streamsPerKey: setting('STREAMS_PER_KEY', 'open event streams per API key', '50', integer(1, 100_000)),
+  streamsPerProcess: setting('STREAMS_PER_PROCESS', 'open event streams', '2000', integer(1, 100_000)),
   logLevel: setting(
     'LOG_LEVEL',
     'debug, info, warn, error or silent',

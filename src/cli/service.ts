@@ -15,10 +15,11 @@ import { createIncidentTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
 import { createWebhookWatch } from '../delivery/webhook-watch.ts'
 import { createPublisher } from '../events/publish.ts'
+import { createStreams } from '../events/streams.ts'
 import { createApp } from '../http/app.ts'
 import { createCallerLookup } from '../http/caller-lookup.ts'
 import { listen } from '../http/listen.ts'
-import { createRateLimits, type RateLimitSettings } from '../http/rate-limits.ts'
+import { createRateLimits } from '../http/rate-limits.ts'
 import type { Logger } from '../logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
@@ -33,6 +34,13 @@ import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { openDatabase } from './open-database.ts'
+import {
+  rateLimitSettings,
+  retentionLimits,
+  temporalUi,
+  warnOfOpenPolicy,
+  workerSettings,
+} from './service-settings.ts'
 import type { Stack } from './stack.ts'
 
 /** What a process does: answer the API, make deliveries, or both. */
@@ -149,6 +157,8 @@ export async function startService(
   const followUp = createFollowUp({ ...attempts, isIdle: () => starter.isIdle() })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
+  const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
+  const streams = createStreams({ dataSource, logger, metrics, limits: streamLimits })
   const api = {
     dataSource,
     findCaller: createCallerLookup(dataSource),
@@ -156,6 +166,7 @@ export async function startService(
     publish: createPublisher(dataSource, lease),
     lease,
     watch: attempts.watch,
+    streams,
     starter,
     workflows,
     retryWorkflows,
@@ -183,7 +194,9 @@ export async function startService(
   running.push('the starter', () => starter.stop())
   running.push('the sweep', () => sweep.stop())
   running.push('the follow-up', () => followUp.stop())
-  if (listening !== null) running.push('the API', () => listening.close())
+  // Together: the API waits for streams that end in good order, and cuts off what takes too long.
+  if (listening !== null)
+    running.push('the API', () => Promise.all([streams.close(), listening.close()]).then(() => undefined))
   engine.start()
   if (roles.worker) {
     sweep.start()
@@ -192,47 +205,4 @@ export async function startService(
   const url = listening?.url ?? null
   logger.info({ event: 'service.started', processId, roles, url, metricsUrl }, 'service.started')
   return { url, metricsUrl, engine }
-}
-
-function workerSettings(config: Config) {
-  return {
-    namespace: config.temporalNamespace,
-    taskQueue: config.temporalTaskQueue,
-    activitySlots: config.activitySlots,
-    apartSlots: config.apartSlots,
-    workflowTaskSlots: config.workflowTaskSlots,
-    pollers: config.pollers,
-    cachedWorkflows: config.cachedWorkflows,
-    shutdownGraceMs: config.shutdownGraceMs,
-  }
-}
-
-function retentionLimits({ retentionCompletedDays, retentionFailedDays, retentionAuditDays }: Config) {
-  return {
-    completedDays: retentionCompletedDays,
-    failedDays: retentionFailedDays,
-    auditDays: retentionAuditDays,
-  }
-}
-
-function rateLimitSettings(config: Config): RateLimitSettings {
-  return {
-    management: config.rateLimitManagement,
-    publish: config.rateLimitPublish,
-    authFailures: config.rateLimitAuthFailures,
-  }
-}
-
-function temporalUi({ temporalUiUrl: url, temporalNamespace: namespace }: Config) {
-  return url === '' ? null : { url, namespace }
-}
-
-/** An opened policy belongs to development; whoever runs it should not be able to miss it. */
-function warnOfOpenPolicy(config: Config, logger: Logger): void {
-  if (config.allowHttp)
-    logger.warn({ event: 'policy.http_allowed' }, 'POSTHORN_ALLOW_HTTP: receivers without TLS are allowed')
-  if (config.allowedCidrs.length > 0) {
-    const fields = { event: 'policy.private_allowed', ranges: config.allowedCidrs }
-    logger.warn(fields, 'POSTHORN_ALLOWED_CIDRS: receivers in private address ranges are allowed')
-  }
 }

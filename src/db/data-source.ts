@@ -4,6 +4,7 @@ import { Attempt } from './entities/attempt.ts'
 import { AuditEntry } from './entities/audit-entry.ts'
 import { Delivery } from './entities/delivery.ts'
 import { Event } from './entities/event.ts'
+import { EventHorizon } from './entities/event-horizon.ts'
 import { IdempotencyKey } from './entities/idempotency-key.ts'
 import { Incident } from './entities/incident.ts'
 import { Member } from './entities/member.ts'
@@ -13,6 +14,7 @@ import { PushSubscription } from './entities/push-subscription.ts'
 import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
 import { RetryJob } from './entities/retry-job.ts'
 import { Session } from './entities/session.ts'
+import { StreamTicket } from './entities/stream-ticket.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
 import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
@@ -21,6 +23,7 @@ import { Incidents4 } from './migrations/0004-incidents.ts'
 import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
 import { Audit6 } from './migrations/0006-audit.ts'
 import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
+import { EventStream8 } from './migrations/0008-event-stream.ts'
 import { Sessions9 } from './migrations/0009-sessions.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
@@ -58,6 +61,8 @@ export function createDataSource(options: {
       PushSubscription,
       AuditEntry,
       Session,
+      EventHorizon,
+      StreamTicket,
     ],
     migrations: [
       Initial1,
@@ -67,6 +72,7 @@ export function createDataSource(options: {
       ApiKeyNames5,
       Audit6,
       FirstAttempts7,
+      EventStream8,
       Sessions9,
     ],
     migrationsTransactionMode: 'each',

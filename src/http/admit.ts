@@ -6,6 +6,7 @@ import type { ApiDependencies } from './api.ts'
 import { authenticate } from './guard.ts'
 import type { Route } from './route.ts'
 import { readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
+import { redeemTicket } from './stream-tickets.ts'
 
 type Admitted = { caller: Caller; session: Session | null }
 
@@ -24,11 +25,14 @@ export async function admit(
   ctx: Context,
   cookie: SessionCookie | null,
 ): Promise<Admitted> {
-  const { findCaller, rateLimits } = dependencies
+  const { dataSource, findCaller, rateLimits } = dependencies
   const bySession = async (): Promise<Admitted | null> =>
     acceptsSessions(route) && ctx.get('x-api-key') === '' ? callerOfSession(dependencies, ctx, cookie) : null
+  const ticket = ticketOf(route, ctx)
   const byKey = async (): Promise<Admitted> => ({
-    caller: await authenticate(findCaller, ctx.get('x-api-key')),
+    caller: await (ticket === null
+      ? authenticate(findCaller, ctx.get('x-api-key'))
+      : redeemTicket(dataSource, ticket)),
     session: null,
   })
   const admitted = await bySession()
@@ -53,8 +57,16 @@ async function callerOfSession(
   return token === null ? null : findCallerOfSession(dataSource, hashSessionToken(token))
 }
 
+/** A stream would outlive its session, so it is opened by a ticket. */
 function acceptsSessions({ access }: Route): boolean {
+  if (access.kind === 'organisation') return access.ticket !== true
   return access.kind !== 'key' || access.sessions !== false
+}
+
+/** The ticket in the query, where the route takes one and there is no key. */
+function ticketOf({ access }: Route, ctx: Context): string | null {
+  if (access.kind !== 'organisation' || access.ticket !== true || ctx.get('x-api-key') !== '') return null
+  return new URLSearchParams(ctx.querystring).get('ticket')
 }
 
 function isUnauthenticated(error: unknown): boolean {

@@ -3,6 +3,7 @@ import type { PayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Starter } from '../delivery/starter.ts'
 import type { WebhookWatch } from '../delivery/webhook-watch.ts'
 import type { Publisher } from '../events/publish.ts'
+import type { Streams } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
 import type { UrlPolicy } from '../outbound/url-rules.ts'
@@ -19,6 +20,7 @@ export type ApiDependencies = {
   findCaller: CallerLookup
   secretBox: SecretBox
   publish: Publisher
+  streams: Pick<Streams, 'open'>
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   retryWorkflows: RetryWorkflows

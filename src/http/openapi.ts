@@ -6,6 +6,8 @@ const PROBLEM_CONTENT = {
   'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
 }
 
+const STREAM_CONTENT = { 'text/event-stream': { schema: { type: 'string' } } }
+
 /** draft-ietf-httpapi-ratelimit-headers-11; they come with every answer to a valid key, refusals included. */
 const RATE_LIMIT_HEADERS = {
   'RateLimit-Policy': {
@@ -57,6 +59,7 @@ export function openApiDocument(routes: readonly Route[]): object {
           description:
             'Of a browser that signed in; what changes something is taken from pages of this site only',
         },
+        ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
       },
       headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
       schemas: { Problem: ProblemSchema },
@@ -86,8 +89,9 @@ function operation(route: Route): object {
 
 function securityOf(access: Route['access']): object[] {
   if (access.kind === 'open') return []
-  const bySession = access.kind === 'organisation' || access.sessions !== false
-  return [{ apiKey: [] }, ...(bySession ? [{ session: [] }] : [])]
+  const byTicket = access.kind === 'organisation' && access.ticket === true
+  const bySession = access.kind === 'organisation' ? !byTicket : access.sessions !== false
+  return [{ apiKey: [] }, ...(bySession ? [{ session: [] }] : []), ...(byTicket ? [{ ticket: [] }] : [])]
 }
 
 function parameters(route: Route): object {
@@ -105,7 +109,12 @@ function parameters(route: Route): object {
       'A repeat with the same key and body within 24 hours gets the same answer and does nothing again.',
     schema: { type: 'string', pattern: '^"?[A-Za-z0-9._:-]{1,255}"?$' },
   }
-  const all = [...inPath, ...inQuery(route), ...(route.idempotent === true ? [idempotencyKey] : [])]
+  const all = [
+    ...inPath,
+    ...inQuery(route),
+    ...inHeaders(route),
+    ...(route.idempotent === true ? [idempotencyKey] : []),
+  ]
   return all.length === 0 ? {} : { parameters: all }
 }
 
@@ -121,10 +130,20 @@ function inQuery({ query }: Route): object[] {
   }))
 }
 
+function inHeaders({ query, fromHeaders = {} }: Route): object[] {
+  return Object.entries(fromHeaders).map(([header, parameter]) => ({
+    name: header,
+    in: 'header',
+    required: false,
+    description: `Counts before \`${parameter}\`; \`EventSource\` sends it by itself`,
+    schema: query?.properties[parameter] ?? {},
+  }))
+}
+
 function stated({ access, responses }: Route): Record<string, object> {
   const common = access.kind === 'open' ? {} : referenceTo(RATE_LIMIT_HEADERS)
   const documented = Object.entries(responses).map(([status, response]) => {
-    const { description, schema, headers = {}, problem = false } = response
+    const { description, schema, headers = {}, problem = false, stream = false } = response
     const described: Record<string, object> = { ...common }
     for (const [name, text] of Object.entries(headers))
       described[name] = { description: text, schema: { type: 'string' } }
@@ -135,6 +154,7 @@ function stated({ access, responses }: Route): Record<string, object> {
         ...(Object.keys(described).length === 0 ? {} : { headers: described }),
         ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
         ...(problem ? { content: PROBLEM_CONTENT } : {}),
+        ...(stream ? { content: STREAM_CONTENT } : {}),
       },
     ]
   })

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Caller } from '../db/queries/api-keys.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'
@@ -30,27 +31,37 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
 /** Who asks, and from where: what a command needs to know of its request. */
 export type Actor = Pick<RouteRequest, 'caller' | 'origin'>
 
-/** An answer: `body` becomes JSON; `json` is JSON text already. */
-export type Reply = { status: number; body?: unknown; json?: string; headers?: Record<string, string> }
+/** An answer: `body` becomes JSON; `json` is JSON text already; `stream` opens a `text/event-stream`. */
+export type Reply = {
+  status: number
+  body?: unknown
+  json?: string
+  stream?: () => Promise<Readable>
+  headers?: Record<string, string>
+}
 
 /**
- * `open`: no key · `key`: any valid key, or a session of one unless `sessions` is false · `organisation`: a key of the organisation in the path, whose member holds
- * `permission` (null: none in particular).
+ * `open`: no key · `key`: any valid key, or a session of one unless `sessions` is false · `organisation`: a key of the
+ * organisation in the path, whose member holds `permission` (null: none in particular), or a session of such a key; with
+ * `ticket` no session, but a ticket in the query.
  */
 type Access =
-  { kind: 'open' } | { kind: 'key'; sessions?: boolean } | { kind: 'organisation'; permission: string | null }
+  | { kind: 'open' }
+  | { kind: 'key'; sessions?: boolean }
+  | { kind: 'organisation'; permission: string | null; ticket?: true }
 
 /** What a schema cannot say of a body. Its fields may have any type here: the schema refuses wrong ones itself. */
 type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDependencies) => FieldError[]
 
 type BodyOf<Schema extends TSchema> = { schema: Schema; maxBytes: number; rules?: BodyRules }
 
-/** `problem`: the answer is a problem document. */
+/** `problem`: the answer is a problem document; `stream`: it is a `text/event-stream`. */
 type ResponseDocument = {
   description: string
   schema?: TSchema
   headers?: Record<string, string>
   problem?: boolean
+  stream?: boolean
 }
 
 /** One route as data: it is routed, guarded, checked and documented from this value alone. */
@@ -66,6 +77,8 @@ export type Route = {
   limit?: 'publish'
   /** Its query parameters, one property each; without it the query of the URL is not looked at. */
   query?: TObject
+  /** Headers that count in the place of a query parameter, and before it. */
+  fromHeaders?: Readonly<Record<string, string>>
   body?: BodyOf<TSchema>
   /** Honours `Idempotency-Key`. */
   idempotent?: boolean

@@ -2,6 +2,7 @@ import Router, { type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
 import { notFound, ProblemError } from '../errors.ts'
 import { admit } from './admit.ts'
+import { answer } from './answer.ts'
 import type { ApiDependencies } from './api.ts'
 import { bodyCheck } from './check-body.ts'
 import { queryCheck } from './check-query.ts'
@@ -10,7 +11,7 @@ import { parseIdempotencyKey } from './idempotency-key.ts'
 import { isUuid } from './ids.ts'
 import { readJsonBody } from './read-body.ts'
 import type { RequestState } from './middleware/request-metrics.ts'
-import type { Reply, Route, RouteRequest } from './route.ts'
+import type { Route, RouteRequest } from './route.ts'
 import { sessionCookieFor } from './session-cookie.ts'
 
 /**
@@ -31,7 +32,7 @@ function serve(dependencies: ApiDependencies, route: Route) {
     ctx.state.operationId = route.operationId
     const request = await checkedRequest(dependencies, route, ctx, readQuery)
     check?.(request.body, dependencies)
-    answer(ctx, await route.handle(dependencies, request))
+    await answer(ctx, await route.handle(dependencies, request))
   }
 }
 
@@ -45,7 +46,7 @@ async function checkedRequest(
   const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
   const cookie = sessionCookieFor(ctx, dependencies.publicUrl)
   const bare = { params, origin, cookie, session: null, body: undefined, bodyText: '', idempotency: null }
-  if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(ctx.querystring) }
+  if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(queryOf(route, ctx)) }
 
   const { caller, session } = await admit(dependencies, route, ctx, cookie)
   if (route.access.kind === 'organisation') {
@@ -55,7 +56,7 @@ async function checkedRequest(
   }
   const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
   if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
-  const query = readQuery(ctx.querystring)
+  const query = readQuery(queryOf(route, ctx))
   if (route.body === undefined) return { ...bare, caller, session, query }
 
   const { text, value } = await readJsonBody(ctx, route.body.maxBytes)
@@ -70,15 +71,13 @@ async function checkedRequest(
 /** Stands where an open route has no caller; it may do nothing. */
 const NOBODY = { organisationId: '', memberId: '', apiKeyId: '', fullAccess: false, permissions: [] }
 
-function answer(ctx: RouterContext, reply: Reply): void {
-  ctx.status = reply.status
-  ctx.set(reply.headers ?? {})
-  if (reply.status === 204) {
-    ctx.body = null
-    return
-  }
-  ctx.body = reply.json ?? JSON.stringify(reply.body)
-  ctx.type = 'application/json'
+/** The query as it was sent, with what headers say in the place of its parameters. */
+function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {
+  const sent = Object.entries(fromHeaders).filter(([header]) => ctx.get(header) !== '')
+  if (sent.length === 0) return ctx.querystring
+  const parameters = new URLSearchParams(ctx.querystring)
+  for (const [header, name] of sent) parameters.set(name, ctx.get(header))
+  return parameters.toString()
 }
 
 /** What no route took: 405 with `Allow` where the path exists, else 404. */

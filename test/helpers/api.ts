@@ -4,6 +4,7 @@ import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
 import { createPublisher } from '../../src/events/publish.ts'
 import { deliveryLeaseMs } from '../../src/delivery/timing.ts'
+import { createStreams } from '../../src/events/streams.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { listen } from '../../src/http/listen.ts'
@@ -36,11 +37,16 @@ export type CallOptions = {
 export async function createTestApi(
   dataSource: DataSource,
   overrides: Partial<ApiDependencies> = {},
+  streaming: Partial<Parameters<typeof createStreams>[0]> = {},
 ): Promise<TestApi> {
   const started: DeliveryToStart[] = []
   const woken: string[] = []
   const startedJobs: string[] = []
   const lease = { owner: TEST_PROCESS, leaseMs: deliveryLeaseMs(15_000) }
+  const metrics = overrides.metrics ?? createMetrics()
+  const logger = overrides.logger ?? silentLogger
+  const limits = { perKey: 1_000, perProcess: 1_000 }
+  const streams = createStreams({ dataSource, logger, metrics, limits, ...streaming })
   const app = createApp({
     dataSource,
     // Without a memory: what a test changes in the database counts for its next request.
@@ -62,8 +68,9 @@ export async function createTestApi(
     publicUrl: '',
     temporalUi: null,
     engine: { isUp: () => Promise.resolve(true) },
-    logger: silentLogger,
-    metrics: createMetrics(),
+    streams,
+    logger,
+    metrics,
     ...overrides,
   })
   const listening = await listen(app, { host: '127.0.0.1', port: 0 })
@@ -73,7 +80,9 @@ export async function createTestApi(
     woken,
     startedJobs,
     call: (method, path, options) => callApi(listening.url, method, path, options),
-    close: () => listening.close(),
+    close: async () => {
+      await Promise.all([streams.close(), listening.close()])
+    },
   }
 }
 
@@ -95,7 +104,7 @@ export async function callApi(
     },
     ...(content === undefined ? {} : { body: content }),
   })
-  const text = await response.text()
+  const text = await textOf(response)
   const isJson = response.headers.get('content-type')?.includes('json') === true
   return {
     status: response.status,
@@ -103,4 +112,11 @@ export async function callApi(
     text,
     json: isJson ? (JSON.parse(text) as unknown) : null,
   }
+}
+
+/** A stream has no end to wait for: who wants to see more of it than its headers reads it otherwise. */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
+  await response.body?.cancel()
+  return ''
 }

@@ -9,8 +9,8 @@ import type { ApiResponse } from '../helpers/api.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/factories.ts'
 import { useApi } from '../helpers/use-api.ts'
 
-/** What a route is called with: a body, and the permissions beyond its own that this call asks for. */
-type Call = { body?: unknown; also?: string[]; state?: 'failed' | 'waiting' }
+/** What a route is called with: a body, a query, and the permissions beyond its own that this call asks for. */
+type Call = { body?: unknown; query?: string; also?: string[]; state?: 'failed' | 'waiting' }
 
 const EVENT_KEY = 'customer:created'
 const READ_EVENT = 'customer:read'
@@ -51,6 +51,8 @@ const CALLS: Record<string, () => Call> = {
   listIncidents: () => ({}),
   publishEvent: () => ({ body: { event: EVENT_KEY, data: { id: 'cus_1' } } }),
   getEvent: () => ({ also: ['event:publish'] }),
+  streamEvents: () => ({ query: `?events=${EVENT_KEY}`, also: [READ_EVENT] }),
+  createStreamTicket: () => ({}),
   listPushSubscriptions: () => ({}),
   createPushSubscription: () => ({ body: pushSubscription() }),
   deletePushSubscription: () => ({}),
@@ -137,7 +139,8 @@ describe('who may call what', () => {
       route.operationId === 'deletePushSubscription' && caller !== null
         ? await ownSubscription(caller)
         : newId()
-    return suite.api.call(route.method, pathOf(route, world, subscriptionId), {
+    const path = `${pathOf(route, world, subscriptionId)}${call.query ?? ''}`
+    return suite.api.call(route.method, path, {
       ...(caller === null ? {} : { apiKey: caller.apiKey }),
       ...(call.body === undefined ? {} : { body: call.body }),
     })

@@ -165,12 +165,16 @@ describe('the limits of the API', () => {
       RATE_LIMIT_PUBLISH: '20000',
       RATE_LIMIT_AUTH_FAILURES: '0',
       WEBHOOKS_PER_ORGANISATION: '1',
+      STREAMS_PER_KEY: '2',
+      STREAMS_PER_PROCESS: '3',
     }
     expect(loadConfig({ ...required, ...env }, ALL_SETTINGS)).to.include({
       rateLimitManagement: 0,
       rateLimitPublish: 20_000,
       rateLimitAuthFailures: 0,
       webhooksPerOrganisation: 1,
+      streamsPerKey: 2,
+      streamsPerProcess: 3,
     })
   })
 

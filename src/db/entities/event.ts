@@ -4,6 +4,7 @@ import { Organisation } from './organisation.ts'
 /** What happened: one immutable envelope. `body` is the only copy of the payload, the exact bytes that are signed. */
 @Entity('event')
 @Index('event_created_idx', ['createdAt'])
+@Index('event_stream_idx', ['organisationId', 'sequence'], { unique: true })
 export class Event {
   @PrimaryColumn('uuid')
   id!: string
@@ -12,6 +13,7 @@ export class Event {
   @ForeignKey(() => Organisation)
   organisationId!: string
 
+  /** Taken at the insert, so in another order than commits come: `src/events/settled.ts`. */
   @Column('bigint')
   @Generated('increment')
   sequence!: string

@@ -44,3 +44,18 @@ export async function findCaller(
   if (found.touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
   return { caller, expiresInMs }
 }
+
+/** What a key allows at this instant. `hash`: of its value, which may be replaced under the same id. */
+export type KeyRights = Grants & { apiKeyId: string; hash: Buffer }
+
+/** The rights of those of `apiKeyIds` that count now. Like the sweep, it serves every organisation at once. */
+export async function findKeyRights(db: Db, apiKeyIds: string[]): Promise<KeyRights[]> {
+  return rows(
+    db,
+    `SELECT k.id AS "apiKeyId", k.hash, m.full_access AS "fullAccess", m.permissions
+       FROM api_key k
+       JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
+      WHERE k.id = ANY($1::uuid[]) AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)`,
+    [apiKeyIds],
+  )
+}

@@ -123,10 +123,19 @@ export async function purgeEvents(
 async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0
   await rows(manager, `SELECT id FROM event WHERE ${among('$1')} ORDER BY id FOR UPDATE`, [ids])
+  // A stream that was to be resumed from before the horizon is told of it: in the same transaction, so that none sees
+  // the one without the other.
   const deleted = await rows(
     manager,
-    `DELETE FROM event e
-      WHERE e.${among('$1')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id) RETURNING e.id`,
+    `WITH gone AS (
+       DELETE FROM event e
+        WHERE e.${among('$1')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id)
+       RETURNING e.id, e.organisation_id, e.sequence
+     ), noted AS (
+       INSERT INTO event_horizon AS h (organisation_id, sequence)
+       SELECT organisation_id, max(sequence) FROM gone GROUP BY organisation_id ORDER BY organisation_id
+       ON CONFLICT (organisation_id) DO UPDATE SET sequence = greatest(h.sequence, EXCLUDED.sequence)
+     ) SELECT id FROM gone`,
     [ids],
   )
   return deleted.length

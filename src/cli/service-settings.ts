@@ -1,0 +1,48 @@
+import type { Config } from '../config.ts'
+import type { RateLimitSettings } from '../http/rate-limits.ts'
+import type { Logger } from '../logger.ts'
+
+/* What parts of a process are told of its configuration. */
+
+export function workerSettings(config: Config) {
+  return {
+    namespace: config.temporalNamespace,
+    taskQueue: config.temporalTaskQueue,
+    activitySlots: config.activitySlots,
+    apartSlots: config.apartSlots,
+    workflowTaskSlots: config.workflowTaskSlots,
+    pollers: config.pollers,
+    cachedWorkflows: config.cachedWorkflows,
+    shutdownGraceMs: config.shutdownGraceMs,
+  }
+}
+
+export function retentionLimits({ retentionCompletedDays, retentionFailedDays, retentionAuditDays }: Config) {
+  return {
+    completedDays: retentionCompletedDays,
+    failedDays: retentionFailedDays,
+    auditDays: retentionAuditDays,
+  }
+}
+
+export function rateLimitSettings(config: Config): RateLimitSettings {
+  return {
+    management: config.rateLimitManagement,
+    publish: config.rateLimitPublish,
+    authFailures: config.rateLimitAuthFailures,
+  }
+}
+
+export function temporalUi({ temporalUiUrl: url, temporalNamespace: namespace }: Config) {
+  return url === '' ? null : { url, namespace }
+}
+
+/** An opened policy belongs to development; whoever runs it should not be able to miss it. */
+export function warnOfOpenPolicy(config: Config, logger: Logger): void {
+  if (config.allowHttp)
+    logger.warn({ event: 'policy.http_allowed' }, 'POSTHORN_ALLOW_HTTP: receivers without TLS are allowed')
+  if (config.allowedCidrs.length > 0) {
+    const fields = { event: 'policy.private_allowed', ranges: config.allowedCidrs }
+    logger.warn(fields, 'POSTHORN_ALLOWED_CIDRS: receivers in private address ranges are allowed')
+  }
+}

@@ -1,0 +1,16 @@
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
+import { ApiKey } from './api-key.ts'
+
+/** Opens one stream in the place of an API key, for whoever cannot send a header. Only its SHA-256 is kept. */
+@Entity('stream_ticket')
+export class StreamTicket {
+  @PrimaryColumn('bytea')
+  hash!: Buffer
+
+  @Column('uuid', { name: 'api_key_id' })
+  @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
+  apiKeyId!: string
+
+  @Column('timestamptz', { name: 'expires_at' })
+  expiresAt!: Date
+}

@@ -1,0 +1,48 @@
+import { permissionsForSubscription } from '../../domain/permissions.ts'
+import { askedKeys } from '../asked-keys.ts'
+import { requirePermissions } from '../guard.ts'
+import { routeWithQuery, type Route } from '../route.ts'
+import { EventStreamQuerySchema, StreamTicketSchema } from '../schemas/event-stream.ts'
+import { issueTicket } from '../stream-tickets.ts'
+
+const STREAM = '/api/orgs/:orgId/events/stream'
+
+const streamRoute = routeWithQuery({
+  method: 'GET',
+  path: STREAM,
+  operationId: 'streamEvents',
+  summary: 'Get events as they are published, over Server-Sent Events',
+  description:
+    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. Needs the permission of each event key that is named. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within a minute when the key or what its member may see changes. Where the key has as many streams open as it may have, the answer is 429 `too_many_streams`.",
+  access: { kind: 'organisation', permission: null, ticket: true },
+  query: EventStreamQuerySchema,
+  fromHeaders: { 'last-event-id': 'lastEventId' },
+  responses: {
+    200: { description: 'Events, without an end', stream: true },
+  },
+  handle({ streams }, { caller, query, origin }) {
+    const asked = askedKeys(query.events)
+    requirePermissions(caller, permissionsForSubscription(asked ?? []))
+    const lastEventId = query.lastEventId?.toLowerCase() ?? null
+    const { requestId } = origin
+    const stream = () => streams.open({ caller, asked, lastEventId, requestId })
+    return Promise.resolve({ status: 200, stream })
+  },
+})
+
+const ticketRoute: Route = {
+  method: 'POST',
+  path: `${STREAM}-tickets`,
+  operationId: 'createStreamTicket',
+  summary: 'Get a ticket that opens one stream, for a browser',
+  description:
+    'For `EventSource`, which cannot send a header, so that no key has to stand in a URL. It counts for 30 seconds and for one request, which then has the rights of the key that asked for it.',
+  access: { kind: 'organisation', permission: null },
+  responses: { 201: { description: 'The ticket; it is shown this once', schema: StreamTicketSchema } },
+  async handle({ dataSource }, { caller }) {
+    const { ticket, expiresAt } = await issueTicket(dataSource, caller)
+    return { status: 201, body: { ticket, expiresAt: expiresAt.toISOString() } }
+  },
+}
+
+export const eventStreamRoutes: readonly Route[] = [streamRoute, ticketRoute]

@@ -1,0 +1,87 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+
+export type StreamReader = {
+  status: number
+  headers: Headers
+  /** What a parser that is not ours made of it, in order. */
+  events: EventSourceMessage[]
+  comments: string[]
+  retries: number[]
+  /** Everything that came, as bytes. */
+  bytes(): Buffer
+  /** Resolves when the stream is over, whoever ended it: `true` when it was ended in good order. */
+  ended: Promise<boolean>
+  close(): Promise<boolean>
+}
+
+/** `until`: it closes the stream by itself after so many events. */
+export type StreamOptions = {
+  apiKey?: string
+  query?: Record<string, string>
+  lastEventId?: string
+  until?: number
+  onEvent?: (event: EventSourceMessage) => void
+}
+
+/** Opens a stream and goes on reading it. `url`: of the API. */
+export async function readStream(
+  url: string,
+  organisationId: string,
+  options: StreamOptions = {},
+): Promise<StreamReader> {
+  const { apiKey, query = {}, lastEventId, until = Infinity, onEvent = () => undefined } = options
+  const aborter = new AbortController()
+  const search = new URLSearchParams(query).toString()
+  const response = await fetch(`${url}/api/orgs/${organisationId}/events/stream?${search}`, {
+    headers: {
+      ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    },
+    signal: aborter.signal,
+  })
+  const events: EventSourceMessage[] = []
+  const comments: string[] = []
+  const retries: number[] = []
+  const chunks: Uint8Array[] = []
+  const parser = createParser({
+    onEvent(event) {
+      if (events.length >= until) return
+      events.push(event)
+      onEvent(event)
+      if (events.length === until) aborter.abort()
+    },
+    onComment: (comment) => void comments.push(comment),
+    onRetry: (ms) => void retries.push(ms),
+  })
+  const ended = consume(response, (chunk, text) => {
+    chunks.push(chunk)
+    parser.feed(text)
+  })
+  return {
+    status: response.status,
+    headers: response.headers,
+    events,
+    comments,
+    retries,
+    bytes: () => Buffer.concat(chunks),
+    ended,
+    close() {
+      aborter.abort()
+      return ended
+    },
+  }
+}
+
+async function consume(
+  response: Response,
+  take: (chunk: Uint8Array, text: string) => void,
+): Promise<boolean> {
+  const decoder = new TextDecoder()
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>)
+      take(chunk, decoder.decode(chunk, { stream: true }))
+    return true
+  } catch {
+    return false
+  }
+}

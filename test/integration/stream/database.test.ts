@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { createSettled } from '../../../src/events/settled.ts'
+import type { ApiDependencies } from '../../../src/http/api.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { readStream, type StreamReader } from '../../helpers/stream-reader.ts'
+import { useApi } from '../../helpers/use-api.ts'
+
+describe('a stream and its database', () => {
+  const suite = useApi()
+  let member: TestMember
+  let reader: StreamReader
+
+  beforeEach(async () => {
+    member = await createMember(suite.database.dataSource)
+    reader = await readStream(suite.api.url, member.organisationId, { apiKey: member.apiKey })
+  })
+  afterEach(() => reader.close())
+
+  const publish = () => publishRow(suite.database.dataSource, member.organisationId)
+
+  it('goes on without a gap when the connections to it are lost', async () => {
+    await publish()
+    await eventually(() => expect(reader.events).to.have.length(1))
+    for (let times = 0; times < 3; times++) {
+      await suite.database.dataSource.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      )
+      // The pool may hand out a connection that is just breaking.
+      await eventually(publish)
+    }
+    await eventually(() => expect(reader.events.length).to.be.at.least(4))
+    const stored = await suite.database.dataSource.query<{ id: string }[]>(
+      'SELECT id FROM event WHERE organisation_id = $1 ORDER BY sequence',
+      [member.organisationId],
+    )
+    await eventually(() =>
+      expect(reader.events.map(({ id }) => id)).to.deep.equal(stored.map(({ id }) => id)),
+    )
+  })
+
+  it('ends when an older database takes its place, and what it cannot resume is a gap', async () => {
+    await publish()
+    await eventually(() => expect(reader.events).to.have.length(1))
+    const lastEventId = reader.events[0]!.id!
+    const { dataSource } = suite.database
+    await dataSource.query('DELETE FROM event WHERE organisation_id = $1', [member.organisationId])
+    await dataSource.query(`SELECT setval(pg_get_serial_sequence('event', 'sequence'), 1, false)`)
+    expect(await reader.ended).to.equal(true)
+    const resumed = await readStream(suite.api.url, member.organisationId, {
+      apiKey: member.apiKey,
+      lastEventId,
+    })
+    await eventually(() => expect(resumed.events.map(({ event }) => event)).to.deep.equal(['gap']))
+    await dataSource.query(`SELECT setval(pg_get_serial_sequence('event', 'sequence'), 1000)`)
+    await publish()
+    await eventually(() => expect(resumed.events).to.have.length(2))
+    await resumed.close()
+  })
+
+  it('warns of a transaction that holds events up, once, by the name that PostgreSQL gives it', async () => {
+    const warnings: unknown[] = []
+    const warn = (line: unknown): void => void warnings.push(line)
+    const logger: ApiDependencies['logger'] = Object.assign(
+      Object.create(silentLogger) as typeof silentLogger,
+      { warn },
+    )
+    let now = 0
+    const { dataSource } = suite.database
+    const settled = createSettled({ dataSource, logger, nowMs: () => now })
+    const before = await settled.look()
+    const holder = dataSource.createQueryRunner()
+    await holder.startTransaction()
+    await holder.query('DELETE FROM event WHERE false')
+    const [held] = (await holder.query(
+      `SELECT virtualtransaction AS id FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1`,
+    )) as { id: string }[]
+    await publish()
+    for (now of [0, 9_000, 10_000, 60_000]) expect(await settled.look()).to.equal(before)
+    expect(warnings).to.deep.equal([{ event: 'stream.held_up', transactions: [held!.id] }])
+    await holder.rollbackTransaction()
+    await holder.release()
+    expect(await settled.look()).to.be.above(before!)
+  })
+})

@@ -1,0 +1,237 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect } from 'chai'
+import { createParser } from 'eventsource-parser'
+import { Registry } from 'prom-client'
+import { hashApiKey } from '../../../src/db/queries/api-keys.ts'
+import { upsertMember } from '../../../src/db/queries/organisations.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { parseExposition } from '../../helpers/exposition.ts'
+import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream-reader.ts'
+
+const TIMES = { beatMs: 100, rightsMs: 100, stallMs: 300 }
+const PER_KEY = 3
+
+describe('an open stream', () => {
+  let database: TestDatabase
+  let api: TestApi
+  let member: TestMember
+  let registry: Registry
+  let readers: StreamReader[] = []
+
+  before(async () => {
+    database = await createTestDatabase()
+  })
+  after(() => database.drop())
+  beforeEach(async () => {
+    registry = new Registry()
+    const limits = { perKey: PER_KEY, perProcess: 4 }
+    const metrics = createMetrics(registry)
+    api = await createTestApi(database.dataSource, { metrics }, { limits, times: TIMES })
+    member = await createMember(database.dataSource)
+  })
+  afterEach(async () => {
+    await Promise.all(readers.map((reader) => reader.close()))
+    readers = []
+    await api.close()
+  })
+
+  async function open(options: StreamOptions = {}, by: TestMember = member): Promise<StreamReader> {
+    const reader = await readStream(api.url, by.organisationId, { apiKey: by.apiKey, ...options })
+    readers.push(reader)
+    return reader
+  }
+  const publish = () => publishRow(database.dataSource, member.organisationId)
+  const counted = async (name: string, labels: Record<string, string> = {}) =>
+    parseExposition(await registry.metrics()).valueOf(`posthorn_${name}`, labels)
+  const noneIsOpen = () => eventually(async () => expect(await counted('streams_open')).to.equal(0))
+  const grant = (permissions: string[]) =>
+    upsertMember(database.dataSource, member.organisationId, {
+      id: member.memberId,
+      name: 'Test Member',
+      email: 'test@test.example',
+      fullAccess: false,
+      pushEnabled: false,
+      permissions,
+    })
+
+  it('has a comment again and again, so that nobody takes it for dead', async () => {
+    const { comments } = await open()
+    await eventually(() => expect(comments.length).to.be.at.least(3))
+    expect(new Set(comments)).to.deep.equal(new Set(['heartbeat']))
+  })
+
+  it('moves its place on with events that it does not send, of those that the member may see', async () => {
+    const reader = await open({ query: { events: 'invoice:paid' } })
+    await publish()
+    const [event] = await database.dataSource.query<{ id: string }[]>(
+      'SELECT id FROM event WHERE organisation_id = $1',
+      [member.organisationId],
+    )
+    await eventually(() => expect(reader.bytes().toString()).to.include(`id: ${event!.id}\n\n: heartbeat`))
+    expect(reader.events).to.deep.equal([])
+  })
+
+  const CUTS: [what: string, change: () => Promise<unknown>, status: number][] = [
+    [
+      'its key is revoked',
+      () =>
+        database.dataSource.query('UPDATE api_key SET revoked_at = now() WHERE member_id = $1', [
+          member.memberId,
+        ]),
+      401,
+    ],
+    [
+      'its key expires',
+      () =>
+        database.dataSource.query('UPDATE api_key SET expires_at = now() WHERE member_id = $1', [
+          member.memberId,
+        ]),
+      401,
+    ],
+    [
+      'its key gets another value',
+      () =>
+        database.dataSource.query('UPDATE api_key SET hash = $2 WHERE member_id = $1', [
+          member.memberId,
+          hashApiKey('another-value-of-the-key'),
+        ]),
+      401,
+    ],
+    ['the member loses a permission', () => grant(['invoice:read']), 403],
+  ]
+  for (const [what, change, status] of CUTS) {
+    it(`ends within moments when ${what}, and cannot be opened again`, async () => {
+      await grant(['invoice:read', 'customer:read'])
+      const reader = await open({ query: { events: 'customer:created' } })
+      await change()
+      expect(await reader.ended).to.equal(true)
+      expect(await counted('streams_ended_total', { reason: 'rights' })).to.equal(1)
+      expect((await open({ query: { events: 'customer:created' } })).status).to.equal(status)
+    })
+  }
+
+  it('ends when the member loses full access, also where it keeps every permission', async () => {
+    const reader = await open({ query: { events: '*' } })
+    await database.dataSource.query('UPDATE member SET full_access = false WHERE id = $1', [member.memberId])
+    expect(await reader.ended).to.equal(true)
+  })
+
+  it('goes on when the rights of others change', async () => {
+    const reader = await open()
+    const neighbour = await createMember(database.dataSource, { organisationId: member.organisationId })
+    const theirs = await open({}, neighbour)
+    await database.dataSource.query('UPDATE api_key SET revoked_at = now() WHERE member_id = $1', [
+      neighbour.memberId,
+    ])
+    await theirs.ended
+    await publish()
+    await eventually(() => expect(reader.events).to.have.length(1))
+  })
+
+  it('is one of a few that a key may have, and of those that a process may have', async () => {
+    for (let opened = 0; opened < PER_KEY; opened++) expect((await open()).status).to.equal(200)
+    const path = `/api/orgs/${member.organisationId}/events/stream`
+    const refused = await api.call('GET', path, { apiKey: member.apiKey })
+    expect(refused.status).to.equal(429)
+    expect(refused.json).to.include({ code: 'too_many_streams' })
+    expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1)
+    const others = await createMember(database.dataSource, { organisationId: member.organisationId })
+    expect((await open({}, others)).status).to.equal(200)
+    expect((await open({}, others)).status).to.equal(503)
+    await readers[0]!.close()
+    await eventually(async () => expect((await open()).status).to.equal(200))
+  })
+
+  it('leaves nothing behind when its client goes, however many come and go', async () => {
+    const comeAndGo = async () => {
+      for (let times = 0; times < 50; times++) await (await open()).close()
+    }
+    await Promise.all([comeAndGo(), comeAndGo()])
+    await noneIsOpen()
+    for (let opened = 0; opened < PER_KEY; opened++) expect((await open()).status).to.equal(200)
+  })
+
+  it('is cut off when its client does not read, holds up no other, and can be resumed without a gap', async () => {
+    const fast = await open()
+    const { socket, ids } = await openAndStop()
+    // Larger than what all the buffers on the way take in.
+    await database.dataSource.query(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       SELECT uuidv7(), $1, 'customer:created', convert_to('{"n":"' || repeat('x', 200000) || '"}', 'UTF8'), now(), 't'
+         FROM generate_series(1, 60)`,
+      [member.organisationId],
+    )
+    await eventually(() => expect(fast.events).to.have.length(60))
+    await eventually(async () => expect(await counted('streams_ended_total', { reason: 'slow' })).to.equal(1))
+    socket.resume()
+    await once(socket, 'close')
+    expect(ids.length).to.be.within(1, 59)
+    const again = await open({ lastEventId: ids.at(-1)! })
+    await eventually(() => expect(again.events).to.have.length(60 - ids.length))
+    expect([...ids, ...again.events.map(({ id }) => id)]).to.deep.equal(fast.events.map(({ id }) => id))
+  })
+
+  it('gets everything, in order, by a client that is slow but reads', async () => {
+    const fast = await open()
+    const { socket, ids } = await openAndStop()
+    const reading = setInterval(() => {
+      socket.resume()
+      setImmediate(() => socket.pause())
+    }, 20)
+    await database.dataSource.query(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       SELECT uuidv7(), $1, 'customer:created', convert_to('{"n":"' || repeat('x', 100000) || '"}', 'UTF8'), now(), 't'
+         FROM generate_series(1, 70)`,
+      [member.organisationId],
+    )
+    await eventually(() => expect(fast.events).to.have.length(70))
+    await eventually(() => expect(ids).to.deep.equal(fast.events.map(({ id }) => id)))
+    clearInterval(reading)
+    socket.destroy()
+  })
+
+  it('ends in good order when the process stops, told to come back later, and none is opened any more', async () => {
+    const reader = await open()
+    await publish()
+    await eventually(() => expect(reader.events).to.have.length(1))
+    const startedAt = performance.now()
+    await api.close()
+    expect(performance.now() - startedAt).to.be.below(2_000)
+    expect(await reader.ended).to.equal(true)
+    expect(reader.retries).to.have.length(2)
+    expect(await counted('streams_ended_total', { reason: 'stopped' })).to.equal(1)
+  })
+
+  it('counts what is open and what is sent', async () => {
+    const [one, two] = [await open(), await open({ query: { events: 'invoice:paid' } })]
+    await publish()
+    await eventually(() => expect(one.events).to.have.length(1))
+    expect(await counted('streams_open')).to.equal(2)
+    expect(await counted('stream_events_sent_total')).to.equal(1)
+    await Promise.all([one.close(), two.close()])
+    await noneIsOpen()
+    expect(await counted('streams_ended_total', { reason: 'client' })).to.equal(2)
+  })
+
+  /** A client on a bare socket, which stops reading once the stream has begun. `ids`: of the events that it has read. */
+  async function openAndStop(): Promise<{ socket: Socket; ids: (string | undefined)[] }> {
+    const { hostname, port } = new URL(api.url)
+    const socket = connect(Number(port), hostname)
+    const ids: (string | undefined)[] = []
+    const parser = createParser({ onEvent: ({ id }) => void ids.push(id) })
+    socket.on('error', () => undefined)
+    // Without chunks, what follows the head is the stream as it is.
+    socket.write(
+      `GET /api/orgs/${member.organisationId}/events/stream HTTP/1.0\r\nx-api-key: ${member.apiKey}\r\n\r\n`,
+    )
+    socket.setEncoding('utf8').on('data', (chunk: string) => parser.feed(chunk))
+    await once(socket, 'data')
+    socket.pause()
+    return { socket, ids }
+  }
+})

@@ -1,0 +1,199 @@
+import { expect } from 'chai'
+import { purge } from '../../../src/delivery/purge.ts'
+import { newId } from '../../../src/ids.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream-reader.ts'
+import { useApi } from '../../helpers/use-api.ts'
+
+describe('a stream that is resumed', () => {
+  const suite = useApi()
+  let other: TestApi
+  let member: TestMember
+  let readers: StreamReader[] = []
+
+  before(async () => {
+    other = await createTestApi(suite.database.dataSource)
+  })
+  after(() => other.close())
+  beforeEach(async () => {
+    member = await createMember(suite.database.dataSource)
+  })
+  afterEach(async () => {
+    await Promise.all(readers.map((reader) => reader.close()))
+    readers = []
+  })
+
+  async function open(options: StreamOptions = {}, api = suite.api): Promise<StreamReader> {
+    const reader = await readStream(api.url, member.organisationId, { apiKey: member.apiKey, ...options })
+    expect(reader.status).to.equal(200)
+    readers.push(reader)
+    return reader
+  }
+  const publish = async (count: number, eventKey = 'customer:created'): Promise<void> => {
+    for (let made = 0; made < count; made++)
+      await publishRow(suite.database.dataSource, member.organisationId, { eventKey })
+  }
+  /** Ids of the organisation's events in the order of the database. */
+  const stored = async (): Promise<string[]> => {
+    const found = await suite.database.dataSource.query<{ id: string }[]>(
+      `SELECT id FROM event WHERE organisation_id = $1 AND key <> 'webhook:test' ORDER BY sequence`,
+      [member.organisationId],
+    )
+    return found.map(({ id }) => id)
+  }
+  const idsOf = ({ events }: StreamReader): (string | undefined)[] => events.map(({ id }) => id)
+  const gapsOf = ({ events }: StreamReader) => events.filter(({ event }) => event === 'gap')
+
+  it('goes on after the last event, by the header or the parameter, in this process and in another', async () => {
+    await publish(5)
+    const ids = await stored()
+    const byHeader = await open({ lastEventId: ids[1]! })
+    const byParameter = await open({ query: { lastEventId: ids[1]!.toUpperCase() } })
+    const elsewhere = await open({ lastEventId: ids[1]! }, other)
+    const headerFirst = await open({ lastEventId: ids[3]!, query: { lastEventId: ids[0]! } })
+    await publish(3)
+    const all = await stored()
+    for (const reader of [byHeader, byParameter, elsewhere])
+      await eventually(() => expect(idsOf(reader)).to.deep.equal(all.slice(2)))
+    await eventually(() => expect(idsOf(headerFirst)).to.deep.equal(all.slice(4)))
+  })
+
+  it('goes on after more events than one reading gives, with its own keys only', async () => {
+    await publish(1)
+    const [first] = await stored()
+    await suite.database.dataSource.query(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       SELECT uuidv7(), $1, CASE WHEN n % 2 = 0 THEN 'invoice:paid' ELSE 'call:created' END, '{}', now(), 't'
+         FROM generate_series(1, 1500) n`,
+      [member.organisationId],
+    )
+    const reader = await open({ lastEventId: first!, query: { events: 'invoice:paid' } })
+    await publish(1, 'invoice:paid')
+    await eventually(() => expect(reader.events).to.have.length(751))
+    expect(new Set(idsOf(reader)).size).to.equal(751)
+    expect(new Set(reader.events.map(({ event }) => event))).to.deep.equal(new Set(['invoice:paid']))
+  })
+
+  it('says at its start where it stands, so that it can be resumed before its first event', async () => {
+    await publish(1)
+    const [newest] = await stored()
+    const reader = await open({ query: { events: 'invoice:paid' } })
+    await eventually(() => expect(reader.bytes().toString()).to.include(`\nid: ${newest!}\n\n`))
+    const poor = await createMember(suite.database.dataSource, {
+      organisationId: member.organisationId,
+      permissions: ['invoice:read'],
+    })
+    const blind = await open({ apiKey: poor.apiKey })
+    await eventually(() => expect(blind.retries).to.have.length(1))
+    expect(blind.bytes().toString()).to.not.include('id:')
+  })
+
+  it('misses no event whose transaction ends after those of later events', async () => {
+    const reader = await open()
+    const late = suite.database.dataSource.createQueryRunner()
+    await late.startTransaction()
+    // Its number is taken now; it can be read only after the commit.
+    const lateId = newId()
+    await late.query(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       VALUES ($1, $2, 'customer:created', '{"late":true}', now(), 't')`,
+      [lateId, member.organisationId],
+    )
+    await publish(3)
+    // Opened meanwhile, it may not begin after what was begun before.
+    const meanwhile = await open()
+    expect(reader.events).to.deep.equal([])
+    await late.commitTransaction()
+    await late.release()
+    const ids = await stored()
+    expect(ids[0]).to.equal(lateId)
+    await eventually(() => expect(idsOf(reader)).to.deep.equal(ids))
+    await publish(1)
+    await eventually(async () => expect(idsOf(reader)).to.deep.equal(await stored()))
+    await eventually(async () => expect(idsOf(meanwhile)).to.deep.equal(await stored()))
+  })
+
+  it('is not held up by an event whose transaction is rolled back, nor by one that writes something else', async () => {
+    const reader = await open()
+    const [aborted, elsewhere] = [1, 2].map(() => suite.database.dataSource.createQueryRunner())
+    await elsewhere!.startTransaction()
+    await elsewhere!.query(`UPDATE organisation SET name = 'x' WHERE id = $1`, [member.organisationId])
+    await aborted!.startTransaction()
+    await aborted!.query(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       VALUES (uuidv7(), $1, 'customer:created', '{}', now(), 't')`,
+      [member.organisationId],
+    )
+    await publish(1)
+    await aborted!.rollbackTransaction()
+    await eventually(async () => expect(idsOf(reader)).to.deep.equal(await stored()))
+    expect(reader.events).to.have.length(1)
+    await elsewhere!.rollbackTransaction()
+    await Promise.all([aborted!.release(), elsewhere!.release()])
+  })
+
+  it('says with one gap that its place is not known, then goes on live, and can be resumed from there', async () => {
+    await publish(2)
+    const [, newest] = await stored()
+    const unknown = newId()
+    const reader = await open({ lastEventId: unknown })
+    await publish(1)
+    await eventually(() => expect(reader.events).to.have.length(2))
+    const [gap, next] = reader.events
+    expect(gap).to.include({ event: 'gap', id: newest! })
+    expect(JSON.parse(gap!.data)).to.include({ lastEventId: unknown })
+    const ids = await stored()
+    expect(next!.id).to.equal(ids[2])
+    const again = await open({ lastEventId: gap!.id! })
+    await eventually(() => expect(idsOf(again)).to.deep.equal([ids[2]]))
+  })
+
+  it('tells a foreign event from none by nothing', async () => {
+    await publish(1)
+    const stranger = await createMember(suite.database.dataSource)
+    await publishRow(suite.database.dataSource, stranger.organisationId)
+    const [foreign] = await suite.database.dataSource.query<{ id: string }[]>(
+      'SELECT id FROM event WHERE organisation_id = $1',
+      [stranger.organisationId],
+    )
+    const texts: string[] = []
+    for (const lastEventId of [foreign!.id, newId()]) {
+      const reader = await open({ lastEventId })
+      await eventually(() => expect(gapsOf(reader)).to.have.length(1))
+      texts.push(reader.bytes().toString().replaceAll(lastEventId, 'ID'))
+    }
+    expect(texts[0]).to.equal(texts[1])
+  })
+
+  it('says with one gap when retention has deleted events after its place, and only then', async () => {
+    await publish(4)
+    const ids = await stored()
+    const { dataSource } = suite.database
+    await dataSource.query(`UPDATE event SET created_at = now() - interval '1 year' WHERE id = ANY($1)`, [
+      [ids[0], ids[2]],
+    ])
+    const purgeDependencies = {
+      dataSource,
+      logger: silentLogger,
+      incidentWorkflows: { tell: () => Promise.resolve() },
+    }
+    const limits = { completedDays: 30, failedDays: 90, auditDays: 365 }
+    await purge(purgeDependencies, limits, new AbortController().signal)
+    expect(await stored()).to.deep.equal([ids[1], ids[3]])
+    const [before, at, after] = await Promise.all([
+      open({ lastEventId: ids[1]! }),
+      open({ lastEventId: ids[2]! }),
+      open({ lastEventId: ids[3]! }),
+    ])
+    await publish(1)
+    const newest = (await stored()).at(-1)
+    for (const reader of [before, at]) {
+      await eventually(() => expect(idsOf(reader)).to.deep.equal([ids[3], newest]))
+      expect(reader.events[0]!.event).to.equal('gap')
+    }
+    await eventually(() => expect(idsOf(after)).to.deep.equal([newest]))
+  })
+})

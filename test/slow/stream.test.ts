@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import { newId } from '../../src/ids.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createMember, publishRow, type TestMember } from '../helpers/factories.ts'
+import { percentile } from '../helpers/percentile.ts'
+import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
+import { testServers } from '../helpers/servers.ts'
+import { readSteadily } from '../helpers/steady-reader.ts'
+import { readStream } from '../helpers/stream-reader.ts'
+
+const PUBLISHERS = 8
+const EVENTS = 2_000
+const ACTIVE = 20
+const IDLE = 500
+
+describe('the event stream at work', function () {
+  this.timeout(240_000)
+  let database: TestDatabase
+  let member: TestMember
+  let processes: PosthornProcess[]
+
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    member = await createMember(database.dataSource)
+    processes = []
+  })
+  afterEach(async () => {
+    await Promise.all(processes.map((posthorn) => posthorn.stop()))
+    await database.drop()
+  })
+
+  async function start(): Promise<PosthornProcess> {
+    const posthorn = await startPosthorn({
+      command: 'api',
+      databaseUrl: database.url,
+      temporalAddress: testServers().temporalAddress,
+      taskQueue: `stream-${randomUUID()}`,
+      env: { RATE_LIMIT_MANAGEMENT: '0', STREAMS_PER_KEY: '1000' },
+    })
+    processes.push(posthorn)
+    return posthorn
+  }
+  async function end(posthorn: PosthornProcess): Promise<void> {
+    processes = processes.filter((other) => other !== posthorn)
+    await posthorn.kill()
+  }
+
+  /** Publishes by several at once, every fifth event in a transaction of its own; returns the events of a second. */
+  async function publish(count: number, urls: () => string[]): Promise<number> {
+    let left = count
+    const startedAt = performance.now()
+    const publishOn = async (): Promise<void> => {
+      while (left-- > 0) {
+        const idempotencyKey = left % 5 === 0 ? newId() : null
+        // The same request again until it is answered: its process may be killed.
+        await eventually(() => publishOne(urls(), idempotencyKey), 30_000)
+      }
+    }
+    await Promise.all(Array.from({ length: PUBLISHERS }, publishOn))
+    return count / ((performance.now() - startedAt) / 1_000)
+  }
+  async function publishOne(urls: string[], idempotencyKey: string | null): Promise<void> {
+    const url = urls[Math.floor(Math.random() * urls.length)] ?? ''
+    const { status } = await fetch(`${url}/api/orgs/${member.organisationId}/events`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': member.apiKey,
+        'content-type': 'application/json',
+        ...(idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }),
+      },
+      body: '{"event":"customer:created","data":{"id":"cus_1","text":"line\\nline \u2028 🏕️ \\u0000"}}',
+    })
+    expect(status).to.equal(202)
+  }
+  const stored = async (): Promise<string[]> => {
+    const found = await database.dataSource.query<{ id: string }[]>(
+      'SELECT id FROM event WHERE organisation_id = $1 ORDER BY sequence',
+      [member.organisationId],
+    )
+    return found.map(({ id }) => id)
+  }
+  /** Something to go on from. */
+  const first = async (): Promise<string> => {
+    await publishRow(database.dataSource, member.organisationId)
+    return (await stored())[0]!
+  }
+
+  it('gives each of many readers, who come and go, exactly what the database has, in its order', async () => {
+    const [a, b] = [await start(), await start()]
+    const urls = () => [a.url, b.url]
+    const lastEventId = await first()
+    const idle = await Promise.all(
+      Array.from({ length: IDLE }, () =>
+        readStream(a.url, member.organisationId, {
+          apiKey: member.apiKey,
+          query: { events: 'invoice:paid' },
+        }),
+      ),
+    )
+    expect(idle.every(({ status }) => status === 200)).to.equal(true)
+    const options = { apiKey: member.apiKey, lastEventId }
+    const readers = Array.from({ length: ACTIVE }, () => readSteadily(urls, member.organisationId, options))
+    await publish(EVENTS, urls)
+    const [, ...expected] = await stored()
+    expect(expected.length).to.be.at.least(EVENTS)
+    for (const { ids } of readers) await eventually(() => expect(ids).to.have.length(expected.length), 60_000)
+    await Promise.all(readers.map((reader) => reader.stop()))
+    for (const { ids } of readers) expect(ids).to.deep.equal(expected)
+    expect(idle.every(({ events }) => events.length === 0)).to.equal(true)
+    const connections = readers.reduce((sum, reader) => sum + reader.connections(), 0)
+    process.stdout.write(`      ${ACTIVE} readers, ${connections} connections, ${EVENTS} events each\n`)
+    await Promise.all(idle.map((reader) => reader.close()))
+  })
+
+  it('loses and repeats nothing when its process is killed under it and another takes its place', async () => {
+    let [a, b] = [await start(), await start()]
+    const urls = () => [a.url, b.url]
+    const options = { apiKey: member.apiKey, lastEventId: await first() }
+    const readers = Array.from({ length: 10 }, () =>
+      readSteadily(urls, member.organisationId, options, false),
+    )
+    for (let round = 0; round < 2; round++) {
+      const published = publish(600, urls)
+      await eventually(() => expect(readers[0]!.connections()).to.be.at.least(1))
+      await end(a)
+      a = await start()
+      await end(b)
+      b = await start()
+      await published
+    }
+    const [, ...expected] = await stored()
+    expect(expected.length).to.be.at.least(1_200)
+    for (const { ids } of readers) await eventually(() => expect(ids).to.have.length(expected.length), 60_000)
+    await Promise.all(readers.map((reader) => reader.stop()))
+    for (const { ids } of readers) expect(ids).to.deep.equal(expected)
+  })
+
+  it('ends at SIGTERM, however many streams are open', async () => {
+    const posthorn = await start()
+    const streams = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        readStream(posthorn.url, member.organisationId, { apiKey: member.apiKey }),
+      ),
+    )
+    const startedAt = performance.now()
+    expect(await posthorn.stop()).to.equal(0)
+    expect(performance.now() - startedAt).to.be.below(5_000)
+    expect(await Promise.all(streams.map(({ ended }) => ended))).to.deep.equal(streams.map(() => true))
+  })
+
+  it('does not slow down those who publish', async () => {
+    const posthorn = await start()
+    const urls = () => [posthorn.url]
+    const rounds = 3
+    await publish(500, urls)
+    const rates: Record<'none' | 'idle' | 'fed', number[]> = { none: [], idle: [], fed: [] }
+    for (let round = 0; round < rounds; round++) {
+      rates.none.push(await publish(1_500, urls))
+      const idle = await openMany({ events: 'invoice:paid' }, IDLE)
+      rates.idle.push(await publish(1_500, urls))
+      await Promise.all(idle.map((reader) => reader.close()))
+      const fed = await openMany({ events: 'customer:created' }, ACTIVE)
+      rates.fed.push(await publish(1_500, urls))
+      await Promise.all(fed.map((reader) => reader.close()))
+    }
+    const [none, quiet, busy] = [rates.none, rates.idle, rates.fed].map((values) => percentile(values, 0.5))
+    process.stdout.write(
+      `      events published per second: ${none!.toFixed(0)} without streams, ${quiet!.toFixed(0)} with ${IDLE} idle, ${busy!.toFixed(0)} with ${ACTIVE} that are sent all\n`,
+    )
+    expect(quiet! / none!).to.be.above(0.6)
+
+    function openMany(query: Record<string, string>, count: number) {
+      return Promise.all(
+        Array.from({ length: count }, () =>
+          readStream(posthorn.url, member.organisationId, { apiKey: member.apiKey, query }),
+        ),
+      )
+    }
+  })
+})
