@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
+import { createNeighbour, postsByDelivery, publishBurst, type Neighbour } from '../helpers/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
 import type { Answer } from '../helpers/receiver.ts'
 import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'
@@ -19,94 +21,155 @@ const slowly =
     return 200
   }
 
-describe('kill -9 of the process', function () {
-  this.timeout(90_000)
-  let stage: Stage
+for (const mode of ['workflow', 'overflow', 'direct'] as const) {
+  describe(`kill -9 of the process, in \`${mode}\``, function () {
+    this.timeout(120_000)
+    let stage: Stage
+    let neighbour: Neighbour | null
 
-  beforeEach(async () => {
-    stage = await createStage()
-  })
-  afterEach(() => stage.close())
-
-  const attemptsOf = (deliveryId: string) =>
-    stage.dataSource.query<{ number: number; outcome: string }[]>(
-      'SELECT number, outcome FROM attempt WHERE delivery_id = $1 ORDER BY number',
-      [deliveryId],
-    )
-
-  it('between commit and start: the delivery is made, once', async () => {
-    // Without an engine the process can commit but never start anything.
-    const away = await stage.start({ temporalAddress: `127.0.0.1:${await freePort()}`, awaitEngine: false })
-    const deliveryId = await stage.publish(away)
-    await away.kill()
-    await stage.start()
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, RECOVERED_WITHIN_MS)
-    expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
-  })
-
-  it('in mid-POST: the same attempt is made again, with the same bytes, and no attempt is used up', async () => {
-    stage.answerWith((index) => (index === 0 ? null : 200))
-    const first = await stage.start()
-    const deliveryId = await stage.publish(first)
-    await eventually(() => expect(stage.receiver.postsOf(deliveryId)).to.have.length(1))
-    await first.kill()
-    await stage.start()
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, RECOVERED_WITHIN_MS)
-    const posts = stage.receiver.postsOf(deliveryId)
-    expect(posts).to.have.length(2)
-    expect(
-      new Set(
-        posts.map(({ body, headers }) => `${body.toString()} ${String(headers['x-webhook-signature'])}`),
-      ).size,
-    ).to.equal(1)
-    expect(await attemptsOf(deliveryId)).to.deep.equal([{ number: 1, outcome: 'succeeded' }])
-  })
-
-  it('between POST and record: at most one duplicate, and no attempt is used up', async () => {
-    const first = await stage.start()
-    const blocker = stage.dataSource.createQueryRunner()
-    await blocker.connect()
-    await blocker.startTransaction()
-    stage.answerWith(async (index) => {
-      // The outcome cannot be written while the row is locked.
-      if (index === 0)
-        await blocker.query('SELECT 1 FROM delivery WHERE organisation_id = $1 FOR UPDATE', [
-          stage.member.organisationId,
-        ])
-      return 200
+    beforeEach(async () => {
+      neighbour = null
+      stage = await createStage()
     })
-    const deliveryId = await stage.publish(first)
-    await eventually(() => expect(stage.receiver.postsOf(deliveryId)[0]?.answeredAt).to.be.above(0))
-    await eventually(async () => {
-      const waiting = await stage.dataSource.query<object[]>(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    afterEach(async () => {
+      await neighbour?.close()
+      await stage.close()
+    })
+
+    const start = () => stage.start({ env: { FIRST_ATTEMPT: mode } })
+    /** Publishes one event whose first attempt is made by whom the mode is named for. */
+    async function publish(posthorn: PosthornProcess): Promise<string> {
+      if (mode === 'overflow') {
+        neighbour ??= await createNeighbour(stage, posthorn)
+        await neighbour.publishAtOnce()
+      }
+      return stage.publish(posthorn)
+    }
+    const isBeside = async (deliveryId: string): Promise<boolean> => {
+      const [row] = await stage.dataSource.query<{ beside: boolean }[]>(
+        'SELECT started_at IS NULL AS beside FROM delivery WHERE id = $1',
+        [deliveryId],
       )
-      expect(waiting).to.have.length(1)
-    })
-    await first.kill()
-    // The killed process's backend notices only when it gets the lock; ended here, its write is certainly lost.
-    await stage.dataSource.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    )
-    await blocker.rollbackTransaction()
-    await blocker.release()
-    await stage.start()
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, RECOVERED_WITHIN_MS)
-    expect(stage.receiver.postsOf(deliveryId)).to.have.length(2)
-    expect(await attemptsOf(deliveryId)).to.deep.equal([{ number: 1, outcome: 'succeeded' }])
-  })
+      return row!.beside
+    }
+    const attemptsOf = (deliveryId: string) =>
+      stage.dataSource.query<{ number: number; outcome: string }[]>(
+        'SELECT number, outcome FROM attempt WHERE delivery_id = $1 ORDER BY number',
+        [deliveryId],
+      )
 
-  it('in mid-wait: the retry comes all the same, from another process', async () => {
-    stage.answerWith((index) => (index < 3 ? 500 : 200))
-    const first = await stage.start()
-    const deliveryId = await stage.publish(first)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 3 })
-    await first.kill()
-    await stage.start()
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 4 }, RECOVERED_WITHIN_MS)
-    expect(stage.receiver.postsOf(deliveryId)).to.have.length(4)
+    it('between commit and start: the delivery is made, once', async () => {
+      // Without an engine and without attempts of its own the process can commit but never start anything.
+      const temporalAddress = `127.0.0.1:${await freePort()}`
+      const away = await stage.start({ command: 'api', temporalAddress, awaitEngine: false })
+      const deliveryId = await stage.publish(away)
+      await away.kill()
+      await start()
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, RECOVERED_WITHIN_MS)
+      expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
+    })
+
+    // Beside the engine a POST is noted on its row after a while.
+    for (const afterMs of mode === 'workflow' ? [0] : [0, 1_500]) {
+      it(`in mid-POST, ${afterMs} ms after it arrived: the same attempt is made again, with the same bytes, and no attempt is used up`, async () => {
+        stage.answerWith((index) => (index === 0 ? null : 200))
+        const first = await start()
+        const deliveryId = await publish(first)
+        await eventually(() => expect(stage.receiver.postsOf(deliveryId)).to.have.length(1))
+        expect(await isBeside(deliveryId)).to.equal(mode !== 'workflow')
+        await delay(afterMs)
+        await first.kill()
+        const killedAt = Date.now()
+        await start()
+        await stage.reaches(
+          deliveryId,
+          { state: 'completed', attempts: 1 },
+          RECOVERED_WITHIN_MS - (Date.now() - killedAt),
+        )
+        const posts = stage.receiver.postsOf(deliveryId)
+        expect(posts).to.have.length(2)
+        const sent = posts.map(
+          ({ body, headers }) => `${body.toString()} ${String(headers['x-webhook-signature'])}`,
+        )
+        expect(new Set(sent).size).to.equal(1)
+        expect(await attemptsOf(deliveryId)).to.deep.equal([{ number: 1, outcome: 'succeeded' }])
+      })
+    }
+
+    it('in mid-POST of many: each is made again once at most, and nothing is lost', async () => {
+      stage.answerWith(() => null)
+      const first = await start()
+      if (mode === 'overflow') await publish(first)
+      const deliveries = await publishBurst(stage, first, 40)
+      await eventually(() => expect(stage.receiver.posts.length).to.be.at.least(32))
+      await first.kill()
+      stage.answerWith(() => 200)
+      const killedAt = Date.now()
+      await start()
+      for (const deliveryId of deliveries)
+        await stage.reaches(
+          deliveryId,
+          { state: 'completed', attempts: 1 },
+          RECOVERED_WITHIN_MS - (Date.now() - killedAt),
+        )
+      const posts = postsByDelivery(stage)
+      for (const deliveryId of deliveries) expect(posts.get(deliveryId), deliveryId).to.be.within(1, 2)
+    })
+
+    it('between POST and record: at most one duplicate, and no attempt is used up', async () => {
+      const first = await start()
+      const blocker = stage.dataSource.createQueryRunner()
+      await blocker.connect()
+      await blocker.startTransaction()
+      stage.answerWith(async (index) => {
+        // The outcome cannot be written while the row is locked.
+        if (index === 0)
+          await blocker.query('SELECT 1 FROM delivery WHERE organisation_id = $1 FOR UPDATE', [
+            stage.member.organisationId,
+          ])
+        return 200
+      })
+      const deliveryId = await publish(first)
+      await eventually(() => expect(stage.receiver.postsOf(deliveryId)[0]?.answeredAt).to.be.above(0))
+      await eventually(async () => {
+        const waiting = await stage.dataSource.query<object[]>(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+        expect(waiting).not.to.have.length(0)
+      })
+      await first.kill()
+      // The killed process's backend notices only when it gets the lock; ended here, its write is certainly lost.
+      await stage.dataSource.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+      await blocker.rollbackTransaction()
+      await blocker.release()
+      const killedAt = Date.now()
+      await start()
+      await stage.reaches(
+        deliveryId,
+        { state: 'completed', attempts: 1 },
+        RECOVERED_WITHIN_MS - (Date.now() - killedAt),
+      )
+      expect(stage.receiver.postsOf(deliveryId)).to.have.length(2)
+      expect(await attemptsOf(deliveryId)).to.deep.equal([{ number: 1, outcome: 'succeeded' }])
+    })
+
+    for (const attempts of [1, 3]) {
+      it(`in mid-wait, after attempt ${attempts}: the retry comes all the same, from another process`, async () => {
+        stage.answerWith((index) => (index < attempts ? 500 : 200))
+        const first = await start()
+        const deliveryId = await publish(first)
+        await stage.reaches(deliveryId, { state: 'waiting', attempts })
+        await first.kill()
+        await start()
+        const expected = { state: 'completed', attempts: attempts + 1 }
+        await stage.reaches(deliveryId, expected, RECOVERED_WITHIN_MS)
+        expect(stage.receiver.postsOf(deliveryId)).to.have.length(attempts + 1)
+      })
+    }
   })
-})
+}
 
 describe('SIGTERM with attempts under way', function () {
   this.timeout(90_000)

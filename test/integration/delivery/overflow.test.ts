@@ -74,9 +74,14 @@ describe('first attempts in `overflow`', () => {
     suite.engine.away = true
     starter.start(await endpoint.publish(1))
     await eventually(() => expect(starter.isBusy()).to.equal(true))
-    starter.start(await endpoint.publish(5))
-    await completed(5)
-    expect(await suite.count(`state = 'completed' AND sweep_at IS NOT NULL`)).to.equal(5)
+    const deliveries = await endpoint.publish(5)
+    starter.start(deliveries)
+    for (const { deliveryId } of deliveries)
+      await eventually(async () => {
+        const row = await suite.row(deliveryId)
+        expect(row).to.include({ state: 'completed', started_at: null })
+        expect(row.sweep_at).not.to.equal(null)
+      })
   })
 
   it('delivers a single event while the engine is away', async () => {
