@@ -128,8 +128,23 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
     }
   }
 
+  /** Those behind an endpoint that hangs need not wait for its deadline. */
+  function handOnUnsuited(): void {
+    for (const lane of lanes.values()) {
+      const [next] = lane.waiting
+      if (next === undefined || suits(next)) continue
+      const left = lane.waiting.splice(0)
+      waiting -= left.length
+      for (const delivery of left) {
+        waitingBytes -= bytesOf(delivery)
+        handlers.unsuited(delivery)
+      }
+    }
+  }
+
   const leaseMs = claimLeaseMs(dependencies.attemptTimeoutMs)
   const noting = setInterval(() => {
+    handOnUnsuited()
     const before = performance.now() - NOTE_AFTER_MS
     const slow = [...underWay].filter((entry) => !entry.isNoted && entry.begunAtMs < before)
     if (slow.length === 0) return

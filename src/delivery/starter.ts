@@ -110,7 +110,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     if (rows.has(delivery.deliveryId)) return
     if (stopping || rows.size() >= MAX_BACKLOG) return putBack(delivery)
     rows.keep(delivery.deliveryId)
-    overflow.arrived()
+    if (isWell(delivery, watch)) overflow.arrived()
     if (isMadeHere() && first.suits(delivery)) first.add(delivery)
     else queue(delivery)
   }
@@ -137,6 +137,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   async function handOver(delivery: DeliveryToStart): Promise<void> {
+    if (isPaused() && takeOver(delivery)) return
     if (stopping || isPaused()) {
       putBack(delivery)
       return
@@ -146,7 +147,14 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     if (perWebhook !== null) handedOver.add(webhookId, deliveryId, apart)
     if (await isStarted(delivery, { number: 1, dueAtMs: null }, apart)) return
     handedOver.ended(deliveryId)
-    rows.giveBack(deliveryId, 'soon')
+    if (!takeOver(delivery)) rows.giveBack(deliveryId, 'soon')
+  }
+
+  /** What the engine does not take is made here, where it may be. */
+  function takeOver(delivery: DeliveryToStart): boolean {
+    const isTaken = !stopping && isMadeHere() && first.suits(delivery)
+    if (isTaken) first.add(delivery)
+    return isTaken
   }
 
   async function isStarted(

@@ -75,7 +75,7 @@ export async function claimAttempt(
 
 /**
  * Lets go of a claimed row whose run ends without an outcome, so that the attempt can be made by anyone at once.
- * `counts`: its POST may have been sent, so it counts as a lost worker. Nothing where the row is no longer this owner's.
+ * `counts`: its POST may have been sent, so it counts as a lost worker. Where no workflow makes it again the sweep does. Nothing where the row is no longer this owner's.
  */
 export async function releaseClaim(
   db: Db,
@@ -84,7 +84,9 @@ export async function releaseClaim(
 ): Promise<void> {
   await firstRow(
     db,
-    `UPDATE delivery SET claims = claims - CASE WHEN $5 THEN 0 ELSE 1 END, owner = NULL, lease_until = now()
+    `UPDATE delivery SET claims = claims - CASE WHEN $5 THEN 0 ELSE 1 END, owner = NULL, lease_until = now(),
+            state = CASE WHEN started_at IS NULL THEN 'pending' ELSE state END,
+            sweep_at = CASE WHEN started_at IS NULL THEN now() ELSE sweep_at END
       WHERE id = $1 AND organisation_id = $2 AND attempts = $3::int - 1 AND state = 'in_progress' AND owner = $4`,
     [key.deliveryId, key.organisationId, key.number, run.owner, run.counts],
   )

@@ -124,7 +124,8 @@ export type SweptDelivery = DeliveryToStart & {
 
 /**
  * Takes up to `limit` deliveries whose time to be looked at has come, the longest overdue first, for this process;
- * rows that another process is just taking are passed over.
+ * rows that another process is just taking are passed over. One whose process was lost in a first attempt beside the
+ * engine has no workflow: it is `pending` again.
  */
 export async function takeForSweep(
   db: Db,
@@ -139,6 +140,8 @@ export async function takeForSweep(
      ), taken AS (
        UPDATE delivery d
           SET sweep_at = now() + $2 * interval '1 ms',
+              state = CASE WHEN d.started_at IS NULL AND d.state = 'in_progress' AND d.lease_until < now()
+                           THEN 'pending' ELSE d.state END,
               owner = CASE WHEN d.started_at IS NULL THEN $1::uuid ELSE d.owner END,
               lease_until = CASE WHEN d.started_at IS NULL THEN now() + $2 * interval '1 ms' ELSE d.lease_until END
          FROM due WHERE d.id = due.id
