@@ -30,8 +30,11 @@ describe('readiness', () => {
     await Promise.all(lines.splice(0).map((line) => line.cut()))
   })
 
-  async function open(overrides: Partial<ApiDependencies> = {}): Promise<TestApi> {
-    const api = await createTestApi(database.dataSource, overrides)
+  async function open(
+    overrides: Partial<ApiDependencies> = {},
+    { dataSource }: { dataSource: DataSource } = database,
+  ): Promise<TestApi> {
+    const api = await createTestApi(dataSource, overrides)
     opened.push(api)
     return api
   }
@@ -43,7 +46,7 @@ describe('readiness', () => {
     const dataSource = createDataSource({ url: line.url, poolSize: 2 })
     await dataSource.initialize()
     pools.push(dataSource)
-    return { api: await open({ dataSource }), line }
+    return { api: await open({}, { dataSource }), line }
   }
 
   async function openWithoutDatabase(): Promise<TestApi> {
