@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import type { Claim } from '../db/queries/attempts.ts'
 import type { DeliveryToStart } from '../db/queries/events.ts'
@@ -6,7 +5,9 @@ import { noteUnderWay } from '../db/queries/keeping.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type { Logger } from '../logger.ts'
 import type { MakeAttempt } from './attempt-request.ts'
+import { createFairLine } from './fair-line.ts'
 import { claimLeaseMs } from './timing.ts'
+import { createWebhookSnapshots } from './webhook-snapshots.ts'
 import type { WebhookWatch } from './webhook-watch.ts'
 
 /** First attempts that this process makes itself, beside the engine. */
@@ -34,17 +35,15 @@ type Handlers = {
 /** First attempts of one webhook under way at once; an endpoint that cannot keep up with so many is no quick one. */
 const MOST_PER_WEBHOOK = 32
 
-/** So long what was read at the commit is believed; after that a first attempt claims its row, and reads it again. */
+/** So long what was read of a webhook is believed; after that it is read again. */
 const FRESH_MS = 1_000
 
 /** A POST that takes longer is noted on its row, where people see it, and no other process takes it for lost. */
 const NOTE_AFTER_MS = 500
-const NOTE_EVERY_MS = 250
+const LOOK_EVERY_MS = 250
 
 /** Payloads that may wait in memory; beyond that a delivery waits without, and its payload is read again. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024
-
-type Lane = { waiting: DeliveryToStart[]; underWay: number }
 
 type UnderWay = { deliveryId: string; begunAtMs: number; isNoted: boolean }
 
@@ -57,64 +56,47 @@ export type FirstAttemptDependencies = {
   attemptTimeoutMs: number
   /** Attempts that it has under way at once, of all webhooks together. */
   slots: number
+  /** How long this process still holds the delivery's row. */
+  heldForMs: (deliveryId: string) => number
   handlers: Handlers
 }
 
 /** Serves webhooks in turn, so that a burst for one does not stand before the others. */
 export function createFirstAttempts(dependencies: FirstAttemptDependencies): FirstAttempts {
-  const { dataSource, makeAttempt, watch, logger, processId, slots, handlers } = dependencies
-  const lanes = new Map<string, Lane>()
-  // Webhooks that may have a turn, in the order of their turns.
-  const turns = new Set<string>()
-  const underWay = new Set<UnderWay>()
-  const running = new Set<Promise<void>>()
+  const { dataSource, makeAttempt, watch, logger, processId, attemptTimeoutMs, heldForMs, handlers } =
+    dependencies
+  const snapshots = createWebhookSnapshots(dataSource, FRESH_MS)
   const stopping = new AbortController()
-  let waiting = 0
+  const underWay = new Set<UnderWay>()
+  const underWayOf = new Map<string, number>()
   let waitingBytes = 0
+
+  const line = createFairLine<DeliveryToStart>({
+    concurrency: dependencies.slots,
+    hasRoom: (webhookId) => (underWayOf.get(webhookId) ?? 0) < MOST_PER_WEBHOOK,
+    run: make,
+  })
 
   function suits(delivery: DeliveryToStart): boolean {
     const { webhookId } = delivery
     if (!isWell(delivery, watch)) return false
-    const elsewhere = watch.inFlight(webhookId) - (lanes.get(webhookId)?.underWay ?? 0)
-    return elsewhere < MOST_PER_WEBHOOK
-  }
-
-  function go(): void {
-    for (const webhookId of turns) {
-      if (underWay.size >= slots) return
-      turns.delete(webhookId)
-      const lane = lanes.get(webhookId)
-      if (lane === undefined || lane.underWay >= MOST_PER_WEBHOOK) continue
-      const delivery = lane.waiting.shift()
-      if (delivery === undefined) continue
-      waiting--
-      waitingBytes -= bytesOf(delivery)
-      if (lane.waiting.length > 0) turns.add(webhookId)
-      if (!suits(delivery)) {
-        if (lane.waiting.length === 0 && lane.underWay === 0) lanes.delete(webhookId)
-        handlers.unsuited(delivery)
-        continue
-      }
-      lane.underWay++
-      const run = make(delivery).finally(() => {
-        running.delete(run)
-        lane.underWay--
-        if (lane.waiting.length > 0) turns.add(webhookId)
-        else if (lane.underWay === 0) lanes.delete(webhookId)
-        go()
-      })
-      running.add(run)
-    }
+    return watch.inFlight(webhookId) - (underWayOf.get(webhookId) ?? 0) < MOST_PER_WEBHOOK
   }
 
   async function make(delivery: DeliveryToStart): Promise<void> {
+    waitingBytes -= bytesOf(delivery)
+    if (!suits(delivery)) {
+      handlers.unsuited(delivery)
+      return
+    }
     const { organisationId, webhookId, deliveryId } = delivery
     const entry = { deliveryId, begunAtMs: performance.now(), isNoted: false }
     underWay.add(entry)
+    underWayOf.set(webhookId, (underWayOf.get(webhookId) ?? 0) + 1)
     const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
     const signals = { cancelled: stopping.signal, shutDown: stopping.signal }
     try {
-      const beside = { owner: processId, held: heldByLease(delivery, watch) }
+      const beside = { owner: processId, held: await heldByLease(delivery) }
       await handlers.attempted(delivery, await makeAttempt(request, signals, beside))
     } catch (error) {
       if (stopping.signal.aborted) {
@@ -125,81 +107,85 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
       handlers.unsuited(delivery)
     } finally {
       underWay.delete(entry)
+      const left = (underWayOf.get(webhookId) ?? 1) - 1
+      if (left === 0) underWayOf.delete(webhookId)
+      else underWayOf.set(webhookId, left)
+      line.look(webhookId)
+    }
+  }
+
+  /**
+   * The delivery as it was committed, with its webhook as it was a second ago at most. Its row has been this process's
+   * since the commit, and is for longer than a POST may take: nobody else attempts it, and it needs no claim. Null where
+   * it does: the payload is not in memory, the hold is too short, or the webhook takes no deliveries any more.
+   */
+  async function heldByLease(delivery: DeliveryToStart): Promise<Claim | null> {
+    const { organisationId, deliveryId, webhookId, eventKey, url, fresh, readAtMs } = delivery
+    if (fresh === null || heldForMs(deliveryId) < attemptTimeoutMs) return null
+    const { body, secret } = fresh
+    const webhook =
+      performance.now() - readAtMs < FRESH_MS
+        ? { target: { url, secret }, readAtMs }
+        : await snapshots.get(organisationId, webhookId).catch(() => null)
+    if (!webhook?.target || watch.hasChangedSince(webhookId, webhook.readAtMs)) return null
+    const ageMs = performance.now() - readAtMs
+    return {
+      state: 'in_progress',
+      asked: false,
+      claims: 1,
+      ageMs,
+      webhookId,
+      eventKey,
+      ...webhook.target,
+      body,
     }
   }
 
   /** Those behind an endpoint that hangs need not wait for its deadline. */
   function handOnUnsuited(): void {
-    for (const lane of lanes.values()) {
-      const [next] = lane.waiting
-      if (next === undefined || suits(next)) continue
-      const left = lane.waiting.splice(0)
-      waiting -= left.length
-      for (const delivery of left) {
+    for (const [webhookId, next] of line.next()) {
+      if (suits(next)) continue
+      for (const delivery of line.drain(webhookId)) {
         waitingBytes -= bytesOf(delivery)
         handlers.unsuited(delivery)
       }
     }
   }
 
-  const leaseMs = claimLeaseMs(dependencies.attemptTimeoutMs)
-  const noting = setInterval(() => {
-    handOnUnsuited()
+  function noteSlow(): void {
     const before = performance.now() - NOTE_AFTER_MS
     const slow = [...underWay].filter((entry) => !entry.isNoted && entry.begunAtMs < before)
     if (slow.length === 0) return
     for (const entry of slow) entry.isNoted = true
     const ids = slow.map(({ deliveryId }) => deliveryId)
-    noteUnderWay(dataSource, ids, { owner: processId, leaseMs }).catch((error: unknown) =>
+    const hold = { owner: processId, leaseMs: claimLeaseMs(attemptTimeoutMs) }
+    noteUnderWay(dataSource, ids, hold).catch((error: unknown) =>
       logger.warn({ event: 'first_attempt.not_noted', err: error }, 'first_attempt.not_noted'),
     )
-  }, NOTE_EVERY_MS)
+  }
+
+  const looking = setInterval(() => {
+    handOnUnsuited()
+    noteSlow()
+  }, LOOK_EVERY_MS)
 
   return {
     suits,
     add(delivery) {
-      const { webhookId } = delivery
-      const lane = lanes.get(webhookId) ?? { waiting: [], underWay: 0 }
-      lanes.set(webhookId, lane)
       const isTooMuch = waitingBytes + bytesOf(delivery) > MOST_WAITING_BYTES
       const kept = isTooMuch ? { ...delivery, fresh: null } : delivery
-      lane.waiting.push(kept)
-      waiting++
       waitingBytes += bytesOf(kept)
-      turns.add(webhookId)
-      go()
+      line.add(delivery.webhookId, kept)
     },
-    load: () => ({ waiting, inFlight: underWay.size }),
+    load: () => ({ waiting: line.waiting(), inFlight: underWay.size }),
     async stop(graceMs) {
-      const left = [...lanes.values()].flatMap((lane) => lane.waiting.splice(0))
-      turns.clear()
-      waiting = 0
-      waitingBytes = 0
-      for (const delivery of left) handlers.returned(delivery)
-      const ended = Promise.all(running)
-      const timeUp = new AbortController()
-      void delay(graceMs, undefined, { signal: timeUp.signal }).then(
-        () => stopping.abort(new Error('this process ends')),
-        () => undefined,
-      )
-      await ended
-      timeUp.abort()
-      clearInterval(noting)
+      for (const delivery of line.drain()) handlers.returned(delivery)
+      const timer = setTimeout(() => stopping.abort(new Error('this process ends')), graceMs)
+      await line.idle()
+      clearTimeout(timer)
+      clearInterval(looking)
     },
   }
-}
-
-/**
- * The delivery as it was committed an instant ago, which is this process's under the lease of the commit: nobody else
- * attempts it, and it needs no claim. Null where that was longer ago, or its webhook was changed here since.
- */
-function heldByLease(delivery: DeliveryToStart, watch: WebhookWatch): Claim | null {
-  const { webhookId, eventKey, url, fresh, readAtMs } = delivery
-  if (fresh === null) return null
-  const ageMs = performance.now() - readAtMs
-  if (ageMs > FRESH_MS || watch.hasChangedSince(webhookId, readAtMs)) return null
-  const { body, secret } = fresh
-  return { state: 'in_progress', asked: false, claims: 1, ageMs, webhookId, eventKey, url, secret, body }
 }
 
 /** Its webhook has no open incident, and its endpoint has neither failed nor been slow since that was read. */

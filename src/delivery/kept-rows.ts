@@ -6,8 +6,10 @@ import { SWEEP_AFTER_MS } from './timing.ts'
 
 /** The rows of deliveries that this process is to begin with: their leases, and what is noted on them, in batches. */
 export type KeptRows = {
-  /** Holds the row until one of the others is called; its lease is renewed. */
-  keep(deliveryId: string): void
+  /** Holds the row, whose lease began at `sinceMs`, until one of the others is called; the lease is renewed. */
+  keep(deliveryId: string, sinceMs: number): void
+  /** How long the lease of a row still lasts at least; 0 when it is not held. */
+  heldForMs(deliveryId: string): number
   has(deliveryId: string): boolean
   size(): number
   /** The row goes on by itself, or another one keeps it now. */
@@ -24,6 +26,9 @@ export type KeptRows = {
 /** How long notes wait for others to be written with them in one statement. */
 const NOTE_AFTER_MS = 50
 
+/** Of its lease: what is left is enough for a POST. */
+const RENEWED_AFTER = 1 / 4
+
 /** What was given back is taken up again so much later. */
 const AGAIN_AFTER_MS = { soon: 2_000, later: 30_000 }
 
@@ -34,7 +39,8 @@ export function createKeptRows(options: {
   leaseMs: number
 }): KeptRows {
   const { dataSource, logger, owner, leaseMs } = options
-  const kept = new Set<string>()
+  // Until when each is held, on `performance.now()`.
+  const kept = new Map<string, number>()
   let isClosed = false
 
   const quietly = (what: string) => (error: unknown) =>
@@ -50,12 +56,18 @@ export function createKeptRows(options: {
     )
   const release = { soon: releasing('soon'), later: releasing('later') }
   const renewal = setInterval(() => {
-    if (kept.size === 0) return
-    void renewLeases(dataSource, [...kept], { owner, leaseMs }).catch(quietly('renew'))
-  }, leaseMs / 3)
+    if (kept.size > 0) void renew().catch(quietly('renew'))
+  }, leaseMs * RENEWED_AFTER)
+
+  async function renew(): Promise<void> {
+    const untilMs = performance.now() + leaseMs
+    const renewed = await renewLeases(dataSource, [...kept.keys()], { owner, leaseMs })
+    for (const id of renewed) if (kept.has(id)) kept.set(id, untilMs)
+  }
 
   return {
-    keep: (deliveryId) => kept.add(deliveryId),
+    keep: (deliveryId, sinceMs) => kept.set(deliveryId, sinceMs + leaseMs),
+    heldForMs: (deliveryId) => Math.max(0, (kept.get(deliveryId) ?? 0) - performance.now()),
     has: (deliveryId) => kept.has(deliveryId),
     size: () => kept.size,
     letGo: (deliveryId) => kept.delete(deliveryId),

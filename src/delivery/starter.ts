@@ -9,7 +9,7 @@ import { createFirstAttempts, isWell, type FirstAttemptDependencies } from './fi
 import type { HandedOver } from './handed-over.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { createOverflow } from './overflow.ts'
-import { createStartLine } from './start-line.ts'
+import { createFairLine } from './fair-line.ts'
 
 /**
  * Who makes the first attempt: the workflow; or the starter for healthy webhooks, all the time (`direct`) or while the
@@ -51,7 +51,7 @@ const PAUSE_MS = 1_000
 /** What was handed to the engine so long ago may have been attempted by another process. */
 const ASK_AFTER_MS = 2_000
 
-type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers'> & {
+type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers' | 'heldForMs'> & {
   workflows: DeliveryWorkflows
   handedOver: HandedOver
   metrics: Metrics
@@ -76,7 +76,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   let stopping = false
   let pausedUntilMs = 0
 
-  const line = createStartLine<DeliveryToStart>({
+  const line = createFairLine<DeliveryToStart>({
     concurrency: dependencies.concurrency,
     hasRoom: (webhookId) => perWebhook === null || handedOver.of(webhookId) < perWebhook,
     run: handOver,
@@ -84,6 +84,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   handedOver.onEnded((webhookId) => line.look(webhookId))
   const first = createFirstAttempts({
     ...dependencies,
+    heldForMs: (deliveryId) => rows.heldForMs(deliveryId),
     handlers: { attempted, unsuited: queue, returned: (delivery) => putBack(delivery) },
   })
   const overflow = createOverflow({
@@ -109,7 +110,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     // The sweep may find one whose outcome could not be recorded yet.
     if (rows.has(delivery.deliveryId)) return
     if (stopping || rows.size() >= MAX_BACKLOG) return putBack(delivery)
-    rows.keep(delivery.deliveryId)
+    rows.keep(delivery.deliveryId, delivery.readAtMs)
     if (isWell(delivery, watch)) overflow.arrived()
     if (isMadeHere() && first.suits(delivery)) first.add(delivery)
     else queue(delivery)

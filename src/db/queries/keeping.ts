@@ -1,18 +1,20 @@
 import { rows, type Db } from '../db.ts'
 import { TROUBLED, type DeliveryToStart } from './events.ts'
 
-/** Prolongs this process's hold on deliveries that still wait for their workflow to start. */
+/** Prolongs this process's hold on deliveries that still wait to be begun with; returns those it still holds. */
 export async function renewLeases(
   db: Db,
   deliveryIds: string[],
   lease: { owner: string; leaseMs: number },
-): Promise<void> {
-  await rows(
+): Promise<string[]> {
+  const renewed = await rows<{ id: string }>(
     db,
     `UPDATE delivery SET lease_until = now() + $3 * interval '1 ms', sweep_at = now() + $3 * interval '1 ms'
-      WHERE id = ANY($1::uuid[]) AND owner = $2 AND state = 'pending' AND started_at IS NULL`,
+      WHERE id = ANY($1::uuid[]) AND owner = $2 AND state = 'pending' AND started_at IS NULL
+      RETURNING id`,
     [deliveryIds, lease.owner, lease.leaseMs],
   )
+  return renewed.map(({ id }) => id)
 }
 
 /**

@@ -59,6 +59,18 @@ export async function lockLiveness(db: Db, organisationId: string, id: string): 
   return found?.live ?? false
 }
 
+/** Where a webhook's deliveries go, with the sealed secret they are signed with. */
+export type Target = { url: string; secret: string | null }
+
+/** Null when the webhook takes no deliveries. */
+export async function findTarget(db: Db, organisationId: string, id: string): Promise<Target | null> {
+  return firstRow(
+    db,
+    `SELECT url, secret FROM webhook WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL`,
+    [organisationId, id],
+  )
+}
+
 /** The sealed signing secret, or null when the webhook is unknown or deleted. */
 export async function findSealedSecret(db: Db, organisationId: string, id: string): Promise<string | null> {
   const found = await firstRow<{ secret: string | null }>(

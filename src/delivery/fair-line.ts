@@ -1,5 +1,5 @@
 /** Lets items of many webhooks go in turn, webhook by webhook. */
-export type StartLine<Item> = {
+export type FairLine<Item> = {
   add(webhookId: string, item: Item): void
   /** Something may go now that could not before. */
   look(webhookId: string): void
@@ -8,8 +8,10 @@ export type StartLine<Item> = {
   ready(): number
   waitingOf(webhookId: string): number
   inFlight(): number
-  /** Takes out all that wait. */
-  drain(): Item[]
+  /** The webhooks that wait, each with the item that is next. */
+  next(): [webhookId: string, item: Item][]
+  /** Takes out all that wait, or all of one webhook. */
+  drain(webhookId?: string): Item[]
   /** Returns when nothing is under way. */
   idle(): Promise<void>
 }
@@ -18,11 +20,11 @@ export type StartLine<Item> = {
  * `concurrency` items are under way at once, and the next one is of the webhook whose last turn is longest ago.
  * A webhook for which `hasRoom` says no is passed over until `look` is called for it. `run` never rejects.
  */
-export function createStartLine<Item>(options: {
+export function createFairLine<Item>(options: {
   concurrency: number
   hasRoom: (webhookId: string) => boolean
   run: (item: Item) => Promise<void>
-}): StartLine<Item> {
+}): FairLine<Item> {
   const { concurrency, hasRoom, run } = options
   const lanes = new Map<string, Item[]>()
   // Webhooks that may have a turn, in the order of their turns.
@@ -30,7 +32,7 @@ export function createStartLine<Item>(options: {
   let waiting = 0
   const underWay = new Set<Promise<void>>()
 
-  function next(): Item | null {
+  function take(): Item | null {
     for (const webhookId of turns) {
       turns.delete(webhookId)
       if (!hasRoom(webhookId)) continue
@@ -47,7 +49,7 @@ export function createStartLine<Item>(options: {
 
   function go(): void {
     while (underWay.size < concurrency) {
-      const item = next()
+      const item = take()
       if (item === null) return
       const running = run(item).finally(() => {
         underWay.delete(running)
@@ -75,11 +77,15 @@ export function createStartLine<Item>(options: {
     ready: () => [...turns].reduce((sum, webhookId) => sum + (lanes.get(webhookId)?.length ?? 0), 0),
     waitingOf: (webhookId) => lanes.get(webhookId)?.length ?? 0,
     inFlight: () => underWay.size,
-    drain() {
-      const items = [...lanes.values()].flat()
-      lanes.clear()
-      turns.clear()
-      waiting = 0
+    next: () => [...lanes].flatMap(([webhookId, [item]]) => (item === undefined ? [] : [[webhookId, item]])),
+    drain(webhookId) {
+      const of = webhookId === undefined ? [...lanes.keys()] : [webhookId]
+      const items = of.flatMap((id) => lanes.get(id) ?? [])
+      for (const id of of) {
+        lanes.delete(id)
+        turns.delete(id)
+      }
+      waiting -= items.length
       return items
     },
     async idle() {

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { createStartLine } from '../../../src/delivery/start-line.ts'
+import { createFairLine } from '../../../src/delivery/fair-line.ts'
 
 describe('the start line', () => {
   /** A line whose items end when they are told to. */
   function createLine(options: { concurrency?: number; hasRoom?: (webhookId: string) => boolean } = {}) {
     const begun: string[] = []
     const ending = new Map<string, () => void>()
-    const line = createStartLine<string>({
+    const line = createFairLine<string>({
       concurrency: 1,
       hasRoom: () => true,
       ...options,
