@@ -12,7 +12,7 @@ serveHarness(async (job: PublishJob) => {
 
   async function publishOne(intendedAt: number | null): Promise<PublishedEvent> {
     const { idle, request, connect } = apis[turn++ % apis.length]!
-    const connection = idle.pop() ?? (await connect())
+    const connection = takeUsable(idle) ?? (await connect())
     const sentAt = clock()
     const times = { intendedAt: intendedAt ?? sentAt, sentAt }
     try {
@@ -38,6 +38,15 @@ serveHarness(async (job: PublishJob) => {
 
 /** One process that is published to: the request as it takes it, and connections to it that have nothing to do. */
 type Api = { request: Buffer; idle: HttpConnection[]; connect: () => Promise<HttpConnection> }
+
+/** The one used last; those that are of no use any more are closed. */
+function takeUsable(idle: HttpConnection[]): HttpConnection | null {
+  for (;;) {
+    const last = idle.pop()
+    if (last === undefined || last.isUsable()) return last ?? null
+    last.close()
+  }
+}
 
 function openApi(job: PublishJob, apiUrl: string): Api {
   const { hostname: host, port } = new URL(apiUrl)

@@ -5,7 +5,8 @@ import { connect } from 'node:net'
 export type HttpConnection = {
   /** Sends a whole request, head and body, and resolves with the answer to it. */
   send(request: Buffer): Promise<{ status: number; body: string }>
-  isOpen(): boolean
+  /** Open, and not idle for so long that the API may be about to close it. */
+  isUsable(): boolean
   close(): void
 }
 
@@ -13,6 +14,9 @@ type Waiting = {
   resolve: (answer: { status: number; body: string }) => void
   reject: (error: Error) => void
 }
+
+/** The API closes what lies idle for five seconds; a request that crosses that is lost. */
+const IDLE_MS = 3_000
 
 const HEAD_END = '\r\n\r\n'
 
@@ -26,6 +30,7 @@ export async function openHttpConnection(address: { host: string; port: number }
   let received = ''
   let waiting: Waiting | null = null
   let isOpen = true
+  let usedAtMs = performance.now()
 
   const end = (error: Error): void => {
     isOpen = false
@@ -47,10 +52,11 @@ export async function openHttpConnection(address: { host: string; port: number }
   return {
     send: (request) =>
       new Promise((resolve, reject) => {
+        usedAtMs = performance.now()
         waiting = { resolve, reject }
         socket.write(request)
       }),
-    isOpen: () => isOpen,
+    isUsable: () => isOpen && performance.now() - usedAtMs < IDLE_MS,
     close: () => void socket.destroy(),
   }
 }
