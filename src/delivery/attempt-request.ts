@@ -43,9 +43,10 @@ export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
 /**
  * A first attempt that is made beside the engine, for a delivery that has no workflow yet. `held`: `owner` has it under
- * the lease of its commit, and this is what it read there; null when the row is to be claimed.
+ * the lease of its commit, and this is what it read there; null when the row is to be claimed. `posted` is called when
+ * its POST is over, before it is recorded.
  */
-export type Beside = { owner: string; held: Claim | null }
+export type Beside = { owner: string; held: Claim | null; posted: () => void }
 
 /** `beside` is null for attempts that a workflow asks for. */
 export type MakeAttempt = (

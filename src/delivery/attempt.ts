@@ -75,6 +75,7 @@ async function claimSendRecord(
     held.claims > MAX_LOST_WORKERS
       ? lostWorker(MAX_LOST_WORKERS)
       : await send(dependencies, request, held, owner, signals.shutDown)
+  beside?.posted()
   return recordOutcome(dependencies, request, held, sent, underLease)
 }
 

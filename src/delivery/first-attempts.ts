@@ -68,19 +68,20 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
   const snapshots = createWebhookSnapshots(dataSource, FRESH_MS)
   const stopping = new AbortController()
   const underWay = new Set<UnderWay>()
-  const underWayOf = new Map<string, number>()
+  // POSTs by webhook.
+  const postsOf = new Map<string, number>()
   let waitingBytes = 0
 
   const line = createFairLine<DeliveryToStart>({
     concurrency: dependencies.slots,
-    hasRoom: (webhookId) => (underWayOf.get(webhookId) ?? 0) < MOST_PER_WEBHOOK,
+    hasRoom: (webhookId) => (postsOf.get(webhookId) ?? 0) < MOST_PER_WEBHOOK,
     run: make,
   })
 
   function suits(delivery: DeliveryToStart): boolean {
     const { webhookId } = delivery
     if (!isWell(delivery, watch)) return false
-    return watch.inFlight(webhookId) - (underWayOf.get(webhookId) ?? 0) < MOST_PER_WEBHOOK
+    return watch.inFlight(webhookId) - (postsOf.get(webhookId) ?? 0) < MOST_PER_WEBHOOK
   }
 
   async function make(delivery: DeliveryToStart): Promise<void> {
@@ -92,11 +93,11 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
     const { organisationId, webhookId, deliveryId } = delivery
     const entry = { deliveryId, begunAtMs: performance.now(), isNoted: false }
     underWay.add(entry)
-    underWayOf.set(webhookId, (underWayOf.get(webhookId) ?? 0) + 1)
+    const posted = beginPost(webhookId)
     const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
     const signals = { cancelled: stopping.signal, shutDown: stopping.signal }
     try {
-      const beside = { owner: processId, held: await heldByLease(delivery) }
+      const beside = { owner: processId, held: await heldByLease(delivery), posted }
       await handlers.attempted(delivery, await makeAttempt(request, signals, beside))
     } catch (error) {
       if (stopping.signal.aborted) {
@@ -107,9 +108,20 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
       handlers.unsuited(delivery)
     } finally {
       underWay.delete(entry)
-      const left = (underWayOf.get(webhookId) ?? 1) - 1
-      if (left === 0) underWayOf.delete(webhookId)
-      else underWayOf.set(webhookId, left)
+      posted()
+    }
+  }
+
+  /** Takes room of the webhook; the function returned gives it back, once, to the next of its line. */
+  function beginPost(webhookId: string): () => void {
+    postsOf.set(webhookId, (postsOf.get(webhookId) ?? 0) + 1)
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      const left = (postsOf.get(webhookId) ?? 1) - 1
+      if (left === 0) postsOf.delete(webhookId)
+      else postsOf.set(webhookId, left)
       line.look(webhookId)
     }
   }

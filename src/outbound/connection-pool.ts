@@ -45,7 +45,7 @@ const DEFAULT_LIMITS: PoolLimits = {
 /**
  * Builds the pool. Nothing an endpoint sends of its own accord may be read as the answer to a later POST, so a
  * connection is given out only after it has been silent since its last answer: for a while, and still so when the
- * event loop has looked at its sockets once more.
+ * event loop has looked at its sockets once more after that while.
  */
 export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLimits> = {}): ConnectionPool {
   const { maxIdlePerKey, maxIdle, maxAgeMs, restMs, restRoundTrips } = { ...DEFAULT_LIMITS, ...limits }
@@ -54,15 +54,33 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
   const idleByKey = new Map<string, Set<Idle>>()
   let isClosed = false
 
+  // Whatever had come before this instant has been read.
+  let readUntilMs = -Infinity
+
   async function take(key: string): Promise<Connection | null> {
     for (;;) {
+      const now = performance.now()
       // The one used last: so those that are too many grow old.
-      const rested = idleOf(key).findLast(isRested)
-      if (rested === undefined) return null
-      rested.forget()
-      if (await isStillSilent(rested)) return rested.connection
-      rested.connection.destroy()
+      const rested = idleOf(key).filter((entry) => restedAtMs(entry) <= now)
+      const entry = rested.findLast((one) => restedAtMs(one) <= readUntilMs) ?? rested.at(-1)
+      if (entry === undefined) return null
+      entry.forget()
+      const looked = readSockets()
+      // Where much is sent the sockets were looked at since: waiting for another look would only cost time.
+      if (restedAtMs(entry) > readUntilMs) await looked
+      if (isStillSilent(entry)) return entry.connection
+      entry.connection.destroy()
     }
+  }
+
+  /**
+   * The first turn ends the one we are in; only the second is sure to have run the timers and read from the sockets.
+   */
+  async function readSockets(): Promise<void> {
+    const fromMs = performance.now()
+    await nextTurn()
+    await nextTurn()
+    readUntilMs = Math.max(readUntilMs, fromMs)
   }
 
   function keep(key: string, connection: Connection): void {
@@ -86,17 +104,12 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
     socket.on('close', forget)
   }
 
-  function isRested({ sinceMs, connection }: Idle): boolean {
-    return performance.now() - sinceMs >= restMs + restRoundTrips * connection.roundTripMs
+  function restedAtMs({ sinceMs, connection }: Idle): number {
+    return sinceMs + restMs + restRoundTrips * connection.roundTripMs
   }
 
-  /**
-   * The first turn ends the one we are in; only the second is sure to have run the timers and read from the sockets.
-   * Bytes that are no beginning of an answer (an empty line) do not move undici, but they are counted.
-   */
-  async function isStillSilent({ connection, bytesRead }: Idle): Promise<boolean> {
-    await nextTurn()
-    await nextTurn()
+  /** Bytes that are no beginning of an answer (an empty line) do not move undici, but they are counted. */
+  function isStillSilent({ connection, bytesRead }: Idle): boolean {
     const { socket } = connection
     if (socket.destroyed || socket.readableEnded || socket.bytesRead !== bytesRead) return false
     // The endpoint answered without reading to the end; nobody knows what it makes of the rest.
