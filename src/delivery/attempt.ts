@@ -41,7 +41,7 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
     metrics.attemptBegun()
     handedOver.begun(request.deliveryId)
     try {
-      const outcome = await claimSendRecord(dependencies, request, signals, beside)
+      const outcome = await claimSendRecord(dependencies, request, signals, beside, () => pass.leave())
       if (outcome.state === 'stopped' && request.number > 1) await endIncident(dependencies, request)
       return outcome
     } finally {
@@ -63,6 +63,7 @@ async function claimSendRecord(
   request: AttemptRequest,
   signals: AttemptSignals,
   beside: Beside | null,
+  posted: () => void,
 ): Promise<AttemptOutcome> {
   const claimed = await claim(dependencies, request, beside, signals.cancelled)
   if (claimed.kind === 'elsewhere') return claimed.outcome
@@ -75,6 +76,7 @@ async function claimSendRecord(
     held.claims > MAX_LOST_WORKERS
       ? lostWorker(MAX_LOST_WORKERS)
       : await send(dependencies, request, held, owner, signals.shutDown)
+  posted()
   beside?.posted()
   return recordOutcome(dependencies, request, held, sent, underLease)
 }

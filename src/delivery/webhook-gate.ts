@@ -3,7 +3,7 @@
  * of the slots. Nobody waits inside: who finds the gate full is told when to come again.
  */
 export type WebhookGate = {
-  /** A pass, to be given back when the attempt is over; or null and the time after which to try again. */
+  /** A pass, to be given back when its POST is over, again does no harm; or the time after which to try again. */
   enter(webhookId: string, deliveryId: string): { leave: () => void } | { comeBackAfterMs: number }
 }
 
@@ -48,8 +48,11 @@ export function createWebhookGate(capacity: number): WebhookGate {
       lane.turnedAway.delete(deliveryId)
       lane.underWay++
       const enteredAt = performance.now()
+      let hasLeft = false
       return {
         leave() {
+          if (hasLeft) return
+          hasLeft = true
           lane.underWay--
           lane.typicalMs += NEWEST_SHARE * (performance.now() - enteredAt - lane.typicalMs)
           forgetLost(lane, Date.now())
