@@ -12,22 +12,7 @@ import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
 import { installPosthorn } from './helpers/installation.ts'
 import { startLane, sumOf } from './helpers/mocha-lane.ts'
 import type { TestServers } from './helpers/servers.ts'
-
-/**
- * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts
- * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
- * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
- */
-const SUITES: Record<string, string[][]> = {
-  fast: [
-    // They mostly wait. Only here may a worker run as a process: they all keep the one retention schedule.
-    ['test/e2e/**/*.test.ts', 'test/workflows/**/*.test.ts'],
-    ['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts'],
-  ],
-  browser: [['test/browser/**/*.test.ts']],
-  histories: [['test/histories/**/*.test.ts']],
-  slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
-}
+import { lanesOf } from './helpers/suites.ts'
 
 /** Data of a test run need not outlive a power cut. */
 const FAST_AND_LOSE = [
@@ -41,9 +26,13 @@ const FAST_AND_LOSE = [
   'max_connections=400',
 ]
 
-const [suite = 'fast', ...given] = process.argv.slice(2)
-const lanes = SUITES[suite]
-if (lanes === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
+/**
+ * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts
+ * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
+ * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
+ */
+const [suite, ...given] = process.argv.slice(2)
+const lanes = lanesOf(suite ?? 'fast')
 
 const folder = mkdtempSync(join(tmpdir(), 'posthorn-test-'))
 // PostgreSQL does not run as root: its user has to get in.
@@ -57,11 +46,11 @@ onStopSignal(async () => {
   await stack.stop()
 })
 
-process.exitCode = await run(lanes).finally(() => stack.stop())
+process.exitCode = await run().finally(() => stack.stop())
 
-async function run(lanes: string[][]): Promise<number> {
+async function run(): Promise<number> {
   const [servers, posthorn] = await Promise.all([startServers(), installPosthorn(join(folder, 'posthorn'))])
-  const started = mochaArguments(lanes).map((args, index) => {
+  const started = mochaArguments().map((args, index) => {
     const lane = startLane({
       args,
       servers: { ...servers, posthorn },
@@ -84,9 +73,9 @@ async function run(lanes: string[][]): Promise<number> {
 }
 
 /** Of each mocha process. */
-function mochaArguments(lanes: string[][]): string[][] {
+function mochaArguments(): string[][] {
   if (given.length === 0) return lanes
-  const namesFiles = given.some((argument) => !argument.startsWith('-'))
+  const namesFiles = given.some((argument) => argument.endsWith('.ts'))
   return [namesFiles ? given : [...lanes.flat(), ...given]]
 }
 
