@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { findTarget, type Target } from '../db/queries/webhooks.ts'
 
 /** Where a webhook's deliveries go, as it was read at `readAtMs` on `performance.now()`; null when it takes none. */
-export type WebhookSnapshot = { target: Target | null; readAtMs: number }
+type WebhookSnapshot = { target: Target | null; readAtMs: number }
 
 export type WebhookSnapshots = {
   /** Not older than `maxAgeMs`; of many who ask at the same time one asks the database. */
