@@ -12,7 +12,22 @@ import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
 import { installPosthorn } from './helpers/installation.ts'
 import { startLane, sumOf } from './helpers/mocha-lane.ts'
 import type { TestServers } from './helpers/servers.ts'
-import { lanesOf } from './helpers/suites.ts'
+
+/**
+ * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts
+ * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
+ * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
+ */
+const SUITES: Record<string, string[][]> = {
+  fast: [
+    // They mostly wait. Only here may a worker run as a process: they all keep the one retention schedule.
+    ['test/e2e/**/*.test.ts', 'test/workflows/**/*.test.ts'],
+    ['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts'],
+  ],
+  browser: [['test/browser/**/*.test.ts']],
+  histories: [['test/histories/**/*.test.ts']],
+  slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
+}
 
 /** Data of a test run need not outlive a power cut. */
 const FAST_AND_LOSE = [
@@ -26,13 +41,9 @@ const FAST_AND_LOSE = [
   'max_connections=400',
 ]
 
-/**
- * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts
- * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
- * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
- */
-const [suite, ...given] = process.argv.slice(2)
-const lanes = lanesOf(suite ?? 'fast')
+const [suite = 'fast', ...given] = process.argv.slice(2)
+const lanes = SUITES[suite]
+if (lanes === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
 
 const folder = mkdtempSync(join(tmpdir(), 'posthorn-test-'))
 // PostgreSQL does not run as root: its user has to get in.
@@ -46,11 +57,11 @@ onStopSignal(async () => {
   await stack.stop()
 })
 
-process.exitCode = await run().finally(() => stack.stop())
+process.exitCode = await run(lanes).finally(() => stack.stop())
 
-async function run(): Promise<number> {
+async function run(lanes: string[][]): Promise<number> {
   const [servers, posthorn] = await Promise.all([startServers(), installPosthorn(join(folder, 'posthorn'))])
-  const started = mochaArguments().map((args, index) => {
+  const started = mochaArguments(lanes).map((args, index) => {
     const lane = startLane({
       args,
       servers: { ...servers, posthorn },
@@ -73,9 +84,9 @@ async function run(): Promise<number> {
 }
 
 /** Of each mocha process. */
-function mochaArguments(): string[][] {
+function mochaArguments(lanes: string[][]): string[][] {
   if (given.length === 0) return lanes
-  const namesFiles = given.some((argument) => argument.endsWith('.ts'))
+  const namesFiles = given.some((argument) => !argument.startsWith('-'))
   return [namesFiles ? given : [...lanes.flat(), ...given]]
 }
 

@@ -4,18 +4,6 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { startLane, sumOf } from '../helpers/mocha-lane.ts'
 import { testServers } from '../helpers/servers.ts'
-import { lanesOf, testFiles } from '../helpers/suites.ts'
-
-describe('the suites', () => {
-  it('have every test file, each in one lane of one suite', () => {
-    const files = ['fast', 'browser', 'histories', 'slow'].flatMap((suite) => lanesOf(suite).flat())
-    expect(files.sort()).to.deep.equal(testFiles())
-  })
-
-  it('have no lane without tests', () => {
-    for (const lane of lanesOf('fast')) expect(lane).to.not.be.empty
-  })
-})
 
 describe('the lanes of the tests', function () {
   this.timeout(60_000)
