@@ -76,7 +76,7 @@ describe('kill -9 of the process, and its incidents', function () {
     // As a process leaves it that dies right after its commit: owed a look, and the workflow gone.
     await stage.dataSource.query(`UPDATE incident SET exhausted_at = now(), sweep_at = now()`)
     await eventually(() => expect(mail.mails).to.have.length(4), 30_000)
-    expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent'])
+    await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent']))
   })
 
   it('two workers, and twelve hundred failing deliveries: two mails to each of two recipients, no more', async () => {
