@@ -6,7 +6,7 @@ import { recordFirstSuccesses, type AttemptRecord } from '../db/queries/outcomes
 export type RecordFirstSuccess = Grouped<AttemptRecord, boolean>
 
 /** How many groups of outcomes are committed at once, and how many outcomes one may hold. */
-const LANES = 2
+const LANES = 4
 const MOST = 100
 
 /**

@@ -31,28 +31,51 @@ export async function recordOutcome(
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
   const trigger = claim.asked ? 'retry' : 'schedule'
-  const { outcome, isNew, tell } = await untilDatabaseAnswers(() =>
-    write(dependencies, { ...request, ...claim, ...result, durationMs, trigger, underLease }, sent),
-  )
+  const { organisationId, deliveryId, number } = request
+  const { webhookId, eventKey, url } = claim
+  const { succeeded, startedAt, failureCode, statusCode, error, response } = result
+  // Field by field, as below: spreading objects of so many shapes took a tenth of a delivery's time.
+  const record = {
+    organisationId,
+    deliveryId,
+    webhookId,
+    number,
+    trigger,
+    url,
+    startedAt,
+    durationMs,
+    failureCode,
+    statusCode,
+    error,
+    response,
+    underLease,
+  } as const
+  const { outcome, isNew, tell } = await untilDatabaseAnswers(() => write(dependencies, record, sent))
   // How long after its time a retry was begun.
-  const lateMs = request.hold === null ? null : result.startedAt.getTime() - request.hold.untilMs
+  const lateMs = request.hold === null ? null : startedAt.getTime() - request.hold.untilMs
   if (isNew && outcome.state !== 'deferred') {
-    const isFirst = request.number === 1 && request.turnedAway !== true
-    const firstDelayMs = isFirst ? claim.ageMs : null
-    const { state } = outcome
-    dependencies.metrics.attemptRecorded({ ...result, trigger, state, firstDelayMs, latenessMs: lateMs })
+    const isFirst = number === 1 && request.turnedAway !== true
+    dependencies.metrics.attemptRecorded({
+      succeeded,
+      failureCode,
+      trigger,
+      durationMs: result.durationMs,
+      state: outcome.state,
+      firstDelayMs: isFirst ? claim.ageMs : null,
+      latenessMs: lateMs,
+    })
   }
   dependencies.logger.info(
     {
       event: 'delivery.attempted',
-      organisationId: request.organisationId,
-      webhookId: claim.webhookId,
-      deliveryId: request.deliveryId,
-      eventKey: claim.eventKey,
-      attempt: request.number,
+      organisationId,
+      webhookId,
+      deliveryId,
+      eventKey,
+      attempt: number,
       state: outcome.state,
-      statusCode: result.statusCode,
-      failureCode: result.failureCode,
+      statusCode,
+      failureCode,
       durationMs,
       lateMs,
     },

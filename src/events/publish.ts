@@ -29,7 +29,7 @@ type Published = {
 }
 
 /** How many groups of events are committed at once, and how many events one may hold. */
-const LANES = 2
+const LANES = 4
 const MOST = 100
 
 /** Commits an event and its deliveries; once it returns nothing of it can be lost. */

@@ -21,7 +21,7 @@ export function createApp(dependencies: ApiDependencies, pages: readonly Middlew
   app.use(securityHeaders())
   app.use(errorDoor(dependencies.logger))
   app.use(requestTarget())
-  const answering = [...pages, webPages(readWebFiles()), ...createRouter(dependencies, routes)]
+  const answering = createRouter(dependencies, routes, [...pages, webPages(readWebFiles())])
   for (const middleware of answering) app.use(middleware)
   return app
 }

@@ -63,9 +63,11 @@ function bodyProblem(error: unknown, maxBytes: number): unknown {
   return badRequest('incomplete_body', 'The body could not be read to its end.')
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
 function decode(bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return decoder.decode(bytes)
   } catch {
     throw badRequest('malformed_json', 'The body is not valid UTF-8.')
   }

@@ -16,13 +16,17 @@ import { sessionCookieFor } from './session-cookie.ts'
 
 /**
  * Turns the routes into middleware: match → authenticate → count → own organisation → permission → query → body →
- * handle.
+ * handle. What no route takes goes to `others`.
  */
-export function createRouter(dependencies: ApiDependencies, routes: readonly Route[]): Middleware[] {
+export function createRouter(
+  dependencies: ApiDependencies,
+  routes: readonly Route[],
+  others: readonly Middleware[],
+): Middleware[] {
   const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], serve(dependencies, route))
   // The router adds its own fields to the context; to Koa it is middleware like any other.
-  return [router.routes() as unknown as Middleware, unmatched(routes)]
+  return [router.routes() as unknown as Middleware, ...others, unmatched(routes)]
 }
 
 function serve(dependencies: ApiDependencies, route: Route) {
@@ -45,28 +49,27 @@ async function checkedRequest(
   const params: Record<string, string> = ctx.params
   const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
   const cookie = sessionCookieFor(ctx, dependencies.publicUrl)
-  const bare = { params, origin, cookie, session: null, body: undefined, bodyText: '', idempotency: null }
-  if (route.access.kind === 'open') return { ...bare, caller: NOBODY, query: readQuery(queryOf(route, ctx)) }
-
-  const { caller, session } = await admit(dependencies, route, ctx, cookie)
-  if (route.access.kind === 'organisation') {
+  const open = { caller: NOBODY, session: null }
+  const { access } = route
+  const { caller, session } = access.kind === 'open' ? open : await admit(dependencies, route, ctx, cookie)
+  if (access.kind === 'organisation') {
     requireOrganisation(caller, params['orgId'])
-    const { permission } = route.access
-    if (permission !== null) requirePermissions(caller, [permission])
+    if (access.permission !== null) requirePermissions(caller, [access.permission])
   }
-  const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
-  if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
+  for (const name in params) {
+    if (access.kind !== 'open' && name !== 'orgId' && !isUuid(params[name] ?? '')) throw notFound('resource')
+  }
   const query = readQuery(queryOf(route, ctx))
-  if (route.body === undefined) return { ...bare, caller, session, query }
-
-  const { text, value } = await readJsonBody(ctx, route.body.maxBytes)
+  const { text, value } = route.body === undefined ? NO_BODY : await readJsonBody(ctx, route.body.maxBytes)
   const operation = `${route.method} ${route.path}`
   const idempotency =
     route.idempotent === true
       ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
       : null
-  return { ...bare, caller, session, query, body: value, bodyText: text, idempotency }
+  return { caller, session, params, origin, cookie, query, body: value, bodyText: text, idempotency }
 }
+
+const NO_BODY = { text: '', value: undefined }
 
 /** Stands where an open route has no caller; it may do nothing. */
 const NOBODY = { organisationId: '', memberId: '', apiKeyId: '', fullAccess: false, permissions: [] }

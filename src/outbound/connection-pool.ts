@@ -51,23 +51,26 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
   const { maxIdlePerKey, maxIdle, maxAgeMs, restMs, restRoundTrips } = { ...DEFAULT_LIMITS, ...limits }
   // Both in the order in which they were kept.
   const idle = new Set<Idle>()
-  const idleByKey = new Map<string, Set<Idle>>()
+  const idleByKey = new Map<string, Idle[]>()
   let isClosed = false
 
   // Whatever had come before this instant has been read.
   let readUntilMs = -Infinity
+  let looking: Promise<void> | null = null
 
   async function take(key: string): Promise<Connection | null> {
     for (;;) {
       const now = performance.now()
+      const idleOfKey = idleByKey.get(key) ?? []
       // The one used last: so those that are too many grow old.
-      const rested = idleOf(key).filter((entry) => restedAtMs(entry) <= now)
-      const entry = rested.findLast((one) => restedAtMs(one) <= readUntilMs) ?? rested.at(-1)
+      const entry =
+        idleOfKey.findLast((one) => restedAtMs(one) <= readUntilMs) ??
+        idleOfKey.findLast((one) => restedAtMs(one) <= now)
       if (entry === undefined) return null
       entry.forget()
-      const looked = readSockets()
       // Where much is sent the sockets were looked at since: waiting for another look would only cost time.
-      if (restedAtMs(entry) > readUntilMs) await looked
+      looking ??= readSockets()
+      while (restedAtMs(entry) > readUntilMs) await (looking ??= readSockets())
       if (isStillSilent(entry)) return entry.connection
       entry.connection.destroy()
     }
@@ -80,27 +83,30 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
     const fromMs = performance.now()
     await nextTurn()
     await nextTurn()
-    readUntilMs = Math.max(readUntilMs, fromMs)
+    readUntilMs = fromMs
+    looking = null
   }
 
   function keep(key: string, connection: Connection): void {
     const { socket } = connection
-    if (isClosed || socket.destroyed || isOld(connection) || idleOf(key).length >= maxIdlePerKey) {
+    const same = idleByKey.get(key) ?? []
+    if (isClosed || socket.destroyed || isOld(connection) || same.length >= maxIdlePerKey) {
       connection.destroy()
       return
     }
     const [oldest] = idle
     if (oldest !== undefined && idle.size >= maxIdle) close([oldest])
-    const same = idleByKey.get(key) ?? new Set<Idle>()
     const forget = (): void => {
       idle.delete(entry)
-      same.delete(entry)
-      if (same.size === 0) idleByKey.delete(key)
+      const at = same.indexOf(entry)
+      if (at !== -1) same.splice(at, 1)
+      if (same.length === 0) idleByKey.delete(key)
       socket.off('close', forget)
     }
     const entry: Idle = { connection, sinceMs: performance.now(), bytesRead: socket.bytesRead, forget }
     idle.add(entry)
-    idleByKey.set(key, same.add(entry))
+    same.push(entry)
+    idleByKey.set(key, same)
     socket.on('close', forget)
   }
 
@@ -121,10 +127,6 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
     return performance.now() - openedAtMs >= maxAgeMs
   }
 
-  function idleOf(key: string): Idle[] {
-    return [...(idleByKey.get(key) ?? [])]
-  }
-
   function close(entries: Iterable<Idle>): void {
     for (const entry of [...entries]) {
       entry.forget()
@@ -135,7 +137,7 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
   return {
     take,
     keep,
-    drop: (key) => close(idleOf(key)),
+    drop: (key) => close(idleByKey.get(key) ?? []),
     close() {
       isClosed = true
       close(idle)

@@ -1,13 +1,22 @@
-import { Client, type Dispatcher } from 'undici'
+import { Client } from 'undici'
 import type { OpenSocket } from './connector.ts'
 import { OutboundError } from './outbound-error.ts'
 
 type Request = { path: string; headers: Record<string, string>; body: Buffer }
 
+/** What takes an answer as it comes. */
+type AnswerSink = {
+  /** Status and headers, once; what it throws ends the POST. */
+  head(statusCode: number, headers: Record<string, string | string[] | undefined>): void
+  /** A part of the body; false when no more is wanted. */
+  chunk(part: Buffer): boolean
+}
+
 /** One open socket that speaks HTTP/1.1, for one POST at a time. `openedAtMs` is of `performance.now()`. */
 export type Connection = OpenSocket & {
   openedAtMs: number
-  post(request: Request): Promise<Dispatcher.ResponseData>
+  /** True when the answer was read to its clean end, false when its sink wanted no more. */
+  post(request: Request, sink: AnswerSink): Promise<boolean>
   /** Works at every stage and at once: what is not yet written then is never written. */
   destroy(): void
 }
@@ -67,9 +76,27 @@ export function openConnection(
     if (socket.bytesRead - readBefore > MAX_ANSWER_BYTES) socket.destroy(tooMuch())
   }
 
-  function post(request: Request): Promise<Dispatcher.ResponseData> {
+  // Not `request`: its stream for the answer's body costs as much as all the rest of a POST.
+  function post({ path, headers, body }: Request, sink: AnswerSink): Promise<boolean> {
     readBefore = socket.bytesRead
-    return client.request({ method: 'POST', ...request })
+    return new Promise((resolve, reject) => {
+      client.dispatch(
+        { method: 'POST', path, headers, body },
+        {
+          onRequestStart: () => undefined,
+          onResponseStart(_controller, statusCode, answerHeaders) {
+            if (statusCode >= 200) sink.head(statusCode, answerHeaders)
+          },
+          onResponseData(controller, chunk) {
+            if (sink.chunk(chunk)) return
+            resolve(false)
+            controller.abort(new Error('no more is wanted'))
+          },
+          onResponseEnd: () => resolve(true),
+          onResponseError: (_controller, error) => reject(error),
+        },
+      )
+    })
   }
 
   function destroy(): void {

@@ -67,21 +67,23 @@ export async function exchange(
     let isReusable = false
     try {
       signal.throwIfAborted()
-      const { statusCode, headers, body } = await connection.post({
-        path: `${url.pathname}${url.search}`,
-        headers: { 'user-agent': tools.userAgent, ...request.headers },
-        body: request.body,
-      })
-      body.on('error', () => undefined)
-      if (statusCode > 599)
-        throw new OutboundError('invalid_response', 'The endpoint answered with no valid status.')
-      const answer = {
-        statusCode,
-        headers: captureHeaders(headers),
-        body: createBodyCapture(tools.maxResponseBytes),
-      }
-      received.answer = answer
-      isReusable = await readBody(body, answer.body)
+      const body = createBodyCapture(tools.maxResponseBytes)
+      isReusable = await connection.post(
+        {
+          path: `${url.pathname}${url.search}`,
+          headers: { 'user-agent': tools.userAgent, ...request.headers },
+          body: request.body,
+        },
+        {
+          head(statusCode, headers) {
+            if (statusCode > 599)
+              throw new OutboundError('invalid_response', 'The endpoint answered with no valid status.')
+            received.answer = { statusCode, headers: captureHeaders(headers), body }
+          },
+          chunk: (part) => body.add(part),
+        },
+      )
+      if (isReusable) body.end()
     } finally {
       signal.removeEventListener('abort', destroy)
       if (isReusable && key !== null) tools.pool.keep(key, connection)
@@ -98,14 +100,4 @@ export async function exchange(
     if (key !== null) tools.pool.drop(key)
     throw error
   }
-}
-
-/** Reads up to the bound of `capture`; true when the body ended before. */
-async function readBody(body: AsyncIterable<unknown>, capture: BodyCapture): Promise<boolean> {
-  for await (const chunk of body) {
-    // Leaving the loop destroys the stream, and with it the connection.
-    if (!capture.add(chunk as Buffer)) return false
-  }
-  capture.end()
-  return true
 }

@@ -57,18 +57,21 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const connect = createConnector({ ...options, guard, resolver: createResolver({ guard }) })
   const pool = createConnectionPool(guard, options.poolLimits)
   const tools = { ...options, connect, pool }
-  const underWay = new Set<Promise<unknown>>()
+  let underWay = 0
+  let whenIdle = (): void => undefined
 
-  function post(request: PostRequest): Promise<PostResult> {
-    const posting = postOnce(request, tools, options.timeoutMs)
-    const settled = posting.then(noop, noop).finally(() => underWay.delete(settled))
-    underWay.add(settled)
-    return posting
+  async function post(request: PostRequest): Promise<PostResult> {
+    underWay++
+    try {
+      return await postOnce(request, tools, options.timeoutMs)
+    } finally {
+      if (--underWay === 0) whenIdle()
+    }
   }
 
   async function close(): Promise<void> {
     pool.close()
-    await Promise.all(underWay)
+    if (underWay > 0) await new Promise<void>((resolve) => (whenIdle = resolve))
   }
 
   return { post, close }
@@ -76,8 +79,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
 async function postOnce(request: PostRequest, tools: ExchangeTools, timeoutMs: number): Promise<PostResult> {
   request.signal?.throwIfAborted()
-  // One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on.
-  if (request.signal !== undefined) setMaxListeners(0, request.signal)
+  if (request.signal !== undefined) allowManyListeners(request.signal)
   const stop = new AbortController()
   const forwardAbort = (): void => stop.abort(request.signal?.reason)
   request.signal?.addEventListener('abort', forwardAbort, { once: true })
@@ -99,6 +101,15 @@ async function postOnce(request: PostRequest, tools: ExchangeTools, timeoutMs: n
   return { ...outcomeOf(received.answer, thrown), startedAt, durationMs }
 }
 
+const crowded = new WeakSet<AbortSignal>()
+
+/** One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on. */
+function allowManyListeners(signal: AbortSignal): void {
+  if (crowded.has(signal)) return
+  crowded.add(signal)
+  setMaxListeners(0, signal)
+}
+
 function outcomeOf(answer: Answer | null, thrown: unknown): Omit<PostResult, 'startedAt' | 'durationMs'> {
   if (answer === null) return { succeeded: false, ...describeError(thrown), statusCode: null, response: null }
   const { statusCode, headers, body } = answer
@@ -110,8 +121,4 @@ function outcomeOf(answer: Answer | null, thrown: unknown): Omit<PostResult, 'st
 
 function deadlinePassed(timeoutMs: number): OutboundError {
   return new OutboundError('timeout', `No answer within ${formatSeconds(timeoutMs)}.`)
-}
-
-function noop(): void {
-  // Nothing to do: the outcome is already known.
 }

@@ -17,6 +17,7 @@ const MAX_HEADERS_BYTES = 16 * 1024
 const TOO_LONG = '[not kept: too long]'
 /** Every control but tab and line ends, and what turns the direction of text: embeddings, overrides, isolates. */
 const UNSAFE = /[^\P{Cc}\t\n\r]|[\u202a-\u202e\u2066-\u2069]/gu
+const decoder = new TextDecoder('utf-8')
 const REDACTED_HEADERS: ReadonlySet<string> = new Set(['set-cookie', 'authorization'])
 
 /** Headers as they are stored: lower-case names, repeated ones joined, credentials hidden, 16 KiB in all. */
@@ -58,7 +59,7 @@ export function createBodyCapture(maxBytes: number): BodyCapture {
     end() {
       isWhole = true
     },
-    text: () => storable(new TextDecoder('utf-8').decode(Buffer.concat(chunks))),
+    text: () => storable(decoder.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))),
     isTruncated: () => isOverflowing || !isWhole,
   }
 }

@@ -20,22 +20,27 @@ describe('createGrouped', () => {
     expect(groups).to.deep.equal([[1], [2, 3, 4], [5, 6]])
   })
 
-  it('never runs more groups at once than it has lanes', async () => {
-    let [underWay, most] = [0, 0]
-    const grouped = createGrouped<number, number>({
-      async runAll(items) {
-        most = Math.max(most, ++underWay)
-        await delay(2)
-        underWay--
-        return items
-      },
-      runOne: (item) => Promise.resolve(item),
-      lanes: 2,
-      most: 5,
+  for (const [title, groupMs, together] of [
+    ['one group after the other, so that they grow', 1, 1],
+    ['no more groups at once than it has lanes, when they take long', 25, 2],
+  ] as const) {
+    it(`runs ${title}`, async () => {
+      let [underWay, most] = [0, 0]
+      const grouped = createGrouped<number, number>({
+        async runAll(items) {
+          most = Math.max(most, ++underWay)
+          await delay(groupMs)
+          underWay--
+          return items
+        },
+        runOne: (item) => Promise.resolve(item),
+        lanes: 2,
+        most: 5,
+      })
+      await Promise.all(Array.from({ length: 40 }, (_, item) => grouped(item)))
+      expect(most).to.equal(together)
     })
-    await Promise.all(Array.from({ length: 60 }, (_, item) => grouped(item)))
-    expect(most).to.equal(2)
-  })
+  }
 
   it("makes one item's error nobody else's", async () => {
     const grouped = createGrouped<number, number>({

@@ -33,16 +33,20 @@ type InsertedDelivery = Omit<DeliveryToStart, 'fresh' | 'readAtMs'> & {
 /** Of webhook `w`. */
 export const TROUBLED = `EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = w.id AND i.closed_at IS NULL) AS troubled`
 
+/** The events that the statements below write, of $1 to $8. The payloads come as one: so they go over as they are. */
+const GIVEN = `given AS (
+   SELECT id, organisation_id, key, emitted_at, trace_id, substring($6::bytea FROM start FOR length) AS body
+     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $7::int[], $8::int[])
+       AS given (id, organisation_id, key, emitted_at, trace_id, start, length)
+ )`
+
 /** What the statements below give of a delivery and its webhook. */
 const INSERTED = `d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
   m.key AS "eventKey", m.url, m.secret, m.troubled`
 
 const INSERT_EVENTS: Prepared = {
   name: 'insert_events',
-  text: `WITH given AS (
-   SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
-       AS given (id, organisation_id, key, body, emitted_at, trace_id)
- ), new_event AS (
+  text: `WITH ${GIVEN}, new_event AS (
    INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
    SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
  ), matching AS (
@@ -52,8 +56,8 @@ const INSERT_EVENTS: Prepared = {
       AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
  ), new_delivery AS (
    INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-   SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', $7::uuid, now() + $8 * interval '1 ms',
-          now() + $8 * interval '1 ms'
+   SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', $9::uuid, now() + $10 * interval '1 ms',
+          now() + $10 * interval '1 ms'
      FROM matching
    RETURNING id, event_id, webhook_id
  )
@@ -98,20 +102,17 @@ export async function insertTestEvent(
   const readAtMs = performance.now()
   const found = await firstRow<InsertedDelivery>(
     db,
-    `WITH given AS (
-       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[], $6::text[])
-           AS given (id, organisation_id, key, body, emitted_at, trace_id)
-     ), matching AS (
+    `WITH ${GIVEN}, matching AS (
        SELECT g.*, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
          FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
-        WHERE w.id = $9 AND w.enabled AND w.deleted_at IS NULL
+        WHERE w.id = $11 AND w.enabled AND w.deleted_at IS NULL
      ), new_event AS (
        INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
        SELECT id, organisation_id, key, body, emitted_at, trace_id FROM matching
      ), new_delivery AS (
        INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', $7::uuid, now() + $8 * interval '1 ms',
-              now() + $8 * interval '1 ms'
+       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', $9::uuid, now() + $10 * interval '1 ms',
+              now() + $10 * interval '1 ms'
          FROM matching
        RETURNING id, event_id, webhook_id
      )
@@ -124,15 +125,19 @@ export async function insertTestEvent(
   return { deliveryId, organisationId, webhookId, eventKey, url, troubled, readAtMs, fresh }
 }
 
-/** $1 to $6 of the statements above. */
+/** $1 to $8 of the statements above. */
 function eventParameters(events: readonly NewEvent[]): unknown[] {
+  let next = 1
+  const starts = events.map(({ body }) => (next += body.length) - body.length)
   return [
     events.map(({ id }) => id),
     events.map(({ organisationId }) => organisationId),
     events.map(({ key }) => key),
-    events.map(({ body }) => body),
     events.map(({ emittedAt }) => emittedAt),
     events.map(({ traceId }) => traceId),
+    Buffer.concat(events.map(({ body }) => body)),
+    starts,
+    events.map(({ body }) => body.length),
   ]
 }
 

@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto'
 import type { Middleware } from 'koa'
-import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
 import { pathOf } from './request-target.ts'
 
@@ -9,7 +9,7 @@ const USABLE_ID = /^[A-Za-z0-9-]{1,64}$/
 export function requestLog(logger: Logger): Middleware {
   return async (ctx, next) => {
     const given = ctx.get('x-request-id')
-    const requestId = USABLE_ID.test(given) ? given : newId()
+    const requestId = USABLE_ID.test(given) ? given : randomUUID()
     ctx.set('x-request-id', requestId)
     const startedAt = performance.now()
     await next()

@@ -26,8 +26,7 @@ describe('a connection by itself', () => {
   })
 
   async function post(): Promise<void> {
-    const { body } = await connection.post(REQUEST)
-    await body.dump()
+    await connection.post(REQUEST, { head: () => undefined, chunk: () => true })
   }
 
   it('has no other socket when its own is gone, so that nothing is sent behind our back', async () => {

@@ -1,0 +1,31 @@
+import { expect } from 'chai'
+import { newId, randomHex } from '../../src/ids.ts'
+
+describe('newId', () => {
+  const ids = Array.from({ length: 10_000 }, newId)
+
+  it('is a UUID of version 7 that holds the time', () => {
+    for (const id of ids)
+      expect(id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    const ms = Number.parseInt(newId().replaceAll('-', '').slice(0, 12), 16)
+    expect(ms).to.be.closeTo(Date.now(), 1_000)
+  })
+
+  it('comes after those given before, also within one millisecond', () => {
+    expect(ids.toSorted()).to.deep.equal(ids)
+    expect(new Set(ids).size).to.equal(ids.length)
+  })
+
+  it('cannot be told from its neighbour: its last 48 bits are new each time', () => {
+    expect(new Set(ids.map((id) => id.slice(-12))).size).to.equal(ids.length)
+  })
+})
+
+describe('randomHex', () => {
+  it('is 32 hexadecimal characters, never twice the same, nor any part of it', () => {
+    const given = Array.from({ length: 1_000 }, randomHex)
+    for (const text of given) expect(text).to.match(/^[0-9a-f]{32}$/)
+    const quarters = given.flatMap((text) => [text.slice(0, 16), text.slice(16)])
+    expect(new Set(quarters).size).to.equal(quarters.length)
+  })
+})
