@@ -9,7 +9,7 @@ import { createFirstAttempts, isWell, type FirstAttemptDependencies } from './fi
 import type { HandedOver } from './handed-over.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { createOverflow } from './overflow.ts'
-import { createFairLine } from './fair-line.ts'
+import { createStartLines, createTurns } from './start-lines.ts'
 
 /**
  * Who makes the first attempt: the workflow; or the starter for healthy webhooks, all the time (`direct`) or while the
@@ -76,9 +76,11 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   let stopping = false
   let pausedUntilMs = 0
 
-  const line = createFairLine<DeliveryToStart>({
+  const line = createStartLines({
     concurrency: dependencies.concurrency,
     hasRoom: (webhookId) => perWebhook === null || handedOver.of(webhookId) < perWebhook,
+    // As fast as the endpoint can answer so many at once, and no faster.
+    paceMs: (webhookId) => watch.takesMs(webhookId, dependencies.attemptTimeoutMs) / (perWebhook ?? Infinity),
     run: handOver,
   })
   handedOver.onEnded((webhookId) => line.look(webhookId))
@@ -91,6 +93,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     waiting: () => line.ready() + handedOver.notBegun(),
     isAway: isPaused,
   })
+  const inTurn = createTurns()
   const asking = setInterval(() => {
     void forgetAttempted(handedOver.olderThan(ASK_AFTER_MS))
   }, ASK_AFTER_MS)
@@ -126,10 +129,10 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   function queue(delivery: DeliveryToStart): void {
-    if (line.waitingOf(delivery.webhookId) >= MOST_OF_UNWELL && !isWell(delivery, watch))
-      return putBack(delivery, 'later')
+    const apart = !isWell(delivery, watch)
+    if (apart && line.waitingOf(delivery.webhookId) >= MOST_OF_UNWELL) return putBack(delivery, 'later')
     // The line may be long, and the workflow reads the payload itself.
-    line.add(delivery.webhookId, { ...delivery, fresh: null })
+    line.add({ ...delivery, fresh: null }, apart)
   }
 
   function putBack({ deliveryId }: DeliveryToStart, again: 'soon' | 'later' = 'soon'): void {
@@ -137,14 +140,18 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     metrics.startEnded('returned')
   }
 
-  async function handOver(delivery: DeliveryToStart): Promise<void> {
+  async function handOver(delivery: DeliveryToStart, apart: boolean): Promise<void> {
+    // Its webhook was well when it came.
+    if (!apart && !isWell(delivery, watch)) {
+      queue(delivery)
+      return
+    }
     if (isPaused() && takeOver(delivery)) return
     if (stopping || isPaused()) {
       putBack(delivery)
       return
     }
     const { deliveryId, webhookId } = delivery
-    const apart = !isWell(delivery, watch)
     if (perWebhook !== null) handedOver.add(webhookId, deliveryId, apart)
     if (await isStarted(delivery, { number: 1, dueAtMs: null }, apart)) return
     handedOver.ended(deliveryId)
@@ -188,9 +195,10 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     rows.letGo(delivery.deliveryId)
     metrics.startEnded('attempted')
     if (outcome.state !== 'waiting') return
-    const { attempts, endedAtMs, immediately } = outcome
-    const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
+    const { attempts, endedAtMs } = outcome
+    const dueAtMs = outcome.immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
     // What cannot be started now is started by the sweep, some seconds after its time.
+    if (dueAtMs !== null) await inTurn()
     if (!isPaused()) await isStarted(delivery, { number: attempts + 1, dueAtMs }, false)
   }
 

@@ -8,12 +8,23 @@ export type WebhookWatch = {
   inFlight(webhookId: string): number
   /** Its endpoint is not slow, and has not failed since `readAtMs`, when the database knew of no open incident. */
   isWell(webhookId: string, readAtMs: number): boolean
+  /**
+   * What a POST to it takes: as the last one that ended, or as long as one has been under way by now; `unansweredMs`
+   * where none has ended lately, and 0 where there was none.
+   */
+  takesMs(webhookId: string, unansweredMs: number): number
   /** A member has just changed, disabled or deleted it by this process. */
   changed(webhookId: string): void
   hasChangedSince(webhookId: string, readAtMs: number): boolean
 }
 
-type Seen = { begunAtMs: Set<{ atMs: number }>; failedAtMs: number; slowAtMs: number; lastAtMs: number }
+type Seen = {
+  begunAtMs: Set<{ atMs: number }>
+  failedAtMs: number
+  slowAtMs: number
+  lastAtMs: number
+  lastMs: number
+}
 
 /** An endpoint that takes longer is slow. */
 const SLOW_MS = 1_000
@@ -35,7 +46,13 @@ export function createWebhookWatch(): WebhookWatch {
     const known = seen.get(webhookId)
     if (known !== undefined) return known
     if (seen.size >= MOST_SEEN) forgetIdle(seen)
-    const fresh = { begunAtMs: new Set<{ atMs: number }>(), failedAtMs: -1, slowAtMs: -Infinity, lastAtMs: 0 }
+    const fresh: Seen = {
+      begunAtMs: new Set(),
+      failedAtMs: -1,
+      slowAtMs: -Infinity,
+      lastAtMs: -Infinity,
+      lastMs: 0,
+    }
     seen.set(webhookId, fresh)
     return fresh
   }
@@ -49,6 +66,7 @@ export function createWebhookWatch(): WebhookWatch {
         webhook.begunAtMs.delete(post)
         if (answer === null) return
         webhook.lastAtMs = performance.now()
+        webhook.lastMs = answer.durationMs
         if (!answer.succeeded) webhook.failedAtMs = webhook.lastAtMs
         webhook.slowAtMs = answer.durationMs > SLOW_MS ? webhook.lastAtMs : -Infinity
       }
@@ -62,6 +80,14 @@ export function createWebhookWatch(): WebhookWatch {
       const [oldest] = webhook.begunAtMs
       if (oldest !== undefined && now - oldest.atMs > SLOW_MS) return false
       return webhook.failedAtMs < readAtMs && now - webhook.slowAtMs > SLOW_FOR_MS
+    },
+    takesMs(webhookId, unansweredMs) {
+      const webhook = seen.get(webhookId)
+      if (webhook === undefined) return 0
+      const now = performance.now()
+      const [oldest] = webhook.begunAtMs
+      const ended = now - webhook.lastAtMs < SLOW_FOR_MS ? webhook.lastMs : unansweredMs
+      return oldest === undefined ? ended : Math.max(ended, now - oldest.atMs)
     },
     changed(webhookId) {
       const now = performance.now()

@@ -100,7 +100,10 @@ export async function takeToFollow(
 const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
             e.key AS "eventKey", w.url`
 
-/** Gives deliveries back that this process could not start; the sweep takes them up after `delayMs`. */
+/**
+ * Gives deliveries back that this process could not start; the sweep takes them up after `delayMs`, or up to half as long
+ * again: what was given back at one instant does not come back at one.
+ */
 export async function releaseDeliveries(
   db: Db,
   owner: string,
@@ -109,7 +112,8 @@ export async function releaseDeliveries(
 ): Promise<void> {
   await rows(
     db,
-    `UPDATE delivery SET owner = NULL, lease_until = NULL, sweep_at = now() + $3 * interval '1 ms'
+    `UPDATE delivery SET owner = NULL, lease_until = NULL,
+            sweep_at = now() + $3 * (1 + random() / 2) * interval '1 ms'
       WHERE id = ANY($2::uuid[]) AND owner = $1 AND state = 'pending' AND started_at IS NULL`,
     [owner, deliveryIds, delayMs],
   )

@@ -86,7 +86,7 @@ describe('how many first attempts a process makes, and for whom', () => {
     const { starter } = suite.process({ attemptTimeoutMs: 15_000 })
     starter.start(await endpoint.publish(MOST_PER_WEBHOOK + 8))
     await eventually(() => expect(endpoint.receiver.posts).to.have.length(MOST_PER_WEBHOOK))
-    await eventually(() => expect(suite.engine.starts).to.have.length(8), 3_000)
+    await eventually(() => expect(suite.engine.starts).to.have.length(8), 8_000)
     expect(suite.engine.starts.every(({ apart }) => apart)).to.equal(true)
     expect(starter.load().waiting).to.equal(0)
   })

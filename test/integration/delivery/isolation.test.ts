@@ -32,7 +32,7 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
         true,
       )
       const returned = `state = 'pending' AND owner IS NULL AND started_at IS NULL
-        AND sweep_at BETWEEN now() + interval '25 s' AND now() + interval '31 s'`
+        AND sweep_at BETWEEN now() + interval '25 s' AND now() + interval '46 s'`
       await eventually(async () =>
         expect(await suite.count(returned)).to.equal(1_000 - WITH_ENGINE - waiting),
       )

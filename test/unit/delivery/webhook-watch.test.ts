@@ -33,6 +33,18 @@ describe('what a process sees of webhooks', () => {
     expect(watch.isWell('v', before)).to.equal(true)
   })
 
+  it('tells what a POST takes: as the last one, longer while one hangs, the worst where none was ever answered', async () => {
+    const watch = createWebhookWatch()
+    expect(watch.takesMs('w', 15_000)).to.equal(0)
+    const one = watch.begin('w')
+    expect(watch.takesMs('w', 15_000)).to.equal(15_000)
+    one({ succeeded: false, durationMs: 20 })
+    expect(watch.takesMs('w', 15_000)).to.equal(20)
+    watch.begin('w')
+    await delay(60)
+    expect(watch.takesMs('w', 15_000)).to.be.within(50, 1_000)
+  })
+
   it('takes an endpoint for slow after a slow answer, until a quick one', () => {
     const watch = createWebhookWatch()
     watch.begin('w')(SLOW)
