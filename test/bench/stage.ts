@@ -55,7 +55,7 @@ const DOUBLES_MS = 1_000
 /** Compiles what is hot and fills caches: a process that was just started tells about starting. */
 const WARM_UP = { path: '/ok/warm-up', eventKey: 'call:created' }
 /** Of each process: a few seconds. */
-const WARM_UP_EVENTS: Record<FirstAttempt, number> = { workflow: 300, overflow: 2_000, direct: 3_000 }
+const WARM_UP_EVENTS: Record<FirstAttempt, number> = { workflow: 300, overflow: 4_000, direct: 4_000 }
 const QUICK_WARM_UP_EVENTS = 30
 
 export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: StageOptions): Promise<Stage> {

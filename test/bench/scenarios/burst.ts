@@ -2,6 +2,7 @@ import { loadConfig } from '../../../src/config.ts'
 import { burstFigures } from '../measure/burst-figures.ts'
 import { rounded } from '../measure/distribution.ts'
 import { clock } from '../measure/clock.ts'
+import { difference, total, untilQuiet } from '../measure/until-quiet.ts'
 import { measureNoop } from '../noop/measure-noop.ts'
 import type { Bench, Row, Scenario } from '../scenario.ts'
 import type { Stage } from '../stage.ts'
@@ -17,7 +18,8 @@ const QUICK_EVENTS = 200
 /**
  * From the first publish to the last arrival. With FIRST_ATTEMPT=workflow the engine's own rate is measured on the same
  * server, before and after: workflows that do nothing, as many, started the same way. `settledMs`
- * is until all is recorded and, with `overflow`, every delivery has the workflow that follows it.
+ * is until all is recorded and, with `overflow`, every delivery has the workflow that follows it, and `cpuMsEach` the
+ * processor time until then, of Posthorn, its database and the engine.
  */
 export const burst: Scenario = {
   letter: 'c',
@@ -50,6 +52,8 @@ async function measureBurst(
   stage: Stage,
   events: number,
 ): Promise<{ row: Row; problems: string[] }> {
+  // The engine puts away what ended in the warm-up.
+  const cpuBefore = await untilQuiet(stage)
   bench.say(`${events} events, ${CONCURRENCY} at once`)
   const pace = { kind: 'closed', concurrency: CONCURRENCY } as const
   const published = await stage.publish(EVENT_KEY, { pace, limit: { events } })
@@ -57,6 +61,7 @@ async function measureBurst(
   await stage.arrived(PATH, { deliveries: events })
   const unsettled = await stage.settled()
   const settledMs = clock() - startedAt
+  const cpuMs = total(difference(stage.cpu(), cpuBefore))
   const arrivals = await stage.takeArrivals()
   const { publishedPerSecond, tookMs, perSecond, lost, doubled, problems } = burstFigures(published, arrivals)
   const row = {
@@ -65,6 +70,7 @@ async function measureBurst(
     tookMs,
     perSecond,
     settledMs: rounded(settledMs),
+    cpuMsEach: rounded(cpuMs / events),
     lost,
     doubled,
   }
