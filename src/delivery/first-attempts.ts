@@ -25,7 +25,7 @@ export type FirstAttempts = {
 /** What becomes of a delivery that was taken. */
 type Handlers = {
   /** Attempted: here, or by somebody else before. */
-  attempted(delivery: DeliveryToStart, outcome: AttemptOutcome): Promise<void>
+  attempted(delivery: DeliveryToStart, outcome: AttemptOutcome): void
   /** Not attempted: its webhook suits no more, or a fault of ours came between. */
   unsuited(delivery: DeliveryToStart): void
   /** Not attempted, since this process ends. */
@@ -98,7 +98,7 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
     const signals = { cancelled: stopping.signal, shutDown: stopping.signal }
     try {
       const beside = { owner: processId, held: await heldByLease(delivery), posted }
-      await handlers.attempted(delivery, await makeAttempt(request, signals, beside))
+      handlers.attempted(delivery, await makeAttempt(request, signals, beside))
     } catch (error) {
       if (stopping.signal.aborted) {
         handlers.returned(delivery)

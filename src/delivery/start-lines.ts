@@ -22,16 +22,32 @@ const SHORTEST_PAUSE_MS = 2
 const TURN_MS = 18
 const LONGEST_TURN_MS = 600
 
+/** Starts that have time until an instant. */
+export type PacedStarts = {
+  /** Returns at once; `start` never rejects. */
+  add(start: () => Promise<unknown>): void
+  /** Returns when none is left. */
+  idle(): Promise<void>
+}
+
 /**
- * Turns for starts that have time until an instant: what hangs ends together, and begun together its workflows would
- * leave the engine no time for anybody else. The first comes at once, and nobody waits for more than LONGEST_TURN_MS.
+ * What hangs ends together, and begun together its workflows would leave the engine no time for anybody else. So they are
+ * begun in turn: the first at once, and none later than after LONGEST_TURN_MS.
  */
-export function createTurns(): () => Promise<void> {
+export function createPacedStarts(): PacedStarts {
+  const underWay = new Set<Promise<unknown>>()
   let lastMs = -Infinity
-  return async () => {
-    const now = performance.now()
-    lastMs = Math.min(Math.max(now, lastMs + TURN_MS), now + LONGEST_TURN_MS)
-    if (lastMs > now) await delay(lastMs - now)
+  return {
+    add(start) {
+      const now = performance.now()
+      lastMs = Math.min(Math.max(now, lastMs + TURN_MS), now + LONGEST_TURN_MS)
+      const turn = lastMs > now ? delay(lastMs - now) : Promise.resolve()
+      const running = turn.then(start).finally(() => underWay.delete(running))
+      underWay.add(running)
+    },
+    async idle() {
+      await Promise.all(underWay)
+    },
   }
 }
 

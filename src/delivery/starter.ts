@@ -9,7 +9,7 @@ import { createFirstAttempts, isWell, type FirstAttemptDependencies } from './fi
 import type { HandedOver } from './handed-over.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { createOverflow } from './overflow.ts'
-import { createStartLines, createTurns } from './start-lines.ts'
+import { createPacedStarts, createStartLines } from './start-lines.ts'
 
 /**
  * Who makes the first attempt: the workflow; or the starter for healthy webhooks, all the time (`direct`) or while the
@@ -93,7 +93,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     waiting: () => line.ready() + handedOver.notBegun(),
     isAway: isPaused,
   })
-  const inTurn = createTurns()
+  const retries = createPacedStarts()
   const asking = setInterval(() => {
     void forgetAttempted(handedOver.olderThan(ASK_AFTER_MS))
   }, ASK_AFTER_MS)
@@ -187,7 +187,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   /** Its first attempt was made here. A delivery that waits for its second gets its workflow now. */
-  async function attempted(delivery: DeliveryToStart, outcome: AttemptOutcome): Promise<void> {
+  function attempted(delivery: DeliveryToStart, outcome: AttemptOutcome): void {
     if (outcome.state === 'deferred') {
       queue(delivery)
       return
@@ -197,9 +197,9 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     if (outcome.state !== 'waiting') return
     const { attempts, endedAtMs } = outcome
     const dueAtMs = outcome.immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
+    const next = { number: attempts + 1, dueAtMs }
     // What cannot be started now is started by the sweep, some seconds after its time.
-    if (dueAtMs !== null) await inTurn()
-    if (!isPaused()) await isStarted(delivery, { number: attempts + 1, dueAtMs }, false)
+    if (!isPaused()) retries.add(() => isStarted(delivery, next, false))
   }
 
   return {
@@ -218,6 +218,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
       rows.close()
       for (const delivery of line.drain()) putBack(delivery)
       await Promise.all([first.stop(dependencies.graceMs), line.idle()])
+      await retries.idle()
       await rows.flush()
     },
   }

@@ -58,20 +58,20 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const pool = createConnectionPool(guard, options.poolLimits)
   const tools = { ...options, connect, pool }
   let underWay = 0
-  let whenIdle = (): void => undefined
+  const whenIdle: (() => void)[] = []
 
   async function post(request: PostRequest): Promise<PostResult> {
     underWay++
     try {
       return await postOnce(request, tools, options.timeoutMs)
     } finally {
-      if (--underWay === 0) whenIdle()
+      if (--underWay === 0) for (const resolve of whenIdle.splice(0)) resolve()
     }
   }
 
   async function close(): Promise<void> {
     pool.close()
-    if (underWay > 0) await new Promise<void>((resolve) => (whenIdle = resolve))
+    if (underWay > 0) await new Promise<void>((resolve) => whenIdle.push(resolve))
   }
 
   return { post, close }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { createStartLines, createTurns } from '../../../src/delivery/start-lines.ts'
+import { createPacedStarts, createStartLines } from '../../../src/delivery/start-lines.ts'
 
 /** Early by as much as a timer of Node may be. */
 const TIMER_MS = 2
@@ -65,13 +65,15 @@ describe('the lines before the engine', () => {
   })
 })
 
-describe('turns', () => {
-  it('come at once, then one after the other, and none later than it may', async () => {
-    const inTurn = createTurns()
+describe('paced starts', () => {
+  it('begin at once, then one after the other, and none later than it may', async () => {
+    const starts = createPacedStarts()
     const startedAtMs = performance.now()
-    const waits = await Promise.all(
-      Array.from({ length: 100 }, () => inTurn().then(() => performance.now() - startedAtMs)),
-    )
+    const waits: number[] = []
+    for (let count = 0; count < 100; count++)
+      starts.add(() => Promise.resolve(waits.push(performance.now() - startedAtMs)))
+    await starts.idle()
+    expect(waits).to.have.length(100)
     expect(waits[0]).to.be.below(10)
     for (const [index, wait] of waits.slice(0, 20).entries())
       expect(wait).to.be.at.least(18 * index - TIMER_MS)
