@@ -14,8 +14,9 @@ const PATIENCE_MS = 10
 
 /**
  * An item that finds no group under way goes at once, alone; those that come meanwhile wait for its end and go together,
- * `most` at a time. So nobody waits for a timer, and the busier it is the larger the groups are: a commit of a hundred
- * costs little more than one of ten. Beside a group that takes long others may go, `lanes` in all. `runAll` gives the results in the order of its items, in one statement: all of it is committed, or nothing.
+ * `most` at a time. So the busier it is the larger the groups are: a commit of a hundred costs little more than one of
+ * ten. Beside a group that takes long others may go, `lanes` in all. `runAll` gives the results in the order of its
+ * items, in one statement: all of it is committed, or nothing.
  * Where it fails each item is run again by itself with `runOne`, so that one caller's error is nobody else's; a
  * database that is away is everybody's.
  */

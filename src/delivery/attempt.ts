@@ -41,7 +41,11 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
     metrics.attemptBegun()
     handedOver.begun(request.deliveryId)
     try {
-      const outcome = await claimSendRecord(dependencies, request, signals, beside, () => pass.leave())
+      const posted = (): void => {
+        pass.leave()
+        beside?.posted()
+      }
+      const outcome = await claimSendRecord(dependencies, request, signals, beside, posted)
       if (outcome.state === 'stopped' && request.number > 1) await endIncident(dependencies, request)
       return outcome
     } finally {
@@ -77,7 +81,6 @@ async function claimSendRecord(
       ? lostWorker(MAX_LOST_WORKERS)
       : await send(dependencies, request, held, owner, signals.shutDown)
   posted()
-  beside?.posted()
   return recordOutcome(dependencies, request, held, sent, underLease)
 }
 

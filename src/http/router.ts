@@ -49,16 +49,13 @@ async function checkedRequest(
   const params: Record<string, string> = ctx.params
   const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
   const cookie = sessionCookieFor(ctx, dependencies.publicUrl)
-  const open = { caller: NOBODY, session: null }
   const { access } = route
-  const { caller, session } = access.kind === 'open' ? open : await admit(dependencies, route, ctx, cookie)
+  const { caller, session } = access.kind === 'open' ? OPEN : await admit(dependencies, route, ctx, cookie)
   if (access.kind === 'organisation') {
     requireOrganisation(caller, params['orgId'])
     if (access.permission !== null) requirePermissions(caller, [access.permission])
   }
-  for (const name in params) {
-    if (access.kind !== 'open' && name !== 'orgId' && !isUuid(params[name] ?? '')) throw notFound('resource')
-  }
+  if (access.kind !== 'open') requireIds(params)
   const query = readQuery(queryOf(route, ctx))
   const { text, value } = route.body === undefined ? NO_BODY : await readJsonBody(ctx, route.body.maxBytes)
   const operation = `${route.method} ${route.path}`
@@ -69,10 +66,17 @@ async function checkedRequest(
   return { caller, session, params, origin, cookie, query, body: value, bodyText: text, idempotency }
 }
 
+/** 404 unless all that the path names, but for the organisation, could be an id. */
+function requireIds(params: Readonly<Record<string, string>>): void {
+  const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
+  if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
+}
+
 const NO_BODY = { text: '', value: undefined }
 
 /** Stands where an open route has no caller; it may do nothing. */
 const NOBODY = { organisationId: '', memberId: '', apiKeyId: '', fullAccess: false, permissions: [] }
+const OPEN = { caller: NOBODY, session: null }
 
 /** The query as it was sent, with what headers say in the place of its parameters. */
 function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {

@@ -27,8 +27,6 @@ export function parseCidr(text: string): Cidr | null {
 const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff]
 const NAT64: readonly number[] = [0x64, 0xff9b, 0, 0, 0, 0]
 
-const MOST_JUDGED = 10_000
-
 const denied = blockListOf([...DENIED_IPV4_CIDRS, ...DENIED_IPV6_CIDRS])
 const globalUnicast = blockListOf([GLOBAL_UNICAST_IPV6_CIDR])
 
@@ -60,19 +58,7 @@ export function createAddressGuard(options: { allowedCidrs: readonly string[] })
     return !allowed.check(address, 'ipv4') && denied.check(address, 'ipv4')
   }
 
-  // The same few addresses are judged before each POST.
-  const judged = new Map<string, boolean>()
-
-  return {
-    isBlocked(address) {
-      const known = judged.get(address)
-      if (known !== undefined) return known
-      if (judged.size >= MOST_JUDGED) judged.clear()
-      const blocked = isBlocked(address)
-      judged.set(address, blocked)
-      return blocked
-    },
-  }
+  return { isBlocked }
 }
 
 function blockListOf(cidrs: readonly string[]): BlockList {

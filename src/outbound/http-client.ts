@@ -79,7 +79,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
 async function postOnce(request: PostRequest, tools: ExchangeTools, timeoutMs: number): Promise<PostResult> {
   request.signal?.throwIfAborted()
-  if (request.signal !== undefined) allowManyListeners(request.signal)
+  // One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on.
+  if (request.signal !== undefined) setMaxListeners(0, request.signal)
   const stop = new AbortController()
   const forwardAbort = (): void => stop.abort(request.signal?.reason)
   request.signal?.addEventListener('abort', forwardAbort, { once: true })
@@ -99,15 +100,6 @@ async function postOnce(request: PostRequest, tools: ExchangeTools, timeoutMs: n
   }
   const durationMs = Math.round(performance.now() - startedAtMs)
   return { ...outcomeOf(received.answer, thrown), startedAt, durationMs }
-}
-
-const crowded = new WeakSet<AbortSignal>()
-
-/** One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on. */
-function allowManyListeners(signal: AbortSignal): void {
-  if (crowded.has(signal)) return
-  crowded.add(signal)
-  setMaxListeners(0, signal)
 }
 
 function outcomeOf(answer: Answer | null, thrown: unknown): Omit<PostResult, 'startedAt' | 'durationMs'> {

@@ -59,7 +59,7 @@ export function createBodyCapture(maxBytes: number): BodyCapture {
     end() {
       isWhole = true
     },
-    text: () => storable(decoder.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))),
+    text: () => storable(decoder.decode(Buffer.concat(chunks))),
     isTruncated: () => isOverflowing || !isWhole,
   }
 }
