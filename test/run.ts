@@ -14,7 +14,7 @@ import { startLane, sumOf } from './helpers/mocha-lane.ts'
 import type { TestServers } from './helpers/servers.ts'
 
 /**
- * `npm test`, `npm run test:slow` and `npm run test:browser`: provides the engine and the time-skipping server, starts
+ * `npm test` and the other suites (`npm run test:slow`, `test:faults`, `test:browser`): provides the engine and the time-skipping server, starts
  * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
  * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
  */
@@ -26,6 +26,7 @@ const SUITES: Record<string, string[][]> = {
   ],
   browser: [['test/browser/**/*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],
+  faults: [['test/faults/**/*.test.ts']],
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }
 

@@ -19,6 +19,8 @@ export type TemporalDevServerOptions = {
   say: (line: string) => void
   /** Without the web UI. */
   headless?: boolean
+  /** False for a server that does not know our search attributes yet, as an empty one; true if not given. */
+  searchAttributes?: boolean
 }
 
 /** A Temporal server of our own on 127.0.0.1, with the namespace `default`. */
@@ -53,7 +55,7 @@ const sqlitePragmas = { journal_mode: 'wal', synchronous: '1' }
  * @throws Error when a given port is taken, or with the server's log when it does not come up
  */
 export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
-  const { executable, dbFile, logFile, say, headless = false } = options
+  const { executable, dbFile, logFile, say, headless = false, searchAttributes = true } = options
   // Checked first: another server that answers on the port would pass for ours.
   if (options.port !== undefined) await assertPortFree(options.port, 'Temporal', 'TEMPORAL_PORT')
   if (options.uiPort !== undefined && !headless) {
@@ -73,14 +75,16 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
       ...['--http-port', String(await freePort()), '--metrics-port', String(await freePort())],
       ...(headless ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', String(uiPort)]),
       ...['--db-filename', dbFile],
-      ...SEARCH_ATTRIBUTE_NAMES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+      ...(searchAttributes
+        ? SEARCH_ATTRIBUTE_NAMES.flatMap((name) => ['--search-attribute', `${name}=Keyword`])
+        : []),
       ...pairs('--dynamic-config-value', dynamicConfig),
       ...pairs('--sqlite-pragma', sqlitePragmas),
     ],
     stopSignal: 'SIGTERM',
     killAfterMs: KILL_AFTER_MS,
     logFile,
-    isReady: () => isServing(address),
+    isReady: () => isServing(address, searchAttributes),
     readyTimeoutMs: READY_TIMEOUT_MS,
   })
   return {
@@ -91,10 +95,11 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
   }
 }
 
-async function isServing(address: string): Promise<boolean> {
+async function isServing(address: string, searchAttributes: boolean): Promise<boolean> {
   const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS })
   try {
     await connection.workflowService.describeNamespace({ namespace: NAMESPACE })
+    if (!searchAttributes) return true
     const { customAttributes } = await connection.operatorService.listSearchAttributes({
       namespace: NAMESPACE,
     })
