@@ -9,8 +9,18 @@ const adoptionRequest = Type.Object({
   isNew: Type.Optional(Type.Boolean()),
 })
 
-/** Payloads of the `controller` family (spec 6.3). */
+/** Nothing else of it is known. */
+const controller = Type.Object({
+  type: Type.Optional(Type.Enum(['ACCESS', 'SHOWER', 'CHARGE_POINT'])),
+})
+
+const controllerPayload = payloadShape(controller, { type: 'ACCESS' })
+
+/** Payloads of the `controller` family (spec 6.3, enumerations 2.4). */
 export const controllerPayloads: Readonly<Record<string, PayloadShape>> = {
+  'controller:created': controllerPayload,
+  'controller:updated': controllerPayload,
+  'controller:deleted': controllerPayload,
   'controller:adoption:requested': payloadShape(adoptionRequest, {
     adoptionId: 'ado_21c4e9',
     efuseId: '7cdfa1b2c3d4',

@@ -6,7 +6,13 @@ const invoice = Type.Object({
   id: Type.String(),
   displayId: Type.Optional(Type.String()),
   status: Type.Optional(Type.Enum(['DRAFT', 'BOOKED'])),
-  paymentStatus: Type.Optional(Type.Enum(['UNPAID', 'PARTIALLY_PAID', 'PENDING', 'PAID'])),
+  // Spec 3.2 leaves one of the four values of 2.4.
+  paymentStatus: Type.Optional(
+    Type.Enum(['PAID'], {
+      description:
+        'An invoice that was paid. `UNPAID`, `PARTIALLY_PAID` and `PENDING`, which an invoice may have otherwise, are refused here',
+    }),
+  ),
   amountTotal: Type.Optional(Type.Number()),
   paidDate: Type.Optional(timestamp),
   customerId: Type.Optional(Type.String()),

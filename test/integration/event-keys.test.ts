@@ -60,6 +60,7 @@ describe('GET /api/event-keys', () => {
       'invoice:paid',
       'nfc-tag:presented',
       'controller:adoption:requested',
+      'controller:created',
       'customer:created',
       'organizationSettings:updated',
     ])

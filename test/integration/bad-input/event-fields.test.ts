@@ -37,6 +37,21 @@ const inputs: BadInput[] = [
     '/data/invoice/amountTotal',
     '/data/payment/channel',
   ),
+  refused(
+    'a paid invoice that is not paid',
+    {
+      event: 'invoice:paid',
+      data: { invoice: { id: 'inv_1', paymentStatus: 'UNPAID' }, payment: { id: 'pay_1' } },
+    },
+    '/data/invoice/paymentStatus',
+  ),
+  ...['controller:created', 'controller:updated', 'controller:deleted'].map((event) =>
+    refused(
+      `a type of controller that does not exist, in ${event}`,
+      { event, data: { type: 'DOOR' } },
+      '/data/type',
+    ),
+  ),
   withField('an extra field', { id: 'x', __proto: 1, deliveries: [] }, '/id', '/__proto', '/deliveries'),
   withField('a timestamp as text', { timestamp: '2026-01-01T00:00:00Z' }, '/timestamp'),
   withField('a negative timestamp', { timestamp: -1 }, '/timestamp'),

@@ -6,7 +6,6 @@ import { createPayloadValidator } from '../../../src/catalogue/payload-validator
 const enums = [
   ['customer:created', '/customerType', ['STANDARD', 'WORKER_RENTAL_CARAVAN', 'WORKER_TOWING_CARAVAN']],
   ['invoice:paid', '/invoice/status', ['DRAFT', 'BOOKED']],
-  ['invoice:paid', '/invoice/paymentStatus', ['UNPAID', 'PARTIALLY_PAID', 'PENDING', 'PAID']],
   [
     'invoice:paid',
     '/payment/status',
@@ -14,6 +13,9 @@ const enums = [
   ],
   ['invoice:paid', '/payment/channel', ['MANUAL', 'BANK_TRANSFER', 'TERMINAL', 'ONLINE', 'MANDATE']],
   ['nfc-tag:presented', '/type', ['CARD', 'BRACELET', 'STICKER', 'KEY_FOB']],
+  ['controller:created', '/type', ['ACCESS', 'SHOWER', 'CHARGE_POINT']],
+  ['controller:updated', '/type', ['ACCESS', 'SHOWER', 'CHARGE_POINT']],
+  ['controller:deleted', '/type', ['ACCESS', 'SHOWER', 'CHARGE_POINT']],
 ] as const
 
 const openStrings = [
@@ -159,6 +161,21 @@ describe('the payload validator', () => {
       }
     })
   }
+
+  it('refuses invoice:paid with a payment status other than PAID', () => {
+    for (const status of ['UNPAID', 'PARTIALLY_PAID', 'PENDING', 'paid', '', null]) {
+      expect(
+        validate('invoice:paid', changed('invoice:paid', '/invoice/paymentStatus', status)),
+      ).to.deep.equal([
+        { pointer: '/data/invoice/paymentStatus', code: 'not_allowed_value', detail: 'must be one of PAID' },
+      ])
+    }
+  })
+
+  it('asks a controller for no field', () => {
+    for (const key of ['controller:created', 'controller:updated', 'controller:deleted'])
+      expect(validate(key, {})).to.deep.equal([])
+  })
 
   it('names every bad field at once', () => {
     const errors = validate('invoice:paid', {
