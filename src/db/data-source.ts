@@ -26,6 +26,7 @@ import { Audit6 } from './migrations/0006-audit.ts'
 import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
 import { EventStream8 } from './migrations/0008-event-stream.ts'
 import { Sessions9 } from './migrations/0009-sessions.ts'
+import { KeyValues15 } from './migrations/0015-key-values.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -75,6 +76,7 @@ export function createDataSource(options: {
       FirstAttempts7,
       EventStream8,
       Sessions9,
+      KeyValues15,
     ],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true, onConnect: preferIndexes },

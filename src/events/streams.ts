@@ -118,7 +118,7 @@ export function createStreams(dependencies: {
     const { caller, asked, requestId } = request
     const { organisationId, apiKeyId } = caller
     await feed.start()
-    const rights = await rightsOf(apiKeyId, asked)
+    const rights = await rightsOf(caller, asked)
     const visible = visibleKeys(rights)
     const keys = streamedKeys(asked, rights)
     const place = await startOf(request, visible)
@@ -154,9 +154,9 @@ export function createStreams(dependencies: {
     return entry
   }
 
-  async function rightsOf(apiKeyId: string, asked: AskedKeys): Promise<KeyRights> {
+  async function rightsOf({ apiKeyId, keyHash }: Caller, asked: AskedKeys): Promise<KeyRights> {
     const [rights] = await findKeyRights(dataSource, [apiKeyId])
-    if (rights === undefined) throw unauthenticated()
+    if (rights?.hash.equals(keyHash) !== true) throw unauthenticated()
     const missing = missingForStream(asked, rights)
     if (missing.length > 0) throw forbidden(missing)
     return rights

@@ -75,7 +75,14 @@ function requireIds(params: Readonly<Record<string, string>>): void {
 const NO_BODY = { text: '', value: undefined }
 
 /** Stands where an open route has no caller; it may do nothing. */
-const NOBODY = { organisationId: '', memberId: '', apiKeyId: '', fullAccess: false, permissions: [] }
+const NOBODY = {
+  organisationId: '',
+  memberId: '',
+  apiKeyId: '',
+  keyHash: Buffer.alloc(0),
+  fullAccess: false,
+  permissions: [],
+}
 const OPEN = { caller: NOBODY, session: null }
 
 /** The query as it was sent, with what headers say in the place of its parameters. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { deleteSession, findIdentity, hashSessionToken, insertSession } from '../db/queries/sessions.ts'
 import { FULL_ACCESS, missingPermissions } from '../domain/permissions.ts'
 import { RETRY_WAITS_MS } from '../domain/retry-schedule.ts'
-import { ProblemError } from '../errors.ts'
+import { ProblemError, unauthenticated } from '../errors.ts'
 import type { ApiDependencies } from './api.ts'
 import { audit } from './audit.ts'
 import type { RouteRequest } from './route.ts'
@@ -18,7 +18,9 @@ export async function openSession(
   const token = randomBytes(32).toString('base64url')
   const hash = hashSessionToken(token)
   const expiresAt = await dataSource.transaction(async (manager) => {
-    const until = await insertSession(manager, caller.organisationId, { hash, apiKeyId: caller.apiKeyId })
+    const { organisationId, apiKeyId, keyHash } = caller
+    const until = await insertSession(manager, organisationId, { hash, apiKeyId, keyHash })
+    if (until === null) throw unauthenticated()
     await audit(manager, request, { action: 'session.opened' })
     return until
   })

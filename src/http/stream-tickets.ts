@@ -9,18 +9,23 @@ const TICKET_SECONDS = 30
 
 const TICKET_BYTES = 32
 
-/** A ticket that opens one stream with the rights of the caller's key. It is seen this once: its hash is kept. */
+/**
+ * A ticket that opens one stream with the rights of the caller's key. It is seen this once: its hash is kept.
+ * Throws the 401 of a bad key when the key's value was replaced meanwhile.
+ */
 export async function issueTicket(
   dataSource: DataSource,
-  { organisationId, apiKeyId }: Caller,
+  { organisationId, apiKeyId, keyHash }: Caller,
 ): Promise<{ ticket: string; expiresAt: Date }> {
   const ticket = randomBytes(TICKET_BYTES).toString('base64url')
   const expiresAt = await insertStreamTicket(dataSource, {
     hash: hashOf(ticket),
     organisationId,
     apiKeyId,
+    keyHash,
     seconds: TICKET_SECONDS,
   })
+  if (expiresAt === null) throw unauthenticated()
   return { ticket, expiresAt }
 }
 

@@ -51,6 +51,17 @@ export async function createMember(
   return { organisationId, memberId, apiKey }
 }
 
+/** Gives the key of a member another value under the same name, as `posthorn seed` does; returns the value. */
+export async function replaceKeyValue(
+  dataSource: DataSource,
+  { organisationId, memberId }: TestMember,
+): Promise<string> {
+  const apiKey = `phk_test_${randomBytes(16).toString('hex')}`
+  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashApiKey(apiKey) }
+  await upsertApiKey(dataSource, organisationId, memberId, key)
+  return apiKey
+}
+
 /** A webhook straight in the database, with its secret in clear. */
 export async function createWebhookRow(
   dataSource: DataSource,

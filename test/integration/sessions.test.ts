@@ -1,8 +1,9 @@
 import { expect } from 'chai'
+import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../helpers/api.ts'
-import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
+import { createMember, createWebhookRow, replaceKeyValue, type TestMember } from '../helpers/factories.ts'
 import { sendRaw } from '../helpers/raw-request.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import { useApi } from '../helpers/use-api.ts'
@@ -121,6 +122,27 @@ describe('sessions of the developer area', () => {
       await query(`UPDATE api_key SET ${change} WHERE member_id = $1`, [other.memberId])
       expect(refusal(await ask('GET', '/api/session', cookie))).to.deep.equal([401, 'unauthenticated'])
     }
+  })
+
+  it('end when their key gets another value under the same name, and begin anew with that value', async () => {
+    const { organisationId, memberId } = member
+    const cookie = await signIn()
+    const apiKey = await replaceKeyValue(suite.database.dataSource, member)
+    expect(refusal(await ask('GET', webhooks(), cookie))).to.deep.equal([401, 'unauthenticated'])
+    const renewed = await signIn(suite.api, { organisationId, memberId, apiKey })
+    expect((await ask('GET', webhooks(), renewed)).status).to.equal(200)
+  })
+
+  it('are not opened with a value that was just replaced, also where the process still remembers it', async () => {
+    const api = await createTestApi(suite.database.dataSource, {
+      findCaller: createCallerLookup(suite.database.dataSource, 60_000),
+    })
+    await signIn(api)
+    await replaceKeyValue(suite.database.dataSource, member)
+    const answer = await api.call('POST', '/api/session', { apiKey: member.apiKey })
+    expect(refusal(answer)).to.deep.equal([401, 'unauthenticated'])
+    expect(answer.headers.get('set-cookie')).to.equal(null)
+    await api.close()
   })
 
   it('end by themselves after 12 hours, or with the key where that ends before', async () => {

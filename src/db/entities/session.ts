@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { ApiKey } from './api-key.ts'
 
-/** A browser that was signed in with an API key. It acts as that key, and no longer than that key may. */
+/** A browser that was signed in with an API key. It acts as that key while the key is valid and has the same value. */
 @Entity('session')
 @Index('session_api_key_idx', ['apiKeyId', 'createdAt'])
 @Index('session_expires_idx', ['expiresAt'])
@@ -13,6 +13,10 @@ export class Session {
   @Column('uuid', { name: 'api_key_id' })
   @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   apiKeyId!: string
+
+  /** SHA-256 of the value that the key had at the sign-in. */
+  @Column('bytea', { name: 'key_hash' })
+  keyHash!: Buffer
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date

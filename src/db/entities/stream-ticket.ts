@@ -11,6 +11,10 @@ export class StreamTicket {
   @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   apiKeyId!: string
 
+  /** SHA-256 of the value that the key had when it asked for the ticket. */
+  @Column('bytea', { name: 'key_hash' })
+  keyHash!: Buffer
+
   @Column('timestamptz', { name: 'expires_at' })
   expiresAt!: Date
 }

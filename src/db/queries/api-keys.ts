@@ -2,8 +2,13 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Grants } from '../../domain/permissions.ts'
 import { firstRow, rows, type Db } from '../db.ts'
 
-/** Who calls: the member that an API key acts as. */
-export type Caller = Grants & { organisationId: string; memberId: string; apiKeyId: string }
+/** Who calls: the member that an API key acts as. `keyHash`: of the value that the key was found with. */
+export type Caller = Grants & {
+  organisationId: string
+  memberId: string
+  apiKeyId: string
+  keyHash: Buffer
+}
 
 /** SHA-256 of the whole key. Keys carry enough randomness that a slow hash would add nothing. */
 export function hashApiKey(key: string): Buffer {
@@ -22,12 +27,10 @@ export async function findCaller(
   key: string,
 ): Promise<{ caller: Caller; expiresInMs: number | null } | null> {
   const hash = hashApiKey(key)
-  const found = await firstRow<
-    Caller & { hash: Buffer; valid: boolean; expiresInMs: number | null; touch: boolean }
-  >(
+  const found = await firstRow<Caller & { valid: boolean; expiresInMs: number | null; touch: boolean }>(
     db,
     `SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
-            m.full_access AS "fullAccess", m.permissions, k.hash,
+            m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash",
             k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true) AS valid,
             (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs",
             coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch
@@ -37,11 +40,11 @@ export async function findCaller(
     [hash],
   )
   // The index stops at the first byte that differs; whoever cannot choose the digest learns nothing from that.
-  const same = timingSafeEqual(found?.hash ?? NO_HASH, hash)
-  if (found === null || !same || !found.valid) return null
-  const { organisationId, memberId, apiKeyId, fullAccess, permissions, expiresInMs } = found
-  const caller = { organisationId, memberId, apiKeyId, fullAccess, permissions }
-  if (found.touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
+  const same = timingSafeEqual(found?.keyHash ?? NO_HASH, hash)
+  if (found === null || !same) return null
+  const { valid, touch, expiresInMs, ...caller } = found
+  if (!valid) return null
+  if (touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
   return { caller, expiresInMs }
 }
 

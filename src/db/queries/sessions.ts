@@ -16,23 +16,26 @@ const SESSION_HOURS = 12
 /** More browsers than that are nobody's; the oldest make room, so that a key cannot fill the table. */
 const SESSIONS_PER_KEY = 20
 
-/** Opens a session of an API key and clears away what has expired meanwhile. Gives its end, the key's where that is earlier. */
+/**
+ * Opens a session of an API key with the value of this hash, and deletes those that have expired. Returns its end, the
+ * key's where that is earlier; null when the key has another value by now.
+ */
 export async function insertSession(
   db: Db,
   organisationId: string,
-  session: { hash: Buffer; apiKeyId: string },
-): Promise<Date> {
-  const { hash, apiKeyId } = session
+  session: { hash: Buffer; apiKeyId: string; keyHash: Buffer },
+): Promise<Date | null> {
+  const { hash, apiKeyId, keyHash } = session
   await rows(db, `DELETE FROM session WHERE expires_at < now()`)
   const inserted = await firstRow<{ expiresAt: Date }>(
     db,
-    `INSERT INTO session (hash, api_key_id, expires_at)
-     SELECT $1, id, least(now() + make_interval(hours => $4), expires_at)
-       FROM api_key WHERE id = $2 AND organisation_id = $3
+    `INSERT INTO session (hash, api_key_id, key_hash, expires_at)
+     SELECT $1, id, hash, least(now() + make_interval(hours => $4), expires_at)
+       FROM api_key WHERE id = $2 AND organisation_id = $3 AND hash = $5
      RETURNING expires_at AS "expiresAt"`,
-    [hash, apiKeyId, organisationId, SESSION_HOURS],
+    [hash, apiKeyId, organisationId, SESSION_HOURS, keyHash],
   )
-  if (inserted === null) throw new Error('the API key of a checked request does not exist')
+  if (inserted === null) return null
   await rows(
     db,
     `DELETE FROM session WHERE api_key_id = $1 AND hash IN (
@@ -43,7 +46,8 @@ export async function insertSession(
 }
 
 /**
- * The caller behind a session's token, or null when the session is unknown or over, or its key revoked or expired.
+ * The caller behind a session's token, or null when the session is unknown or over, or its key is revoked, expired or
+ * has another value than at the sign-in.
  * Like an API key it is looked up without its organisation, which it finds.
  */
 export async function findCallerOfSession(
@@ -53,10 +57,10 @@ export async function findCallerOfSession(
   const found = await firstRow<Caller & { expiresAt: Date; touch: boolean }>(
     db,
     `SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
-            m.full_access AS "fullAccess", m.permissions, s.expires_at AS "expiresAt",
+            m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash", s.expires_at AS "expiresAt",
             coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch
        FROM session s
-       JOIN api_key k ON k.id = s.api_key_id
+       JOIN api_key k ON k.id = s.api_key_id AND k.hash = s.key_hash
        JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
       WHERE s.hash = $1 AND s.expires_at > now()
         AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)`,

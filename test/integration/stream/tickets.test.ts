@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { EventSource } from 'eventsource'
 import type { ApiDependencies } from '../../../src/http/api.ts'
+import { createCallerLookup } from '../../../src/http/caller-lookup.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { createMember, publishRow, replaceKeyValue, type TestMember } from '../../helpers/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 describe('POST /events/stream-tickets', () => {
@@ -103,6 +104,26 @@ describe('POST /events/stream-tickets', () => {
     ])
     for (const value of [expired, revoked, 'x', '', 'x'.repeat(5_000)])
       expect(await redeem(value), value).to.equal(401)
+  })
+
+  it('opens nothing when its key has another value by now', async () => {
+    const value = await ticket()
+    await replaceKeyValue(database.dataSource, member)
+    expect(await redeem(value)).to.equal(401)
+  })
+
+  it('is not given for a value that was just replaced, nor is a stream, where the process still remembers it', async () => {
+    const remembering = await createTestApi(database.dataSource, {
+      findCaller: createCallerLookup(database.dataSource, 60_000),
+    })
+    const { apiKey } = member
+    const status = async (method: string, path: string) =>
+      (await remembering.call(method, path, { apiKey })).status
+    expect(await status('POST', `${pathOf()}-tickets`)).to.equal(201)
+    await replaceKeyValue(database.dataSource, member)
+    expect(await status('POST', `${pathOf()}-tickets`)).to.equal(401)
+    expect(await status('GET', pathOf())).to.equal(401)
+    await remembering.close()
   })
 
   it('opens nothing but the stream', async () => {
