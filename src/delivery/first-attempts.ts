@@ -3,6 +3,7 @@ import type { Claim } from '../db/queries/attempts.ts'
 import type { DeliveryToStart } from '../db/queries/events.ts'
 import { noteUnderWay } from '../db/queries/keeping.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
+import { coversEventKey } from '../domain/subscription.ts'
 import type { Logger } from '../logger.ts'
 import type { MakeAttempt } from './attempt-request.ts'
 import { createFairLine } from './fair-line.ts'
@@ -129,7 +130,7 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
   /**
    * The delivery as it was committed, with its webhook as it was a second ago at most. Its row has been this process's
    * since the commit, and is for longer than a POST may take: nobody else attempts it, and it needs no claim. Null where
-   * it does: the payload is not in memory, the hold is too short, or the webhook takes no deliveries any more.
+   * it does: the payload is not in memory, the hold is too short, or the webhook takes no such deliveries any more.
    */
   async function heldByLease(delivery: DeliveryToStart): Promise<Claim | null> {
     const { organisationId, deliveryId, webhookId, eventKey, url, fresh, readAtMs } = delivery
@@ -137,9 +138,11 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
     const { body, secret } = fresh
     const webhook =
       performance.now() - readAtMs < FRESH_MS
-        ? { target: { url, secret }, readAtMs }
+        ? { target: { url, secret, subscribedEventKeys: [eventKey] }, readAtMs }
         : await snapshots.get(organisationId, webhookId).catch(() => null)
     if (!webhook?.target || watch.hasChangedSince(webhookId, webhook.readAtMs)) return null
+    const { target } = webhook
+    if (!coversEventKey(target.subscribedEventKeys, eventKey)) return null
     const ageMs = performance.now() - readAtMs
     return {
       state: 'in_progress',
@@ -148,7 +151,8 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
       ageMs,
       webhookId,
       eventKey,
-      ...webhook.target,
+      url: target.url,
+      secret: target.secret,
       body,
     }
   }

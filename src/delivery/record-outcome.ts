@@ -39,6 +39,7 @@ export async function recordOutcome(
     organisationId,
     deliveryId,
     webhookId,
+    eventKey,
     number,
     trigger,
     url,
@@ -90,7 +91,7 @@ type Written = { outcome: AttemptOutcome; isNew: boolean; tell: IncidentLabel | 
 
 async function write(
   dependencies: RecordDependencies,
-  record: AttemptRecord & { webhookId: string },
+  record: AttemptRecord & { webhookId: string; eventKey: string },
   { result, endedAtMs }: Sent,
 ): Promise<Written> {
   const { dataSource } = dependencies

@@ -6,6 +6,7 @@ import { askForRetry, discardDelivery, discardFailed } from '../db/queries/inter
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook } from '../db/queries/webhooks.ts'
 import { tellOfRetries } from '../delivery/tell.ts'
+import { coversEventKey } from '../domain/subscription.ts'
 import { conflict, notFound, type ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
 import { newId } from '../ids.ts'
@@ -70,10 +71,27 @@ export async function retryDelivery(
     if (noted !== null) await audit(manager, actor, { action: 'delivery.retried', webhookId, deliveryId })
     return noted
   })
-  if (asked === null)
-    throw conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
+  if (asked === null) throw await refusalOfRetry(dependencies, organisationId, webhookId, deliveryId)
   // The answer does not wait for the engine: the wish stands on the row, and the sweep repeats what was not told.
   void tellOfRetries(dependencies, { organisationId, webhookId }, [asked])
+}
+
+/** Why a delivery cannot be retried; read after the refusal, because the webhook may have changed since the checks. */
+async function refusalOfRetry(
+  { dataSource }: ApiDependencies,
+  organisationId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<ProblemError> {
+  const webhook = await findWebhook(dataSource, organisationId, webhookId)
+  const delivery = await findDelivery(dataSource, organisationId, webhookId, deliveryId)
+  if (webhook === null || delivery === null) return notFound('delivery')
+  if (delivery.state === 'completed')
+    return conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
+  if (!webhook.enabled) return webhookDisabled()
+  if (!coversEventKey(webhook.subscribedEventKeys, delivery.eventKey))
+    return conflict('not_subscribed', `The webhook is not subscribed to ${delivery.eventKey} any more.`)
+  return conflict('delivery_changed', 'The delivery changed at the same time. Try again.')
 }
 
 /** Stops one waiting or permanently failed delivery for good. */

@@ -1,6 +1,8 @@
 import { findEventKey, isSubscribable } from '../catalogue/catalogue.ts'
 import type { Caller } from '../db/queries/api-keys.ts'
+import type { WebhookRow } from '../db/queries/webhooks.ts'
 import { permissionsForSubscription, WILDCARD } from '../domain/permissions.ts'
+import { isCoveredBy } from '../domain/subscription.ts'
 import type { FieldError } from '../errors.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { requirePermissions } from './guard.ts'
@@ -27,6 +29,17 @@ export function canonicalUrl(raw: string, urlPolicy: UrlPolicy): string {
 /** The caller must itself be allowed to see every event that the webhook gets (spec 4.1). */
 export function requireSubscriptionRights(caller: Caller, eventKeys: readonly string[]): void {
   requirePermissions(caller, permissionsForSubscription(eventKeys))
+}
+
+type Changeable = Pick<WebhookRow, 'url' | 'subscribedEventKeys' | 'enabled'>
+
+/**
+ * Whether the webhook does nothing after the change that it did not do before: it is switched off, has fewer event keys,
+ * or stays as it is. Narrowing `*` to a list is a removal too.
+ */
+export function isReduction(before: Changeable, after: Changeable): boolean {
+  if (after.enabled && !before.enabled) return false
+  return before.url === after.url && isCoveredBy(before.subscribedEventKeys, after.subscribedEventKeys)
 }
 
 function urlErrors(url: string, urlPolicy: UrlPolicy): FieldError[] {

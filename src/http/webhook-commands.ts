@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Db } from '../db/db.ts'
 import { transactOnce } from '../db/queries/idempotency.ts'
 import { closeForGood, queueForIncident, resumeIncident } from '../db/queries/incidents.ts'
-import { stopDeliveries } from '../db/queries/interventions.ts'
+import { stopDeliveries, stopUncoveredDeliveries } from '../db/queries/interventions.ts'
 import { lockOrganisation } from '../db/queries/organisations.ts'
 import {
   countWebhooks,
@@ -13,6 +13,7 @@ import {
   updateWebhook,
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
+import { isCoveredBy } from '../domain/subscription.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { lockWebhookInLine, resolveWithin } from '../incidents/change-incident.ts'
@@ -23,7 +24,7 @@ import { audit, urlForAudit } from './audit.ts'
 import { presentWebhook } from './present.ts'
 import type { Actor, RouteRequest } from './route.ts'
 import type { CreateWebhookSchema, UpdateWebhookSchema } from './schemas/webhook.ts'
-import { canonicalUrl, requireSubscriptionRights } from './subscription.ts'
+import { canonicalUrl, isReduction, requireSubscriptionRights } from './subscription.ts'
 
 type PresentedWebhook = ReturnType<typeof presentWebhook>
 
@@ -74,8 +75,9 @@ function inOrder(webhook: PresentedWebhook): PresentedWebhook {
 }
 
 /**
- * Changes what the body names. The rights of the subscription before and after are both asked for: otherwise one
- * could turn somebody else's events towards one's own URL.
+ * Changes what the body names. It takes the permissions of the subscription before and after: otherwise a member could
+ * direct events that they must not see to a URL of their own. A change that only reduces what the webhook does takes
+ * none of them. A subscription that becomes narrower stops what waits under the keys that it loses.
  */
 export async function updateWebhookFields(
   dependencies: ApiDependencies,
@@ -89,28 +91,29 @@ export async function updateWebhookFields(
     const before = await lockWebhookInLine(manager, caller.organisationId, id)
     if (before === null) throw notFound('webhook')
     const subscribedEventKeys = body.subscribedEventKeys ?? before.subscribedEventKeys
-    requireSubscriptionRights(caller, [...before.subscribedEventKeys, ...subscribedEventKeys])
     const url = body.url === undefined ? before.url : canonicalUrl(body.url, urlPolicy)
     const enabled = body.enabled ?? before.enabled
-    const after = await updateWebhook(manager, caller.organisationId, {
-      id,
-      url,
-      subscribedEventKeys,
-      enabled,
-    })
+    const wanted = { id, url, subscribedEventKeys, enabled }
+    if (!isReduction(before, wanted))
+      requireSubscriptionRights(caller, [...before.subscribedEventKeys, ...subscribedEventKeys])
+    const after = await updateWebhook(manager, caller.organisationId, wanted)
     if (after === null) throw notFound('webhook')
     await audit(manager, request, {
       action: 'webhook.updated',
       webhookId: id,
       details: changesForAudit(before, after),
     })
-    if (!before.enabled && enabled) return { result: after, tell: await resumeIncident(manager, id) }
-    if (enabled || !before.enabled) return { result: after, tell: null }
-    const { result: count, tell: closed } = await resolveWithin(manager, id, () =>
-      stopDeliveries(manager, caller.organisationId, id),
-    )
-    stopped = count
-    return { result: after, tell: closed }
+    if (before.enabled && !enabled) {
+      const { result: count, tell: closed } = await resolveWithin(manager, id, () =>
+        stopDeliveries(manager, caller.organisationId, id),
+      )
+      stopped = count
+      return { result: after, tell: closed }
+    }
+    const resumed = before.enabled === enabled ? null : await resumeIncident(manager, id)
+    if (!isCoveredBy(subscribedEventKeys, before.subscribedEventKeys))
+      stopped = await stopUncoveredDeliveries(manager, caller.organisationId, id)
+    return { result: after, tell: resumed }
   })
   dependencies.watch.changed(id)
   metrics.deliveriesStopped(stopped)

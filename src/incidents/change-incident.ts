@@ -16,6 +16,9 @@ import { newId } from '../ids.ts'
 /** Which webhook's incident. */
 export type IncidentOf = { organisationId: string; webhookId: string }
 
+/** An attempt of which webhook, with which event key. */
+type AttemptOf = IncidentOf & { eventKey: string }
+
 /** What was done, and the incident whose workflow is to be told of it; null when it need not know. */
 export type Changed<T> = { result: T; tell: IncidentLabel | null }
 
@@ -28,14 +31,15 @@ class LockTooWeak extends Error {}
 class NothingRecorded extends Error {}
 
 /**
- * Records a failed attempt by `record`, which is told whether the webhook is live, and in the same transaction opens
+ * Records a failed attempt by `record`, which is told whether the webhook still takes such deliveries (`live`: enabled
+ * and subscribed to the event key), and in the same transaction opens
  * an incident or has the open one know. Lock order: the line for the incident, webhook, incident, delivery. Failures
  * share the incident's lock, so that the many failures of one endpoint do not stand in line; only the few that change
  * the row take it alone. `result` is null when there was nothing to record any more.
  */
 export async function recordInIncident<T extends Recorded>(
   dataSource: DataSource,
-  of: IncidentOf,
+  of: AttemptOf,
   record: (manager: EntityManager, live: boolean) => Promise<T | null>,
 ): Promise<Changed<T | null>> {
   const inTransaction = (lock: 'shared' | 'exclusive'): Promise<Changed<T>> =>
@@ -54,11 +58,11 @@ export async function recordInIncident<T extends Recorded>(
 async function recordUnder<T extends Recorded>(
   lock: 'shared' | 'exclusive',
   manager: EntityManager,
-  of: IncidentOf,
+  of: AttemptOf,
   record: (manager: EntityManager, live: boolean) => Promise<T | null>,
 ): Promise<Changed<T>> {
   await queueForIncident(manager, of.webhookId, lock)
-  const live = await lockLiveness(manager, of.organisationId, of.webhookId)
+  const live = await lockLiveness(manager, of.organisationId, of.webhookId, of.eventKey)
   const { incident, opened } = live
     ? await openOrJoin(manager, of, lock)
     : { incident: await lockOpenIncident(manager, of.webhookId, 'exclusive'), opened: false }

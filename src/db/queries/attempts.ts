@@ -2,6 +2,7 @@ import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { firstRow, type Db } from '../db.ts'
 import { preparedRows, type Prepared } from '../prepared.ts'
+import { coversSql } from './webhooks.ts'
 
 /** Which attempt of which delivery. `number` is 1-based. */
 export type AttemptKey = { organisationId: string; deliveryId: string; number: number }
@@ -23,7 +24,7 @@ export type Claim = {
   body: Buffer
 }
 
-const LIVE = `(w.enabled AND w.deleted_at IS NULL)`
+const LIVE = `(w.enabled AND w.deleted_at IS NULL AND ${coversSql('e.key')})`
 
 const CLAIM_ATTEMPT: Prepared = {
   name: 'claim_attempt',
@@ -49,8 +50,8 @@ const CLAIM_ATTEMPT: Prepared = {
 
 /**
  * Takes the delivery for attempt `number`, by compare-and-set: the row must be at `number - 1` recorded attempts,
- * not final, and not held by another attempt that may still be posting. A disabled or deleted webhook turns the
- * delivery into `stopped` instead. With `onlyIfDue` a waiting row is taken only when its time has come. `beside`: the
+ * not final, and not held by another attempt that may still be posting. A webhook that is disabled, deleted or no longer
+ * subscribed to the event key turns the delivery into `stopped` instead. With `onlyIfDue` a waiting row is taken only when its time has come. `beside`: the
  * attempt is made beside the engine, and the delivery has no workflow yet. Null when the row could not be taken
  * (`findStanding` tells why).
  */

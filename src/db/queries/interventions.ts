@@ -1,4 +1,5 @@
 import { firstRow, rows, type Db } from '../db.ts'
+import { coversSql, isCoveredSql } from './webhooks.ts'
 
 /**
  * A delivery whose next attempt a person asked for: what its workflow is to be told. `isFirst`: nothing, since it has
@@ -17,12 +18,12 @@ const TELL_AGAIN_AFTER = `interval '5 seconds'`
 
 /**
  * Notes on the row that a person wants the next attempt at once: of a waiting delivery now, of one with an attempt
- * under way should that fail; a `failed` or `stopped` one comes back for one attempt. Nothing for a completed one or
- * a webhook that is not live. The row is the truth; the signal that follows only wakes the workflow up.
+ * under way should that fail; a `failed` or `stopped` one comes back for one attempt. Nothing for a completed one, a
+ * webhook that is not live, or an event key that the webhook is no longer subscribed to. The row is the truth; the signal that follows only wakes the workflow up.
  */
 function askSql(selection: string, stillIn: string): string {
   return `WITH hook AS (
-      SELECT id, url FROM webhook
+      SELECT id, url, subscribed_event_keys FROM webhook
        WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL FOR SHARE
     ), chosen AS (
       SELECT d.id FROM delivery d, hook WHERE d.webhook_id = hook.id AND d.organisation_id = $1 AND ${selection}
@@ -35,7 +36,8 @@ function askSql(selection: string, stillIn: string): string {
              sweep_at = CASE WHEN ${AT_REST} THEN now() + ${TELL_AGAIN_AFTER} ELSE d.sweep_at END,
              started_at = CASE WHEN ${AT_REST} THEN coalesce(d.started_at, now()) ELSE d.started_at END,
              completed_at = NULL
-        FROM chosen WHERE d.id = chosen.id AND ${stillIn}
+        FROM chosen, hook
+       WHERE d.id = chosen.id AND ${stillIn} AND ${coversSql('(SELECT key FROM event WHERE id = d.event_id)', 'hook')}
       RETURNING d.id, d.attempts, d.event_id, d.state = 'pending' AND d.started_at IS NULL AS is_first
     )
     SELECT c.id AS "deliveryId", a.attempts, e.key AS "eventKey", hook.url, a.is_first AS "isFirst"
@@ -52,7 +54,7 @@ function isAsked(chosen: Chosen): chosen is Chosen & AskedDelivery {
   return chosen.attempts !== null
 }
 
-/** For one delivery. Null when it is completed, unknown, or its webhook is not live. */
+/** For one delivery. Null when it is completed, unknown, or its webhook is not live or no longer takes such events. */
 export async function askForRetry(
   db: Db,
   organisationId: string,
@@ -86,6 +88,7 @@ export async function askForNextRetries(
   const inState = (state: string): string =>
     `(SELECT id FROM delivery WHERE webhook_id = $2 AND state = '${state}' AND ($3::uuid IS NULL OR id > $3::uuid)
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = $4)
+        AND ${isCoveredSql('delivery')}
       ORDER BY id LIMIT $5)`
   const both = `(SELECT id FROM (${inState('failed')} UNION ALL ${inState('waiting')}) covered ORDER BY id LIMIT $5)`
   // Looked at once more when the row is locked: what was discarded or begun meanwhile is left alone.
@@ -119,6 +122,15 @@ export async function findUnsettled(
  */
 export function stopDeliveries(db: Db, organisationId: string, webhookId: string): Promise<number> {
   return stopAll(db, organisationId, webhookId, `state IN ('pending', 'waiting')`)
+}
+
+/**
+ * Stops those of them whose event key the webhook, as it is now, is not subscribed to. The caller has just narrowed the
+ * subscription in this transaction. Returns how many.
+ */
+export function stopUncoveredDeliveries(db: Db, organisationId: string, webhookId: string): Promise<number> {
+  const which = `state IN ('pending', 'waiting') AND NOT ${isCoveredSql('delivery')}`
+  return stopAll(db, organisationId, webhookId, which)
 }
 
 /** Stops one waiting or failed delivery by a person's wish; null when it is in no such state. */

@@ -1,4 +1,5 @@
 import { firstRow, rows, type Db } from '../db.ts'
+import { isCoveredSql } from './webhooks.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
 export type RetryJobRow = {
@@ -15,7 +16,8 @@ const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.state,
   coalesce((SELECT sum(p.done) FROM retry_job_webhook p WHERE p.job_id = j.id), 0)::int AS done`
 
 /**
- * Makes a job over the enabled webhooks of the organisation, or the one named, and counts what it covers.
+ * Makes a job over the enabled webhooks of the organisation, or the one named, and counts what it covers: deliveries
+ * whose event key their webhook is no longer subscribed to are passed over.
  * A job that covers nothing is done at once. The sweep starts its workflow should the caller not come to it.
  */
 export async function insertRetryJob(
@@ -41,7 +43,8 @@ export async function insertRetryJob(
      SELECT $1, w.id, covered.count
        FROM webhook w
        CROSS JOIN LATERAL (
-         SELECT count(*)::int AS count FROM delivery d WHERE d.webhook_id = w.id AND d.state IN ${states}
+         SELECT count(*)::int AS count FROM delivery d
+          WHERE d.webhook_id = w.id AND d.state IN ${states} AND ${isCoveredSql('d')}
        ) covered
       WHERE w.organisation_id = $2 AND w.enabled AND w.deleted_at IS NULL
         AND ($3::uuid IS NULL OR w.id = $3) AND covered.count > 0`,

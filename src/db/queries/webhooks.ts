@@ -1,3 +1,4 @@
+import { TEST_EVENT_KEY, WILDCARD } from '../../domain/permissions.ts'
 import { firstRow, rows, type Db } from '../db.ts'
 
 /** A webhook as the API shows it: no secret. */
@@ -12,6 +13,20 @@ export type WebhookRow = {
 
 const COLUMNS = `id, url, subscribed_event_keys AS "subscribedEventKeys", enabled,
   created_at AS "createdAt", updated_at AS "updatedAt"`
+
+/**
+ * SQL for whether `webhook` (an alias) receives events with the key that the expression `key` gives. The subscription is
+ * the authority over attempts and retries: `coversEventKey` states the same rule for a webhook that was read.
+ */
+export function coversSql(key: string, webhook = 'w'): string {
+  const keys = `${webhook}.subscribed_event_keys`
+  return `(${keys} = ARRAY['${WILDCARD}'] OR ${key} = ANY (${keys} || '${TEST_EVENT_KEY}'::text))`
+}
+
+/** SQL for the same of the delivery with alias `delivery`: two look-ups by primary key for each row. */
+export function isCoveredSql(delivery: string): string {
+  return `(SELECT ${coversSql('e.key')} FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
+}
 
 /** The organisation's webhooks, oldest first. */
 export async function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow[]> {
@@ -49,24 +64,34 @@ export async function lockWebhook(db: Db, organisationId: string, id: string): P
   )
 }
 
-/** Whether the webhook takes deliveries, with its row locked against a change of that until the transaction ends. */
-export async function lockLiveness(db: Db, organisationId: string, id: string): Promise<boolean> {
+/**
+ * Whether the webhook takes deliveries of `eventKey`, with its row locked against a change of that until the
+ * transaction ends.
+ */
+export async function lockLiveness(
+  db: Db,
+  organisationId: string,
+  id: string,
+  eventKey: string,
+): Promise<boolean> {
   const found = await firstRow<{ live: boolean }>(
     db,
-    `SELECT enabled AND deleted_at IS NULL AS live FROM webhook WHERE organisation_id = $1 AND id = $2 FOR SHARE`,
-    [organisationId, id],
+    `SELECT w.enabled AND w.deleted_at IS NULL AND ${coversSql('$3::text')} AS live
+       FROM webhook w WHERE w.organisation_id = $1 AND w.id = $2 FOR SHARE`,
+    [organisationId, id, eventKey],
   )
   return found?.live ?? false
 }
 
-/** Where a webhook's deliveries go, with the sealed secret they are signed with. */
-export type Target = { url: string; secret: string | null }
+/** Where a webhook's deliveries of the subscribed keys go, with the sealed secret they are signed with. */
+export type Target = { url: string; secret: string | null; subscribedEventKeys: string[] }
 
 /** Null when the webhook takes no deliveries. */
 export async function findTarget(db: Db, organisationId: string, id: string): Promise<Target | null> {
   return firstRow(
     db,
-    `SELECT url, secret FROM webhook WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL`,
+    `SELECT url, secret, subscribed_event_keys AS "subscribedEventKeys"
+       FROM webhook WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL`,
     [organisationId, id],
   )
 }

@@ -30,7 +30,8 @@ const retryDeliveriesRoute = routeWithBody({
   path: JOBS,
   operationId: 'retryDeliveries',
   summary: 'Retry deliveries',
-  description: 'Background work: the answer is a job whose progress can be read.',
+  description:
+    'Background work: the answer is a job whose progress can be read. Deliveries whose event key their webhook is not subscribed to are neither counted nor attempted.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   body: { schema: RetryDeliveriesSchema, maxBytes: MAX_BODY_BYTES },
   idempotent: true,
@@ -71,7 +72,8 @@ const retryOneRoute: Route = {
   path: `${ONE_DELIVERY}/retry`,
   operationId: 'retryDelivery',
   summary: 'Retry one delivery now',
-  description: 'In any undelivered state. A permanently failed or stopped delivery gets one attempt.',
+  description:
+    'In any undelivered state. A permanently failed or stopped delivery gets one attempt. 409 `not_subscribed` while the webhook is not subscribed to its event key.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     202: { description: 'It is attempted at once', schema: RetryAcceptedSchema },

@@ -82,7 +82,8 @@ const updateRoute = routeWithBody({
   path: ONE,
   operationId: 'updateWebhook',
   summary: 'Update a webhook',
-  description: 'The member needs the permissions of the subscription as it is and as it will be.',
+  description:
+    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value changes nothing. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost; they cannot be retried until the key is added again.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules },
   responses: { 200: { description: 'The webhook as it is now', schema: WebhookSchema } },

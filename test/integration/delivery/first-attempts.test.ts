@@ -191,6 +191,25 @@ describe('first attempts in `direct`', () => {
     expect(suite.engine.starts).to.have.length(0)
   })
 
+  for (const [when, ageMs] of [
+    ['by this process', 0],
+    ['more than a second ago by another process', 1_001],
+  ] as const) {
+    it(`posts nothing when the event key was removed from the subscription ${when}`, async () => {
+      const endpoint = await suite.endpoint()
+      const { starter, watch } = suite.process()
+      const delivery = await endpoint.publishOne()
+      await suite.database.dataSource.query('UPDATE webhook SET subscribed_event_keys = $2 WHERE id = $1', [
+        endpoint.webhookId,
+        ['invoice:paid'],
+      ])
+      if (ageMs === 0) watch.changed(endpoint.webhookId)
+      starter.start([{ ...delivery, readAtMs: delivery.readAtMs - ageMs }])
+      await reaches(delivery.deliveryId, { state: 'stopped', attempts: 0 })
+      expect(endpoint.receiver.posts).to.have.length(0)
+    })
+  }
+
   it('posts to the new URL when it was changed by this process before the POST', async () => {
     const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
     const { starter, watch } = suite.process()

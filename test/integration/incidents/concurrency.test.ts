@@ -222,7 +222,7 @@ describe('incidents, when much happens at the same time', function () {
       await webhook.publishFailing(1)
       const { webhookId, member } = webhook
       await pool.query('UPDATE incident SET sweep_at = now() WHERE webhook_id = $1', [webhookId])
-      const of = { organisationId: member.organisationId, webhookId }
+      const of = { organisationId: member.organisationId, webhookId, eventKey: 'customer:created' }
       let isOver = false
       let recorded = 0
       const timer = setTimeout(() => (isOver = true), KEEP_COMING_MS)

@@ -185,9 +185,21 @@ describe('the webhooks of an organisation', () => {
           ['customer:read'],
         ],
         [
-          'of the subscription as it is, taking the key away',
+          'of the subscription as it is, exchanging its key',
           ['customer:created'],
           { subscribedEventKeys: ['invoice:paid'] },
+          ['customer:read'],
+        ],
+        [
+          'of the subscription as it is, removing keys and changing the URL',
+          ['customer:created', 'invoice:paid'],
+          { subscribedEventKeys: ['invoice:paid'], url: 'https://evil.example.com/' },
+          ['customer:read'],
+        ],
+        [
+          'of the subscription as it is, switching off and changing the URL',
+          ['customer:created'],
+          { enabled: false, url: 'https://evil.example.com/' },
           ['customer:read'],
         ],
         [
@@ -202,7 +214,7 @@ describe('the webhooks of an organisation', () => {
           { subscribedEventKeys: ['customer:created'] },
           ['call:read', 'customer:read'],
         ],
-        ['for * as it is', ['*'], { enabled: false }, ['fullAccess']],
+        ['for * as it is', ['*'], { url: 'https://evil.example.com/' }, ['fullAccess']],
         ['for * as it will be', ['invoice:paid'], { subscribedEventKeys: ['*'] }, ['fullAccess']],
       ]
       for (const [title, subscribedEventKeys, change, missing] of refused) {
@@ -214,6 +226,38 @@ describe('the webhooks of an organisation', () => {
           expect((await call('GET', `/${created.id}`)).json).to.deep.equal(created)
         })
       }
+
+      const reductions: [title: string, before: string[], change: object][] = [
+        ['switches it off', ['customer:created'], { enabled: false }],
+        ['switches off one with *', ['*'], { enabled: false }],
+        ['removes a key', ['customer:created', 'invoice:paid'], { subscribedEventKeys: ['invoice:paid'] }],
+        ['narrows * to a list', ['*'], { subscribedEventKeys: ['customer:created'] }],
+        [
+          'does both and repeats the rest',
+          ['customer:created', 'invoice:paid'],
+          { url: input.url, subscribedEventKeys: ['customer:created'], enabled: false },
+        ],
+        [
+          'repeats what it is',
+          ['customer:created', 'invoice:paid'],
+          { url: input.url, subscribedEventKeys: ['invoice:paid', 'customer:created'], enabled: true },
+        ],
+      ]
+      for (const [title, subscribedEventKeys, change] of reductions) {
+        it(`is allowed where the change only reduces: ${title}`, async () => {
+          const { id } = await create({ ...input, subscribedEventKeys })
+          const answer = await call('PATCH', `/${id}`, { apiKey, body: change })
+          expect(answer.status, answer.text).to.equal(200)
+          expect((await call('GET', `/${id}`)).json).to.deep.include(change)
+        })
+      }
+
+      it('may not switch on again what it switched off', async () => {
+        const { id } = await create({ ...input, subscribedEventKeys: ['customer:created'] })
+        await call('PATCH', `/${id}`, { apiKey, body: { enabled: false } })
+        const answer = await call('PATCH', `/${id}`, { apiKey, body: { enabled: true } })
+        expect(answer.json).to.deep.include({ missingPermissions: ['customer:read'] })
+      })
 
       it('is allowed where the member holds what both subscriptions ask for', async () => {
         const { id } = await create({ ...input, subscribedEventKeys: ['invoice:paid'] })
