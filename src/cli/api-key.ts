@@ -9,12 +9,13 @@ import {
   type ApiKeyRow,
 } from '../db/queries/api-key-admin.ts'
 import { hashApiKey } from '../db/queries/api-keys.ts'
-import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
+import { recordAudit } from '../db/queries/audit.ts'
 import { CALLER_MAX_AGE_MS } from '../http/caller-lookup.ts'
 import { newId } from '../ids.ts'
 import type { ApiKeyCommand } from './api-key-arguments.ts'
 import { describeKeys, presentKey } from './api-key-list.ts'
 import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
+import { operatorOf } from './operator.ts'
 
 /** `out` is for a script to read, `note` for the person who watches. */
 export type Say = { out(text: string): void; note(text: string): void }
@@ -89,11 +90,6 @@ async function revokeKey(db: DataSource, wanted: Wanted<'revoke'>, say: Say): Pr
       ? `${named(revoked.key)} was revoked before, at ${String(revoked.key.revokedAt?.toISOString())}.`
       : `${named(revoked.key)} is revoked.`,
   )
-}
-
-/** Whoever has the database's address; the trail cannot know more. */
-function operatorOf(organisationId: string): AuditActor {
-  return { organisationId, memberId: null, apiKeyId: null, address: null, requestId: null }
 }
 
 async function assertKnown(db: DataSource, organisationId: string, memberId: string | null): Promise<void> {

@@ -5,10 +5,13 @@ import { hashApiKey } from '../db/queries/api-keys.ts'
 import { hasApiKey, upsertApiKey, upsertMember, upsertOrganisation } from '../db/queries/organisations.ts'
 import { newId } from '../ids.ts'
 import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
+import { auditApiKey, auditMember, auditOrganisation } from './seed-audit.ts'
 import { readSeedFile, type Seed } from './seed-file.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
 export type NewKey = { organisationId: string; memberId: string; name: string; key: string }
+
+type Member = NonNullable<Seed['organisations'][number]['members']>[number]
 
 const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 
@@ -40,23 +43,24 @@ export async function seedFromFile(
 async function apply(manager: EntityManager, seed: Seed): Promise<NewKey[]> {
   const newKeys: NewKey[] = []
   for (const organisation of seed.organisations) {
-    const { supportEmail = null, timeZone = DEFAULT_TIME_ZONE, members = [] } = organisation
-    await upsertOrganisation(manager, { ...organisation, supportEmail, timeZone })
+    const { id, name, email, supportEmail = null, timeZone = DEFAULT_TIME_ZONE, members = [] } = organisation
+    const wanted = { id, name, email, supportEmail, timeZone }
+    await auditOrganisation(manager, await upsertOrganisation(manager, wanted), wanted)
     for (const member of members) {
-      const { fullAccess = false, pushEnabled = false, permissions = [], apiKeys = [] } = member
-      await upsertMember(manager, organisation.id, { ...member, fullAccess, pushEnabled, permissions })
-      for (const { name, key } of apiKeys) {
-        const made = await bringKey(manager, {
-          organisationId: organisation.id,
-          memberId: member.id,
-          name,
-          key,
-        })
+      await bringMember(manager, id, member)
+      for (const { name, key } of member.apiKeys ?? []) {
+        const made = await bringKey(manager, { organisationId: id, memberId: member.id, name, key })
         if (made !== null) newKeys.push(made)
       }
     }
   }
   return newKeys
+}
+
+async function bringMember(manager: EntityManager, organisationId: string, member: Member): Promise<void> {
+  const { id, name, email, fullAccess = false, pushEnabled = false, permissions = [] } = member
+  const wanted = { id, name, email, fullAccess, pushEnabled, permissions }
+  await auditMember(manager, organisationId, await upsertMember(manager, organisationId, wanted), wanted)
 }
 
 /** Writes a given key; makes one where none is given and none of that name exists. */
@@ -69,7 +73,8 @@ async function bringKey(
   const key = wanted.key ?? generateApiKey()
   const stored = { id: newId(), name, prefix: apiKeyPrefix(key), hash: hashApiKey(key) }
   try {
-    await upsertApiKey(manager, organisationId, memberId, stored)
+    const written = await upsertApiKey(manager, organisationId, memberId, stored)
+    if (written !== null) await auditApiKey(manager, organisationId, written, { memberId, ...stored })
   } catch (error) {
     if (!isKeyTaken(error)) throw error
     throw new ConfigError([`the key "${name}" of ${memberId} in ${organisationId} exists under another name`])

@@ -1,4 +1,4 @@
-/** What the audit trail knows of: every management action, and every look at a secret. */
+/** What the audit trail records: every management action, every look at a secret, and every change by `posthorn seed`. */
 export const AUDIT_ACTIONS = [
   'webhook.created',
   'webhook.updated',
@@ -14,7 +14,12 @@ export const AUDIT_ACTIONS = [
   'session.opened',
   'session.ended',
   'api_key.created',
+  'api_key.replaced',
   'api_key.revoked',
+  'organisation.created',
+  'organisation.updated',
+  'member.created',
+  'member.updated',
 ] as const
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]

@@ -1,59 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { seedFromFile } from '../../src/cli/seed.ts'
-import { ConfigError } from '../../src/config.ts'
 import { runCli } from '../helpers/run-cli.ts'
+import { an, camping, KEY, problemsOf, seedOf, useSeedFiles, withMember } from '../helpers/seed-files.ts'
 import { useApi } from '../helpers/use-api.ts'
-
-const KEY = 'camping-key-in-clear-0001'
-
-const an = {
-  id: 'mem_an',
-  name: 'An',
-  email: 'an@zon.example',
-  fullAccess: false,
-  pushEnabled: true,
-  permissions: [
-    'webhook:read',
-    'webhook:manage',
-    'invoice:read',
-    'organizationSettings:update',
-    'event:publish',
-  ],
-  apiKeys: [{ name: 'ci', key: KEY }],
-}
-const camping = {
-  id: 'org_camping',
-  name: 'Camping Zon',
-  email: 'info@zon.example',
-  supportEmail: null,
-  timeZone: 'Europe/Brussels',
-  members: [an],
-}
-const seedOf = (...organisations: object[]) => ({ organisations })
-const withMember = (change: object) => seedOf({ ...camping, members: [{ ...an, ...change }] })
 
 describe('posthorn seed', () => {
   const suite = useApi()
   const { database } = suite
-  let folder: string
-
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'posthorn-seed-'))
-  })
-  after(() => {
-    rmSync(folder, { recursive: true, force: true })
-  })
+  const files = useSeedFiles()
   beforeEach(() => database.dataSource.query('TRUNCATE organisation CASCADE'))
 
-  function fileOf(content: unknown): string {
-    const file = join(folder, 'seed.json')
-    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
-    return file
-  }
-  const seed = (content: unknown) => seedFromFile(database.url, fileOf(content))
+  const seed = (content: unknown) => seedFromFile(database.url, files.write(content))
 
   async function everything(): Promise<unknown[]> {
     return database.dataSource.query(
@@ -209,14 +166,14 @@ describe('posthorn seed', () => {
   }
 
   it('says that a file cannot be read', async () => {
-    expect((await problemsOf(seedFromFile(database.url, join(folder, 'missing.json'))))[0]).to.match(
+    expect((await problemsOf(seedFromFile(database.url, files.pathOf('missing.json'))))[0]).to.match(
       /cannot be read$/,
     )
   })
 
   describe('as a command', () => {
     it('prints a new key once, and its summary each time', async () => {
-      const file = fileOf(withMember({ apiKeys: [{ name: 'made' }] }))
+      const file = files.write(withMember({ apiKeys: [{ name: 'made' }] }))
       const env = { DATABASE_URL: database.url }
       const first = await runCli(['seed', file], env)
       expect(first).to.include({ code: 0, stderr: '' })
@@ -231,7 +188,7 @@ describe('posthorn seed', () => {
     })
 
     it('names every bad field and ends with 2', async () => {
-      const file = fileOf(seedOf({ ...camping, name: 5, timeZone: 'nowhere' }))
+      const file = files.write(seedOf({ ...camping, name: 5, timeZone: 'nowhere' }))
       const { code, stdout, stderr } = await runCli(['seed', file], { DATABASE_URL: database.url })
       expect([code, stdout]).to.deep.equal([2, ''])
       expect(stderr).to.include('/organisations/0/name must be a string')
@@ -246,13 +203,3 @@ describe('posthorn seed', () => {
     })
   })
 })
-
-async function problemsOf(work: Promise<unknown>): Promise<readonly string[]> {
-  try {
-    await work
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
-  throw new Error('nothing was refused')
-}

@@ -10,7 +10,7 @@ const listRoute = routeWithQuery({
   operationId: 'listAudit',
   summary: 'See who did what, newest first',
   description:
-    'Every management action and every look at a signing secret, with member, key, address and time. Entries cannot be changed. Needs full access.',
+    'Every management action, every look at a signing secret and every change at the command line, with member, key, address and time. Entries cannot be changed. Needs full access.',
   access: { kind: 'organisation', permission: FULL_ACCESS },
   query: AuditQuerySchema,
   responses: { 200: { description: 'One page', schema: AuditListSchema } },

@@ -24,7 +24,14 @@ const AuditEntrySchema = Type.Object({
   action: Type.Enum([...AUDIT_ACTIONS]),
   webhookId: orNull(IdSchema),
   deliveryId: orNull(IdSchema),
-  details: Type.Object({}, { additionalProperties: true, description: 'By action; never a secret' }),
+  details: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'By action; never a secret. Of a change by `posthorn seed`: `actor` is `seed`, `before` is null for what is new, `after`',
+    },
+  ),
   address: orNull(Type.String({ description: 'IP address of the sender of the request' })),
   requestId: orNull(Type.String({ description: 'The `x-request-id` of the request' })),
 })
