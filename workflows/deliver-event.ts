@@ -10,7 +10,7 @@ import {
   type DeliverEventResult,
   type DeliverySnapshot,
 } from './messages.ts'
-import { showProgress, showState } from './show-progress.ts'
+import { isShownAsWaiting, showProgress, showState } from './show-progress.ts'
 
 /**
  * An attempt that ended longer ago than this when it was reported (the database was away, or another run made it) has
@@ -59,7 +59,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
   for (;;) {
     const sleepMs = turn.wakeAtMs - Date.now()
     if (sleepMs > 0 || turn.dueAtMs !== null) {
-      if (!everWaited) showState('waiting')
+      if (!isShownAsWaiting()) showState('waiting')
       everWaited = true
       snapshot.nextAttemptAtMs = turn.dueAtMs ?? turn.wakeAtMs + leadMs
       showProgress(snapshot)

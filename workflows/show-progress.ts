@@ -1,4 +1,4 @@
-import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
+import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
 import type { DeliverySnapshot } from './messages.ts'
@@ -17,9 +17,18 @@ export function showProgress(snapshot: DeliverySnapshot): void {
   setCurrentDetails(lines.join('\n'))
 }
 
-/** Makes the state searchable as `DeliveryState`; called only for deliveries that had to wait. */
+/**
+ * Makes the state searchable as `DeliveryState`. Called at the first wait, and at the end of a delivery that ever waited,
+ * so that a delivery that succeeds at once costs nothing more.
+ */
 export function showState(state: DeliveryState): void {
   upsertSearchAttributes({ DeliveryState: [state] })
+}
+
+/** Whether `DeliveryState` is `waiting` already. Runs that earlier releases began at a retry have it from their start. */
+export function isShownAsWaiting(): boolean {
+  const attributes = workflowInfo().typedSearchAttributes.getAll()
+  return attributes.some(({ key, value }) => key.name === 'DeliveryState' && value === 'waiting')
 }
 
 function inWords(snapshot: DeliverySnapshot): string {

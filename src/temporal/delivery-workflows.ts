@@ -61,7 +61,6 @@ export function createDeliveryWorkflows(options: {
   ) {
     const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
     const input: DeliverEventInput = { organisationId, deliveryId, webhookId, leadMs, ...begin }
-    const state = begin.recorded?.state ?? (begin.next.number === 1 ? 'pending' : 'waiting')
     return {
       workflowId: deliveryWorkflowId(deliveryId),
       taskQueue,
@@ -73,7 +72,6 @@ export function createDeliveryWorkflows(options: {
         { key: searchAttributes.organisationId, value: organisationId },
         { key: searchAttributes.webhookId, value: webhookId },
         { key: searchAttributes.eventKey, value: eventKey },
-        { key: searchAttributes.deliveryState, value: state },
       ],
     }
   }

@@ -3,10 +3,9 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 /** By what operators find deliveries in the Temporal UI. All are keywords. */
 export const SEARCH_ATTRIBUTE_NAMES = ['OrganisationId', 'WebhookId', 'EventKey', 'DeliveryState'] as const
 
-/** The keys with their type, as a workflow start takes them. */
+/** The keys with their type, as a workflow start takes them. `DeliveryState` is set by the workflow, once it waits. */
 export const searchAttributes = {
   organisationId: defineSearchAttributeKey('OrganisationId', SearchAttributeType.KEYWORD),
   webhookId: defineSearchAttributeKey('WebhookId', SearchAttributeType.KEYWORD),
   eventKey: defineSearchAttributeKey('EventKey', SearchAttributeType.KEYWORD),
-  deliveryState: defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD),
 }

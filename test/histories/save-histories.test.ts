@@ -27,6 +27,7 @@ describe('histories', function () {
         workflows: ReturnType<typeof createDeliveryWorkflows>
         ids: { organisationId: string; webhookId: string; deliveryId: string }
       }) => Promise<void>,
+      attemptsBefore = 0,
     ): Promise<void> => {
       const { organisationId } = await createMember(dataSource)
       await createWebhookRow(dataSource, { organisationId, url: receiver.url })
@@ -38,7 +39,12 @@ describe('histories', function () {
           leadMs: 500,
           eager: false,
         })
-        await workflows.start(delivery!, { number: 1, dueAtMs: null }, { again: false })
+        await dataSource.query(
+          `UPDATE delivery SET attempts = $2, state = CASE $2::int WHEN 0 THEN state ELSE 'waiting' END WHERE id = $1`,
+          [delivery!.deliveryId, attemptsBefore],
+        )
+        const dueAtMs = attemptsBefore === 0 ? null : Date.now() + 3_000
+        await workflows.start(delivery!, { number: attemptsBefore + 1, dueAtMs }, { again: false })
         await act({ workflows, ids: delivery! })
         await engine.client.workflow.getHandle(deliveryWorkflowId(delivery!.deliveryId)).result()
       })
@@ -61,6 +67,8 @@ describe('histories', function () {
       await engine.sleep('16 seconds')
       await engine.client.workflow.getHandle(deliveryWorkflowId(ids.deliveryId)).signal('retry')
     })
+    answer = (index) => (index < 2 ? 500 : 200)
+    await deliver('begun-with-attempt-2', nothing, 1)
     answer = () => 500
     await deliver('stopped', async ({ workflows, ids }) => {
       await engine.sleep('16 seconds')
