@@ -27,6 +27,7 @@ import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
 import { EventStream8 } from './migrations/0008-event-stream.ts'
 import { Sessions9 } from './migrations/0009-sessions.ts'
 import { KeyValues15 } from './migrations/0015-key-values.ts'
+import { StoppedAndTestDeliveries16 } from './migrations/0016-stopped-and-test-deliveries.ts'
 
 /** How long a query may wait for a connection before the request is answered 503. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -77,6 +78,7 @@ export function createDataSource(options: {
       EventStream8,
       Sessions9,
       KeyValues15,
+      StoppedAndTestDeliveries16,
     ],
     migrationsTransactionMode: 'each',
     extra: { keepAlive: true, onConnect: preferIndexes },

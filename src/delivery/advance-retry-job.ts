@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
-import { askForNextRetries, findUnsettled, type AskedDelivery } from '../db/queries/interventions.ts'
+import { askForNextRetries, findAskedAttempts, type AskedDelivery } from '../db/queries/interventions.ts'
 import {
   finishRetryJob,
   listUnfinishedWebhooks,
@@ -74,19 +74,27 @@ async function takeStep(
 ): Promise<Step> {
   const place = await lockRetryPart(manager, part)
   if (place === null) return { asked: [], finished: true, moved: false }
-  const unsettled = await findUnsettled(manager, part.organisationId, place.underWay)
-  const limit = webhookConcurrency - unsettled.length
+  const { done, succeeded, failed, cursor } = place
+  const asked = await findAskedAttempts(manager, part.organisationId, place.underWay)
+  const count = (outcome: (typeof asked)[number]['outcome']): number =>
+    asked.filter((attempt) => attempt.outcome === outcome).length
+  const open = asked.filter(({ outcome }) => outcome === 'under_way')
+  const ended = asked.length - open.length
+  const limit = webhookConcurrency - open.length
   const next =
     limit > 0
-      ? await askForNextRetries(manager, { ...part, mode: place.mode, cursor: place.cursor, limit })
-      : { asked: [], last: place.cursor }
-  const underWay = [...unsettled, ...next.asked.map(({ deliveryId }) => deliveryId)]
+      ? await askForNextRetries(manager, { ...part, mode: place.mode, cursor, limit })
+      : { asked: [], last: cursor }
+  const begun = next.asked.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 }))
+  const underWay = [...open.map(({ deliveryId, number }) => ({ deliveryId, number })), ...begun]
   const finished = next.last === null && underWay.length === 0
-  const done = place.done + place.underWay.length - unsettled.length
-  await updateRetryPart(manager, part, { done, cursor: next.last ?? place.cursor, underWay, finished })
-  return {
-    asked: next.asked,
+  await updateRetryPart(manager, part, {
+    done: done + ended,
+    succeeded: succeeded + count('succeeded'),
+    failed: failed + count('failed'),
+    cursor: next.last ?? cursor,
+    underWay,
     finished,
-    moved: next.asked.length > 0 || unsettled.length < place.underWay.length,
-  }
+  })
+  return { asked: next.asked, finished, moved: begun.length > 0 || ended > 0 }
 }

@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { claimAttempt, findStanding, releaseClaim, type Claim } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
-import { closeIfResolved } from '../incidents/change-incident.ts'
-import { tellOfIncident } from '../incidents/tell.ts'
 import type {
   AttemptDependencies,
   AttemptRequest,
@@ -45,21 +43,13 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
         pass.leave()
         beside?.posted()
       }
-      const outcome = await claimSendRecord(dependencies, request, signals, beside, posted)
-      if (outcome.state === 'stopped' && request.number > 1) await endIncident(dependencies, request)
-      return outcome
+      return await claimSendRecord(dependencies, request, signals, beside, posted)
     } finally {
       pass.leave()
       handedOver.ended(request.deliveryId)
       metrics.attemptEnded()
     }
   }
-}
-
-/** A delivery found stopped by its webhook's end may have been the last one unresolved. */
-async function endIncident(dependencies: AttemptDependencies, { webhookId }: AttemptRequest): Promise<void> {
-  const closed = await untilDatabaseAnswers(() => closeIfResolved(dependencies.dataSource, webhookId))
-  await tellOfIncident(dependencies, closed)
 }
 
 async function claimSendRecord(

@@ -10,11 +10,10 @@ import {
   purgeRetryJobs,
   type PurgeCursor,
 } from '../db/queries/retention.ts'
-import type { IncidentLabel } from '../db/queries/incidents.ts'
-import { tellOfIncident, type TellDependencies } from '../incidents/tell.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
+import type { Logger } from '../logger.ts'
 
-export type PurgeDependencies = TellDependencies & { dataSource: DataSource }
+export type PurgeDependencies = { dataSource: DataSource; logger: Logger }
 
 /** Rows of one transaction: few enough to hold no lock for long. */
 const BATCH_ROWS = 1_000
@@ -28,19 +27,18 @@ type Place = PurgeCursor | null
 type Deleted = Partial<Omit<PurgeResult, 'finished'>>
 
 /** Deletes one batch. */
-type Step = (after: PurgeCursor) => Promise<Deleted & { next: Place; closed?: IncidentLabel[] }>
+type Step = (after: PurgeCursor) => Promise<Deleted & { next: Place }>
 
 /**
  * Deletes what is older than its limit (`docs/operations.md`, Retention), batch after batch until nothing is left or
  * the time is up. Two at once are harmless. Rejects when `signal` aborts; what was deleted stays deleted.
  */
 export async function purge(
-  dependencies: PurgeDependencies,
+  { dataSource, logger }: PurgeDependencies,
   limits: PurgeInput,
   signal: AbortSignal,
   longestPassMs = LONGEST_PASS_MS,
 ): Promise<PurgeResult> {
-  const { dataSource, logger } = dependencies
   const deadline = performance.now() + longestPassMs
   const result: PurgeResult = {
     deliveries: 0,
@@ -56,9 +54,8 @@ export async function purge(
     while (place !== null && result.finished) {
       signal.throwIfAborted()
       const after: PurgeCursor = place
-      const { next, closed = [], ...deleted } = await untilDatabaseAnswers(() => step(after), signal)
+      const { next, ...deleted } = await untilDatabaseAnswers(() => step(after), signal)
       add(result, deleted)
-      for (const incident of closed) await tellOfIncident(dependencies, incident)
       place = next
       result.finished = next === null || performance.now() < deadline
     }

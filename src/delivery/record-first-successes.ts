@@ -1,13 +1,15 @@
 import type { DataSource } from 'typeorm'
 import { createGrouped, type Grouped } from '../db/grouped.ts'
-import { recordFirstSuccesses, type AttemptRecord } from '../db/queries/outcomes.ts'
+import { recordFirstSuccesses, type AttemptRecord, type FirstSuccess } from '../db/queries/outcomes.ts'
 
-/** Records a first attempt that succeeded. False when that was recorded already or the row moved on. */
-export type RecordFirstSuccess = Grouped<AttemptRecord, boolean>
+/** Records a first attempt that succeeded. */
+export type RecordFirstSuccess = Grouped<AttemptRecord, FirstSuccess>
 
 /** How many groups of outcomes are committed at once, and how many outcomes one may hold. */
 const LANES = 4
 const MOST = 100
+
+const NONE: FirstSuccess = { isRecorded: false, mayCloseIncident: false }
 
 /**
  * Outcomes of the same instant share a statement and its commit. `follow`: deliveries that were completed beside the
@@ -19,7 +21,7 @@ export function createRecordFirstSuccess(
 ): RecordFirstSuccess {
   return createGrouped({
     runAll: (records) => recordFirstSuccesses(dataSource, records, options.follow),
-    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], options.follow))[0] ?? false,
+    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], options.follow))[0] ?? NONE,
     lanes: LANES,
     most: MOST,
   })

@@ -2,7 +2,8 @@ import { findStanding, type Claim } from '../db/queries/attempts.ts'
 import type { IncidentLabel } from '../db/queries/incidents.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../db/queries/outcomes.ts'
 import { nextAttemptAt, stateAfterAttempt, type AttemptOutcome } from '../domain/attempt-outcome.ts'
-import { recordInIncident, resolve, type Changed } from '../incidents/change-incident.ts'
+import { TEST_EVENT_KEY } from '../domain/permissions.ts'
+import { closeIfResolved, recordInIncident, resolve, type Changed } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
@@ -89,9 +90,11 @@ export async function recordOutcome(
 /** What is recorded, whether by this run of the attempt, and the incident that it opened, exhausted or closed. */
 type Written = { outcome: AttemptOutcome; isNew: boolean; tell: IncidentLabel | null }
 
+type AttemptOf = AttemptRecord & { webhookId: string; eventKey: string }
+
 async function write(
   dependencies: RecordDependencies,
-  record: AttemptRecord & { webhookId: string; eventKey: string },
+  record: AttemptOf,
   { result, endedAtMs }: Sent,
 ): Promise<Written> {
   const { dataSource } = dependencies
@@ -113,11 +116,7 @@ async function write(
     sweepAfterMs: SWEEP_AFTER_MS,
     startAfterMs: START_AGAIN_AFTER_MS,
   }
-  const { result: written, tell } = await dependencies.turns.failing.take(record.webhookId, () =>
-    recordInIncident(dataSource, record, (manager, live) =>
-      recordFailure(manager, record, { live, ...next }),
-    ),
-  )
+  const { result: written, tell } = await writeFailure(dependencies, record, next)
   if (written === null) return standing(tell)
   if (written.state !== 'waiting') {
     return { outcome: { state: written.state, attempts, failureCode, statusCode }, isNew: true, tell }
@@ -134,15 +133,38 @@ async function write(
   return { outcome, isNew: true, tell }
 }
 
+/** A test event is stopped by its failure, and opens no incident. */
+async function writeFailure(
+  { dataSource, turns }: RecordDependencies,
+  record: AttemptOf,
+  next: Omit<Parameters<typeof recordFailure>[2], 'stopReason'>,
+): Promise<Changed<Awaited<ReturnType<typeof recordFailure>>>> {
+  if (record.eventKey === TEST_EVENT_KEY) {
+    const result = await recordFailure(dataSource, record, { ...next, stopReason: 'test_failed' })
+    return { result, tell: null }
+  }
+  return turns.failing.take(record.webhookId, () =>
+    recordInIncident(dataSource, record, (manager, stopReason) =>
+      recordFailure(manager, record, { ...next, stopReason }),
+    ),
+  )
+}
+
 /**
- * A success at the first attempt resolves nothing: it is one statement, shared with others of the same instant. A later
- * one may close the incident.
+ * A success at the first attempt is one statement, shared with others of the same instant. Only where that finds an
+ * open incident with nothing unresolved, a second step closes it under its lock. A later success may always close it.
  */
 async function writeSuccess(
   { dataSource, turns, recordFirstSuccess }: RecordDependencies,
-  record: AttemptRecord & { webhookId: string },
+  record: AttemptOf,
 ): Promise<Changed<boolean>> {
-  if (record.number === 1) return { result: await recordFirstSuccess(record), tell: null }
+  if (record.number === 1) {
+    const { isRecorded, mayCloseIncident } = await recordFirstSuccess(record)
+    if (!mayCloseIncident) return { result: isRecorded, tell: null }
+    const close = (): Promise<IncidentLabel | null> => closeIfResolved(dataSource, record.webhookId)
+    const tell = await turns.resolving.take(record.webhookId, () => untilDatabaseAnswers(close))
+    return { result: isRecorded, tell }
+  }
   return turns.resolving.take(record.webhookId, () =>
     resolve(dataSource, record.webhookId, (manager) => recordSuccess(manager, record)),
   )

@@ -1,6 +1,6 @@
 /**
  * States of a delivery (spec 3.1): `pending` committed, no attempt yet · `in_progress` · `waiting` for a retry ·
- * `completed` · `failed` permanently · `stopped` because the webhook was disabled or deleted, or by a person.
+ * `completed` · `failed` permanently · `stopped` for a {@link StopReason}.
  */
 export const DELIVERY_STATES = [
   'pending',
@@ -12,3 +12,9 @@ export const DELIVERY_STATES = [
 ] as const
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+/**
+ * Why a delivery is stopped: its webhook was disabled, deleted or no longer subscribed to its key while it waited, a
+ * user discarded it, or it was a test event that failed.
+ */
+export type StopReason = 'webhook_disabled' | 'webhook_deleted' | 'unsubscribed' | 'discarded' | 'test_failed'

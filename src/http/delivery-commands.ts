@@ -6,6 +6,8 @@ import { askForRetry, discardDelivery, discardFailed } from '../db/queries/inter
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook } from '../db/queries/webhooks.ts'
 import { tellOfRetries } from '../delivery/tell.ts'
+import { TEST_EVENT_KEY } from '../domain/permissions.ts'
+import type { RetryMode } from '../domain/retry-mode.ts'
 import { coversEventKey } from '../domain/subscription.ts'
 import { conflict, notFound, type ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
@@ -21,7 +23,7 @@ import type { Actor } from './route.ts'
 export async function requestRetryJob(
   dependencies: ApiDependencies,
   actor: Actor,
-  wanted: { mode: 'failed' | 'force'; webhookId: string | null },
+  wanted: { mode: RetryMode; webhookId: string | null },
   idempotency: IdempotentRequest | null,
 ): Promise<RetryJobRow> {
   const { dataSource, retryWorkflows, logger } = dependencies
@@ -88,6 +90,8 @@ async function refusalOfRetry(
   if (webhook === null || delivery === null) return notFound('delivery')
   if (delivery.state === 'completed')
     return conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
+  if (delivery.eventKey === TEST_EVENT_KEY)
+    return conflict('test_delivery', 'A test event gets one attempt. Send another one instead.')
   if (!webhook.enabled) return webhookDisabled()
   if (!coversEventKey(webhook.subscribedEventKeys, delivery.eventKey))
     return conflict('not_subscribed', `The webhook is not subscribed to ${delivery.eventKey} any more.`)

@@ -1,4 +1,5 @@
 import type { AttemptRow, DeliveryRow, LatestAttemptRow, WebhookStatsRow } from '../db/queries/deliveries.ts'
+import type { RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { mayReadEvent, type Grants } from '../domain/permissions.ts'
 import { embedJson } from './embed-json.ts'
 
@@ -64,4 +65,10 @@ function presentLatestAttempt(latest: LatestAttemptRow, reader: Grants): string 
     'payload',
     mayReadEvent(reader, eventKey) ? body.toString('utf8') : 'null',
   )
+}
+
+/** Field by field: an answer that was kept for a repeated request has lost the order of its fields. */
+export function presentRetryJob(job: RetryJobRow) {
+  const { id, mode, webhookId, state, total, done, succeeded, failed } = job
+  return { id, mode, webhookId, state, total, done, succeeded, failed }
 }

@@ -4,11 +4,12 @@ import { presentWebhook } from './present.ts'
 
 /** A webhook with how its deliveries stand. */
 export function presentOverview(row: OverviewRow) {
-  const { waitingForRetry, permanentlyFailed, latestAttempt, openIncident } = row
+  const { waitingForRetry, permanentlyFailed, stopped, latestAttempt, openIncident } = row
   return {
     ...presentWebhook(row),
     waitingForRetry,
     permanentlyFailed,
+    stopped,
     latestAttempt: latestAttempt === null ? null : presentLatest(latestAttempt),
     openIncident: openIncident === null ? null : presentOpen(openIncident),
   }

@@ -16,7 +16,7 @@ import {
 import { isCoveredBy } from '../domain/subscription.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { lockWebhookInLine, resolveWithin } from '../incidents/change-incident.ts'
+import { lockWebhookInLine } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import { generateSigningSecret } from '../secret-box.ts'
 import type { ApiDependencies } from './api.ts'
@@ -104,11 +104,9 @@ export async function updateWebhookFields(
       details: changesForAudit(before, after),
     })
     if (before.enabled && !enabled) {
-      const { result: count, tell: closed } = await resolveWithin(manager, id, () =>
-        stopDeliveries(manager, caller.organisationId, id),
-      )
-      stopped = count
-      return { result: after, tell: closed }
+      // The open incident stays as it is: its notifications are held until the webhook is enabled again.
+      stopped = await stopDeliveries(manager, caller.organisationId, id, 'webhook_disabled')
+      return { result: after, tell: null }
     }
     const resumed = before.enabled === enabled ? null : await resumeIncident(manager, id)
     if (!isCoveredBy(subscribedEventKeys, before.subscribedEventKeys))
@@ -140,7 +138,7 @@ export async function removeWebhook(dependencies: ApiDependencies, actor: Actor,
     if (!(await deleteWebhook(manager, organisationId, id))) throw notFound('webhook')
     await audit(manager, actor, { action: 'webhook.deleted', webhookId: id })
     const incident = await closeForGood(manager, id)
-    return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id) }
+    return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id, 'webhook_deleted') }
   })
   dependencies.watch.changed(id)
   dependencies.metrics.deliveriesStopped(stopped)

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import {
-  closeResolved,
+  closeIncidentIfResolved,
   findIncidentLabel,
   hasOpenIncident,
   lockOpenIncident,
@@ -10,7 +10,8 @@ import {
   type IncidentLabel,
   type LockedIncident,
 } from '../db/queries/incidents.ts'
-import { lockLiveness, lockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
+import { lockStopReason, lockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
+import type { StopReason } from '../domain/delivery-state.ts'
 import { newId } from '../ids.ts'
 
 /** Which webhook's incident. */
@@ -30,17 +31,20 @@ class LockTooWeak extends Error {}
 /** The attempt was recorded by somebody else: an incident opened for it is taken back. */
 class NothingRecorded extends Error {}
 
+/** Writes the failure; `stopReason` says why the delivery is stopped, null while its webhook takes deliveries. */
+type Record<T> = (manager: EntityManager, stopReason: StopReason | null) => Promise<T | null>
+
 /**
- * Records a failed attempt by `record`, which is told whether the webhook still takes such deliveries (`live`: enabled
- * and subscribed to the event key), and in the same transaction opens
- * an incident or has the open one know. Lock order: the line for the incident, webhook, incident, delivery. Failures
- * share the incident's lock, so that the many failures of one endpoint do not stand in line; only the few that change
- * the row take it alone. `result` is null when there was nothing to record any more.
+ * Records a failed attempt by `record`, and in the same transaction opens an incident or has the open one know. A
+ * failure for a webhook that takes no such deliveries any more stops the delivery and leaves the incident as it is.
+ * Lock order: the line for the incident, webhook, incident, delivery. Failures share the incident's lock, so that the
+ * many failures of one endpoint do not stand in line; only the few that change the row take it alone. `result` is null
+ * when there was nothing to record any more.
  */
 export async function recordInIncident<T extends Recorded>(
   dataSource: DataSource,
   of: AttemptOf,
-  record: (manager: EntityManager, live: boolean) => Promise<T | null>,
+  record: Record<T>,
 ): Promise<Changed<T | null>> {
   const inTransaction = (lock: 'shared' | 'exclusive'): Promise<Changed<T>> =>
     dataSource.transaction((manager) => recordUnder(lock, manager, of, record))
@@ -59,18 +63,16 @@ async function recordUnder<T extends Recorded>(
   lock: 'shared' | 'exclusive',
   manager: EntityManager,
   of: AttemptOf,
-  record: (manager: EntityManager, live: boolean) => Promise<T | null>,
+  record: Record<T>,
 ): Promise<Changed<T>> {
   await queueForIncident(manager, of.webhookId, lock)
-  const live = await lockLiveness(manager, of.organisationId, of.webhookId, of.eventKey)
-  const { incident, opened } = live
-    ? await openOrJoin(manager, of, lock)
-    : { incident: await lockOpenIncident(manager, of.webhookId, 'exclusive'), opened: false }
-  const result = await record(manager, live)
+  const stopReason = await lockStopReason(manager, of.organisationId, of.webhookId, of.eventKey)
+  const joined = stopReason === null ? await openOrJoin(manager, of, lock) : null
+  const result = await record(manager, stopReason)
   if (result === null) throw new NothingRecorded()
-  if (incident === null) return { result, tell: null }
-  if (!live) return { result, tell: (await closeResolved(manager, [incident.id]))[0] ?? null }
+  if (joined === null) return { result, tell: null }
 
+  const { incident, opened } = joined
   const exhausts = result.state === 'failed' && !incident.exhausted
   if (!opened && !exhausts && !incident.resting) return { result, tell: null }
   if (!opened && lock === 'shared') throw new LockTooWeak()
@@ -103,9 +105,10 @@ export async function lockWebhookInLine(
 }
 
 /**
- * Runs `work`, which may resolve deliveries of the webhook, under the lock of its incident, and closes that if none is
- * left unresolved. To be called before a delivery is locked, and after `queueForIncident`, or `lockWebhookInLine` where
- * the webhook is locked too.
+ * Runs `work`, which resolves deliveries of the webhook by a success or a user's discard, under the lock of its
+ * incident, and closes that if none is left unresolved. Where `work` answers with null, false or 0 it resolved nothing,
+ * and the incident stays as it is. To be called before a delivery is locked, and after `queueForIncident`, or
+ * `lockWebhookInLine` where the webhook is locked too.
  */
 export async function resolveWithin<T>(
   manager: EntityManager,
@@ -114,8 +117,12 @@ export async function resolveWithin<T>(
 ): Promise<Changed<T>> {
   const incident = await lockOpenIncident(manager, webhookId, 'exclusive')
   const result = await work()
-  const closed = incident === null ? [] : await closeResolved(manager, [incident.id])
-  return { result, tell: closed[0] ?? null }
+  if (incident === null || !isResolved(result)) return { result, tell: null }
+  return { result, tell: await closeIncidentIfResolved(manager, incident.id) }
+}
+
+function isResolved(result: unknown): boolean {
+  return result !== null && result !== false && result !== 0
 }
 
 /** The same in a transaction of its own. */
@@ -130,12 +137,12 @@ export function resolve<T>(
   })
 }
 
-/** Closes the webhook's incident if nothing is left unresolved; for a delivery that was found stopped already. */
+/** Closes the webhook's incident if nothing is left unresolved; after a success that was recorded without its lock. */
 export async function closeIfResolved(
   dataSource: DataSource,
   webhookId: string,
 ): Promise<IncidentLabel | null> {
   if (!(await hasOpenIncident(dataSource, webhookId))) return null
-  const { tell } = await resolve(dataSource, webhookId, () => Promise.resolve())
+  const { tell } = await resolve(dataSource, webhookId, () => Promise.resolve(true))
   return tell
 }

@@ -8,7 +8,6 @@ import {
   type IncidentRow,
   type WebhookStanding,
 } from '../db/queries/incident-look.ts'
-import { closeResolved } from '../db/queries/incidents.ts'
 import type { IncidentLook, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
@@ -25,9 +24,9 @@ export type LookRequest = {
 const SWEEP_AFTER_MS = 2 * 60_000
 
 /**
- * One look of the workflow at its incident, in one transaction under its lock: closes it if nothing is left unresolved,
- * addresses the notifications that are due to their recipients, and notes what the workflow is to be woken for next.
- * Harmless to repeat. Null when the incident was purged.
+ * One look of the workflow at its incident, in one transaction under its lock: addresses the notifications that are due
+ * to their recipients, and notes what the workflow is to be woken for next. Harmless to repeat. Null when the incident
+ * was purged.
  */
 export async function lookAtIncident(
   dataSource: DataSource,
@@ -36,7 +35,7 @@ export async function lookAtIncident(
   return dataSource.transaction(async (manager) => {
     const incident = await lockIncident(manager, request.organisationId, request.incidentId)
     if (incident === null) return null
-    const open = incident.open && (await closeResolved(manager, [incident.id])).length === 0
+    const { open } = incident
     const standing = await findWebhookStanding(manager, incident)
     const due = open && standing.live ? dueKinds(incident, standing, request.dueFor) : []
     for (const kind of due) await address(manager, incident, kind)

@@ -7,6 +7,7 @@ export type Answer = SendOutcome['state']
 /** `which` is any number: it picks one of what there is to pick from. */
 export type Operation =
   | { do: 'publish' | 'discard failed' | 'disable' | 'enable' | 'delete' | 'sweep' | 'forget' }
+  | { do: 'test'; succeeds: boolean }
   | { do: 'attempt' | 'finish'; which: number; succeeds: boolean }
   | { do: 'begin' | 'lose' | 'exhaust' | 'retry' | 'discard' | 'purge' | 'tell again'; which: number }
   | { do: 'pass'; minutes: number }
@@ -35,6 +36,7 @@ const answers = fc.array(
 const CHOICES: [number, fc.Arbitrary<Operation>][] = [
   [16, fc.constant({ do: 'publish' })],
   [24, fc.record({ do: fc.constant('attempt'), which, succeeds: fc.boolean() })],
+  [6, fc.record({ do: fc.constant('test'), succeeds: fc.boolean() })],
   [8, fc.record({ do: fc.constant('begin'), which })],
   [6, fc.record({ do: fc.constant('finish'), which, succeeds: fc.boolean() })],
   [4, fc.record({ do: fc.constant('lose'), which })],

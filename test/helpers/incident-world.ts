@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { findIncidentLabel, type IncidentLabel } from '../../src/db/queries/incidents.ts'
+import { listOverview, type OverviewRow } from '../../src/db/queries/overview.ts'
 import { upsertMember } from '../../src/db/queries/organisations.ts'
 import { upsertPushSubscription } from '../../src/db/queries/push-subscriptions.ts'
 import { createAttempt } from '../../src/delivery/attempt.ts'
@@ -31,12 +32,15 @@ export type IncidentWorld = {
   webhookId: string
   people: readonly Person[]
   publish(): Promise<void>
+  /** Sends a test event; its delivery, or null where the webhook takes none. */
+  test(): Promise<string | null>
+  overview(): Promise<OverviewRow | undefined>
   /** Begins an attempt and stops at its POST; null when it came to none. */
   begin(deliveryId: string, number: number): Promise<UnderWay | null>
   /** A person's request to the API about this webhook; its status. */
   request(method: string, path: string, body?: unknown): Promise<number>
   entitle(memberId: string, isEntitled: boolean): Promise<void>
-  /** Deletes the failed deliveries up to this one, which are made old for it. */
+  /** Deletes the failed and stopped deliveries up to this one, which are made old for it. */
   purgeUpTo(deliveryId: string): Promise<void>
   pass(minutes: number): Promise<void>
   label(incidentId: string): Promise<IncidentLabel>
@@ -76,6 +80,12 @@ export async function createIncidentWorld(seams: Seams): Promise<IncidentWorld> 
     async publish() {
       await publishRow(dataSource, organisationId)
     },
+    async test() {
+      const url = `/api/orgs/${organisationId}/webhooks/${webhookId}/test`
+      const { status, json } = await api.call('POST', url, { apiKey })
+      return status === 202 ? (json as { deliveryId: string }).deliveryId : null
+    },
+    overview: async () => (await listOverview(dataSource, organisationId))[0],
     async request(method, path, body) {
       const url = `/api/orgs/${organisationId}/webhooks/${webhookId}${path}`
       return (await api.call(method, url, { apiKey, ...(body === undefined ? {} : { body }) })).status
@@ -90,10 +100,10 @@ export async function createIncidentWorld(seams: Seams): Promise<IncidentWorld> 
     async purgeUpTo(deliveryId) {
       await dataSource.query(
         `UPDATE delivery SET completed_at = now() - interval '91 days'
-          WHERE webhook_id = $1 AND state = 'failed' AND id <= $2`,
+          WHERE webhook_id = $1 AND state IN ('failed', 'stopped') AND id <= $2`,
         [webhookId, deliveryId],
       )
-      await purge({ dataSource, logger: silentLogger, incidentWorkflows: engine }, RETENTION, never)
+      await purge({ dataSource, logger: silentLogger }, RETENTION, never)
     },
     async pass(minutes) {
       clock.aheadMs += minutes * 60_000
@@ -187,7 +197,9 @@ async function putBack(dataSource: DataSource, webhookId: string, minutes: numbe
       .map((column) => `${column} = ${column} - $2 * interval '1 minute'`)
       .join(', ')
   await dataSource.query(
-    `WITH attempts AS (UPDATE attempt SET ${older('started_at')} WHERE webhook_id = $1),
+    `WITH attempts AS (
+       UPDATE attempt SET ${older('started_at')} WHERE delivery_id IN (SELECT id FROM delivery WHERE webhook_id = $1)
+     ),
      deliveries AS (
        UPDATE delivery SET ${older('created_at started_at completed_at next_attempt_at lease_until sweep_at')}
         WHERE webhook_id = $1

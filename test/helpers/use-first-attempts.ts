@@ -145,7 +145,7 @@ async function createEndpoint(dataSource: DataSource, first: Answer): Promise<En
       dataSource.transaction(async (manager) => {
         const webhook = await lockWebhook(manager, organisationId, webhookId)
         await updateWebhook(manager, organisationId, { ...webhook!, enabled: false })
-        await stopDeliveries(manager, organisationId, webhookId)
+        await stopDeliveries(manager, organisationId, webhookId, 'webhook_disabled')
       }),
     async moveTo(url) {
       await dataSource.query('UPDATE webhook SET url = $2 WHERE id = $1', [webhookId, url])

@@ -72,7 +72,7 @@ describe('histories', function () {
     answer = () => 500
     await deliver('stopped', async ({ workflows, ids }) => {
       await engine.sleep('16 seconds')
-      await stopDeliveries(dataSource, ids.organisationId, ids.webhookId)
+      await stopDeliveries(dataSource, ids.organisationId, ids.webhookId, 'webhook_disabled')
       await workflows.stop(ids.deliveryId)
     })
 

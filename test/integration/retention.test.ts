@@ -4,7 +4,6 @@ import { createDataSource } from '../../src/db/data-source.ts'
 import { purge } from '../../src/delivery/purge.ts'
 import type { DeliveryState } from '../../src/domain/delivery-state.ts'
 import { newId } from '../../src/ids.ts'
-import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import { useDatabase } from '../helpers/use-database.ts'
@@ -33,12 +32,7 @@ describe('retention', function () {
   })
 
   const purgeNow = (limits = LIMITS, longestPassMs?: number) =>
-    purge(
-      { dataSource, logger: silentLogger, incidentWorkflows: { tell: () => Promise.resolve() } },
-      limits,
-      new AbortController().signal,
-      longestPassMs,
-    )
+    purge({ dataSource, logger: silentLogger }, limits, new AbortController().signal, longestPassMs)
   const insertEvents = async (count: number, age: string): Promise<string[]> => {
     const made = await dataSource.query<{ id: string }[]>(
       `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, created_at)
@@ -134,18 +128,14 @@ describe('retention', function () {
     expect(await count('delivery', `state = 'waiting'`)).to.equal(1)
   })
 
-  it('waits for a change of the webhook before it resolves a failed delivery', async () => {
+  it('leaves an incident open when it deletes its last failed delivery', async () => {
     await insertDelivery('failed', '1 year')
-    const turns: ReturnType<typeof purgeNow>[] = []
-    await dataSource.transaction(async (patch) => {
-      await patch.query('SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE', [webhookIds[0]])
-      turns.push(purgeNow())
-      const waiting = `wait_event_type = 'Lock' AND query LIKE '%FROM webhook%' AND datname = current_database()`
-      await eventually(async () => expect(await count('pg_stat_activity', waiting)).to.equal(1))
-      // A delivery of this webhook can still be taken: the purge holds none while it waits.
-      await patch.query('SELECT 1 FROM delivery WHERE webhook_id = $1 FOR UPDATE NOWAIT', [webhookIds[0]])
-    })
-    expect(await turns[0]).to.include({ deliveries: 1 })
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at) VALUES ($1, $2, $3, now() - interval '1 year')`,
+      [newId(), member.organisationId, webhookIds[0]],
+    )
+    expect(await purgeNow()).to.include({ deliveries: 1 })
+    expect(await count('incident', 'closed_at IS NULL')).to.equal(1)
   })
 
   it('keeps an event until its last delivery goes', async () => {
@@ -216,11 +206,7 @@ describe('retention', function () {
   it('gives up when it is told to', async () => {
     await insertDelivery('completed', '31 days')
     const [given] = await Promise.allSettled([
-      purge(
-        { dataSource, logger: silentLogger, incidentWorkflows: { tell: () => Promise.resolve() } },
-        LIMITS,
-        AbortSignal.abort(),
-      ),
+      purge({ dataSource, logger: silentLogger }, LIMITS, AbortSignal.abort()),
     ])
     expect(given).to.have.nested.property('reason.name', 'AbortError')
     expect(await count('delivery')).to.equal(1)
@@ -258,7 +244,7 @@ describe('retention', function () {
     }
     const before = await reads()
     const purged = await purge(
-      { dataSource: alone, logger: silentLogger, incidentWorkflows: { tell: () => Promise.resolve() } },
+      { dataSource: alone, logger: silentLogger },
       LIMITS,
       new AbortController().signal,
     )

@@ -86,7 +86,7 @@ describe('kill -9 of the process, and its incidents', function () {
     for (let batch = 0; batch < 60; batch++)
       deliveries.push(...(await Promise.all(Array.from({ length: 20 }, () => stage.publish(posthorn)))))
     await eventually(async () => expect((await states()).length).to.be.at.least(2), 60_000)
-    await stage.dataSource.query(`UPDATE delivery SET revived = true WHERE state = 'waiting'`)
+    await stage.dataSource.query(`UPDATE delivery SET attempts = 9 WHERE state = 'waiting'`)
     await eventually(async () => expect((await states()).length).to.equal(4), 60_000)
     await delay(5_000)
     expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent'])

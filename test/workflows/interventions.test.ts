@@ -201,7 +201,12 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
       await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [
         delivery.webhookId,
       ])
-      await stopDeliveries(database.dataSource, delivery.organisationId, delivery.webhookId)
+      await stopDeliveries(
+        database.dataSource,
+        delivery.organisationId,
+        delivery.webhookId,
+        'webhook_disabled',
+      )
       expect(await row()).to.deep.equal({ state: 'stopped', attempts: 5 })
       await workflows.stop(delivery.deliveryId)
       expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
@@ -213,7 +218,12 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
     await scene(async ({ workflows, result }) => {
       await engine.sleep('16 seconds')
       await reaches('waiting', 5)
-      await stopDeliveries(database.dataSource, delivery.organisationId, delivery.webhookId)
+      await stopDeliveries(
+        database.dataSource,
+        delivery.organisationId,
+        delivery.webhookId,
+        'webhook_disabled',
+      )
       // The webhook is live again before the workflow hears of anything; its timer comes first.
       await engine.sleep('6 minutes')
       await workflows.stop(delivery.deliveryId)

@@ -15,9 +15,12 @@ export class Attempt {
   @PrimaryColumn('integer')
   number!: number
 
-  /** The delivery's webhook, to find its latest success and its failures since. */
-  @Column('uuid', { name: 'webhook_id' })
-  webhookId!: string
+  /**
+   * The delivery's webhook, to find its latest attempt, its successes and its failures; null for a test event, which
+   * counts nowhere.
+   */
+  @Column('uuid', { name: 'webhook_id', nullable: true })
+  webhookId!: string | null
 
   @Column('text')
   trigger!: AttemptTrigger

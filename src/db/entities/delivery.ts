@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
-import type { DeliveryState } from '../../domain/delivery-state.ts'
+import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
 import { Event } from './event.ts'
 import { Webhook } from './webhook.ts'
 
@@ -12,10 +12,15 @@ import { Webhook } from './webhook.ts'
   'delivery_state_check',
   `"state" IN ('pending', 'in_progress', 'waiting', 'completed', 'failed', 'stopped')`,
 )
+@Check(
+  'delivery_stop_reason_check',
+  `"stop_reason" IN ('webhook_disabled', 'webhook_deleted', 'unsubscribed', 'discarded', 'test_failed')`,
+)
 @Index('delivery_event_idx', ['eventId'])
 @Index('delivery_webhook_idx', ['webhookId', 'id'])
 @Index('delivery_waiting_idx', ['webhookId', 'id'], { where: "state = 'waiting'" })
 @Index('delivery_failed_idx', ['webhookId', 'id'], { where: "state = 'failed'" })
+@Index('delivery_stopped_idx', ['webhookId', 'id'], { where: "state = 'stopped' AND NOT is_test" })
 @Index('delivery_unresolved_idx', ['webhookId'], {
   where: "state IN ('waiting', 'failed', 'in_progress') AND attempts > 0",
 })
@@ -41,6 +46,14 @@ export class Delivery {
   @Column('text')
   state!: DeliveryState
 
+  /** Why a `stopped` delivery is stopped; null in every other state, and for what was stopped before this was kept. */
+  @Column('text', { name: 'stop_reason', nullable: true })
+  stopReason!: StopReason | null
+
+  /** A test event: it gets one attempt, is never retried, and counts nowhere. */
+  @Column('boolean', { name: 'is_test', default: false })
+  isTest!: boolean
+
   /** Attempts that ended and are recorded. */
   @Column('integer', { default: 0 })
   attempts!: number
@@ -53,7 +66,10 @@ export class Delivery {
   @Column('boolean', { name: 'retry_requested', default: false })
   retryRequested!: boolean
 
-  /** Brought back by a person after its end: if the next attempt fails, it is permanently failed at once. */
+  /**
+   * Unused: the number of the attempt alone decides what follows it. The column stays so that processes of the version
+   * before go on working between the migration and their replacement.
+   */
   @Column('boolean', { default: false })
   revived!: boolean
 

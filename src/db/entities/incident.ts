@@ -2,8 +2,9 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { Webhook } from './webhook.ts'
 
 /**
- * A webhook's failing deliveries, from the first failure until none is left (spec 3.3). Open exactly while the webhook
- * has an unresolved delivery. This row is the truth; the incident's workflow keeps the time and sends what is due.
+ * A webhook's failing deliveries, from the first failure on (spec 3.3). A successful delivery or a user's discard that
+ * leaves nothing unresolved closes it, and so does the deletion of the webhook; nothing else does. This row is the
+ * truth; the incident's workflow keeps the time and sends what is due.
  */
 @Entity('incident')
 @Index('incident_open_idx', ['webhookId'], { unique: true, where: 'closed_at IS NULL' })

@@ -21,6 +21,14 @@ export class RetryJobWebhook {
   @Column('integer', { default: 0 })
   done!: number
 
+  /** Of these, how many the attempt of this job completed. */
+  @Column('integer', { default: 0 })
+  succeeded!: number
+
+  /** Of these, for how many the attempt of this job was made and failed. */
+  @Column('integer', { default: 0 })
+  failed!: number
+
   /** The last delivery that was passed, in the order of ids; null at the beginning. */
   @Column('uuid', { nullable: true })
   cursor!: string | null
@@ -28,6 +36,10 @@ export class RetryJobWebhook {
   /** Deliveries whose attempt was asked for and is not over: a few dozen at most. */
   @Column('uuid', { name: 'under_way', array: true, default: () => "'{}'" })
   underWay!: string[]
+
+  /** For each of `under_way` the number of the attempt that was asked for. */
+  @Column('integer', { name: 'under_way_numbers', array: true, default: () => "'{}'" })
+  underWayNumbers!: number[]
 
   /** Nothing is left after the cursor, and nothing under way. */
   @Column('boolean', { default: false })

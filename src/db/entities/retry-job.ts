@@ -1,11 +1,12 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
+import type { RetryMode } from '../../domain/retry-mode.ts'
 import { Organisation } from './organisation.ts'
 import { Webhook } from './webhook.ts'
 
 /** One call of retry-deliveries (spec 4.2). Its progress stands in `retry_job_webhook`. */
 @Entity('retry_job')
 @Index('retry_job_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
-@Check('retry_job_mode_check', `"mode" IN ('failed', 'force')`)
+@Check('retry_job_mode_check', `"mode" IN ('failed', 'force', 'stopped')`)
 @Check('retry_job_state_check', `"state" IN ('running', 'done')`)
 export class RetryJob {
   @PrimaryColumn('uuid')
@@ -21,7 +22,7 @@ export class RetryJob {
   webhookId!: string | null
 
   @Column('text')
-  mode!: 'failed' | 'force'
+  mode!: RetryMode
 
   /** Member that asked for it. */
   @Column('text', { name: 'requested_by' })

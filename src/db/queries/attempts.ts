@@ -2,7 +2,7 @@ import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { firstRow, type Db } from '../db.ts'
 import { preparedRows, type Prepared } from '../prepared.ts'
-import { coversSql } from './webhooks.ts'
+import { coversSql, stopReasonSql } from './webhooks.ts'
 
 /** Which attempt of which delivery. `number` is 1-based. */
 export type AttemptKey = { organisationId: string; deliveryId: string; number: number }
@@ -30,6 +30,7 @@ const CLAIM_ATTEMPT: Prepared = {
   name: 'claim_attempt',
   text: `UPDATE delivery d
     SET state = CASE WHEN ${LIVE} THEN 'in_progress' ELSE 'stopped' END,
+        stop_reason = ${stopReasonSql('e.key')},
         claims = CASE WHEN d.owner = $4::uuid THEN d.claims ELSE d.claims + 1 END,
         owner = $4::uuid,
         lease_until = now() + $5 * interval '1 ms',

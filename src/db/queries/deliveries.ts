@@ -130,7 +130,7 @@ export async function listAttempts(
   )
 }
 
-/** The attempt of a webhook that was begun last. */
+/** The attempt of a webhook that was begun last; attempts of test events do not count. */
 export type LatestAttemptRow = {
   deliveryId: string
   eventKey: string
@@ -142,11 +142,12 @@ export type LatestAttemptRow = {
   body: Buffer
 }
 
-/** How a webhook's deliveries stand (spec 4.3). */
+/** How a webhook's deliveries stand (spec 4.3); test events count nowhere. */
 export type WebhookStatsRow = {
   webhookId: string
   waitingForRetry: number
   permanentlyFailed: number
+  stopped: number
   latestAttempt: LatestAttemptRow | null
 }
 
@@ -162,12 +163,16 @@ export async function deliveryStats(db: Db, organisationId: string): Promise<Web
      ), failed AS (
        SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
         WHERE d.state = 'failed' GROUP BY d.webhook_id
+     ), stopped AS (
+       SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
+        WHERE d.state = 'stopped' AND NOT d.is_test GROUP BY d.webhook_id
      )
      SELECT hook.id AS "webhookId", coalesce(waiting.count, 0) AS "waitingForRetry",
-            coalesce(failed.count, 0) AS "permanentlyFailed", latest.*
+            coalesce(failed.count, 0) AS "permanentlyFailed", coalesce(stopped.count, 0) AS stopped, latest.*
        FROM hook
        LEFT JOIN waiting ON waiting.webhook_id = hook.id
        LEFT JOIN failed ON failed.webhook_id = hook.id
+       LEFT JOIN stopped ON stopped.webhook_id = hook.id
        LEFT JOIN LATERAL (
          SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
                 a.outcome, a.status_code AS "statusCode", a.error, e.body
@@ -185,10 +190,11 @@ export async function deliveryStats(db: Db, organisationId: string): Promise<Web
       ORDER BY hook.created_at, hook.id`,
     [organisationId],
   )
-  return found.map(({ webhookId, waitingForRetry, permanentlyFailed, ...latest }) => ({
+  return found.map(({ webhookId, waitingForRetry, permanentlyFailed, stopped, ...latest }) => ({
     webhookId,
     waitingForRetry,
     permanentlyFailed,
+    stopped,
     latestAttempt: isAttempt(latest) ? latest : null,
   }))
 }

@@ -90,7 +90,7 @@ export async function insertEventsWithDeliveries(
 }
 
 /**
- * Writes an event for one webhook only, whatever it is subscribed to, and its delivery.
+ * Writes a test event for one webhook only, whatever it is subscribed to, and its delivery.
  * Null, and nothing written, when the webhook is not live.
  */
 export async function insertTestEvent(
@@ -110,8 +110,8 @@ export async function insertTestEvent(
        INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
        SELECT id, organisation_id, key, body, emitted_at, trace_id FROM matching
      ), new_delivery AS (
-       INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', $9::uuid, now() + $10 * interval '1 ms',
+       INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, is_test, owner, lease_until, sweep_at)
+       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', true, $9::uuid, now() + $10 * interval '1 ms',
               now() + $10 * interval '1 ms'
          FROM matching
        RETURNING id, event_id, webhook_id

@@ -19,11 +19,10 @@ const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId
   (SELECT w.url FROM webhook w WHERE w.id = i.webhook_id) AS url, i.opened_at AS "openedAt"`
 
 /**
- * What makes a delivery unresolved: it failed at least once, and it is neither delivered nor given up. An incident is
- * open while its webhook has one. Only a delivery that a person brings back after its incident has ended waits without,
- * until its attempt fails.
+ * What makes delivery `d` unresolved: it failed at least once, and it is neither delivered nor stopped. While its webhook
+ * has one, an open incident stays open.
  */
-const UNRESOLVED = `d.state IN ('waiting', 'failed', 'in_progress') AND d.attempts > 0`
+export const UNRESOLVED = `d.state IN ('waiting', 'failed', 'in_progress') AND d.attempts > 0`
 
 /**
  * Stands in line for a webhook's incident until the transaction ends: to be called before any row of it is locked.
@@ -89,18 +88,15 @@ export async function resumeIncident(db: Db, webhookId: string): Promise<Inciden
   )
 }
 
-/**
- * Closes those of these incidents whose webhook has no unresolved delivery left. The caller holds their exclusive
- * locks.
- */
-export async function closeResolved(db: Db, incidentIds: readonly string[]): Promise<IncidentLabel[]> {
-  return rows(
+/** Closes the incident if its webhook has no unresolved delivery left. The caller holds its exclusive lock. */
+export async function closeIncidentIfResolved(db: Db, incidentId: string): Promise<IncidentLabel | null> {
+  return firstRow(
     db,
     `UPDATE incident i SET closed_at = now(), resting = false, sweep_at = now() + ${TELL_AGAIN_AFTER}
-      WHERE i.id = ANY($1::uuid[]) AND i.closed_at IS NULL
+      WHERE i.id = $1 AND i.closed_at IS NULL
         AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = i.webhook_id AND ${UNRESOLVED})
       RETURNING ${LABEL}`,
-    [incidentIds],
+    [incidentId],
   )
 }
 
@@ -128,17 +124,6 @@ export async function findIncidentLabel(
   return firstRow(db, `SELECT ${LABEL}, i.resumed_at AS "resumedAt" FROM incident i WHERE i.id = $1`, [
     incidentId,
   ])
-}
-
-/** Locks the open incidents of these webhooks for a change, in the order of webhooks, and returns their ids. */
-export async function lockOpenIncidents(db: Db, webhookIds: readonly string[]): Promise<string[]> {
-  const found = await rows<{ id: string }>(
-    db,
-    `SELECT id FROM incident WHERE webhook_id = ANY($1::uuid[]) AND closed_at IS NULL
-      ORDER BY webhook_id FOR NO KEY UPDATE`,
-    [webhookIds],
-  )
-  return found.map(({ id }) => id)
 }
 
 /**

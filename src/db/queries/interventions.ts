@@ -1,3 +1,5 @@
+import type { StopReason } from '../../domain/delivery-state.ts'
+import type { RetryMode } from '../../domain/retry-mode.ts'
 import { firstRow, rows, type Db } from '../db.ts'
 import { coversSql, isCoveredSql } from './webhooks.ts'
 
@@ -18,19 +20,21 @@ const TELL_AGAIN_AFTER = `interval '5 seconds'`
 
 /**
  * Notes on the row that a person wants the next attempt at once: of a waiting delivery now, of one with an attempt
- * under way should that fail; a `failed` or `stopped` one comes back for one attempt. Nothing for a completed one, a
- * webhook that is not live, or an event key that the webhook is no longer subscribed to. The row is the truth; the signal that follows only wakes the workflow up.
+ * under way should that fail. A `stopped` one with attempts left resumes its schedule; any other that ended comes
+ * back for one attempt. Nothing for a completed one, a test event, a webhook that is not live, or an event key that the
+ * webhook is no longer subscribed to. The row is the truth; the signal that follows only wakes the workflow up.
  */
 function askSql(selection: string, stillIn: string): string {
   return `WITH hook AS (
       SELECT id, url, subscribed_event_keys FROM webhook
        WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL FOR SHARE
     ), chosen AS (
-      SELECT d.id FROM delivery d, hook WHERE d.webhook_id = hook.id AND d.organisation_id = $1 AND ${selection}
+      SELECT d.id FROM delivery d, hook WHERE d.webhook_id = hook.id AND d.organisation_id = $1 AND NOT d.is_test
+         AND ${selection}
     ), asked AS (
       UPDATE delivery d
          SET retry_requested = d.state <> 'pending',
-             revived = d.revived OR d.state IN ('failed', 'stopped'),
+             stop_reason = NULL,
              state = CASE WHEN ${AT_REST} THEN 'waiting' ELSE d.state END,
              next_attempt_at = CASE WHEN ${AT_REST} THEN now() ELSE d.next_attempt_at END,
              sweep_at = CASE WHEN ${AT_REST} THEN now() + ${TELL_AGAIN_AFTER} ELSE d.sweep_at END,
@@ -45,6 +49,18 @@ function askSql(selection: string, stillIn: string): string {
      ORDER BY c.id`
 }
 
+/**
+ * The deliveries `d` that each mode covers; each condition is served by an index in the order of ids. `stopped` passes
+ * over what a user discarded.
+ */
+export const COVERED_BY: Record<RetryMode, string[]> = {
+  failed: [`d.state = 'failed'`],
+  force: [`d.state = 'failed'`, `d.state = 'waiting'`],
+  stopped: [
+    `d.state = 'stopped' AND NOT d.is_test AND d.stop_reason IN ('webhook_disabled', 'unsubscribed')`,
+  ],
+}
+
 /** Neither before its first attempt nor in the middle of one. */
 const AT_REST = `d.state IN ('waiting', 'failed', 'stopped')`
 
@@ -54,7 +70,10 @@ function isAsked(chosen: Chosen): chosen is Chosen & AskedDelivery {
   return chosen.attempts !== null
 }
 
-/** For one delivery. Null when it is completed, unknown, or its webhook is not live or no longer takes such events. */
+/**
+ * For one delivery. Null when it is completed, a test event, unknown, or its webhook is not live or no longer takes
+ * such events.
+ */
 export async function askForRetry(
   db: Db,
   organisationId: string,
@@ -80,48 +99,63 @@ export async function askForNextRetries(
     organisationId: string
     webhookId: string
     jobId: string
-    mode: 'failed' | 'force'
+    mode: RetryMode
     cursor: string | null
     limit: number
   },
 ): Promise<{ asked: AskedDelivery[]; last: string | null }> {
-  const inState = (state: string): string =>
-    `(SELECT id FROM delivery WHERE webhook_id = $2 AND state = '${state}' AND ($3::uuid IS NULL OR id > $3::uuid)
+  const pageOf = (state: string): string =>
+    `(SELECT id FROM delivery d WHERE webhook_id = $2 AND ${state} AND ($3::uuid IS NULL OR id > $3::uuid)
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = $4)
-        AND ${isCoveredSql('delivery')}
+        AND ${isCoveredSql('d')}
       ORDER BY id LIMIT $5)`
-  const both = `(SELECT id FROM (${inState('failed')} UNION ALL ${inState('waiting')}) covered ORDER BY id LIMIT $5)`
+  const pages = COVERED_BY[page.mode].map(pageOf).join(' UNION ALL ')
   // Looked at once more when the row is locked: what was discarded or begun meanwhile is left alone.
-  const sql =
-    page.mode === 'failed'
-      ? askSql(`d.id IN ${inState('failed')}`, `d.state = 'failed'`)
-      : askSql(`d.id IN ${both}`, `d.state IN ('failed', 'waiting')`)
+  const sql = askSql(
+    `d.id IN (SELECT id FROM (${pages}) covered ORDER BY id LIMIT $5)`,
+    `(${COVERED_BY[page.mode].join(' OR ')})`,
+  )
   const { organisationId, webhookId, cursor, jobId, limit } = page
   const chosen = await rows<Chosen>(db, sql, [organisationId, webhookId, cursor, jobId, limit])
   return { asked: chosen.filter(isAsked), last: chosen.at(-1)?.deliveryId ?? null }
 }
 
-/** Of these deliveries, the ones whose asked-for attempt is still to come or under way. */
-export async function findUnsettled(
+/** The attempt `number` that a retry job asked for. */
+export type AskedAttempt = { deliveryId: string; number: number }
+
+/**
+ * What became of each attempt: `none` where the delivery ended without it (stopped, or purged). In the order given.
+ */
+export async function findAskedAttempts(
   db: Db,
   organisationId: string,
-  deliveryIds: string[],
-): Promise<string[]> {
-  const found = await rows<{ id: string }>(
+  asked: readonly AskedAttempt[],
+): Promise<(AskedAttempt & { outcome: 'under_way' | 'succeeded' | 'failed' | 'none' })[]> {
+  return rows(
     db,
-    `SELECT id FROM delivery
-      WHERE organisation_id = $1 AND id = ANY($2::uuid[]) AND (retry_requested OR state = 'in_progress')`,
-    [organisationId, deliveryIds],
+    `SELECT asked.id AS "deliveryId", asked.number, CASE
+              WHEN a.outcome IS NOT NULL THEN a.outcome
+              WHEN d.attempts < asked.number AND d.state IN ('pending', 'in_progress', 'waiting') THEN 'under_way'
+              ELSE 'none' END AS outcome
+       FROM unnest($2::uuid[], $3::int[]) WITH ORDINALITY AS asked (id, number, place)
+       LEFT JOIN delivery d ON d.id = asked.id AND d.organisation_id = $1
+       LEFT JOIN attempt a ON a.delivery_id = d.id AND a.number = asked.number
+      ORDER BY asked.place`,
+    [organisationId, asked.map(({ deliveryId }) => deliveryId), asked.map(({ number }) => number)],
   )
-  return found.map(({ id }) => id)
 }
 
 /**
  * Stops every delivery of a webhook that has not been attempted or waits for a retry; the webhook's row is locked by
  * the caller. Their workflows are told by the sweep. An attempt under way finishes first. Returns how many.
  */
-export function stopDeliveries(db: Db, organisationId: string, webhookId: string): Promise<number> {
-  return stopAll(db, organisationId, webhookId, `state IN ('pending', 'waiting')`)
+export function stopDeliveries(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  reason: StopReason,
+): Promise<number> {
+  return stopAll(db, organisationId, webhookId, { which: `state IN ('pending', 'waiting')`, reason })
 }
 
 /**
@@ -130,10 +164,10 @@ export function stopDeliveries(db: Db, organisationId: string, webhookId: string
  */
 export function stopUncoveredDeliveries(db: Db, organisationId: string, webhookId: string): Promise<number> {
   const which = `state IN ('pending', 'waiting') AND NOT ${isCoveredSql('delivery')}`
-  return stopAll(db, organisationId, webhookId, which)
+  return stopAll(db, organisationId, webhookId, { which, reason: 'unsubscribed' })
 }
 
-/** Stops one waiting or failed delivery by a person's wish; null when it is in no such state. */
+/** Stops one waiting or failed delivery by a user's wish; null when it is in no such state. */
 export async function discardDelivery(
   db: Db,
   organisationId: string,
@@ -142,7 +176,7 @@ export async function discardDelivery(
 ): Promise<{ id: string } | null> {
   return firstRow(
     db,
-    `UPDATE delivery SET state = 'stopped', ${STOPPED}
+    `UPDATE delivery SET state = 'stopped', stop_reason = 'discarded', ${STOPPED}
       WHERE organisation_id = $1 AND webhook_id = $2 AND id = $3 AND state IN ('waiting', 'failed') RETURNING id`,
     [organisationId, webhookId, deliveryId],
   )
@@ -150,23 +184,28 @@ export async function discardDelivery(
 
 /** Stops every permanently failed delivery of a webhook; returns how many. */
 export function discardFailed(db: Db, organisationId: string, webhookId: string): Promise<number> {
-  return stopAll(db, organisationId, webhookId, `state = 'failed'`)
+  return stopAll(db, organisationId, webhookId, { which: `state = 'failed'`, reason: 'discarded' })
 }
 
-async function stopAll(db: Db, organisationId: string, webhookId: string, which: string): Promise<number> {
+async function stopAll(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  { which, reason }: { which: string; reason: StopReason },
+): Promise<number> {
   const counted = await firstRow<{ count: number }>(
     db,
     `WITH stopped AS (
-       UPDATE delivery SET state = 'stopped', ${STOPPED}
+       UPDATE delivery SET state = 'stopped', stop_reason = $3, ${STOPPED}
         WHERE organisation_id = $1 AND webhook_id = $2 AND ${which} RETURNING 1
      ) SELECT count(*)::int AS count FROM stopped`,
-    [organisationId, webhookId],
+    [organisationId, webhookId, reason],
   )
   return counted?.count ?? 0
 }
 
 /** A waiting delivery has a workflow that sleeps and has to be told; a failed one's has ended. */
-const STOPPED = `next_attempt_at = NULL, retry_requested = false, revived = false, completed_at = now(),
+const STOPPED = `next_attempt_at = NULL, retry_requested = false, completed_at = now(),
   owner = NULL, lease_until = NULL, sweep_at = CASE WHEN state = 'failed' THEN NULL ELSE now() END`
 
 /** Takes stopped deliveries whose workflow has still to be told, for a while. */

@@ -1,7 +1,9 @@
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
+import type { StopReason } from '../../domain/delivery-state.ts'
 import { firstRow, type Db } from '../db.ts'
 import { preparedRows, type Prepared } from '../prepared.ts'
 import type { AttemptKey } from './attempts.ts'
+import { UNRESOLVED } from './incidents.ts'
 
 /** One ended attempt, as it is kept. */
 export type AttemptRecord = AttemptKey & {
@@ -20,6 +22,17 @@ export type AttemptRecord = AttemptKey & {
   underLease: boolean
 }
 
+/** The webhook for which an attempt of delivery `d` counts. */
+const COUNTED_WEBHOOK = `CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END`
+
+/**
+ * Whether the success of an inserted `attempt` leaves nothing unresolved while an incident is open. Where none is, it
+ * takes one look at the index of open incidents.
+ */
+const MAY_CLOSE_INCIDENT = `(
+  EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = attempt.webhook_id AND i.closed_at IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = attempt.webhook_id AND ${UNRESOLVED}))`
+
 const RECORD_FIRST_SUCCESSES: Prepared = {
   name: 'record_first_successes',
   text: `WITH given AS (
@@ -29,32 +42,37 @@ const RECORD_FIRST_SUCCESSES: Prepared = {
                  under_lease)
  ), done AS (
    UPDATE delivery d
-      SET state = 'completed', completed_at = now(), next_attempt_at = NULL, retry_requested = false,
+      SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL, retry_requested = false,
           attempts = 1, claims = 0, owner = NULL, lease_until = NULL,
           sweep_at = CASE WHEN $12 AND d.started_at IS NULL THEN now() END
      FROM given g
     WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = 0
       AND ${underWay('g.under_lease')}
-   RETURNING g.*, d.webhook_id
+   RETURNING g.*, ${COUNTED_WEBHOOK} AS webhook_id
  )
  INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, status_code,
                       response_headers, response_body, response_truncated, outcome)
  SELECT id, webhook_id, 1, trigger, url, began_at, duration_ms, status_code, headers::jsonb, body, truncated,
         'succeeded'
    FROM done
- RETURNING delivery_id AS id`,
+ RETURNING delivery_id AS id, ${MAY_CLOSE_INCIDENT} AS "mayCloseIncident"`,
 }
 
 /**
+ * `isRecorded`: false when the attempt is recorded already or the row moved on. `mayCloseIncident`: the webhook has an
+ * open incident and nothing unresolved, so the caller has to close it under its lock.
+ */
+export type FirstSuccess = { isRecorded: boolean; mayCloseIncident: boolean }
+
+/**
  * Records first attempts that succeeded and completes their deliveries, in one statement that touches nothing else.
- * `follow`: those that have no workflow yet are marked for one. For each whether it was written; it is not when the
- * attempt is recorded already or the row moved on.
+ * `follow`: those that have no workflow yet are marked for one.
  */
 export async function recordFirstSuccesses(
   db: Db,
   records: readonly AttemptRecord[],
   follow: boolean,
-): Promise<boolean[]> {
+): Promise<FirstSuccess[]> {
   const values = [
     records.map(({ deliveryId }) => deliveryId),
     records.map(({ organisationId }) => organisationId),
@@ -69,9 +87,16 @@ export async function recordFirstSuccesses(
     records.map(({ underLease }) => underLease),
     follow,
   ]
-  const written = await preparedRows<{ id: string }>(db, RECORD_FIRST_SUCCESSES, values)
-  const ids = new Set(written.map(({ id }) => id))
-  return records.map(({ deliveryId }) => ids.has(deliveryId))
+  const found = await preparedRows<{ id: string; mayCloseIncident: boolean }>(
+    db,
+    RECORD_FIRST_SUCCESSES,
+    values,
+  )
+  const written = new Map(found.map(({ id, mayCloseIncident }) => [id, mayCloseIncident]))
+  return records.map(({ deliveryId }) => ({
+    isRecorded: written.has(deliveryId),
+    mayCloseIncident: written.get(deliveryId) === true,
+  }))
 }
 
 /** Records a retry that succeeded and completes the delivery. False where nothing was written, as above. */
@@ -80,9 +105,9 @@ export async function recordSuccess(db: Db, record: AttemptRecord): Promise<bool
     db,
     `WITH done AS (
        UPDATE delivery d
-          SET state = 'completed', completed_at = now(), next_attempt_at = NULL, sweep_at = NULL,
+          SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL, sweep_at = NULL,
               retry_requested = false, ${ENDED}
-        WHERE ${THIS_ATTEMPT} RETURNING id, webhook_id
+        WHERE ${THIS_ATTEMPT} RETURNING id, ${COUNTED_WEBHOOK} AS webhook_id
      ) ${INSERT_ATTEMPT}`,
     [...attemptParameters(record), 'succeeded'],
   )
@@ -90,9 +115,9 @@ export async function recordSuccess(db: Db, record: AttemptRecord): Promise<bool
 }
 
 /**
- * Records a failed attempt; the delivery becomes `next.state`, or `stopped` when its webhook is no longer `live`.
- * A retry that a person asked for meanwhile makes it `waiting` for an attempt at once, also where this one would have
- * been the last; a delivery that was brought back by a person has that one attempt only.
+ * Records a failed attempt; the delivery becomes `next.state`, or `stopped` where there is a `stopReason`.
+ * A retry that a user asked for meanwhile makes it `waiting` for an attempt at once, also where this one would have
+ * been the last.
  * `sweepAfterMs` after its next attempt the sweep looks whether its workflow lives; `startAfterMs` after it where it
  * has no workflow yet.
  * The caller has locked the webhook's row, so that a switch-off at the same instant is either seen or waits.
@@ -102,7 +127,7 @@ export async function recordFailure(
   db: Db,
   record: AttemptRecord,
   next: {
-    live: boolean
+    stopReason: StopReason | null
     state: 'waiting' | 'failed'
     nextAttemptAt: Date | null
     sweepAfterMs: number
@@ -113,28 +138,26 @@ export async function recordFailure(
     db,
     `WITH done AS (
        UPDATE delivery d
-          SET (state, next_attempt_at, sweep_at, completed_at, revived) = (
+          SET (state, stop_reason, next_attempt_at, sweep_at, completed_at) = (
                 SELECT s.state,
+                       CASE WHEN s.state = 'stopped' THEN coalesce($16, d.stop_reason) END,
                        CASE WHEN s.state = 'waiting' THEN s.due END,
                        CASE WHEN s.state = 'waiting'
                             THEN s.due + CASE WHEN d.started_at IS NULL THEN $20::float8 ELSE $19::float8 END * interval '1 ms' END,
-                       CASE WHEN s.state = 'waiting' THEN NULL ELSE now() END,
-                       s.asked AND (d.revived OR $17 = 'failed')
-                  FROM (SELECT CASE WHEN NOT $16::boolean OR d.state = 'stopped' THEN 'stopped'
+                       CASE WHEN s.state = 'waiting' THEN NULL ELSE now() END
+                  FROM (SELECT CASE WHEN $16::text IS NOT NULL OR d.state = 'stopped' THEN 'stopped'
                                     WHEN d.retry_requested THEN 'waiting'
-                                    WHEN d.revived THEN 'failed'
                                     ELSE $17 END AS state,
-                               CASE WHEN d.retry_requested THEN now() ELSE $18::timestamptz END AS due,
-                               d.retry_requested AND $16::boolean AS asked) s),
-              retry_requested = d.retry_requested AND $16::boolean,
+                               CASE WHEN d.retry_requested THEN now() ELSE $18::timestamptz END AS due) s),
+              retry_requested = d.retry_requested AND $16::text IS NULL,
               ${ENDED}
-        WHERE ${THIS_ATTEMPT} RETURNING d.id, d.webhook_id, d.state, d.retry_requested AS asked
+        WHERE ${THIS_ATTEMPT} RETURNING d.id, ${COUNTED_WEBHOOK} AS webhook_id, d.state, d.retry_requested AS asked
      ), kept AS (${INSERT_ATTEMPT})
      SELECT state, asked FROM done, kept`,
     [
       ...attemptParameters(record),
       'failed',
-      next.live,
+      next.stopReason,
       next.state,
       next.nextAttemptAt,
       next.sweepAfterMs,

@@ -8,6 +8,7 @@ type LatestAttempt = Omit<LatestAttemptRow, 'body'>
 export type OverviewRow = WebhookRow & {
   waitingForRetry: number
   permanentlyFailed: number
+  stopped: number
   latestAttempt: LatestAttempt | null
   openIncident: { id: string; openedAt: Date; exhaustedAt: Date | null } | null
 }
@@ -20,6 +21,8 @@ export async function listOverview(db: Db, organisationId: string): Promise<Over
             w.created_at AS "createdAt", w.updated_at AS "updatedAt",
             (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'waiting') AS "waitingForRetry",
             (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'failed') AS "permanentlyFailed",
+            (SELECT count(*)::int FROM delivery
+              WHERE webhook_id = w.id AND state = 'stopped' AND NOT is_test) AS stopped,
             i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", latest.*
        FROM webhook w
        LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL

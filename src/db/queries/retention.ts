@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { rows, type Db } from '../db.ts'
-import { closeResolved, lockOpenIncidents, queueForIncident, type IncidentLabel } from './incidents.ts'
 
 /**
  * Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds.
@@ -10,13 +9,7 @@ export type PurgeCursor = { at: string; id: string }
 export const FROM_THE_OLDEST: PurgeCursor = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
 
 /** What one batch deleted, and where the next one begins; null when nothing is left. */
-export type PurgedBatch = {
-  deliveries: number
-  events: number
-  next: PurgeCursor | null
-  /** Incidents that ended with the last of their deliveries. */
-  closed: IncidentLabel[]
-}
+export type PurgedBatch = { deliveries: number; events: number; next: PurgeCursor | null }
 
 /** One batch of a walk: rows older than `days`, at most `limit` of them, after the ones before `after`. */
 export type PurgePage = { days: number; after: PurgeCursor; limit: number }
@@ -40,10 +33,9 @@ const pageParameters = ({ days, after, limit }: PurgePage): unknown[] => [days, 
 /**
  * Deletes one batch of deliveries that have been in a final state for more than `days`, their attempts (by cascade),
  * and the events whose last delivery went with them, in one transaction. Never a stopped one whose workflow has still
- * to be told. Rows that another purge or a person's retry holds at that moment are passed over.
- *
- * Lock order: webhook, incident, delivery, event. Deliveries are not waited for (SKIP LOCKED), so that nobody who
- * holds one and wants a webhook can be in each other's way with this.
+ * to be told. Rows that another purge or a user's retry holds at that moment are passed over (SKIP LOCKED). An open
+ * incident stays open without them: only a success, a discard or the end of its webhook closes it. Lock order:
+ * delivery, event.
  */
 export async function purgeDeliveries(
   dataSource: DataSource,
@@ -51,20 +43,13 @@ export async function purgeDeliveries(
   { days, after, limit }: PurgePage,
 ): Promise<PurgedBatch> {
   return dataSource.transaction(async (manager) => {
-    const candidates = await rows<{ id: string; webhookId: string; at: string }>(
+    const candidates = await rows<{ id: string; at: string }>(
       manager,
-      `SELECT id, webhook_id AS "webhookId", completed_at::text AS at FROM delivery
+      `SELECT id, completed_at::text AS at FROM delivery
         WHERE state = $5 AND completed_at IS NOT NULL AND sweep_at IS NULL AND ${page('completed_at')}`,
       [...pageParameters({ days, after, limit }), state],
     )
     const deliveryIds = candidates.map(({ id }) => id)
-    const incidents =
-      state === 'failed'
-        ? await lockIncidents(
-            manager,
-            candidates.map(({ webhookId }) => webhookId),
-          )
-        : []
     const deleted = await rows<{ eventId: string }>(
       manager,
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
@@ -76,22 +61,8 @@ export async function purgeDeliveries(
     )
     const eventIds = [...new Set(deleted.map(({ eventId }) => eventId))]
     const events = await deleteEventsWithoutDeliveries(manager, eventIds)
-    const closed = await closeResolved(manager, incidents)
-    return { deliveries: deleted.length, events, next: nextAfter(candidates, limit), closed }
+    return { deliveries: deleted.length, events, next: nextAfter(candidates, limit) }
   })
-}
-
-/**
- * A permanently failed delivery is unresolved until it goes, so its going may end an incident of its webhook. As in
- * every path that may, the webhook's row is locked first: shared, like the recording of a failure does, since nothing
- * of the webhook changes. Then the open incidents. Completed and stopped deliveries are resolved already and need none
- * of it.
- */
-async function lockIncidents(manager: EntityManager, webhookIds: string[]): Promise<string[]> {
-  const ids = [...new Set(webhookIds)].sort()
-  for (const id of ids) await queueForIncident(manager, id, 'exclusive')
-  await rows(manager, `SELECT id FROM webhook WHERE id = ANY($1::uuid[]) ORDER BY id FOR SHARE`, [ids])
-  return lockOpenIncidents(manager, ids)
 }
 
 /**
@@ -112,7 +83,7 @@ export async function purgeEvents(
       manager,
       candidates.map(({ id }) => id),
     )
-    return { deliveries: 0, events, next: nextAfter(candidates, limit), closed: [] }
+    return { deliveries: 0, events, next: nextAfter(candidates, limit) }
   })
 }
 

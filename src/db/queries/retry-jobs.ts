@@ -1,19 +1,28 @@
+import type { RetryMode } from '../../domain/retry-mode.ts'
 import { firstRow, rows, type Db } from '../db.ts'
+import { COVERED_BY, type AskedAttempt } from './interventions.ts'
 import { isCoveredSql } from './webhooks.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
 export type RetryJobRow = {
   id: string
-  mode: 'failed' | 'force'
+  mode: RetryMode
   webhookId: string | null
   state: 'running' | 'done'
   total: number
   done: number
+  /** Of `done`, completed by the attempt of this job. */
+  succeeded: number
+  /** Of `done`, attempted by this job and not delivered. */
+  failed: number
 }
 
-const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.state,
-  coalesce((SELECT sum(p.total) FROM retry_job_webhook p WHERE p.job_id = j.id), 0)::int AS total,
-  coalesce((SELECT sum(p.done) FROM retry_job_webhook p WHERE p.job_id = j.id), 0)::int AS done`
+const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.state, sums.*`
+
+const SUMS = `LATERAL (
+  SELECT coalesce(sum(total), 0)::int AS total, coalesce(sum(done), 0)::int AS done,
+         coalesce(sum(succeeded), 0)::int AS succeeded, coalesce(sum(failed), 0)::int AS failed
+    FROM retry_job_webhook p WHERE p.job_id = j.id) sums`
 
 /**
  * Makes a job over the enabled webhooks of the organisation, or the one named, and counts what it covers: deliveries
@@ -26,11 +35,11 @@ export async function insertRetryJob(
     id: string
     organisationId: string
     webhookId: string | null
-    mode: 'failed' | 'force'
+    mode: RetryMode
     requestedBy: string
   },
 ): Promise<RetryJobRow> {
-  const states = job.mode === 'failed' ? `('failed')` : `('failed', 'waiting')`
+  const covered = COVERED_BY[job.mode].join(' OR ')
   await rows(
     db,
     `INSERT INTO retry_job (id, organisation_id, webhook_id, mode, requested_by, sweep_at)
@@ -44,7 +53,7 @@ export async function insertRetryJob(
        FROM webhook w
        CROSS JOIN LATERAL (
          SELECT count(*)::int AS count FROM delivery d
-          WHERE d.webhook_id = w.id AND d.state IN ${states} AND ${isCoveredSql('d')}
+          WHERE d.webhook_id = w.id AND (${covered}) AND ${isCoveredSql('d')}
        ) covered
       WHERE w.organisation_id = $2 AND w.enabled AND w.deleted_at IS NULL
         AND ($3::uuid IS NULL OR w.id = $3) AND covered.count > 0`,
@@ -62,42 +71,67 @@ export async function insertRetryJob(
 }
 
 export async function findRetryJob(db: Db, organisationId: string, id: string): Promise<RetryJobRow | null> {
-  return firstRow(db, `SELECT ${COLUMNS} FROM retry_job j WHERE j.organisation_id = $1 AND j.id = $2`, [
-    organisationId,
-    id,
-  ])
+  return firstRow(
+    db,
+    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS} WHERE j.organisation_id = $1 AND j.id = $2`,
+    [organisationId, id],
+  )
 }
 
 /** Where a job stands with one webhook. */
-export type RetryPart = { mode: 'failed' | 'force'; done: number; cursor: string | null; underWay: string[] }
+export type RetryPart = {
+  mode: RetryMode
+  done: number
+  succeeded: number
+  failed: number
+  cursor: string | null
+  underWay: AskedAttempt[]
+}
 
 /** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
 export async function lockRetryPart(
   db: Db,
   part: { organisationId: string; jobId: string; webhookId: string },
 ): Promise<RetryPart | null> {
-  return firstRow(
+  const found = await firstRow<Omit<RetryPart, 'underWay'> & { ids: string[]; numbers: number[] }>(
     db,
-    `SELECT j.mode, p.done, p.cursor, p.under_way AS "underWay"
+    `SELECT j.mode, p.done, p.succeeded, p.failed, p.cursor, p.under_way AS ids, p.under_way_numbers AS numbers
        FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
       WHERE j.organisation_id = $1 AND p.job_id = $2 AND p.webhook_id = $3 AND NOT p.finished
         FOR UPDATE OF p`,
     [part.organisationId, part.jobId, part.webhookId],
   )
+  if (found === null) return null
+  const { ids, numbers, ...place } = found
+  // A job of the version before has no numbers: what it had under way counts as done, and as neither of the others.
+  return { ...place, underWay: ids.map((deliveryId, index) => ({ deliveryId, number: numbers[index] ?? 0 })) }
 }
 
-/** Notes where the job stands now; `done` never exceeds what was counted when the job was made. */
+/** Notes where the job stands now; the counts never exceed what was counted when the job was made. */
 export async function updateRetryPart(
   db: Db,
   part: { jobId: string; webhookId: string },
-  place: { done: number; cursor: string | null; underWay: string[]; finished: boolean },
+  place: Omit<RetryPart, 'mode'> & { finished: boolean },
 ): Promise<void> {
+  const { done, succeeded, failed, cursor, underWay, finished } = place
   await rows(
     db,
     `UPDATE retry_job_webhook
-        SET done = CASE WHEN $6 THEN total ELSE least(total, $3) END, cursor = $4, under_way = $5::uuid[], finished = $6
+        SET done = CASE WHEN $8 THEN total ELSE least(total, $3) END, succeeded = least(total, $4),
+            failed = least(total - least(total, $4), $5), cursor = $6, under_way = $7::uuid[],
+            under_way_numbers = $9::int[], finished = $8
       WHERE job_id = $1 AND webhook_id = $2`,
-    [part.jobId, part.webhookId, place.done, place.cursor, place.underWay, place.finished],
+    [
+      part.jobId,
+      part.webhookId,
+      done,
+      succeeded,
+      failed,
+      cursor,
+      underWay.map(({ deliveryId }) => deliveryId),
+      finished,
+      underWay.map(({ number }) => number),
+    ],
   )
 }
 

@@ -1,3 +1,4 @@
+import type { StopReason } from '../../domain/delivery-state.ts'
 import { TEST_EVENT_KEY, WILDCARD } from '../../domain/permissions.ts'
 import { firstRow, rows, type Db } from '../db.ts'
 
@@ -26,6 +27,12 @@ export function coversSql(key: string, webhook = 'w'): string {
 /** SQL for the same of the delivery with alias `delivery`: two look-ups by primary key for each row. */
 export function isCoveredSql(delivery: string): string {
   return `(SELECT ${coversSql('e.key')} FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
+}
+
+/** SQL for why webhook `w` takes no delivery with the key that the expression `key` gives; null where it does. */
+export function stopReasonSql(key: string): string {
+  return `CASE WHEN w.deleted_at IS NOT NULL THEN 'webhook_deleted' WHEN NOT w.enabled THEN 'webhook_disabled'
+               WHEN NOT ${coversSql(key)} THEN 'unsubscribed' END`
 }
 
 /** The organisation's webhooks, oldest first. */
@@ -65,22 +72,22 @@ export async function lockWebhook(db: Db, organisationId: string, id: string): P
 }
 
 /**
- * Whether the webhook takes deliveries of `eventKey`, with its row locked against a change of that until the
- * transaction ends.
+ * Why a delivery of `eventKey` is stopped, or null while the webhook takes such deliveries. Its row is locked against a
+ * change of that until the transaction ends.
  */
-export async function lockLiveness(
+export async function lockStopReason(
   db: Db,
   organisationId: string,
   id: string,
   eventKey: string,
-): Promise<boolean> {
-  const found = await firstRow<{ live: boolean }>(
+): Promise<StopReason | null> {
+  const found = await firstRow<{ reason: StopReason | null }>(
     db,
-    `SELECT w.enabled AND w.deleted_at IS NULL AND ${coversSql('$3::text')} AS live
-       FROM webhook w WHERE w.organisation_id = $1 AND w.id = $2 FOR SHARE`,
+    `SELECT ${stopReasonSql('$3::text')} AS reason FROM webhook w
+      WHERE w.organisation_id = $1 AND w.id = $2 FOR SHARE`,
     [organisationId, id, eventKey],
   )
-  return found?.live ?? false
+  return found === null ? 'webhook_deleted' : found.reason
 }
 
 /** Where a webhook's deliveries of the subscribed keys go, with the sealed secret they are signed with. */

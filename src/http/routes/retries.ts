@@ -9,7 +9,7 @@ import {
   retryDelivery,
   sendTestEvent,
 } from '../delivery-commands.ts'
-import { presentDelivery } from '../present-delivery.ts'
+import { presentDelivery, presentRetryJob } from '../present-delivery.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
 import {
@@ -42,14 +42,9 @@ const retryDeliveriesRoute = routeWithBody({
   async handle(dependencies, request) {
     const { caller, body, idempotency } = request
     const wanted = { mode: body.mode, webhookId: body.id ?? null }
-    const { id, mode, webhookId, state, total, done } = await requestRetryJob(
-      dependencies,
-      request,
-      wanted,
-      idempotency,
-    )
-    const location = `${JOBS.replace(':orgId', caller.organisationId)}/${id}`
-    return { status: 202, headers: { location }, body: { id, mode, webhookId, state, total, done } }
+    const job = await requestRetryJob(dependencies, request, wanted, idempotency)
+    const location = `${JOBS.replace(':orgId', caller.organisationId)}/${job.id}`
+    return { status: 202, headers: { location }, body: presentRetryJob(job) }
   },
 })
 
@@ -63,7 +58,7 @@ const retryJobRoute: Route = {
   async handle({ dataSource }, request) {
     const job = await findRetryJob(dataSource, request.caller.organisationId, param(request, 'jobId'))
     if (job === null) throw notFound('retry job')
-    return { status: 200, body: job }
+    return { status: 200, body: presentRetryJob(job) }
   },
 }
 
@@ -73,7 +68,7 @@ const retryOneRoute: Route = {
   operationId: 'retryDelivery',
   summary: 'Retry one delivery now',
   description:
-    'In any undelivered state. A permanently failed or stopped delivery gets one attempt. 409 `not_subscribed` while the webhook is not subscribed to its event key.',
+    'In any undelivered state, at once. A waiting or stopped delivery goes on with its schedule after that attempt; one that has used it up gets this one attempt. 409 `not_subscribed` while the webhook is not subscribed to its event key, `test_delivery` for a test event.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     202: { description: 'It is attempted at once', schema: RetryAcceptedSchema },

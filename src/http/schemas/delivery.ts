@@ -84,12 +84,16 @@ export const LatestAttemptSchema = Type.Object({
   }),
 })
 
+/** What `stopped` counts. */
+export const STOPPED = 'Stopped with their webhook or subscription, or discarded'
+
 export const DeliveryStatsSchema = Type.Object({
   data: Type.Array(
     Type.Object({
       webhookId: IdSchema,
       waitingForRetry: Type.Integer(),
       permanentlyFailed: Type.Integer(),
+      stopped: Type.Integer({ description: STOPPED }),
       latestAttempt: orNull(LatestAttemptSchema),
     }),
     { description: 'One row per webhook, oldest webhook first' },

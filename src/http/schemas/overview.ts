@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
 import { IdSchema, orNull, TimestampSchema } from './common.ts'
-import { LatestAttemptSchema } from './delivery.ts'
+import { LatestAttemptSchema, STOPPED } from './delivery.ts'
 import { WebhookSchema } from './webhook.ts'
 
 const OverviewSchema = Type.Object({
   ...WebhookSchema.properties,
   waitingForRetry: Type.Integer(),
   permanentlyFailed: Type.Integer(),
+  stopped: Type.Integer({ description: STOPPED }),
   latestAttempt: orNull(Type.Omit(LatestAttemptSchema, ['payload'])),
   openIncident: orNull(
     Type.Object({

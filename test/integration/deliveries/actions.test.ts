@@ -8,7 +8,7 @@ type Row = {
   state: string
   attempts: number
   retry_requested: boolean
-  revived: boolean
+  stop_reason: string | null
   sweep_at: Date | null
 }
 
@@ -65,7 +65,16 @@ describe('acting on deliveries', () => {
         const answer = await call('POST', '/retry-deliveries', { mode })
         expect(answer.status, answer.text).to.equal(202)
         const job = answer.json as { id: string }
-        expect(job).to.deep.equal({ id: job.id, mode, webhookId: null, state: 'running', total, done: 0 })
+        expect(job).to.deep.equal({
+          id: job.id,
+          mode,
+          webhookId: null,
+          state: 'running',
+          total,
+          done: 0,
+          succeeded: 0,
+          failed: 0,
+        })
         expect(answer.headers.get('location')).to.equal(
           `/api/orgs/${member.organisationId}/webhooks/retry-deliveries/${job.id}`,
         )
@@ -141,7 +150,7 @@ describe('acting on deliveries', () => {
         expect(await row(id!)).to.include({
           state: 'waiting',
           retry_requested: true,
-          revived: state === 'failed',
+          stop_reason: null,
         })
         expect(suite.api.woken).to.deep.equal([id])
       })
@@ -189,7 +198,7 @@ describe('acting on deliveries', () => {
       expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
       const answer = await call('POST', `/${webhookId}/deliveries/${waiting[0]!}/retry`)
       expect(answer.status).to.equal(202)
-      expect(await row(waiting[0]!)).to.include({ state: 'waiting', revived: true })
+      expect(await row(waiting[0]!)).to.include({ state: 'waiting', stop_reason: null })
     })
 
     it('deleting stops them too, and everything of the webhook is 404', async () => {

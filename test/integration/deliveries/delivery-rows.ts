@@ -38,6 +38,6 @@ export async function attempt(
     return
   }
   const nextAttemptAt = next === 'waiting' ? new Date(Date.now() + 60_000) : null
-  const after = { live: true, state: next, nextAttemptAt, sweepAfterMs: 60_000, startAfterMs: 60_000 }
+  const after = { stopReason: null, state: next, nextAttemptAt, sweepAfterMs: 60_000, startAfterMs: 60_000 }
   await recordFailure(dataSource, record, after)
 }

@@ -9,6 +9,7 @@ type Row = {
   webhookId: string
   waitingForRetry: number
   permanentlyFailed: number
+  stopped: number
   latestAttempt: Latest | null
 }
 
@@ -59,6 +60,7 @@ describe('GET /webhooks/delivery-stats', () => {
         webhookId: id,
         waitingForRetry: 0,
         permanentlyFailed: 0,
+        stopped: 0,
         latestAttempt: null,
       })),
     )
@@ -93,6 +95,7 @@ describe('GET /webhooks/delivery-stats', () => {
       'webhookId',
       'waitingForRetry',
       'permanentlyFailed',
+      'stopped',
       'latestAttempt',
     ])
     const { payload, ...rest } = row!.latestAttempt!

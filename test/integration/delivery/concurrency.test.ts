@@ -48,7 +48,7 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     database.dataSource.transaction(async (manager) => {
       const webhook = await lockWebhook(manager, organisationId, webhookId)
       await updateWebhook(manager, organisationId, { ...webhook!, enabled: false })
-      await stopDeliveries(manager, organisationId, webhookId)
+      await stopDeliveries(manager, organisationId, webhookId, 'webhook_disabled')
     })
   const attempt = (delivery: DeliveryToStart) =>
     createAttempt(dependencies)(

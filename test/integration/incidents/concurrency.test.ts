@@ -49,10 +49,10 @@ describe('incidents, when much happens at the same time', function () {
   const plan = (ids: readonly string[], number: number, succeeds: boolean): Planned[] =>
     ids.map((deliveryId) => ({ deliveryId, number, succeeds }))
 
-  const request = async (method: string, path: string): Promise<number> => {
+  const request = async (method: string, path: string, body?: unknown): Promise<number> => {
     const { organisationId, apiKey } = webhook.member
     const url = `/api/orgs/${organisationId}/webhooks/${webhook.webhookId}${path}`
-    return (await api.call(method, url, { apiKey })).status
+    return (await api.call(method, url, { apiKey, body })).status
   }
 
   /** Open exactly while something is unresolved, and never two. */
@@ -137,21 +137,33 @@ describe('incidents, when much happens at the same time', function () {
     expect(webhook.told).to.have.length(1)
   })
 
-  it('what is purged while successes are recorded ends it, whoever comes last', async () => {
+  it('deliveries that are purged while successes are recorded do not end it, and the next success does', async () => {
     const old = await webhook.publishFailing(40, 9)
     await webhook.attempt(plan(old, 10, false))
     await pool.query(`UPDATE delivery SET completed_at = now() - interval '91 days' WHERE webhook_id = $1`, [
       webhook.webhookId,
     ])
     const ids = await webhook.publishFailing(40)
-    const tell = (incident: (typeof webhook.told)[number]) =>
-      Promise.resolve(void webhook.told.push(incident))
-    const dependencies = { dataSource: pool, logger: silentLogger, incidentWorkflows: { tell } }
     const purgeNow = () =>
-      purge(dependencies, { completedDays: 30, failedDays: 90, auditDays: 365 }, new AbortController().signal)
+      purge(
+        { dataSource: pool, logger: silentLogger },
+        { completedDays: 30, failedDays: 90, auditDays: 365 },
+        new AbortController().signal,
+      )
     await Promise.all([webhook.attempt(plan(ids, 2, true)), purgeNow(), purgeNow()])
     await purgeNow()
     expect(await webhook.states()).to.deep.equal({ completed: 40 })
+    await webhook.attempt(plan(await webhook.publish(20), 1, true))
+    expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
+    expect(webhook.told).to.have.length(1)
+  })
+
+  it('fifty first successes after the webhook was switched off and on close it once', async () => {
+    await webhook.publishFailing(10)
+    for (const enabled of [false, true]) expect(await request('PATCH', '', { enabled })).to.equal(200)
+    expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([true])
+    webhook.told.length = 0
+    await webhook.attempt(plan(await webhook.publish(50), 1, true))
     expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
     expect(webhook.told).to.have.length(1)
   })

@@ -94,6 +94,12 @@ describe('incidents, whatever happens to a webhook', function () {
         return world.publish()
       case 'attempt':
         return (await begin(stage, pick(openFor(stage), operation)))?.answer(operation.succeeds)
+      case 'test': {
+        const deliveryId = await world.test()
+        if (deliveryId === null) return
+        model.onTest(deliveryId)
+        return (await world.begin(deliveryId, 1))?.answer(operation.succeeds)
+      }
       case 'begin': {
         const begun = await begin(stage, pick(openFor(stage), operation))
         if (begun !== null) stage.underWay.push(begun)
@@ -123,19 +129,23 @@ describe('incidents, whatever happens to a webhook', function () {
         const delivery = pick(inState('in_progress', 'waiting', 'failed', 'stopped'), operation)
         if (delivery === undefined) return
         const status = await world.request('POST', `/deliveries/${delivery.id}/retry`)
-        expect(status).to.be.oneOf([202, 404, 409])
-        if (status === 202 && delivery.state === 'stopped') model.onRevived(delivery.id)
+        expect(status).to.be.oneOf(delivery.isTest ? [404, 409] : [202, 404, 409])
         return
       }
       case 'discard': {
         const delivery = pick(inState('waiting', 'failed'), operation)
         if (delivery === undefined) return
-        expect(await world.request('POST', `/deliveries/${delivery.id}/discard`)).to.be.oneOf([200, 404])
+        const status = await world.request('POST', `/deliveries/${delivery.id}/discard`)
+        expect(status).to.be.oneOf([200, 404])
+        if (status === 200) model.onDiscarded()
         return
       }
-      case 'discard failed':
-        expect(await world.request('POST', '/discard-failed')).to.be.oneOf([202, 404])
+      case 'discard failed': {
+        const status = await world.request('POST', '/discard-failed')
+        expect(status).to.be.oneOf([202, 404])
+        if (status === 202 && inState('failed').length > 0) model.onDiscarded()
         return
+      }
       case 'disable':
         expect(await world.request('PATCH', '', { enabled: false })).to.be.oneOf([200, 404])
         return
@@ -149,7 +159,7 @@ describe('incidents, whatever happens to a webhook', function () {
         expect(await world.request('DELETE', '')).to.be.oneOf([204, 404])
         return
       case 'purge': {
-        const delivery = pick(inState('failed'), operation)
+        const delivery = pick(inState('failed', 'stopped'), operation)
         if (delivery !== undefined) await world.purgeUpTo(delivery.id)
         return
       }
@@ -205,7 +215,8 @@ describe('incidents, whatever happens to a webhook', function () {
   }
 
   async function look(stage: Stage, isDeath = false): Promise<void> {
-    stage.facts = await stage.model.check(stage.world.people, isDeath)
+    const { world, model } = stage
+    stage.facts = await model.check(world.people, isDeath, await world.overview())
   }
 
   /** Lets time pass with everybody at work. */
@@ -279,13 +290,52 @@ describe('incidents, whatever happens to a webhook', function () {
       TURN,
       { away: true, ...FAILURE },
     ],
-    'closes when the last delivery is found stopped after its worker was lost': [
+    'stays open when the last delivery is found stopped after its worker was lost': [
       FAILURE,
       now({ do: 'begin', which: 0 }),
       now({ do: 'lose', which: 0 }),
       now({ do: 'disable' }),
       now({ do: 'pass', minutes: 1 }),
       FAILURE,
+    ],
+    'stays open, and tells nobody twice, when the webhook is switched off and on again and again': [
+      now({ do: 'exhaust', which: 0 }),
+      now({ do: 'pass', minutes: 5 }),
+      TURN,
+      ...Array.from({ length: 3 }, () => [
+        now({ do: 'disable' }),
+        TURN,
+        now({ do: 'enable' }),
+        now({ do: 'publish' }),
+        now({ do: 'exhaust', which: 0 }),
+        now({ do: 'pass', minutes: 5 }),
+        TURN,
+      ]).flat(),
+    ],
+    'closes at a first attempt that succeeds when everything else was stopped': [
+      FAILURE,
+      now({ do: 'disable' }),
+      now({ do: 'enable' }),
+      now({ do: 'publish' }),
+      now({ do: 'attempt', which: 0, succeeds: true }),
+      TURN,
+    ],
+    'stays open when its last failed delivery is purged, and when nothing is left to discard': [
+      now({ do: 'exhaust', which: 0 }),
+      now({ do: 'disable' }),
+      now({ do: 'purge', which: 0 }),
+      now({ do: 'discard failed' }),
+      now({ do: 'enable' }),
+      TURN,
+    ],
+    'neither opens nor closes for a test event': [
+      now({ do: 'test', succeeds: false }),
+      FAILURE,
+      now({ do: 'disable' }),
+      now({ do: 'enable' }),
+      now({ do: 'test', succeeds: true }),
+      now({ do: 'test', succeeds: false }),
+      TURN,
     ],
   }
   for (const [title, sequence] of Object.entries(SEQUENCES)) it(title, () => run(sequence))
