@@ -1,6 +1,8 @@
 import { createECDH } from 'node:crypto'
 import { isMailAddress } from './domain/mail-address.ts'
 import { parseCidr } from './outbound/address-guard.ts'
+import type { AllowHttp } from './outbound/loopback.ts'
+import { findTooWideRanges } from './outbound/range-limits.ts'
 import type { EncryptionKey } from './secret-box.ts'
 
 // How the text of a setting becomes its value; each throws what is wrong with the text, without repeating it.
@@ -11,6 +13,12 @@ export function plain(text: string): string {
 
 export function boolean(text: string): boolean {
   if (text !== 'true' && text !== 'false') throw new Error('must be true or false')
+  return text === 'true'
+}
+
+export function parseAllowHttp(text: string): AllowHttp {
+  if (text === 'loopback') return text
+  if (text !== 'true' && text !== 'false') throw new Error('must be true, false or loopback')
   return text === 'true'
 }
 
@@ -89,5 +97,11 @@ export function parseCidrs(text: string): string[] {
   const ranges = text === '' ? [] : text.split(',').map((range) => range.trim())
   const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
   if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
+  // What is named is a range, and so no secret that got here by mistake.
+  const tooWide = findTooWideRanges(ranges)
+  if (tooWide.length > 0)
+    throw new Error(
+      `opens more than private networks: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6 outside fc00::/7, and together at most a sixteenth of all addresses)`,
+    )
   return ranges
 }

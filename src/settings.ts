@@ -5,6 +5,7 @@ import {
   integer,
   oneOf,
   optionalPort,
+  parseAllowHttp,
   parseCidrs,
   parseDatabaseUrl,
   parseKeyRing,
@@ -177,9 +178,9 @@ export const SETTINGS = {
   ...NOTIFICATION_SETTINGS,
   allowHttp: setting(
     'POSTHORN_ALLOW_HTTP',
-    'true to allow plain http receivers (not for production)',
+    'true to allow plain http receivers (not for production), loopback for those on this machine only',
     'false',
-    boolean,
+    parseAllowHttp,
   ),
   allowedCidrs: setting(
     'POSTHORN_ALLOWED_CIDRS',

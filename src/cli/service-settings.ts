@@ -39,8 +39,10 @@ export function temporalUi({ temporalUiUrl: url, temporalNamespace: namespace }:
 
 /** An opened policy belongs to development; whoever runs it should not be able to miss it. */
 export function warnOfOpenPolicy(config: Config, logger: Logger): void {
-  if (config.allowHttp)
-    logger.warn({ event: 'policy.http_allowed' }, 'POSTHORN_ALLOW_HTTP: receivers without TLS are allowed')
+  if (config.allowHttp !== false) {
+    const fields = { event: 'policy.http_allowed', loopbackOnly: config.allowHttp === 'loopback' }
+    logger.warn(fields, 'POSTHORN_ALLOW_HTTP: receivers without TLS are allowed')
+  }
   if (config.allowedCidrs.length > 0) {
     const fields = { event: 'policy.private_allowed', ranges: config.allowedCidrs }
     logger.warn(fields, 'POSTHORN_ALLOWED_CIDRS: receivers in private address ranges are allowed')

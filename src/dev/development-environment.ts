@@ -20,7 +20,7 @@ export function developmentEnvironment(
   },
 ): Environment {
   return {
-    POSTHORN_ALLOW_HTTP: 'true',
+    POSTHORN_ALLOW_HTTP: 'loopback',
     POSTHORN_ALLOWED_CIDRS: LOOPBACK_RANGES,
     POSTHORN_PUBLIC_URL: parts.apiUrl,
     TEMPORAL_UI_URL: parts.temporalUiUrl ?? '',

@@ -83,8 +83,8 @@ function ipv4Behind(prefix: readonly number[], ipv6: string): string | null {
     .join('.')
 }
 
-/** The eight words of an IPv6 address. The URL parser writes every spelling the same way, without a dotted part. */
-function wordsOf(ipv6: string): number[] {
+/** The eight words of an IPv6 address, however it is spelled. The URL parser writes every spelling the same way, without a dotted part. */
+export function wordsOf(ipv6: string): number[] {
   const canonical = withoutBrackets(new URL(`http://[${ipv6}]`).hostname)
   const [head = [], tail = []] = canonical
     .split('::')

@@ -3,6 +3,7 @@ import * as tls from 'node:tls'
 import { raceAbort } from './abort-race.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { withoutBrackets, withoutTrailingDot } from './host-names.ts'
+import { isLoopbackAddress, type AllowHttp } from './loopback.ts'
 import { OutboundError, blockedTarget, formatSeconds } from './outbound-error.ts'
 import type { ResolvedAddress, Resolver } from './resolver.ts'
 
@@ -16,7 +17,7 @@ export type OpenSocket = { socket: net.Socket; roundTripMs: number }
 export type Connect = (target: ConnectTarget) => Promise<OpenSocket>
 
 type Options = {
-  allowHttp: boolean
+  allowHttp: AllowHttp
   guard: AddressGuard
   resolver: Resolver
   /** DNS, TCP and TLS together. */
@@ -54,9 +55,15 @@ export function createConnector(options: Options): Connect {
   }
 
   async function checkedAddresses(target: ConnectTarget): Promise<ResolvedAddress[]> {
-    const isSchemeAllowed = target.protocol === 'https:' || (target.protocol === 'http:' && options.allowHttp)
-    if (!isSchemeAllowed) throw blockedTarget()
-    const host = withoutBrackets(target.hostname)
+    const isPlain = target.protocol === 'http:'
+    if (isPlain ? options.allowHttp === false : target.protocol !== 'https:') throw blockedTarget()
+    const addresses = await addressesOf(withoutBrackets(target.hostname))
+    const isLoopbackOnly = isPlain && options.allowHttp === 'loopback'
+    if (isLoopbackOnly && !addresses.every(({ address }) => isLoopbackAddress(address))) throw blockedTarget()
+    return addresses
+  }
+
+  async function addressesOf(host: string): Promise<ResolvedAddress[]> {
     const version = net.isIP(host)
     if (version === 0) return options.resolver.resolve(host)
     if (options.guard.isBlocked(host)) throw blockedTarget()

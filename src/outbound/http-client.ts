@@ -7,6 +7,7 @@ import { createConnectionPool, type PoolLimits } from './connection-pool.ts'
 import { createConnector } from './connector.ts'
 import { exchange, type Answer, type ExchangeTools, type PostRequest } from './exchange.ts'
 import { describeError, describeStatus } from './failure-code.ts'
+import type { AllowHttp } from './loopback.ts'
 import { OutboundError, formatSeconds } from './outbound-error.ts'
 import { createResolver } from './resolver.ts'
 import type { CapturedResponse } from './response-capture.ts'
@@ -33,7 +34,7 @@ export type HttpClient = {
 }
 
 export type HttpClientOptions = {
-  allowHttp: boolean
+  allowHttp: AllowHttp
   allowedCidrs: readonly string[]
   /** Bound on the whole exchange, from DNS to the last byte of the answer that is kept. */
   timeoutMs: number

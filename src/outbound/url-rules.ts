@@ -1,9 +1,10 @@
 import { isIP } from 'node:net'
 import { createAddressGuard } from './address-guard.ts'
 import { isLocalhostName, withoutBrackets, withoutTrailingDot } from './host-names.ts'
+import { isLoopbackHost, type AllowHttp } from './loopback.ts'
 
 /** What the operator opened: plain http, and private networks. Both are closed by default. */
-export type UrlPolicy = { allowHttp: boolean; allowedCidrs: readonly string[] }
+export type UrlPolicy = { allowHttp: AllowHttp; allowedCidrs: readonly string[] }
 
 /** `url` is the canonical form, which is the one to store; `code` is stable, `detail` is for a person. */
 export type UrlCheck = { ok: true; url: string } | { ok: false; code: string; detail: string }
@@ -39,6 +40,12 @@ export function checkWebhookUrl(raw: unknown, policy: UrlPolicy): UrlCheck {
   if (!URL.canParse(raw)) return refuse('invalid_url', 'This is not a valid URL.')
   const url = new URL(raw)
   if (url.href.length > MAX_URL_LENGTH) return tooLong()
+  if (url.protocol === 'http:' && policy.allowHttp === 'loopback' && !isLoopbackHost(url.hostname)) {
+    return refuse(
+      'scheme_not_allowed',
+      'The URL must start with https://, unless its host is this machine itself.',
+    )
+  }
   const badHost = refuseHost(url.hostname, policy)
   if (badHost !== null) return badHost
   if (!isPortAllowed(url, policy)) {
@@ -53,10 +60,10 @@ function refuseText(raw: string, policy: UrlPolicy): Refusal | null {
   if (/[\s\\\p{Cc}\p{Cf}\p{Cs}]/u.test(raw)) {
     return refuse('invalid_characters', 'The URL holds white space, a backslash or an invisible character.')
   }
-  if (!(policy.allowHttp ? /^https?:\/\/[^/]/i : /^https:\/\/[^/]/i).test(raw)) {
+  if (!(policy.allowHttp === false ? /^https:\/\/[^/]/i : /^https?:\/\/[^/]/i).test(raw)) {
     return refuse(
       'scheme_not_allowed',
-      `The URL must start with ${policy.allowHttp ? 'https:// or http://' : 'https://'}.`,
+      `The URL must start with ${policy.allowHttp === false ? 'https://' : 'https:// or http://'}.`,
     )
   }
   if (raw.includes('#')) return refuse('fragment_not_allowed', 'The URL must not have a # part.')
@@ -94,7 +101,7 @@ function isPortAllowed(url: URL, policy: UrlPolicy): boolean {
   const defaultPort = url.protocol === 'http:' ? 80 : 443
   const port = url.port === '' ? defaultPort : Number(url.port)
   if (port === 443) return true
-  if (port === 80) return policy.allowHttp
+  if (port === 80) return policy.allowHttp !== false
   return port >= 1024 && !FOREIGN_PORTS.has(port)
 }
 

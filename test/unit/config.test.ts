@@ -77,6 +77,15 @@ describe('loadConfig', () => {
       expect(problems.filter((problem) => problem.startsWith(`${variable} `))).to.have.lengthOf(1)
   })
 
+  it('reads which receivers may be plain http: all, none, or those on this machine', () => {
+    const parsed = (POSTHORN_ALLOW_HTTP: string) =>
+      loadConfig({ POSTHORN_ALLOW_HTTP }, ['allowHttp']).allowHttp
+    expect(['true', 'false', 'loopback', ''].map(parsed)).to.deep.equal([true, false, 'loopback', false])
+    expect(problemsOf({ POSTHORN_ALLOW_HTTP: 'local' }, ['allowHttp'])).to.deep.equal([
+      'POSTHORN_ALLOW_HTTP must be true, false or loopback',
+    ])
+  })
+
   it('says of a missing variable what it is for', () => {
     expect(problemsOf({})[0]).to.include(SETTINGS.databaseUrl.description)
   })
@@ -150,6 +159,36 @@ describe('loadConfig', () => {
         expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: range }, ['allowedCidrs'])).to.have.lengthOf(1)
       })
     }
+
+    for (const [ranges, offending] of [
+      ['0.0.0.0/1,128.0.0.0/1', ['0.0.0.0/1', '128.0.0.0/1']],
+      ['::/1, 8000::/1', ['::/1', '8000::/1']],
+      ['10.0.0.0/8,172.0.0.0/7', ['172.0.0.0/7']],
+      ['fd00::/8,2000::/3', ['2000::/3']],
+      ['fc00::/6', ['fc00::/6']],
+      ['127.255.255.255/1', ['127.255.255.255/1']],
+    ] as const) {
+      it(`refuse ${ranges}, which opens more than private networks, and name what does`, () => {
+        const problems = problemsOf({ POSTHORN_ALLOWED_CIDRS: ranges }, ['allowedCidrs'])
+        expect(problems).to.have.lengthOf(1)
+        expect(problems[0]).to.include(`opens more than private networks: ${offending.join(', ')} (`)
+      })
+    }
+
+    it('refuse many narrow ranges that together open a large part of all addresses', () => {
+      const blocks = (count: number) =>
+        Array.from({ length: count }, (_, index) => `${index}.0.0.0/8`).join(',')
+      expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: blocks(256) }, ['allowedCidrs'])).to.have.lengthOf(1)
+      expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: blocks(17) }, ['allowedCidrs'])).to.have.lengthOf(1)
+      const some = `${blocks(16)},10.0.0.0/8,10.1.0.0/16,10.0.0.0/8`
+      expect(SETTINGS.allowedCidrs.parse(some), 'what overlaps counts once').to.have.lengthOf(19)
+    })
+
+    it('may be every private network there is', () => {
+      const all = '10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.168.0.0/16'
+      const env = { POSTHORN_ALLOWED_CIDRS: `${all},::1/128,fc00::/7,fd00::/8,fe80::/16,64:ff9b::/96` }
+      expect(loadConfig(env, ['allowedCidrs']).allowedCidrs).to.have.lengthOf(11)
+    })
 
     it('say which of them is bad', () => {
       const env = { POSTHORN_ALLOWED_CIDRS: '10.0.0.0/8,x,fd00::/8,y' }

@@ -5,7 +5,7 @@ import { createConnector } from '../../../src/outbound/connector.ts'
 import type { Connect } from '../../../src/outbound/connector.ts'
 import { OutboundError } from '../../../src/outbound/outbound-error.ts'
 import { createResolver } from '../../../src/outbound/resolver.ts'
-import type { Resolver } from '../../../src/outbound/resolver.ts'
+import type { ResolvedAddress, Resolver } from '../../../src/outbound/resolver.ts'
 import { assertGuardWorks } from '../../../src/outbound/self-test.ts'
 import { startDnsServer } from './dns-server.ts'
 import type { DnsServer, Zone } from './dns-server.ts'
@@ -203,6 +203,26 @@ describe('the way to a target', () => {
       const connect = createConnector({ ...options, allowHttp: false })
       expect(await codeOf(connect(target('127.0.0.1')))).to.equal('blocked_target')
       expect(await codeOf(connect({ ...target('127.0.0.1'), protocol: 'ftp:' }))).to.equal('blocked_target')
+    })
+
+    it('speaks plain http to loopback only, where http is open for that, whatever DNS says', async () => {
+      const guard = createAddressGuard({ allowedCidrs: ['127.0.0.0/8', '10.0.0.0/8', '::1/128'] })
+      const answers = new Map<string, ResolvedAddress[]>([
+        ['here.eu', [{ address: '127.0.0.1', family: 4 }]],
+        ['public.eu', [{ address: '203.0.113.9', family: 4 }]],
+        [
+          'both.eu',
+          [
+            { address: '127.0.0.1', family: 4 },
+            { address: '10.0.0.9', family: 4 },
+          ],
+        ],
+      ])
+      const resolver: Resolver = { resolve: (host) => Promise.resolve(answers.get(host) ?? []) }
+      const connect = createConnector({ guard, resolver, connectTimeoutMs: 1000, allowHttp: 'loopback' })
+      for (const host of ['127.0.0.1', 'here.eu']) (await connect(target(host))).socket.destroy()
+      for (const host of ['public.eu', 'both.eu', '10.0.0.9', '203.0.113.9'])
+        expect(await codeOf(connect(target(host))), host).to.equal('blocked_target')
     })
 
     it('stops at once when its signal is aborted', async () => {

@@ -60,6 +60,13 @@ describe('the environment of npm start', () => {
     )
   })
 
+  it('allows plain http on loopback only, unless http as a whole is allowed or refused', () => {
+    const allowed = (env: Environment) => configOf(env).allowHttp
+    expect(
+      [{}, { POSTHORN_ALLOW_HTTP: 'true' }, { POSTHORN_ALLOW_HTTP: 'false' }].map(allowed),
+    ).to.deep.equal(['loopback', true, false])
+  })
+
   it('has metrics on a free port of loopback, on a given one, or none', () => {
     const metricsOf = (env: Environment) => {
       const { metricsHost, metricsPort } = configOf(env)

@@ -149,6 +149,33 @@ describe('checkWebhookUrl', () => {
     expect(checkWebhookUrl('http://127.0.0.1/', HTTP)).to.include({ code: 'host_not_public' })
   })
 
+  it('accepts plain http to this machine only, where the operator allows it for loopback', () => {
+    const policy = { allowHttp: 'loopback', allowedCidrs: ['127.0.0.0/8', '::1/128', '10.0.0.0/8'] } as const
+    for (const url of [
+      'http://127.0.0.1:4000/',
+      'http://[::1]:4000/',
+      'http://[::ffff:7f00:1]:4000/',
+      'http://localhost/',
+      'http://app.localhost:4000/',
+      'https://10.0.0.1/',
+    ])
+      expect(checkWebhookUrl(url, policy)).to.deep.equal({ ok: true, url })
+    for (const url of [
+      'http://a.eu/',
+      'http://8.8.8.8/',
+      'http://10.0.0.1/',
+      'http://localhost.a.eu/',
+      'http://nas/',
+    ])
+      expect(checkWebhookUrl(url, policy), url).to.include({ ok: false, code: 'scheme_not_allowed' })
+    expect(checkWebhookUrl('http://a.eu/', policy))
+      .to.have.property('detail')
+      .that.includes('this machine itself')
+    expect(checkWebhookUrl('http://127.0.0.1/', { ...policy, allowedCidrs: [] })).to.include({
+      code: 'host_not_public',
+    })
+  })
+
   it('accepts a private address only inside a network the operator opened', () => {
     for (const url of ['http://127.0.0.1:4000/', 'http://[::ffff:7f00:1]:4000/', 'http://127.9.9.9/']) {
       expect(checkWebhookUrl(url, LOOPBACK)).to.deep.equal({ ok: true, url })
