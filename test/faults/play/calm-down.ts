@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { publish, retryAll, switchOn } from './act.ts'
+import { nowMs } from './clock.ts'
+import { EVENT_KEYS } from './plan.ts'
+import type { PlayWorld } from './world.ts'
+
+/** Whatever a fault held up is over within that time, once all faults have ended. */
+export const CALM_LIMIT_MS = 180_000
+const POLL_MS = 500
+const RETRY_EVERY_MS = 10_000
+
+/**
+ * Once all faults have ended: endpoints confirm, webhooks are on, what waits or failed is retried, and one more event
+ * goes to each webhook. Waits until nothing is left to do, for a while; what is left then is what the checks find.
+ */
+export async function calmDown(world: PlayWorld): Promise<void> {
+  const deadline = nowMs() + CALM_LIMIT_MS
+  world.endpoints.calmDown()
+  await Promise.all(world.webhooks.map(({ id }) => switchOn(world, id)))
+  await waitUntil(
+    deadline,
+    () => hasNone(world, UNFINISHED_DELIVERIES),
+    async () => {
+      await retryAll(world, 'force', null)
+    },
+  )
+  await publishUntilAccepted(world, deadline)
+  await waitUntil(
+    deadline,
+    () => hasNone(world, `${UNFINISHED_DELIVERIES} UNION ALL ${UNFINISHED_BUSINESS}`),
+    () => Promise.resolve(),
+  )
+}
+
+const UNFINISHED_DELIVERIES = `SELECT id FROM delivery WHERE state NOT IN ('completed', 'stopped')`
+
+const UNFINISHED_BUSINESS = `SELECT id FROM incident WHERE closed_at IS NULL OR sweep_at IS NOT NULL
+  UNION ALL SELECT id FROM retry_job WHERE state <> 'done'
+  UNION ALL SELECT id FROM notification WHERE state IN ('pending', 'sending')`
+
+/** One event for each event key, so that every webhook has a success at the end. */
+async function publishUntilAccepted(world: PlayWorld, deadline: number): Promise<void> {
+  for (const eventKey of EVENT_KEYS) {
+    for (;;) {
+      await publish(world, { eventKey, isKeyed: false, repeats: 0 })
+      if (world.publications.at(-1)?.tries.at(-1)?.status === 202 || nowMs() > deadline) break
+      await delay(POLL_MS)
+    }
+  }
+}
+
+async function waitUntil(
+  deadline: number,
+  isReached: () => Promise<boolean>,
+  meanwhile: () => Promise<void>,
+): Promise<void> {
+  let nextAt = nowMs()
+  while (!(await isReached()) && nowMs() < deadline) {
+    if (nowMs() >= nextAt) {
+      await meanwhile()
+      nextAt = nowMs() + RETRY_EVERY_MS
+    }
+    await delay(POLL_MS)
+  }
+}
+
+async function hasNone({ dataSource }: PlayWorld, query: string): Promise<boolean> {
+  return (await dataSource.query<object[]>(`${query} LIMIT 1`)).length === 0
+}

@@ -1,0 +1,86 @@
+import { numberPosts } from './attempt-numbers.ts'
+import type { PlayRecord } from './record.ts'
+import type { Violation } from './violation.ts'
+
+const MAX_VIOLATIONS = 20
+
+/** What a play came to, in one line. */
+export function summarise({ posts, facts, publications, actions, faults, processes }: PlayRecord): string {
+  const accepted = publications.filter(({ tries }) => tries.some(({ status }) => status === 202)).length
+  const counts = new Map<string, number>()
+  for (const { kind } of faults) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  const states = new Map<string, number>()
+  for (const { state } of facts.deliveries) states.set(state, (states.get(state) ?? 0) + 1)
+  const memory = processes.map(({ peakMemoryMb }) => `${Math.round(peakMemoryMb)} MB`).join(', ')
+  return (
+    `${accepted} of ${publications.length} events accepted, deliveries ${listed(states)}, ${posts.length} POSTs, ` +
+    `${actions.length} requests of members, ${facts.incidents.length} incidents, ` +
+    `${facts.notifications.length} notifications, faults ${listed(counts)}, ${memory}`
+  )
+}
+
+/** Names every violation with the seed, and the ledger, attempts and requests of its delivery. */
+export function report(record: PlayRecord, violations: readonly Violation[]): string {
+  const shown = violations.slice(0, MAX_VIOLATIONS).map(({ rule, deliveryId, detail }) => {
+    const lines = [`${rule}: ${detail}`]
+    if (deliveryId !== null) lines.push(...historyOf(record, deliveryId))
+    return lines.join('\n    ')
+  })
+  const faults = record.faults.map(
+    ({ kind, process, detail, from, to }) =>
+      `${at(record, from)} to ${at(record, to)} ${kind} ${detail} of ${process ?? 'all'}`,
+  )
+  return [
+    `seed ${record.seed}: ${violations.length} promises broken; repeat with POSTHORN_PLAY_SEED=${record.seed}`,
+    ...shown,
+    ...(violations.length > MAX_VIOLATIONS ? [`and ${violations.length - MAX_VIOLATIONS} more`] : []),
+    'Faults:',
+    ...faults.map((line) => `    ${line}`),
+  ].join('\n')
+}
+
+/** Everything that happened to one delivery, in the order of time. */
+function historyOf(record: PlayRecord, deliveryId: string): string[] {
+  const attempts = record.facts.attempts.filter((attempt) => attempt.deliveryId === deliveryId)
+  const posts = numberPosts(
+    record.posts.filter((post) => post.deliveryId === deliveryId),
+    attempts,
+  )
+  const delivery = record.facts.deliveries.find(({ id }) => id === deliveryId)
+  const webhook = record.webhooks.find(({ id }) => id === delivery?.webhookId)
+  const lines: [number, string][] = [
+    ...posts.map(({ arrivedAt, endedAt, id, number, status, isRecorded }): [number, string] => [
+      arrivedAt,
+      `post ${id}, attempt ${number}, answered ${status ?? 'nothing'} by ${at(record, endedAt)}${isRecorded ? '' : ', not recorded'}`,
+    ]),
+    ...attempts.map(({ startedAt, endedAt, number, trigger, outcome, failureCode }): [number, string] => [
+      startedAt,
+      `attempt ${number} by ${trigger} until ${at(record, endedAt)}: ${outcome} ${failureCode ?? ''}`,
+    ]),
+    ...record.actions
+      .filter((action) =>
+        action.deliveryId === null
+          ? action.webhookId === null || action.webhookId === delivery?.webhookId
+          : action.deliveryId === deliveryId,
+      )
+      .map(({ from, to, kind, status }): [number, string] => [
+        from,
+        `${kind} until ${at(record, to)}: ${status}`,
+      ]),
+  ]
+  lines.sort(([one], [other]) => one - other)
+  return [
+    `delivery ${deliveryId} to "${webhook?.name ?? 'no webhook'}": ${delivery?.row ?? 'not in the database'}`,
+    ...lines.map(([instant, line]) => `${at(record, instant)} ${line}`),
+  ]
+}
+
+/** Seconds since the first POST of the play. */
+function at({ posts }: PlayRecord, instant: number | null): string {
+  if (instant === null) return 'never'
+  return `${((instant - (posts[0]?.arrivedAt ?? 0)) / 1_000).toFixed(3)}s`
+}
+
+function listed(counts: ReadonlyMap<string, number>): string {
+  return [...counts].map(([name, count]) => `${count} ${name}`).join(' + ') || 'none'
+}
