@@ -25,6 +25,9 @@ export function faultsDuring(post: LedgerPost, faults: readonly Fault[]): Fault[
   return [...hits]
 }
 
-export function mayBeRepeated(post: LedgerPost, faults: readonly Fault[]): boolean {
-  return faultsDuring(post, faults).some(({ kind }) => CAUSES_REPEAT.includes(kind))
+/** Whether a fault before `repeatedAt` explains that the attempt of this POST was made again at that instant. */
+export function mayBeRepeated(post: LedgerPost, repeatedAt: number, faults: readonly Fault[]): boolean {
+  return faultsDuring(post, faults).some(
+    ({ kind, from }) => CAUSES_REPEAT.includes(kind) && from <= repeatedAt,
+  )
 }

@@ -1,8 +1,9 @@
 import { numberPosts } from './attempt-numbers.ts'
-import type { PlayRecord } from './record.ts'
+import type { IncidentFacts, PlayRecord } from './record.ts'
 import type { Violation } from './violation.ts'
 
 const MAX_VIOLATIONS = 20
+const NEAR_MS = 1_000
 
 /** What a play came to, in one line. */
 export function summarise({ posts, facts, publications, actions, faults, processes }: PlayRecord): string {
@@ -24,6 +25,8 @@ export function report(record: PlayRecord, violations: readonly Violation[]): st
   const shown = violations.slice(0, MAX_VIOLATIONS).map(({ rule, deliveryId, detail }) => {
     const lines = [`${rule}: ${detail}`]
     if (deliveryId !== null) lines.push(...historyOf(record, deliveryId))
+    for (const incident of record.facts.incidents)
+      if (detail.includes(incident.id)) lines.push(...historyOfIncident(record, incident))
     return lines.join('\n    ')
   })
   const faults = record.faults.map(
@@ -71,6 +74,30 @@ function historyOf(record: PlayRecord, deliveryId: string): string[] {
   lines.sort(([one], [other]) => one - other)
   return [
     `delivery ${deliveryId} to "${webhook?.name ?? 'no webhook'}": ${delivery?.row ?? 'not in the database'}`,
+    ...lines.map(([instant, line]) => `${at(record, instant)} ${line}`),
+  ]
+}
+
+/** When it was opened and closed, and what happened to its webhook around its end. */
+function historyOfIncident(
+  record: PlayRecord,
+  { id, webhookId, openedAt, closedAt }: IncidentFacts,
+): string[] {
+  const isNear = (instant: number | null): instant is number =>
+    instant !== null && closedAt !== null && Math.abs(instant - closedAt) < NEAR_MS
+  const lines: [number, string][] = []
+  for (const { kind, webhookId: of, from, to, status } of record.actions)
+    if ((of === webhookId || of === null) && isNear(from))
+      lines.push([from, `${kind} until ${at(record, to)}: ${status}`])
+  for (const attempt of record.facts.attempts)
+    if (attempt.webhookId === webhookId && isNear(attempt.endedAt))
+      lines.push([attempt.endedAt, `attempt ${attempt.number} of ${attempt.deliveryId} ${attempt.outcome}`])
+  for (const delivery of record.facts.deliveries)
+    if (delivery.webhookId === webhookId && isNear(delivery.completedAt))
+      lines.push([delivery.completedAt, `delivery ${delivery.id} ${delivery.state}`])
+  lines.sort(([one], [other]) => one - other)
+  return [
+    `incident ${id} from ${at(record, openedAt)} to ${at(record, closedAt)}`,
     ...lines.map(([instant, line]) => `${at(record, instant)} ${line}`),
   ]
 }

@@ -28,7 +28,7 @@ export function checkDuplicates(record: PlayRecord): Violation[] {
     const numbered = numberPosts(posts.get(id) ?? [], recorded)
     for (const [index, post] of numbered.entries()) {
       const before = numbered.slice(0, index).findLast(({ number }) => number === post.number)
-      if (before === undefined || mayBeRepeated(before, record.faults)) continue
+      if (before === undefined || mayBeRepeated(before, post.arrivedAt, record.faults)) continue
       const detail = `post ${post.id} repeats post ${before.id} (attempt ${post.number}), which no fault hit`
       violations.push({ rule: RULE, deliveryId: id, detail })
     }

@@ -50,7 +50,12 @@ function earliness(
   const isOnly = numbered.filter(({ number }) => number === post.number).length === 1
   const wasAsked = record.actions.some((action) => mayHaveAskedFor(action, delivery, before.startedAt, post))
   if (wasAsked && !(isOnly && post.isRecorded)) return null
-  if (!post.isRecorded && postBefore !== undefined && mayBeRepeated(postBefore, record.faults)) return null
+  if (
+    !post.isRecorded &&
+    postBefore !== undefined &&
+    mayBeRepeated(postBefore, post.arrivedAt, record.faults)
+  )
+    return null
   return `post ${post.id} (attempt ${post.number}) came ${Math.round(tooEarlyMs)} ms before its time`
 }
 

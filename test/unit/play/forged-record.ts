@@ -1,0 +1,91 @@
+import { createHmac } from 'node:crypto'
+import type { AttemptFacts, LedgerPost, PlayRecord } from '../../faults/play/record.ts'
+
+export const WEBHOOK_ID = 'webhook-1'
+export const DELIVERY_ID = 'delivery-1'
+const SECRET = 'a signing secret'
+const BODY = '{"event":"customer:created","data":{"id":"cus_1"}}'
+
+/** The record of a play in which one event was published at 0, failed at 100 and was delivered at 1200. */
+export function forgeRecord(): PlayRecord {
+  return {
+    seed: 1,
+    attemptTimeoutMs: 5_000,
+    notifyAfterMs: 8_000,
+    webhooks: [
+      { id: WEBHOOK_ID, name: 'healthy', signingSecret: SECRET, subscribedEventKeys: ['customer:created'] },
+    ],
+    posts: [forgePost(1, 100, 500), forgePost(2, 1_200, 200)],
+    publications: [
+      {
+        dataId: 'cus_1',
+        eventKey: 'customer:created',
+        idempotencyKey: null,
+        tries: [
+          {
+            from: 0,
+            to: 50,
+            status: 202,
+            eventId: 'event-1',
+            deliveries: [{ id: DELIVERY_ID, webhookId: WEBHOOK_ID }],
+          },
+        ],
+      },
+    ],
+    actions: [],
+    faults: [],
+    facts: {
+      events: [{ id: 'event-1', dataId: 'cus_1', body: BODY }],
+      deliveries: [
+        {
+          id: DELIVERY_ID,
+          eventId: 'event-1',
+          webhookId: WEBHOOK_ID,
+          state: 'completed',
+          attempts: 2,
+          completedAt: 1_220,
+          row: '{}',
+        },
+      ],
+      attempts: [forgeAttempt(1, 95, 500), forgeAttempt(2, 1_195, 200)],
+      incidents: [
+        { id: 'incident-1', webhookId: WEBHOOK_ID, openedAt: 120, closedAt: 1_220, exhaustedAt: null },
+      ],
+      notifications: [],
+      retryJobs: [],
+    },
+    mails: [],
+    processes: [{ name: 'serve 1', log: '{"level":30}\n', endedByItself: [], peakMemoryMb: 200 }],
+  }
+}
+
+/** A POST of the delivery, answered 10 ms after it arrived; with a null status the sender hung up. */
+export function forgePost(id: number, arrivedAt: number, status: number | null): LedgerPost {
+  return {
+    id,
+    webhookId: WEBHOOK_ID,
+    deliveryId: DELIVERY_ID,
+    signature: `sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`,
+    body: BODY,
+    arrivedAt,
+    endedAt: arrivedAt + 10,
+    status,
+  }
+}
+
+/** The attempt that was recorded for the POST of the same number. */
+export function forgeAttempt(number: number, startedAt: number, statusCode: number): AttemptFacts {
+  const outcome = statusCode < 300 ? 'succeeded' : 'failed'
+  return {
+    deliveryId: DELIVERY_ID,
+    webhookId: WEBHOOK_ID,
+    number,
+    trigger: 'schedule',
+    startedAt,
+    endedAt: startedAt + 20,
+    outcome,
+    failureCode: outcome === 'failed' ? 'http_status' : null,
+    statusCode,
+    responseBody: `post ${number}`,
+  }
+}
