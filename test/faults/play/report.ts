@@ -92,9 +92,9 @@ function historyOfIncident(
   for (const attempt of record.facts.attempts)
     if (attempt.webhookId === webhookId && isNear(attempt.endedAt))
       lines.push([attempt.endedAt, `attempt ${attempt.number} of ${attempt.deliveryId} ${attempt.outcome}`])
-  for (const delivery of record.facts.deliveries)
-    if (delivery.webhookId === webhookId && isNear(delivery.completedAt))
-      lines.push([delivery.completedAt, `delivery ${delivery.id} ${delivery.state}`])
+  for (const { id: deliveryId, webhookId: of, state, completedAt } of record.facts.deliveries)
+    if (of === webhookId && state === 'completed' && isNear(completedAt))
+      lines.push([completedAt, `delivery ${deliveryId} ${state}`])
   lines.sort(([one], [other]) => one - other)
   return [
     `incident ${id} from ${at(record, openedAt)} to ${at(record, closedAt)}`,

@@ -1,10 +1,12 @@
-import type { AttemptFacts, DeliveryFacts, IncidentFacts, PlayRecord } from '../record.ts'
+import type { AttemptFacts, DeliveryFacts, IncidentFacts, PlayRecord, UserAction } from '../record.ts'
 import type { Violation } from '../violation.ts'
 
 const RULE = 'incidents agree with attempts'
 
 /** Between the end of a POST and its record, where no fault is in the way, in ms. */
 const RECORDED_WITHIN_MS = 3_000
+/** What may close an incident besides a success. */
+const CLOSES: readonly UserAction['kind'][] = ['discard', 'discard_failed', 'switch_off']
 /** How far the sender's instants may be from those of the database. */
 const TOLERANCE_MS = 500
 
@@ -23,7 +25,9 @@ export function checkIncidents(record: PlayRecord): Violation[] {
     const problems = [
       ...overlaps(incidents),
       ...incidents.flatMap((incident) => openedByNothing(incident, failures)),
-      ...failures.flatMap((failure) => outsideOfAll(failure, incidents)),
+      ...failures
+        .filter((failure) => !endedWhileOff(record, failure))
+        .flatMap((failure) => outsideOfAll(failure, incidents)),
       ...incidents.flatMap((incident) => closedWrongly(record, incident)),
       ...incidents.flatMap((incident) => exhaustedByNothing(incident, failures)),
     ]
@@ -48,6 +52,16 @@ function overlaps(incidents: readonly IncidentFacts[]): Problem[] {
 function openedByNothing({ id, openedAt }: IncidentFacts, failures: readonly AttemptFacts[]): Problem[] {
   if (failures.some(({ endedAt }) => endedAt <= openedAt + TOLERANCE_MS)) return []
   return [{ deliveryId: null, detail: `incident ${id} was opened before any failure` }]
+}
+
+/** An attempt that was under way at a switch-off ends stopped, and opens nothing. */
+function endedWhileOff({ actions }: PlayRecord, { webhookId, endedAt }: AttemptFacts): boolean {
+  const switches = actions.filter((action) => action.webhookId === webhookId)
+  return switches.some(({ kind, from, to: offTo }) => {
+    if (kind !== 'switch_off' || from > endedAt + RECORDED_WITHIN_MS) return false
+    const on = switches.find((one) => one.kind === 'switch_on' && one.status === 200 && one.from >= offTo)
+    return on === undefined || on.to >= endedAt - TOLERANCE_MS
+  })
 }
 
 function outsideOfAll(
@@ -97,7 +111,7 @@ function isClosedBySuccess(deliveries: readonly DeliveryFacts[], closedAt: numbe
 function isClosedByDiscard({ actions }: PlayRecord, webhookId: string, closedAt: number): boolean {
   return actions.some(
     ({ kind, webhookId: of, from, to }) =>
-      (kind === 'discard' || kind === 'discard_failed') &&
+      CLOSES.includes(kind) &&
       of === webhookId &&
       from <= closedAt + TOLERANCE_MS &&
       to >= closedAt - TOLERANCE_MS,
