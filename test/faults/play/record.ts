@@ -48,7 +48,7 @@ export type Publication = {
   tries: PublicationTry[]
 }
 
-export type PublicationTry = {
+type PublicationTry = {
   from: number
   to: number
   /** 0 where no answer came. */
