@@ -69,7 +69,10 @@ export async function startPosthorn(options: {
       throw new Error(`posthorn ${command} has not reached the engine`)
     if (command !== 'worker' && (await callApi(url, 'GET', '/healthz')).status !== 200)
       throw new Error('not listening')
-  }, READY_TIMEOUT_MS)
+  }, READY_TIMEOUT_MS).catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw error
+  })
   return {
     url,
     pid: child.pid ?? 0,

@@ -60,6 +60,6 @@ async function playTrack(world: PlayWorld, track: readonly PlannedFault[], until
 }
 
 function receivedMails(mail: PlayWorld['mail']['mails'][number]): ReceivedMail[] {
-  const id = /^<([^@]+)@/.exec(mail.parsed.messageId ?? '')?.[1] ?? 'none'
+  const id = /^<inc-[^.]+\.\d\.([^.@]+)@/.exec(mail.parsed.messageId ?? '')?.[1] ?? 'none'
   return mail.envelope.to.map((recipient) => ({ id, recipient }))
 }
