@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { RetryMode } from '../../../src/domain/retry-mode.ts'
 import { callPosthorn } from './call-posthorn.ts'
 import { nowMs } from './clock.ts'
 import type { PlannedAction } from './plan.ts'
@@ -79,12 +80,8 @@ export async function publish(
   }
 }
 
-/** Retries every permanently failed delivery, and with `force` every waiting one too. Returns the status. */
-export async function retryAll(
-  world: PlayWorld,
-  mode: 'failed' | 'force',
-  webhookId: string | null,
-): Promise<number> {
+/** Asks for a retry job, for one webhook or all of them. Returns the status. */
+export async function retryAll(world: PlayWorld, mode: RetryMode, webhookId: string | null): Promise<number> {
   const body = { mode, ...(webhookId === null ? {} : { id: webhookId }) }
   const noted = { kind: 'retry_all', webhookId, deliveryId: null } as const
   return request(world, noted, 'POST', '/webhooks/retry-deliveries', body)

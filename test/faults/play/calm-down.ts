@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { publish, retryAll, switchOn } from './act.ts'
 import { nowMs } from './clock.ts'
-import { EVENT_KEYS } from './plan.ts'
+import { EVENT_KEYS, type Plan } from './plan.ts'
 import type { PlayWorld } from './world.ts'
 
 /** Whatever a fault held up is over within that time, once all faults have ended. */
@@ -13,10 +13,15 @@ const RETRY_EVERY_MS = 10_000
  * Once all faults have ended: endpoints confirm, webhooks are on, what waits or failed is retried, and one more event
  * goes to each webhook. Waits until nothing is left to do, for a while; what is left then is what the checks find.
  */
-export async function calmDown(world: PlayWorld): Promise<void> {
+export async function calmDown(
+  world: PlayWorld,
+  { resumesStopped }: Pick<Plan, 'resumesStopped'>,
+): Promise<void> {
   const deadline = nowMs() + CALM_LIMIT_MS
   world.endpoints.calmDown()
   await Promise.all(world.webhooks.map(({ id }) => switchOn(world, id)))
+  if (resumesStopped)
+    while ((await retryAll(world, 'stopped', null)) !== 202 && nowMs() < deadline) await delay(POLL_MS)
   await waitUntil(
     deadline,
     () => hasNone(world, UNFINISHED_DELIVERIES),

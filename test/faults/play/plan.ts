@@ -1,3 +1,4 @@
+import { RETRY_MODES, type RetryMode } from '../../../src/domain/retry-mode.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { FaultKind } from './record.ts'
 
@@ -16,7 +17,7 @@ export type PlannedAction =
   | { kind: 'publish'; count: number; eventKey: string; repeats: number; isKeyed: boolean }
   | { kind: 'switch'; which: number; offMs: number }
   | { kind: 'retry' | 'discard' | 'discard_failed' | 'exhaust'; which: number }
-  | { kind: 'retry_all'; mode: 'failed' | 'force'; which: number | null }
+  | { kind: 'retry_all'; mode: RetryMode; which: number | null }
 
 export type PlannedFault = {
   kind: FaultKind
@@ -35,6 +36,8 @@ export type Plan = {
   durationMs: number
   commands: readonly ('serve' | 'api' | 'worker')[]
   firstAttempt: 'workflow' | 'overflow' | 'direct'
+  /** At the end, what switch-offs stopped is retried too. */
+  resumesStopped: boolean
   endpoints: EndpointPlan[]
   actions: { atMs: number; action: PlannedAction }[]
   /** Faults of one track come one after the other, so that no more than two are under way. */
@@ -55,6 +58,7 @@ export function planPlay(seed: number, durationMs: number, faultKinds: readonly 
     durationMs,
     commands,
     firstAttempt: dice.pick(['workflow', 'overflow', 'direct'] as const),
+    resumesStopped: dice.chance(0.5),
     endpoints: planEndpoints(dice.fork(), durationMs),
     actions: planActions(dice.fork(), durationMs),
     tracks: Array.from({ length: FAULT_TRACKS }, () =>
@@ -119,7 +123,7 @@ function planAction(dice: Dice): PlannedAction {
     case 'switch':
       return { kind, which, offMs: dice.int(500, 6_000) }
     case 'retry_all':
-      return { kind, mode: dice.pick(['failed', 'force'] as const), which: dice.chance(0.5) ? which : null }
+      return { kind, mode: dice.pick(RETRY_MODES), which: dice.chance(0.5) ? which : null }
     case 'retry':
     case 'discard':
     case 'discard_failed':

@@ -13,7 +13,7 @@ export async function play(plan: Plan): Promise<PlayRecord> {
   const world = await createPlayWorld(plan)
   try {
     await playPlan(world, plan)
-    await calmDown(world)
+    await calmDown(world, plan)
     const facts = await readFacts(world.dataSource)
     const processes = await Promise.all(world.processes.map((played) => played.finish()))
     return {

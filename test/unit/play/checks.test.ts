@@ -161,6 +161,13 @@ const BROKEN: Record<string, Forgery[]> = {
       ({ facts }) => void facts.incidents.push({ ...facts.incidents[0]!, openedAt: 130 }),
     ],
     ['an incident left open', ({ facts }) => void (facts.incidents[0]!.closedAt = null)],
+    [
+      'an incident that a switch-off closed',
+      ({ facts, actions }) => {
+        actions.push(action('switch_off', 3_000))
+        facts.incidents[0]!.closedAt = 3_005
+      },
+    ],
     ['an incident exhausted by nothing', ({ facts }) => void (facts.incidents[0]!.exhaustedAt = 130)],
     [
       'an incident closed while a delivery was unresolved',

@@ -6,7 +6,7 @@ const RULE = 'incidents agree with attempts'
 /** Between the end of a POST and its record, where no fault is in the way, in ms. */
 const RECORDED_WITHIN_MS = 3_000
 /** What may close an incident besides a success. */
-const CLOSES: readonly UserAction['kind'][] = ['discard', 'discard_failed', 'switch_off']
+const CLOSES: readonly UserAction['kind'][] = ['discard', 'discard_failed']
 /** How far the sender's instants may be from those of the database. */
 const TOLERANCE_MS = 500
 
