@@ -5,6 +5,7 @@ import { planPlay } from './play/plan.ts'
 import { play } from './play/play.ts'
 import type { FaultKind } from './play/record.ts'
 import { report, summarise } from './play/report.ts'
+import { saveRecord } from './play/save-record.ts'
 
 /** Each comes as often as the others. POSTHORN_PLAY_FAULTS names some of them instead, separated by commas. */
 const FAULT_KINDS: readonly FaultKind[] = ['kill', 'database_cut', 'temporal_cut', 'temporal_restart']
@@ -26,6 +27,7 @@ describe('a random play of requests and faults', function () {
     const record = await play(plan)
     process.stdout.write(`      ${summarise(record)}\n`)
     const violations = await checkRecord(record)
-    if (violations.length > 0) throw new Error(report(record, violations))
+    if (violations.length > 0)
+      throw new Error(`${report(record, violations)}\nRecord and logs: ${saveRecord(record)}`)
   })
 })
