@@ -1,4 +1,5 @@
-import type { AttemptFacts, LedgerPost } from './record.ts'
+import { mayBeRepeated } from './flight.ts'
+import type { AttemptFacts, Fault, LedgerPost } from './record.ts'
 
 /** A POST with the number of the attempt that it was made for. */
 export type NumberedPost = LedgerPost & {
@@ -13,9 +14,14 @@ const TOLERANCE_MS = 500
 /**
  * Says for each POST of one delivery which attempt it was made for, in the order of arrival. A recorded attempt names
  * its POST by the answer's body; one without an answer is known by its time. A POST that no record names was made for
- * the attempt that was next when it arrived, or again for the one that completed the delivery.
+ * the attempt that was next when it arrived, or, where a fault explains that, again for the one before it or the one
+ * that completed the delivery.
  */
-export function numberPosts(posts: readonly LedgerPost[], attempts: readonly AttemptFacts[]): NumberedPost[] {
+export function numberPosts(
+  posts: readonly LedgerPost[],
+  attempts: readonly AttemptFacts[],
+  faults: readonly Fault[],
+): NumberedPost[] {
   const sorted = [...posts].sort((one, other) => one.arrivedAt - other.arrivedAt)
   const recordedAs = new Map<number, number>()
   for (const { number, responseBody } of attempts) {
@@ -36,10 +42,14 @@ export function numberPosts(posts: readonly LedgerPost[], attempts: readonly Att
   const completing = attempts.find(({ outcome }) => outcome === 'succeeded')?.number ?? Infinity
   const endOf = (attempt: AttemptFacts): number =>
     sorted.find(({ id }) => recordedAs.get(id) === attempt.number)?.endedAt ?? attempt.endedAt
-  return sorted.map((post) => {
+  const numbered: NumberedPost[] = []
+  for (const post of sorted) {
     const recorded = recordedAs.get(post.id)
-    if (recorded !== undefined) return { ...post, number: recorded, isRecorded: true }
-    const before = attempts.filter((attempt) => endOf(attempt) <= post.arrivedAt).length
-    return { ...post, number: Math.min(before + 1, completing), isRecorded: false }
-  })
+    const previous = numbered.at(-1)
+    const ended = attempts.filter((attempt) => endOf(attempt) <= post.arrivedAt).length
+    const isRepeat = previous?.number === ended && mayBeRepeated(previous, post.arrivedAt, faults)
+    const next = isRepeat ? ended : Math.min(ended + 1, completing)
+    numbered.push({ ...post, number: recorded ?? next, isRecorded: recorded !== undefined })
+  }
+  return numbered
 }

@@ -93,7 +93,7 @@ function planEndpoints(dice: Dice, durationMs: number): EndpointPlan[] {
 
 function planActions(dice: Dice, durationMs: number): Plan['actions'] {
   const actions: Plan['actions'] = []
-  for (let atMs = dice.int(0, 500); atMs < durationMs; atMs += dice.int(100, 800))
+  for (let atMs = dice.int(0, 500); atMs < durationMs; atMs += dice.int(200, 1_200))
     actions.push({ atMs, action: planAction(dice) })
   return actions
 }
@@ -114,7 +114,7 @@ function planAction(dice: Dice): PlannedAction {
       const isKeyed = dice.chance(0.3)
       return {
         kind,
-        count: dice.chance(0.2) ? dice.int(4, 15) : 1,
+        count: dice.chance(0.15) ? dice.int(4, 12) : 1,
         eventKey: dice.pick(EVENT_KEYS),
         isKeyed,
         repeats: isKeyed ? dice.int(0, 2) : 0,

@@ -48,6 +48,7 @@ function historyOf(record: PlayRecord, deliveryId: string): string[] {
   const posts = numberPosts(
     record.posts.filter((post) => post.deliveryId === deliveryId),
     attempts,
+    record.faults,
   )
   const delivery = record.facts.deliveries.find(({ id }) => id === deliveryId)
   const webhook = record.webhooks.find(({ id }) => id === delivery?.webhookId)

@@ -78,6 +78,18 @@ const BROKEN: Record<string, Forgery[]> = {
       },
     ],
     [
+      'a confirmed POST that a paused process recorded as timed out',
+      (record) => {
+        confirmFirst(record)
+        record.faults.push(fault('pause', 90, 9_000))
+        record.facts.attempts[0] = {
+          ...record.facts.attempts[0]!,
+          responseBody: null,
+          failureCode: 'timeout',
+        }
+      },
+    ],
+    [
       'a confirmed POST that is recorded as failed, although only the recording was disturbed',
       (record) => {
         confirmFirst(record)
@@ -249,6 +261,13 @@ const SOUND: Forgery[] = [
     (record) => {
       record.posts.unshift(forgePost(7, 50, 200))
       record.faults.push(fault('kill', 55, 80))
+    },
+  ],
+  [
+    'a confirmed POST of a process that was paused, while another recorded its own',
+    (record) => {
+      record.posts.unshift(forgePost(7, 50, 200))
+      record.faults.push(fault('pause', 55, 9_000))
     },
   ],
   [

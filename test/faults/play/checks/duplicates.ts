@@ -25,7 +25,7 @@ export function checkDuplicates(record: PlayRecord): Violation[] {
       })
     if (recorded.filter(({ outcome }) => outcome === 'succeeded').length > 1)
       violations.push({ rule: RULE, deliveryId: id, detail: 'several attempts are recorded as succeeded' })
-    const numbered = numberPosts(posts.get(id) ?? [], recorded)
+    const numbered = numberPosts(posts.get(id) ?? [], recorded, record.faults)
     for (const [index, post] of numbered.entries()) {
       const before = numbered.slice(0, index).findLast(({ number }) => number === post.number)
       if (before === undefined || mayBeRepeated(before, post.arrivedAt, record.faults)) continue

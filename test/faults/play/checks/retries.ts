@@ -5,7 +5,7 @@ import type { Violation } from '../violation.ts'
 const RULE = 'no retry that was accepted is forgotten'
 
 /** A retry leads to a POST within that time, where no fault is in the way; in ms. */
-const POSTED_WITHIN_MS = 30_000
+const POSTED_WITHIN_MS = 60_000
 
 /** An accepted retry leads to a POST, unless the attempt under way succeeded or the delivery was stopped. */
 export function checkRetries(record: PlayRecord): Violation[] {

@@ -1,6 +1,5 @@
 import { waitAfterAttempt } from '../../../../src/domain/retry-schedule.ts'
 import { numberPosts, type NumberedPost } from '../attempt-numbers.ts'
-import { mayBeRepeated } from '../flight.ts'
 import { byDelivery } from '../group.ts'
 import type { AttemptFacts, PlayRecord, UserAction } from '../record.ts'
 import type { Violation } from '../violation.ts'
@@ -20,7 +19,7 @@ export function checkSchedule(record: PlayRecord): Violation[] {
   const attempts = byDelivery(record.facts.attempts)
   for (const { id, webhookId } of record.facts.deliveries) {
     const recorded = attempts.get(id) ?? []
-    const numbered = numberPosts(posts.get(id) ?? [], recorded)
+    const numbered = numberPosts(posts.get(id) ?? [], recorded, record.faults)
     for (const post of numbered) {
       const detail = earliness(record, { id, webhookId }, { post, numbered, recorded })
       if (detail !== null) violations.push({ rule: RULE, deliveryId: id, detail })
@@ -50,12 +49,6 @@ function earliness(
   const isOnly = numbered.filter(({ number }) => number === post.number).length === 1
   const wasAsked = record.actions.some((action) => mayHaveAskedFor(action, delivery, before.startedAt, post))
   if (wasAsked && !(isOnly && post.isRecorded)) return null
-  if (
-    !post.isRecorded &&
-    postBefore !== undefined &&
-    mayBeRepeated(postBefore, post.arrivedAt, record.faults)
-  )
-    return null
   return `post ${post.id} (attempt ${post.number}) came ${Math.round(tooEarlyMs)} ms before its time`
 }
 
