@@ -3,7 +3,7 @@ export const WEBHOOK_READ = 'webhook:read'
 export const WEBHOOK_MANAGE = 'webhook:manage'
 export const EVENT_PUBLISH = 'event:publish'
 
-/** Whose holders are told when a webhook keeps failing (spec 6.4). */
+/** Whose holders are told when a webhook keeps failing (spec 6.4), and see who else was. */
 export const ORGANIZATION_SETTINGS_UPDATE = 'organizationSettings:update'
 
 /** Subscribes to every event; only members with full access may use it (spec 4.1). */
@@ -38,6 +38,17 @@ export function missingPermissions(grants: Grants, required: readonly string[]):
 /** Whether the member may see the payload of events with this key (`TEST_EVENT_KEY` included). */
 export function mayReadEvent(grants: Grants, eventKey: string): boolean {
   return missingPermissions(grants, [permissionForEventKey(eventKey)]).length === 0
+}
+
+/**
+ * Whether the member may change a webhook with this subscription in every way, and so may see its whole URL and its
+ * signing secret.
+ */
+export function mayChangeWebhook(grants: Grants, subscribedEventKeys: readonly string[]): boolean {
+  return (
+    missingPermissions(grants, [WEBHOOK_MANAGE, ...permissionsForSubscription(subscribedEventKeys)])
+      .length === 0
+  )
 }
 
 /** What a subscription to `eventKeys` asks of the member that makes or changes it. */

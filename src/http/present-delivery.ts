@@ -1,6 +1,7 @@
 import type { AttemptRow, DeliveryRow, LatestAttemptRow, WebhookStatsRow } from '../db/queries/deliveries.ts'
 import type { RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { mayReadEvent, type Grants } from '../domain/permissions.ts'
+import { shortenUrl } from '../domain/webhook-name.ts'
 import { embedJson } from './embed-json.ts'
 
 export function presentDelivery(delivery: DeliveryRow) {
@@ -19,23 +20,27 @@ export function presentDelivery(delivery: DeliveryRow) {
   }
 }
 
-/** JSON text of a delivery with its payload, byte for byte as it is delivered, and every attempt. */
+/**
+ * JSON text of a delivery with its payload, byte for byte as it is delivered, and every attempt. `showsUrl`: the reader
+ * may see whole URLs of the webhook.
+ */
 export function presentDeliveryDetail(
   delivery: DeliveryRow & { body: Buffer },
   attempts: AttemptRow[],
+  showsUrl: boolean,
 ): string {
   return embedJson(presentDelivery(delivery), 'payload', delivery.body.toString('utf8'), {
-    attempts: attempts.map(presentAttempt),
+    attempts: attempts.map((attempt) => presentAttempt(attempt, showsUrl)),
   })
 }
 
-function presentAttempt(attempt: AttemptRow) {
+function presentAttempt(attempt: AttemptRow, showsUrl: boolean) {
   const { number, trigger, url, startedAt, durationMs, outcome, failureCode, statusCode, error } = attempt
   const { responseHeaders: headers, responseBody, responseTruncated: truncated } = attempt
   return {
     number,
     trigger,
-    url,
+    url: showsUrl ? url : shortenUrl(url),
     startedAt: startedAt.toISOString(),
     durationMs,
     outcome,

@@ -1,12 +1,15 @@
 import type { FirstAttemptLatency, HourRow } from '../db/queries/activity.ts'
 import type { OverviewRow } from '../db/queries/overview.ts'
+import type { Grants } from '../domain/permissions.ts'
+import { nameWebhook } from '../domain/webhook-name.ts'
 import { presentWebhook } from './present.ts'
 
-/** A webhook with how its deliveries stand. */
-export function presentOverview(row: OverviewRow) {
+/** A webhook with how its deliveries stand, as `reader` sees it. */
+export function presentOverview(row: OverviewRow, reader: Grants) {
   const { waitingForRetry, permanentlyFailed, stopped, latestAttempt, openIncident } = row
   return {
-    ...presentWebhook(row),
+    ...presentWebhook(row, reader),
+    name: nameWebhook(row.url, row.id),
     waitingForRetry,
     permanentlyFailed,
     stopped,

@@ -2,15 +2,17 @@ import type { EventKeyEntry } from '../catalogue/catalogue.ts'
 import type { DeliveryRow } from '../db/queries/deliveries.ts'
 import type { EventRow } from '../db/queries/events.ts'
 import type { WebhookRow } from '../db/queries/webhooks.ts'
+import { mayChangeWebhook, type Grants } from '../domain/permissions.ts'
+import { shortenUrl } from '../domain/webhook-name.ts'
 import { embedJson } from './embed-json.ts'
 import { presentDelivery } from './present-delivery.ts'
 
-/** A webhook as the API shows it. A secret has no presenter. */
-export function presentWebhook(webhook: WebhookRow) {
+/** A webhook as the API shows it to `reader`. A secret has no presenter. */
+export function presentWebhook(webhook: WebhookRow, reader: Grants) {
   const { id, url, subscribedEventKeys, enabled, createdAt, updatedAt } = webhook
   return {
     id,
-    url,
+    url: mayChangeWebhook(reader, subscribedEventKeys) ? url : shortenUrl(url),
     subscribedEventKeys,
     enabled,
     createdAt: createdAt.toISOString(),

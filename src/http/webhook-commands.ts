@@ -47,6 +47,7 @@ export async function createWebhook(
     await audit(db, request, { action: 'webhook.created', webhookId: id, details })
     return presentWebhook(
       await insertWebhook(db, { id, organisationId, url, subscribedEventKeys, enabled, secret }),
+      request.caller,
     )
   })
   // The webhook may have been widened since beyond what this caller may see.
@@ -127,7 +128,8 @@ function changesForAudit(before: WebhookRow, after: WebhookRow): Record<string, 
     enabled,
   })
   const [from, to] = [shown(before), shown(after)]
-  return { from, to, queryChanged: before.url !== after.url && from.url === to.url }
+  // What was shortened may look the same before and after.
+  return { from, to, urlChanged: before.url !== after.url }
 }
 
 /** Deletes a webhook; its waiting deliveries are stopped, and its incident ends whatever is left of it. */

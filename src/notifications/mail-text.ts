@@ -1,5 +1,6 @@
 import { DateTime, IANAZone } from 'luxon'
 import type { NotificationKind } from '../domain/incident-rules.ts'
+import { nameWebhook } from '../domain/webhook-name.ts'
 import type { Notice } from './notice.ts'
 import { singleLine } from './single-line.ts'
 
@@ -23,8 +24,6 @@ type Letter = {
 
 // Spec 8.2
 const DEFAULT_TIME_ZONE = 'Europe/Brussels'
-const MAX_HOST_LENGTH = 80
-const MAX_PATH_LENGTH = 200
 const MAX_NAME_LENGTH = 100
 const MAX_ERROR_LENGTH = 300
 // Of 4 KiB that a push service takes, so that encryption and the other fields fit beside it.
@@ -52,7 +51,7 @@ export function composePush(notice: Notice, options: ComposeOptions): PushText {
 }
 
 function subjectOf(notice: Notice): string {
-  const start = `Webhook deliveries to ${endpointOf(notice.url).host}`
+  const start = `Webhook deliveries to ${nameWebhook(notice.url, notice.webhookId)}`
   switch (notice.kind) {
     case 1:
       return `${start} are failing`
@@ -62,12 +61,11 @@ function subjectOf(notice: Notice): string {
 }
 
 function writeLetter(notice: Notice, options: ComposeOptions): Letter {
-  const { host, path } = endpointOf(notice.url)
   const error = singleLine(notice.lastError ?? '', MAX_ERROR_LENGTH)
   return {
     opening: openingOf(notice),
     facts: [
-      ['Webhook', `${host}${path}`],
+      ['Webhook', nameWebhook(notice.url, notice.webhookId)],
       ['Failing since', formatSince(notice, options.warn)],
       ['Deliveries', formatCounts(notice)],
       ...(error === '' ? [] : [['Last error', error] as const]),
@@ -126,15 +124,6 @@ function formatSince(notice: Notice, warn: ComposeOptions['warn']): string {
   const offset = since.offset === 0 ? 'UTC' : `UTC${since.toFormat('Z')}`
   const place = zone === offset ? zone : `${zone}, ${offset}`
   return `${since.toFormat("cccc d LLLL yyyy 'at' HH:mm")} (${place})`
-}
-
-/** Where the webhook goes, without what may be secret: user name, password, query. */
-function endpointOf(url: string): { host: string; path: string } {
-  if (!URL.canParse(url)) return { host: 'an unknown host', path: '' }
-  const { host, pathname } = new URL(url)
-  // The end of a host name says whose it is, so that is the part to keep.
-  const shown = host.length <= MAX_HOST_LENGTH ? host : `…${host.slice(1 - MAX_HOST_LENGTH)}`
-  return { host: shown, path: pathname === '/' ? '' : singleLine(pathname, MAX_PATH_LENGTH) }
 }
 
 function linkTo(webhookId: string, publicUrl: string): string {

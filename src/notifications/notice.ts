@@ -8,7 +8,7 @@ export type Notice = {
   organisationName: string
   /** As the organisation has it: an IANA name, or something that is none. */
   timeZone: string
-  /** The webhook's URL. Only its host and path may be shown. */
+  /** The webhook's URL. It is shown as `nameWebhook` shortens it, never whole. */
   url: string
   /** Since when deliveries have been failing. */
   failingSince: Date

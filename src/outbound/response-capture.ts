@@ -18,9 +18,49 @@ const TOO_LONG = '[not kept: too long]'
 /** Every control but tab and line ends, and what turns the direction of text: embeddings, overrides, isolates. */
 const UNSAFE = /[^\P{Cc}\t\n\r]|[\u202a-\u202e\u2066-\u2069]/gu
 const decoder = new TextDecoder('utf-8')
-const REDACTED_HEADERS: ReadonlySet<string> = new Set(['set-cookie', 'authorization'])
+const REDACTED = '[redacted]'
+/**
+ * Response headers whose values are kept: they describe the answer and help to find the request in the receiver's log.
+ * Whatever else a server invents may carry a credential. README.md lists them.
+ */
+export const KEPT_HEADERS: ReadonlySet<string> = new Set([
+  'age',
+  'allow',
+  'cache-control',
+  'cf-ray',
+  'connection',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'date',
+  'expires',
+  'keep-alive',
+  'last-modified',
+  'ratelimit',
+  'ratelimit-limit',
+  'ratelimit-policy',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+  'request-id',
+  'retry-after',
+  'server',
+  'traceparent',
+  'transfer-encoding',
+  'vary',
+  'via',
+  'x-amzn-requestid',
+  'x-amzn-trace-id',
+  'x-cache',
+  'x-correlation-id',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-request-id',
+  'x-trace-id',
+])
 
-/** Headers as they are stored: lower-case names, repeated ones joined, credentials hidden, 16 KiB in all. */
+/** Headers as they are stored: lower-case names, repeated ones joined, values of `KEPT_HEADERS` only, 16 KiB in all. */
 export function captureHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string> {
@@ -30,7 +70,7 @@ export function captureHeaders(
     if (rawValue === undefined) continue
     const name = storable(rawName.toLowerCase())
     const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
-    const value = REDACTED_HEADERS.has(name) ? '[redacted]' : storable(joined)
+    const value = KEPT_HEADERS.has(name) ? storable(joined) : REDACTED
     const sizeBytes = Buffer.byteLength(name) + Buffer.byteLength(value)
     const fits = sizeBytes <= roomBytes
     // Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed.

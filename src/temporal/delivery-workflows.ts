@@ -1,9 +1,10 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { DeliverEventInput } from '../../workflows/messages.ts'
+import { nameWebhook } from '../domain/webhook-name.ts'
 import { inTime, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** A delivery as its workflow is labelled: ids, and the URL of which only the host is shown. */
+/** A delivery as its workflow is labelled: ids, and the URL, which is shown shortened. */
 type DeliveryLabel = {
   organisationId: string
   deliveryId: string
@@ -67,7 +68,7 @@ export function createDeliveryWorkflows(options: {
       args: [input] as [DeliverEventInput],
       // The engine serves a backlog webhook by webhook in turn, so that one cannot stand before all others.
       priority: { fairnessKey: webhookId },
-      staticSummary: `${eventKey} → ${new URL(url).origin}/…`,
+      staticSummary: `${eventKey} → ${new URL(url).protocol}//${nameWebhook(url, webhookId)}`,
       typedSearchAttributes: [
         { key: searchAttributes.organisationId, value: organisationId },
         { key: searchAttributes.webhookId, value: webhookId },

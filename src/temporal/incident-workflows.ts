@@ -1,9 +1,10 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
 import type { IncidentInput } from '../../workflows/messages.ts'
+import { nameWebhook } from '../domain/webhook-name.ts'
 import { signalWithStart } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** An incident as its workflow is labelled: ids, and the URL of which only the host is shown. */
+/** An incident as its workflow is labelled: ids, and the URL, which is shown shortened. */
 type IncidentLabel = {
   organisationId: string
   webhookId: string
@@ -38,7 +39,7 @@ export function createIncidentWorkflows(options: {
         taskQueue: options.taskQueue,
         args: [input] as [IncidentInput],
         priority: { fairnessKey: webhookId },
-        staticSummary: `${new URL(url).host} failing since ${openedAt.toISOString()}`,
+        staticSummary: `${nameWebhook(url, webhookId)} failing since ${openedAt.toISOString()}`,
         typedSearchAttributes: [
           { key: searchAttributes.organisationId, value: organisationId },
           { key: searchAttributes.webhookId, value: webhookId },

@@ -193,7 +193,7 @@ describe('incidents, on the real engine with a real mail server', function () {
       return found!
     })
     expect(JSON.parse(browser.decrypt(message.body))).to.include({
-      title: `Webhook deliveries to ${new URL(stage.receiver.url).host} are failing`,
+      title: `Webhook deliveries to ${new URL(stage.receiver.url).host}/hook are failing`,
     })
     expect(readVapid(String(message.headers.authorization))).to.deep.include({ key: TEST_VAPID_PUBLIC_KEY })
     await eventually(async () => {

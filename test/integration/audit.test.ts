@@ -99,14 +99,27 @@ describe('the audit trail', () => {
     ])
   })
 
-  it('says what a change changed, and holds neither secret nor query', async () => {
+  it('says what a change changed, and holds neither secret nor query nor the path that may be one', async () => {
     await call('PATCH', `/webhooks/${webhookId}`, { url: 'https://hooks.customer.com/in?token=other' })
+    await call('PATCH', `/webhooks/${webhookId}`, { url: 'https://hooks.customer.com/in/T0canary/B0canary' })
     const { signingSecret } = (await call('GET', `/webhooks/${webhookId}/signing-secret`)).json as {
       signingSecret: string
     }
-    const text = JSON.stringify(await trail())
-    expect(text).to.include('"queryChanged":true')
-    for (const secret of [signingSecret, 'canary-query', 'token=other', member.apiKey])
+    const entries = await trail()
+    expect(entries.slice(1, 3).map(({ details }) => details)).to.deep.equal([
+      {
+        from: { url: 'https://hooks.customer.com/in?…', subscribedEventKeys: ['*'], enabled: true },
+        to: { url: 'https://hooks.customer.com/in/T0…', subscribedEventKeys: ['*'], enabled: true },
+        urlChanged: true,
+      },
+      {
+        from: { url: 'https://hooks.customer.com/in?…', subscribedEventKeys: ['*'], enabled: true },
+        to: { url: 'https://hooks.customer.com/in?…', subscribedEventKeys: ['*'], enabled: true },
+        urlChanged: true,
+      },
+    ])
+    const text = JSON.stringify(entries)
+    for (const secret of [signingSecret, 'canary', 'token=other', member.apiKey])
       expect(text).not.to.include(secret)
   })
 

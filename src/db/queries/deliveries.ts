@@ -78,16 +78,16 @@ export async function listDeliveries(
 /** The highest UUID there is; no delivery has it. */
 const BEYOND_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** One delivery of a webhook that is not deleted, with its event's body. */
+/** One delivery of a webhook that is not deleted, with its event's body and the webhook's subscription as it is now. */
 export async function findDelivery(
   db: Db,
   organisationId: string,
   webhookId: string,
   id: string,
-): Promise<(DeliveryRow & { body: Buffer }) | null> {
+): Promise<(DeliveryRow & { body: Buffer; subscribedEventKeys: string[] }) | null> {
   return firstRow(
     db,
-    `SELECT ${COLUMNS}, e.body
+    `SELECT ${COLUMNS}, e.body, w.subscribed_event_keys AS "subscribedEventKeys"
        FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
       WHERE d.organisation_id = $1 AND d.webhook_id = $2 AND d.id = $3 AND w.deleted_at IS NULL`,
     [organisationId, webhookId, id],

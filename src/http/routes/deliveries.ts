@@ -7,7 +7,7 @@ import {
   type DeliveryFilter,
 } from '../../db/queries/deliveries.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import { permissionForEventKey, WEBHOOK_READ } from '../../domain/permissions.ts'
+import { mayChangeWebhook, permissionForEventKey, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import { deliveryCursor } from '../cursor.ts'
 import { requirePermissions } from '../guard.ts'
@@ -72,7 +72,8 @@ const getRoute: Route = {
     requirePermissions(caller, [permissionForEventKey(delivery.eventKey)])
     // No further than the row said: an attempt may have been recorded since.
     const attempts = await listAttempts(dataSource, organisationId, id, delivery.attemptCount)
-    return { status: 200, json: presentDeliveryDetail(delivery, attempts) }
+    const showsUrl = mayChangeWebhook(caller, delivery.subscribedEventKeys)
+    return { status: 200, json: presentDeliveryDetail(delivery, attempts, showsUrl) }
   },
 }
 

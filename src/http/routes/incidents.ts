@@ -18,11 +18,12 @@ const listRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The latest incidents', schema: IncidentListSchema } },
   async handle({ dataSource }, request) {
-    const { organisationId } = request.caller
+    const { caller } = request
+    const { organisationId } = caller
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
     const incidents = await listIncidents(dataSource, organisationId, webhook.id, MAX_INCIDENTS)
-    return { status: 200, body: { data: incidents.map(presentIncident) } }
+    return { status: 200, body: { data: incidents.map((incident) => presentIncident(incident, caller)) } }
   },
 }
 

@@ -20,7 +20,7 @@ const overviewRoute: Route = {
   responses: { 200: { description: 'All webhooks', schema: OverviewListSchema } },
   async handle({ dataSource }, { caller }) {
     const webhooks = await listOverview(dataSource, caller.organisationId)
-    return { status: 200, body: { data: webhooks.map(presentOverview) } }
+    return { status: 200, body: { data: webhooks.map((webhook) => presentOverview(webhook, caller)) } }
   },
 }
 

@@ -30,7 +30,7 @@ const listRoute: Route = {
   responses: { 200: { description: 'All webhooks, oldest first', schema: WebhookListSchema } },
   async handle({ dataSource }, { caller }) {
     const webhooks = await listWebhooks(dataSource, caller.organisationId)
-    return { status: 200, body: { data: webhooks.map(presentWebhook) } }
+    return { status: 200, body: { data: webhooks.map((webhook) => presentWebhook(webhook, caller)) } }
   },
 }
 
@@ -73,7 +73,7 @@ const getRoute: Route = {
   async handle({ dataSource }, request) {
     const webhook = await findWebhook(dataSource, request.caller.organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
-    return { status: 200, body: presentWebhook(webhook) }
+    return { status: 200, body: presentWebhook(webhook, request.caller) }
   },
 }
 
@@ -88,10 +88,8 @@ const updateRoute = routeWithBody({
   body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules },
   responses: { 200: { description: 'The webhook as it is now', schema: WebhookSchema } },
   async handle(dependencies, request) {
-    return {
-      status: 200,
-      body: presentWebhook(await updateWebhookFields(dependencies, request, param(request, 'id'))),
-    }
+    const webhook = await updateWebhookFields(dependencies, request, param(request, 'id'))
+    return { status: 200, body: presentWebhook(webhook, request.caller) }
   },
 })
 

@@ -55,7 +55,9 @@ const ResponseSchema = Type.Object(
 const AttemptSchema = Type.Object({
   number: Type.Integer({ minimum: 1 }),
   trigger: Type.Enum(['schedule', 'retry'], { description: "The schedule's turn, or a person's retry" }),
-  url: Type.String({ description: "The webhook's URL at the time" }),
+  url: Type.String({
+    description: "The webhook's URL at the time; shortened for a member who may not change the webhook",
+  }),
   startedAt: TimestampSchema,
   durationMs: Type.Integer(),
   outcome: OutcomeSchema,

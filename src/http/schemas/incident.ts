@@ -6,7 +6,10 @@ const NotificationSchema = Type.Object({
     description: '1: failing for five minutes · 2: first delivery permanently failed',
   }),
   channel: Type.Enum(['email', 'push']),
-  recipient: Type.String({ description: 'E-mail address, or id of a push subscription' }),
+  recipient: orNull(Type.String(), {
+    description:
+      'E-mail address, or id of a push subscription; null for a member without `organizationSettings:update`',
+  }),
   state: Type.Enum(['pending', 'sending', 'sent', 'failed', 'unknown'], {
     description: '`unknown`: handed over without an answer; never sent again',
   }),

@@ -5,6 +5,10 @@ import { WebhookSchema } from './webhook.ts'
 
 const OverviewSchema = Type.Object({
   ...WebhookSchema.properties,
+  name: Type.String({
+    description:
+      'What mails and Temporal call it: host, shortened path, and the end of its id where something was left out',
+  }),
   waitingForRetry: Type.Integer(),
   permanentlyFailed: Type.Integer(),
   stopped: Type.Integer({ description: STOPPED }),

@@ -26,7 +26,11 @@ export const UpdateWebhookSchema = Type.Partial(CreateWebhookSchema, {
 
 export const WebhookSchema = Type.Object({
   id: IdSchema,
-  url,
+  url: Type.String({
+    maxLength: 2048,
+    description:
+      'The endpoint. For a member who may not change the webhook: scheme, host and a shortened path, such as `https://hooks.example.com/services/T0…`, since path and query can be a credential',
+  }),
   subscribedEventKeys,
   enabled,
   createdAt: TimestampSchema,

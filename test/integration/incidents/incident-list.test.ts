@@ -6,7 +6,13 @@ import type { ApiResponse } from '../../helpers/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
 import { useApi } from '../../helpers/use-api.ts'
 
-type Notification = { kind: number; channel: string; recipient: string; state: string; sentAt: string | null }
+type Notification = {
+  kind: number
+  channel: string
+  recipient: string | null
+  state: string
+  sentAt: string | null
+}
 type Incident = {
   id: string
   openedAt: string
@@ -68,6 +74,28 @@ describe('GET /webhooks/:id/incidents', () => {
       [newId(), incidentId, kind, channel, recipient, state, sentAt],
     )
   }
+
+  it('shows who was told only to those who may change the settings of the organisation', async () => {
+    const id = await open({ openedAt: OPENED })
+    await notify(id, { recipient: 'boss@test.example' })
+    await notify(id, { channel: 'push', recipient: UNKNOWN_ID })
+    const { organisationId } = member
+    const recipientsFor = async (permissions: string[]): Promise<unknown[]> => {
+      const { apiKey } = await createMember(suite.database.dataSource, { organisationId, permissions })
+      const answer = await list({ apiKey })
+      const { data } = answer.json as { data: Incident[] }
+      return data[0]!.notifications.map(({ recipient }) => recipient)
+    }
+    expect(await recipientsFor(['webhook:read', 'webhook:manage'])).to.deep.equal([null, null])
+    expect(await recipientsFor(['webhook:read', 'organizationSettings:update'])).to.deep.equal([
+      'boss@test.example',
+      UNKNOWN_ID,
+    ])
+    expect((await incidents())[0]!.notifications.map(({ recipient }) => recipient)).to.deep.equal([
+      'boss@test.example',
+      UNKNOWN_ID,
+    ])
+  })
 
   it('shows an open incident with its fields and nothing more', async () => {
     const id = await open({ openedAt: OPENED })

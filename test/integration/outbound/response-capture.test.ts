@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { CapturedResponse } from '../../../src/outbound/response-capture.ts'
+import { KEPT_HEADERS, type CapturedResponse } from '../../../src/outbound/response-capture.ts'
 import { answer, createTestClient, drip, startReceiver } from './receivers.ts'
 
 const HEAD = 'HTTP/1.1 500 Oops\r\n'
@@ -50,11 +51,11 @@ describe('what is kept of an answer', () => {
 
   it('holds no control but tab and line ends, and nothing that turns the direction of text', async () => {
     const { body, headers } = await capture(
-      `${HEAD}x-a: a\u202eb\u009bc\r\n\r\n\ttext\r\n\u001b[2Jred\u007f\u0085\u009b\u202e\u2066.\u05d0\u200f`,
+      `${HEAD}server: a\u202eb\u009bc\r\n\r\n\ttext\r\n\u001b[2Jred\u007f\u0085\u009b\u202e\u2066.\u05d0\u200f`,
     )
     expect(body).to.equal('\ttext\r\n\ufffd[2Jred\ufffd\ufffd\ufffd\ufffd\ufffd.\u05d0\u200f')
     // Headers are read byte by byte.
-    expect(headers['x-a']).to.equal('aâ\ufffd®bÂ\ufffdc')
+    expect(headers['server']).to.equal('aâ\ufffd®bÂ\ufffdc')
   })
 
   it('holds no half of a character, neither of a body that is cut nor of one that has a surrogate by itself', async () => {
@@ -70,23 +71,48 @@ describe('what is kept of an answer', () => {
     expect((await capture(Buffer.concat([head, bomb]))).body.length).to.be.at.most(32_768)
   })
 
-  it('has lower-case header names, repeated ones joined and credentials hidden', async () => {
-    const lines = [
-      'X-A: 1',
-      'x-a: 2',
-      'Set-Cookie: a=secret',
-      'set-cookie: b=secret',
-      'Authorization: secret',
+  it('has lower-case header names, and repeated ones joined', async () => {
+    const { headers } = await capture(`${HEAD}Via: 1\r\nvia: 2\r\nRetry-After: 120\r\n\r\n`)
+    expect(headers).to.deep.equal({ via: '1, 2', 'retry-after': '120' })
+  })
+
+  it('has the values of harmless headers only: of all others just the names', async () => {
+    const names = [
+      'Set-Cookie',
+      'set-cookie2',
+      'Authorization',
+      'Proxy-Authorization',
+      'WWW-Authenticate',
+      'Authentication-Info',
+      'Location',
+      'Link',
+      'X-Amz-Security-Token',
+      'X-Api-Key',
+      'X-Never-Heard-Of',
     ]
-    const { headers } = await capture(Buffer.from(`${HEAD}${lines.join('\r\n')}\r\n\r\n`, 'latin1'))
-    expect(headers).to.deep.equal({ 'x-a': '1, 2', 'set-cookie': '[redacted]', authorization: '[redacted]' })
+    const lines = names.map((name) => `${name}: secret`).join('\r\n')
+    const { headers } = await capture(
+      `${HEAD}Content-Type: text/plain\r\nX-Request-Id: 7\r\n${lines}\r\n\r\n`,
+    )
+    expect(headers).to.deep.equal({
+      'content-type': 'text/plain',
+      'x-request-id': '7',
+      ...Object.fromEntries(names.map((name) => [name.toLowerCase(), '[redacted]'])),
+    })
+  })
+
+  it('has its harmless headers listed in the README', async () => {
+    const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8')
+    const listed = /Of an answer's headers the values of these are kept:(.*?)\./s.exec(readme)?.[1] ?? ''
+    const names = [...listed.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+    expect(names).to.deep.equal([...KEPT_HEADERS])
   })
 
   it('survives headers named like parts of an object', async () => {
     const { headers } = await capture(`${HEAD}__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n`)
     expect(Object.entries(headers))
-      .to.deep.include(['__proto__', 'a'])
-      .and.to.deep.include(['constructor', 'b'])
+      .to.deep.include(['__proto__', '[redacted]'])
+      .and.to.deep.include(['constructor', '[redacted]'])
     expect(Object.getPrototypeOf(headers)).to.equal(Object.prototype)
   })
 })

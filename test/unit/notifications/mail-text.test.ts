@@ -39,7 +39,7 @@ function wordsOf(text: string): string[] {
 describe('composeMail', () => {
   it('tells of failures that persist', () => {
     const { subject, text, warnings } = compose()
-    expect(subject).to.equal('Webhook deliveries to hooks.example.com are failing')
+    expect(subject).to.equal('Webhook deliveries to hooks.example.com/in/orders are failing')
     expect(text).to.equal(
       [
         'Deliveries to a webhook of Café Tilia keep failing.',
@@ -63,7 +63,9 @@ describe('composeMail', () => {
 
   it('tells of an event that could not be delivered, and what to do', () => {
     const { subject, text } = compose({ kind: 2, waiting: 0, failed: 1 })
-    expect(subject).to.equal('Webhook deliveries to hooks.example.com: an event could not be delivered')
+    expect(subject).to.equal(
+      'Webhook deliveries to hooks.example.com/in/orders: an event could not be delivered',
+    )
     expect(text).to.include(
       'At least one event for a webhook of Café Tilia could not be delivered and is marked permanently failed.',
     )
@@ -126,8 +128,8 @@ describe('composeMail', () => {
     it('is shown without user name, password, query and fragment', () => {
       const url = 'https://user:pass@hooks.example.com:8443/in?token=secret#part'
       const { subject, text, html } = compose({ url })
-      expect(subject).to.equal('Webhook deliveries to hooks.example.com:8443 are failing')
-      expect(text).to.include('Webhook: hooks.example.com:8443/in\n')
+      expect(subject).to.equal('Webhook deliveries to hooks.example.com:8443/in (000001) are failing')
+      expect(text).to.include('Webhook: hooks.example.com:8443/in (000001)\n')
       for (const hidden of ['user', 'pass', 'token', 'secret', '#part']) {
         expect(`${subject}${text}${html}`.replaceAll(/<[^>]+>/g, '')).to.not.include(hidden)
       }
@@ -141,6 +143,21 @@ describe('composeMail', () => {
         expect(subject).to.include('.example.com')
       }
       expect(compose({ url: `https://a.eu/${'x'.repeat(1700)}` }).text.length).to.be.lessThan(1200)
+    })
+
+    it('is told from another one on the same host, in the subject too', () => {
+      const [one, two] = ['T024BE7LD/B01/kFzPq3mVw', 'T024BE7LD/B02/Zs81mQqfe'].map((path, index) =>
+        compose({
+          url: `https://hooks.example.com/services/${path}`,
+          webhookId: `01933b2e-0000-7000-8000-00000000000${index}`,
+        }),
+      )
+      expect(one!.subject).to.equal(
+        'Webhook deliveries to hooks.example.com/services/T0… (000000) are failing',
+      )
+      expect(two!.subject).to.not.equal(one!.subject)
+      expect(one!.text).to.include('Webhook: hooks.example.com/services/T0… (000000)\n')
+      expect(`${one!.text}${one!.html}`).to.not.match(/T024|B01|kFz/)
     })
 
     it('without a path is its host alone', () => {
@@ -208,7 +225,7 @@ describe('composePush', () => {
 
   it('says the same in short', () => {
     expect(composePush(NOTICE, options)).to.deep.equal({
-      title: 'Webhook deliveries to hooks.example.com are failing',
+      title: 'Webhook deliveries to hooks.example.com/in/orders are failing',
       body: 'Deliveries have been failing since Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1). 3 are waiting for a retry, none has permanently failed.',
       url: 'https://posthorn.example.com/developer?webhook=01933b2e-0000-7000-8000-000000000001',
       tag: '01933b2e-7a61-7c3f-9d4e-0123456789ab',

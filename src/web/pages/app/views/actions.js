@@ -1,6 +1,5 @@
 import { html, nothing } from '../lib/html.js'
 import { plural } from '../lib/times.js'
-import { hostOf } from '../parts/address.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
 /** @import { App, Overview, RetryJob } from '../types.d.ts' */
@@ -33,8 +32,8 @@ async function find(app, id) {
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const retryFailedAction = (app, { id, url }) => ({
-  title: `Retry failed deliveries of ${hostOf(url)}`,
+export const retryFailedAction = (app, { id, name }) => ({
+  title: `Retry failed deliveries of ${name}`,
   button: 'Retry failed',
   explain: (count) =>
     `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'gets' : 'get'} one attempt at once. Those that wait for their retry are left alone.`,
@@ -48,8 +47,8 @@ export const retryFailedAction = (app, { id, url }) => ({
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const forceAction = (app, { id, url }) => ({
-  title: `Force retry of ${hostOf(url)}`,
+export const forceAction = (app, { id, name }) => ({
+  title: `Force retry of ${name}`,
   button: 'Force retry',
   explain: (count) =>
     `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says.`,
@@ -77,8 +76,8 @@ export const forceAllAction = (app) => ({
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const discardFailedAction = (app, { id, url }) => ({
-  title: `Discard failed deliveries of ${hostOf(url)}`,
+export const discardFailedAction = (app, { id, name }) => ({
+  title: `Discard failed deliveries of ${name}`,
   button: 'Discard failed',
   danger: true,
   explain: (count) =>

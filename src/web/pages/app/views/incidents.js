@@ -94,7 +94,7 @@ function renderIncident({ times }, { openedAt, closedAt, notifications }) {
  * @param {Incident['notifications'][number]} notification
  */
 function renderNotification(times, { kind, channel, recipient, state, sentAt }) {
-  const whom = channel === 'email' ? recipient : 'a browser, by push message'
+  const whom = channel === 'email' ? (recipient ?? 'somebody, by e-mail') : 'a browser, by push message'
   return html`<b>${kind === 1 ? 'Keeps failing' : 'First delivery given up'}</b> ${whom}
     <span class="faint">${STATES[state]}${sentAt === null ? nothing : html` ${times.at(sentAt)}`}</span>`
 }

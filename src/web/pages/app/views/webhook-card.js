@@ -1,7 +1,7 @@
 import { html, nothing } from '../lib/html.js'
 import { deliveryLink, webhookLink } from '../lib/links.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
-import { address, hostOf } from '../parts/address.js'
+import { address } from '../parts/address.js'
 import { inWords } from '../parts/problem.js'
 import { webhookMark } from '../parts/state-mark.js'
 
@@ -78,7 +78,7 @@ function lastAttempt({ times }, { id, latestAttempt }) {
  * @returns {Template}
  */
 export function enabledSwitch(app, webhook, refresh) {
-  const { id, url, enabled, subscribedEventKeys } = webhook
+  const { id, name, enabled, subscribedEventKeys } = webhook
   // Switching off only reduces what the webhook does, so it needs no permission of its event keys.
   const maySwitchOff = enabled && may(app.session, MANAGE)
   const lacking = maySwitchOff ? [] : lackingToManage(app.session, subscribedEventKeys)
@@ -97,7 +97,7 @@ export function enabledSwitch(app, webhook, refresh) {
     role="switch"
     class="switch"
     aria-checked=${enabled ? 'true' : 'false'}
-    aria-label="Deliver to ${hostOf(url)}"
+    aria-label="Deliver to ${name}"
     ?disabled=${lacking.length > 0}
     title=${lacking.length > 0 ? `You lack: ${lacking.join(', ')}` : ''}
     @click=${ask}
@@ -111,7 +111,7 @@ export function enabledSwitch(app, webhook, refresh) {
  * @param {Overview} webhook
  * @param {() => Promise<void>} change
  */
-function openSwitchOff(app, { url, waitingForRetry }, change) {
+function openSwitchOff(app, { name, waitingForRetry }, change) {
   const confirm = () => {
     app.closeDialog()
     void change()
@@ -119,7 +119,7 @@ function openSwitchOff(app, { url, waitingForRetry }, change) {
   app.openDialog({
     label: 'Switch off',
     render: () =>
-      html`<h2>Switch off ${hostOf(url)}?</h2>
+      html`<h2>Switch off ${name}?</h2>
         <p>
           ${waitingForRetry === 1 ? 'The delivery that waits for its retry is' : `The ${waitingForRetry.toLocaleString('en-GB')} deliveries that wait for their retry are`}
           stopped, and nothing new is sent.

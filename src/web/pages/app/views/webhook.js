@@ -3,7 +3,7 @@ import { html, nothing } from '../lib/html.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { deliveryLink } from '../lib/links.js'
-import { address, hostOf } from '../parts/address.js'
+import { address } from '../parts/address.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { webhookMark } from '../parts/state-mark.js'
 import { discardFailedAction, forceAction, openAction, retryFailedAction } from './actions.js'
@@ -207,7 +207,7 @@ async function sendTest(app, { id }) {
  * @param {App} app
  * @param {Overview} webhook
  */
-function openDelete(app, { id, url }) {
+function openDelete(app, { id, name }) {
   let problem = ''
   const remove = async () => {
     try {
@@ -222,7 +222,7 @@ function openDelete(app, { id, url }) {
   app.openDialog({
     label: 'Delete webhook',
     render: () =>
-      html`<h2>Delete ${hostOf(url)}?</h2>
+      html`<h2>Delete ${name}?</h2>
         <p>
           Nothing is sent to it any more, what waits is stopped, and its signing secret is destroyed. This
           cannot be taken back.

@@ -1,0 +1,65 @@
+/** The part of a webhook's URL that may be shown to anybody. `isWhole`: nothing of the path and the query is left out. */
+type ShownUrl = { scheme: string; host: string; path: string; isWhole: boolean }
+
+/** The end of a host name says whose it is, so a longer one loses its beginning. */
+const MAX_HOST_LENGTH = 80
+
+/** A segment this short is no secret. */
+const MAX_PLAIN_LENGTH = 3
+/** Lower-case words with at most two digits behind them, such as `webhooks`, `in-coming`, `v1`. */
+const WORDS = /^[a-z]+(?:[-_.][a-z]+)*\d{0,2}$/
+const MAX_WORDS_LENGTH = 12
+/** Of a segment that may be a credential: enough to tell two apart by eye, not enough to guess it. */
+const SHOWN_OF_OPAQUE = 2
+const MAX_SEGMENTS = 4
+
+/** Characters of the webhook's id that tell it from others; the last ones of a UUID are random. */
+const SHORT_ID_LENGTH = 6
+
+/**
+ * Names a webhook for people: host and shortened path, such as `hooks.example.com/services/T0…`. Where that leaves
+ * something out, the end of the webhook's id follows, so that two webhooks on one host are told apart. Shows no user
+ * name, password, query or fragment.
+ */
+export function nameWebhook(url: string, webhookId: string): string {
+  const { host, path, isWhole } = shownUrl(url)
+  const name = `${host}${path}`
+  return isWhole ? name : `${name} (${webhookId.slice(-SHORT_ID_LENGTH)})`
+}
+
+/** A webhook's URL for those who may not change it: scheme, host and shortened path. */
+export function shortenUrl(url: string): string {
+  const { scheme, host, path } = shownUrl(url)
+  return `${scheme}//${host}${path === '' ? '/' : path}`
+}
+
+/**
+ * The path of a webhook's URL can be its credential (chat services), so it is shown up to the first segment that is not
+ * plainly a word: that one is cut, and what follows is left out.
+ */
+function shownUrl(url: string): ShownUrl {
+  if (!URL.canParse(url)) return { scheme: 'https:', host: 'an unknown host', path: '', isWhole: false }
+  const { protocol: scheme, host: whole, pathname, search } = new URL(url)
+  const host = whole.length <= MAX_HOST_LENGTH ? whole : `…${whole.slice(1 - MAX_HOST_LENGTH)}`
+  const path = shortenPath(pathname)
+  return { scheme, host, path, isWhole: host === whole && path === withoutRoot(pathname) && search === '' }
+}
+
+function shortenPath(pathname: string): string {
+  const segments = withoutRoot(pathname).split('/').slice(1)
+  const first = segments.findIndex((segment) => !isPlain(segment))
+  const end = Math.min(first === -1 ? segments.length : first, MAX_SEGMENTS)
+  const shown = segments.slice(0, end)
+  const cut = segments[end]
+  if (cut !== undefined) shown.push(`${cut.slice(0, SHOWN_OF_OPAQUE)}…`)
+  return shown.map((segment) => `/${segment}`).join('')
+}
+
+function isPlain(segment: string): boolean {
+  return segment.length <= MAX_PLAIN_LENGTH || (segment.length <= MAX_WORDS_LENGTH && WORDS.test(segment))
+}
+
+/** A path of nothing but `/` says nothing. */
+function withoutRoot(pathname: string): string {
+  return pathname === '/' ? '' : pathname
+}

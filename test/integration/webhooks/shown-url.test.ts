@@ -1,0 +1,89 @@
+import { expect } from 'chai'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { useApi } from '../../helpers/use-api.ts'
+import { attempt } from '../deliveries/delivery-rows.ts'
+
+const WHOLE = 'https://hooks.example.com/services/T024BE7LD/B01/kFzPq3mVw?token=secret'
+const SHORT = 'https://hooks.example.com/services/T0…'
+
+describe('the URL of a webhook', () => {
+  const suite = useApi()
+  let full: TestMember
+  let webhookId: string
+  let deliveryId: string
+
+  beforeEach(async () => {
+    const { dataSource } = suite.database
+    full = await createMember(dataSource)
+    const { organisationId } = full
+    const webhook = { organisationId, url: WHOLE, subscribedEventKeys: ['customer:created', 'invoice:paid'] }
+    webhookId = (await createWebhookRow(dataSource, webhook)).id
+    const [delivery] = await publishRow(dataSource, organisationId)
+    deliveryId = delivery!.deliveryId
+    await attempt(dataSource, delivery!, 1)
+  })
+
+  const member = (permissions: string[]): Promise<TestMember> =>
+    createMember(suite.database.dataSource, { organisationId: full.organisationId, permissions })
+
+  const answers = async ({ apiKey }: TestMember): Promise<string[]> => {
+    const paths = ['', `/${webhookId}`, '/overview', `/${webhookId}/deliveries/${deliveryId}`]
+    return Promise.all(
+      paths.map(async (path) => {
+        const answer = await suite.api.call('GET', `/api/orgs/${full.organisationId}/webhooks${path}`, {
+          apiKey,
+        })
+        expect(answer.status, answer.text).to.equal(200)
+        return answer.text
+      }),
+    )
+  }
+
+  it('is whole for those who may change the webhook, with its attempts', async () => {
+    const manager = await member(['webhook:read', 'webhook:manage', 'customer:read', 'invoice:read'])
+    for (const caller of [full, manager])
+      for (const text of await answers(caller)) expect(text).to.include(`"url":"${WHOLE}"`)
+  })
+
+  const others: [who: string, permissions: string[]][] = [
+    ['a reader', ['webhook:read', 'customer:read', 'invoice:read']],
+    [
+      'a manager who lacks a permission of the subscription',
+      ['webhook:read', 'webhook:manage', 'customer:read'],
+    ],
+  ]
+  for (const [who, permissions] of others) {
+    it(`is scheme, host and a shortened path for ${who}, with its attempts`, async () => {
+      for (const text of await answers(await member(permissions))) {
+        expect(text).to.include(`"url":"${SHORT}"`)
+        expect(text).to.not.match(/T024|B01|kFz|token|secret/)
+      }
+    })
+  }
+
+  it('is shortened in the answer to a change by a member who may only reduce', async () => {
+    const { apiKey } = await member(['webhook:manage', 'customer:read'])
+    const path = `/api/orgs/${full.organisationId}/webhooks/${webhookId}`
+    const answer = await suite.api.call('PATCH', path, { apiKey, body: { enabled: false } })
+    expect(answer.json).to.include({ url: SHORT, enabled: false })
+    const back = await suite.api.call('PATCH', path, { apiKey, body: { url: SHORT } })
+    expect(back.status).to.equal(403)
+  })
+
+  it('gives the name by which dialogs tell webhooks on one host apart', async () => {
+    const { dataSource } = suite.database
+    const { organisationId } = full
+    await createWebhookRow(dataSource, { organisationId, url: `${WHOLE}2` })
+    await createWebhookRow(dataSource, { organisationId, url: 'https://hooks.example.com/orders' })
+    const overview = await suite.api.call('GET', `/api/orgs/${organisationId}/webhooks/overview`, {
+      apiKey: full.apiKey,
+    })
+    const { data } = overview.json as { data: { id: string; name: string }[] }
+    const ids = data.map(({ id }) => id.slice(-6))
+    expect(data.map(({ name }) => name)).to.deep.equal([
+      `hooks.example.com/services/T0… (${ids[0]!})`,
+      `hooks.example.com/services/T0… (${ids[1]!})`,
+      'hooks.example.com/orders',
+    ])
+  })
+})
