@@ -73,7 +73,8 @@ export function unavailable(): ProblemError {
     status: 503,
     code: 'unavailable',
     title: 'Temporarily unavailable',
-    detail: 'The database cannot be reached. Nothing was changed; try again.',
+    detail:
+      'The database did not answer in time. What was asked for may or may not have been done: try again, with the same Idempotency-Key if there was one.',
     headers: { 'retry-after': '2' },
   })
 }

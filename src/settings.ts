@@ -1,3 +1,4 @@
+import { DEFAULT_STATEMENT_TIMEOUT_MS, type Pooler } from './db/session-limits.ts'
 import type { LogLevel } from './logger.ts'
 import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
 import {
@@ -30,6 +31,18 @@ export const SETTINGS = {
     'connections each process opens at most',
     '20',
     integer(1, 500),
+  ),
+  databasePooler: setting(
+    'DATABASE_POOLER',
+    'what DATABASE_URL leads to: none, PostgreSQL itself; transaction, a pooler that pools transactions, such as PgBouncer',
+    'none',
+    oneOf<Pooler>('none', 'transaction'),
+  ),
+  databaseStatementTimeoutMs: setting(
+    'DATABASE_STATEMENT_TIMEOUT_MS',
+    'how long PostgreSQL may take for one statement, in milliseconds',
+    String(DEFAULT_STATEMENT_TIMEOUT_MS),
+    integer(500, 600_000),
   ),
   encryptionKeys: setting(
     'POSTHORN_ENCRYPTION_KEYS',

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { DataSource } from 'typeorm'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
-import { createDataSource } from '../db/data-source.ts'
+import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { poolStatus } from '../db/pool-status.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
 import type { Starter } from '../delivery/starter.ts'
@@ -32,10 +32,10 @@ const COUNT_TIMEOUT_MS = 2_000
 
 /** Sets up the engine's native core too, which counts for itself. To be called once, before any connection. */
 export async function createMetering(
-  config: Pick<Config, 'databaseUrl' | 'metricsHost' | 'metricsPort'>,
+  config: Pick<Config, 'databaseUrl' | 'databasePooler' | 'metricsHost' | 'metricsPort'>,
   logger: Logger,
 ): Promise<Metering> {
-  const { databaseUrl, metricsHost: host, metricsPort: port } = config
+  const { metricsHost: host, metricsPort: port } = config
   const engineMetricsUrl = await installRuntime(logger, { withMetrics: port !== null })
   const registry = new Registry()
   return {
@@ -44,8 +44,8 @@ export async function createMetering(
       if (port === null) return null
       collectDefaultMetrics({ register: registry })
       showVersion(registry)
-      const counting = await openCountingConnection(databaseUrl, logger)
-      running.push('the connection of the metrics', () => counting.destroy())
+      const counting = await openCountingConnection(config, logger)
+      running.push('the connection of the metrics', () => closeDataSource(counting))
       const scrape = createScrape(registry, {
         backlog: createBacklogReader({ read: () => countBacklogInTime(counting, COUNT_TIMEOUT_MS), logger }),
         pool: () => poolStatus(dataSource),
@@ -61,10 +61,13 @@ export async function createMetering(
 }
 
 /** One connection besides the pool: when that is exhausted, the backlog is wanted most. */
-async function openCountingConnection(url: string, logger: Logger): Promise<DataSource> {
+async function openCountingConnection(
+  { databaseUrl: url, databasePooler: pooler }: Pick<Config, 'databaseUrl' | 'databasePooler'>,
+  logger: Logger,
+): Promise<DataSource> {
   const onIdleError = (error: Error): void =>
     logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost')
-  return createDataSource({ url, poolSize: 1, onIdleError }).initialize()
+  return createDataSource({ url, poolSize: 1, pooler, onIdleError }).initialize()
 }
 
 function showVersion(registry: Registry): void {

@@ -39,16 +39,16 @@ async function run(command: CommandName, operands: string[]): Promise<void> {
     case 'worker':
       return serve({ api: false, worker: true })
     case 'migrate': {
-      const { databaseUrl } = loadConfig(process.env, ['databaseUrl'])
-      const applied = await migrate(databaseUrl)
+      const { databaseUrl, databasePooler } = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
+      const applied = await migrate(databaseUrl, databasePooler)
       say(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`)
       return
     }
     case 'seed': {
       const [file] = operands
       if (file === undefined || operands.length > 1) throw new ConfigError(['posthorn seed takes one FILE'])
-      const { databaseUrl } = loadConfig(process.env, ['databaseUrl'])
-      const { summary, newKeys } = await seedFromFile(databaseUrl, file)
+      const { databaseUrl, databasePooler } = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
+      const { summary, newKeys } = await seedFromFile(databaseUrl, file, databasePooler)
       for (const { memberId, name, key } of newKeys)
         say(`New API key "${name}" of ${memberId}, shown only now: ${key}`)
       say(summary)
@@ -71,14 +71,14 @@ async function apiKey(args: readonly string[]): Promise<void> {
     say(API_KEY_USAGE)
     return
   }
-  const { databaseUrl } = loadConfig(process.env, ['databaseUrl'])
-  await withDatabase(databaseUrl, (db) => runApiKeyCommand(db, wanted, { out: say, note: complain }))
+  const database = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
+  await withDatabase(database, (db) => runApiKeyCommand(db, wanted, { out: say, note: complain }))
 }
 
 async function reEncryptAll(): Promise<void> {
-  const { databaseUrl, encryptionKeys } = loadConfig(process.env, ['databaseUrl', 'encryptionKeys'])
-  const secretBox = createSecretBox(encryptionKeys)
-  const outcome = await withDatabase(databaseUrl, (db) => reEncrypt(db, secretBox))
+  const config = loadConfig(process.env, ['databaseUrl', 'databasePooler', 'encryptionKeys'])
+  const secretBox = createSecretBox(config.encryptionKeys)
+  const outcome = await withDatabase(config, (db) => reEncrypt(db, secretBox))
   const { lines, problems } = describeReEncryption(outcome, secretBox.newestKeyId)
   for (const line of lines) say(line)
   for (const problem of problems) complain(problem)

@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm'
 import { ConfigError } from '../config.ts'
-import { createDataSource } from '../db/data-source.ts'
+import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { hashApiKey } from '../db/queries/api-keys.ts'
 import { hasApiKey, upsertApiKey, upsertMember, upsertOrganisation } from '../db/queries/organisations.ts'
+import type { Pooler } from '../db/session-limits.ts'
 import { newId } from '../ids.ts'
 import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
 import { auditApiKey, auditMember, auditOrganisation } from './seed-audit.ts'
@@ -21,9 +22,10 @@ const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 export async function seedFromFile(
   databaseUrl: string,
   file: string,
+  pooler: Pooler = 'none',
 ): Promise<{ summary: string; newKeys: NewKey[] }> {
   const seed = await readSeedFile(file)
-  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2 })
+  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2, pooler })
   await dataSource.initialize()
   try {
     const newKeys = await dataSource.transaction((manager) => apply(manager, seed))
@@ -36,7 +38,7 @@ export async function seedFromFile(
       newKeys,
     }
   } finally {
-    await dataSource.destroy()
+    await closeDataSource(dataSource)
   }
 }
 

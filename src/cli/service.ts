@@ -4,6 +4,7 @@ import { createActivities } from '../../activities/index.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
+import { closeDataSource } from '../db/data-source.ts'
 import { createAttempt } from '../delivery/attempt.ts'
 import { createFollowUp } from '../delivery/follow-up.ts'
 import { createHandedOver } from '../delivery/handed-over.ts'
@@ -77,7 +78,7 @@ export async function startService(
   const metering = await createMetering(config, logger)
   const { metrics } = metering
   const dataSource = await openDatabase(config, logger)
-  running.push('the database', () => dataSource.destroy())
+  running.push('the database', () => closeDataSource(dataSource))
   const secretBox = createSecretBox(config.encryptionKeys)
   await assertKeyRing(dataSource, secretBox)
   const httpClient = createHttpClient({
@@ -108,7 +109,7 @@ export async function startService(
     watch: createWebhookWatch(),
     handedOver: createHandedOver(),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: config.firstAttempt === 'overflow' }),
-    turns: createIncidentTurns(),
+    turns: createIncidentTurns(config.databasePoolSize),
     attemptTimeoutMs: config.attemptTimeoutMs,
     gate: createWebhookGate(config.webhookConcurrency),
   }
@@ -166,6 +167,8 @@ export async function startService(
     publish: createPublisher(dataSource, lease),
     lease,
     watch: attempts.watch,
+    turns: attempts.turns,
+    sweep: roles.worker ? sweep : null,
     streams,
     starter,
     workflows,

@@ -1,20 +1,29 @@
 import type { DataSource } from 'typeorm'
+import type { Config } from '../config.ts'
+import { closeDataSource } from '../db/data-source.ts'
+import { LONG_STATEMENT_TIMEOUT_MS } from '../db/session-limits.ts'
 import { createLogger } from '../logger.ts'
 import { openDatabase } from './open-database.ts'
 
 /** For a command that ends by itself: opens the database, which has to be up to date, and closes it at the end. */
 export async function withDatabase<T>(
-  databaseUrl: string,
+  { databaseUrl, databasePooler }: Pick<Config, 'databaseUrl' | 'databasePooler'>,
   work: (dataSource: DataSource) => Promise<T>,
 ): Promise<T> {
   // Silent, since standard output is the command's: a connection that breaks while idle matters to the next query only.
   const dataSource = await openDatabase(
-    { databaseUrl, databasePoolSize: 2 },
+    {
+      databaseUrl,
+      databasePooler,
+      databasePoolSize: 2,
+      // Nobody waits for a command as a request is waited for.
+      databaseStatementTimeoutMs: LONG_STATEMENT_TIMEOUT_MS,
+    },
     createLogger({ level: 'silent' }),
   )
   try {
     return await work(dataSource)
   } finally {
-    await dataSource.destroy()
+    await closeDataSource(dataSource)
   }
 }

@@ -1,25 +1,56 @@
-/** SQLSTATE classes and codes that say "not now": connection trouble, shutdown, too many connections, read-only. */
-const TRANSIENT_SQLSTATE = /^(08...|57P0[123]|53300|25006|40001|40P01)$/
+/**
+ * SQLSTATE classes and codes that say "not now": connection trouble (08), roles and passwords being changed (28), disk,
+ * memory or connections used up (53), shutdown (57P0x), a statement, lock or transaction that took too long, an I/O
+ * error (58030), read-only after a failover, conflicts that go away when the work is done again.
+ */
+const TRANSIENT_SQLSTATE = /^(08...|28...|53...|57P0[1-5]|57014|55P03|25P0[34]|25006|58030|40001|40P01)$/
+
+const LOCK_NOT_AVAILABLE = '55P03'
 
 const TRANSIENT_SYSTEM = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
+  'ECONNABORTED',
   'EPIPE',
   'ETIMEDOUT',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
   'ENOTFOUND',
   'EAI_AGAIN',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
 ])
 
-/** What `pg` says without a code when a connection breaks or none is to be had. */
+/** What `pg`, its pool and TypeORM say without a code when a connection breaks or none is to be had. */
 const TRANSIENT_MESSAGE =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Driver not Connected)/i
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Driver not Connected|Query runner already released|Database connection provided by a query runner was already released|Cannot use a pool after)/i
+
+/** The database did not answer within a limit of this process, or too much waits for it already. */
+export class DatabaseUnavailableError extends Error {
+  override readonly name = 'DatabaseUnavailableError'
+}
 
 /** True when the database is away or asks to try again: the statement was not wrong. */
 export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof DatabaseUnavailableError) return true
+  // TypeORM wraps what the driver threw, and copies its code but not its class.
+  if ('driverError' in error && error.driverError !== error && isDatabaseAway(error.driverError)) return true
   if (error instanceof AggregateError && error.errors.some(isDatabaseAway)) return true
-  const code = 'code' in error ? error.code : undefined
-  if (typeof code === 'string' && (TRANSIENT_SQLSTATE.test(code) || TRANSIENT_SYSTEM.has(code))) return true
+  const code = codeOf(error)
+  if (code !== undefined && (TRANSIENT_SQLSTATE.test(code) || TRANSIENT_SYSTEM.has(code))) return true
   return TRANSIENT_MESSAGE.test(error.message)
+}
+
+/** True when another transaction held a lock for too long: the fault of one row, not of the whole database. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) === LOCK_NOT_AVAILABLE
+}
+
+function codeOf(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

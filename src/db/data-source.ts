@@ -1,5 +1,6 @@
-import type { ClientBase } from 'pg'
+import { setTimeout as delay } from 'node:timers/promises'
 import { DataSource } from 'typeorm'
+import { DatabaseClient, type ConnectionPolicy } from './database-client.ts'
 import { ApiKey } from './entities/api-key.ts'
 import { Attempt } from './entities/attempt.ts'
 import { AuditEntry } from './entities/audit-entry.ts'
@@ -28,22 +29,37 @@ import { EventStream8 } from './migrations/0008-event-stream.ts'
 import { Sessions9 } from './migrations/0009-sessions.ts'
 import { KeyValues15 } from './migrations/0015-key-values.ts'
 import { StoppedAndTestDeliveries16 } from './migrations/0016-stopped-and-test-deliveries.ts'
+import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
-/** How long a query may wait for a connection before the request is answered 503. */
+/** How long a query may wait for a connection, and a connection for the server's first answers. */
 const CONNECT_TIMEOUT_MS = 5_000
+
+/** From when on the operating system asks whether the server's host is still there (then each second, ten times). */
+const KEEP_ALIVE_AFTER_MS = 10_000
+
+/** Closing waits no longer than this for connections that are lost. */
+const CLOSE_TIMEOUT_MS = 3_000
+
+/** `url` is that of PostgreSQL, or of its pooler. */
+export type DatabaseOptions = {
+  url: string
+  poolSize: number
+  pooler?: Pooler
+  /** How long one statement may take in the server. */
+  statementTimeoutMs?: number
+  onIdleError?: (error: Error) => void
+}
 
 /**
  * The connection pool to PostgreSQL 18, not yet connected (`await dataSource.initialize()`).
- * A connection that breaks while idle is only reported: the next query opens a new one.
+ * A connection that breaks while idle is only reported: the next query opens a new one. Every wait on it ends.
  */
-export function createDataSource(options: {
-  url: string
-  poolSize: number
-  onIdleError?: (error: Error) => void
-}): DataSource {
+export function createDataSource(options: DatabaseOptions): DataSource {
+  const { url, pooler = 'none', statementTimeoutMs = DEFAULT_STATEMENT_TIMEOUT_MS } = options
+  const policy: ConnectionPolicy = { statementTimeoutMs, pooler, open: new Set() }
   return new DataSource({
     type: 'postgres',
-    url: options.url,
+    url: pooler === 'none' ? withSessionLimits(url, statementTimeoutMs) : url,
     poolSize: options.poolSize,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
     applicationName: 'posthorn',
@@ -81,15 +97,18 @@ export function createDataSource(options: {
       StoppedAndTestDeliveries16,
     ],
     migrationsTransactionMode: 'each',
-    extra: { keepAlive: true, onConnect: preferIndexes },
+    extra: {
+      Client: DatabaseClient,
+      policy,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+    },
   })
 }
 
-/**
- * Each statement of ours has its index. What the server knows of the tables is behind when a burst fills them, and then
- * it would rather read all of them: recording an outcome took nine times as long. Said on the connection and not in its
- * parameters, which a pooler in front of the server may refuse.
- */
-async function preferIndexes(client: ClientBase): Promise<void> {
-  await client.query('SET enable_seqscan = off')
+/** Closes the pool. What is still under way then may fail. */
+export async function closeDataSource(dataSource: DataSource): Promise<void> {
+  const closed = new AbortController()
+  const tooLate = delay(CLOSE_TIMEOUT_MS, undefined, { signal: closed.signal }).catch(() => undefined)
+  await Promise.race([dataSource.destroy(), tooLate]).finally(() => closed.abort())
 }

@@ -11,9 +11,11 @@ import type { Logger } from '../logger.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import { tellOfRetries } from './tell.ts'
+import { transactOnWebhook, type IncidentTurns } from './turns.ts'
 
 export type RetryJobDependencies = {
   dataSource: DataSource
+  turns: Pick<IncidentTurns, 'commands'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   logger: Logger
   /** Deliveries of one webhook that a job has under way at once. */
@@ -58,9 +60,12 @@ async function advanceWebhook(
   part: JobIds & { webhookId: string },
   signal: AbortSignal,
 ): Promise<Step> {
-  const { dataSource, webhookConcurrency } = dependencies
+  const { webhookConcurrency } = dependencies
   const step = await untilDatabaseAnswers(
-    () => dataSource.transaction((manager) => takeStep(manager, part, webhookConcurrency)),
+    () =>
+      transactOnWebhook(dependencies, part.webhookId, (manager) =>
+        takeStep(manager, part, webhookConcurrency),
+      ),
     signal,
   )
   await tellOfRetries(dependencies, part, step.asked)

@@ -10,6 +10,7 @@ import {
   purgeRetryJobs,
   type PurgeCursor,
 } from '../db/queries/retention.ts'
+import { transactLonger } from '../db/longer-statements.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import type { Logger } from '../logger.ts'
 
@@ -70,19 +71,19 @@ function stepsOf(dataSource: DataSource, { completedDays, failedDays, auditDays 
   const nextAfter = (deleted: number): Place => (deleted < limit ? null : FROM_THE_OLDEST)
   return [
     async () => {
-      const idempotencyKeys = await purgeIdempotencyKeys(dataSource, limit)
+      const idempotencyKeys = await transactLonger(dataSource, (db) => purgeIdempotencyKeys(db, limit))
       return { idempotencyKeys, next: nextAfter(idempotencyKeys) }
     },
     async () => {
-      const retryJobs = await purgeRetryJobs(dataSource, limit)
+      const retryJobs = await transactLonger(dataSource, (db) => purgeRetryJobs(db, limit))
       return { retryJobs, next: nextAfter(retryJobs) }
     },
     async () => {
-      const auditEntries = await purgeAudit(dataSource, auditDays, limit)
+      const auditEntries = await transactLonger(dataSource, (db) => purgeAudit(db, auditDays, limit))
       return { auditEntries, next: nextAfter(auditEntries) }
     },
     async () => {
-      const incidents = await purgeIncidents(dataSource, failedDays, limit)
+      const incidents = await transactLonger(dataSource, (db) => purgeIncidents(db, failedDays, limit))
       return { incidents, next: nextAfter(incidents) }
     },
     (after) => purgeDeliveries(dataSource, 'failed', { days: failedDays, after, limit }),

@@ -20,9 +20,14 @@ export type Sweep = {
   runOnce(): Promise<number>
   start(): void
   stop(): Promise<void>
+  /** A pass has not come to its end for half a minute. */
+  isStalled(): boolean
 }
 
 const EVERY_MS = 1_000
+
+/** A pass takes a second or two; what it waits for has a shorter limit. */
+const STALLED_AFTER_MS = 30_000
 
 /** Rows of each kind in one pass; after a full pass the next follows at once. */
 const LIMIT = 200
@@ -62,6 +67,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   // Incidents told lately: their row is settled by the workflow's look, which may take its time.
   const toldAtMs = new Map<string, number>()
   let stopped = true
+  let passBeganAtMs: number | null = null
 
   async function runOnce(): Promise<number> {
     const counts = [await sweepDeliveries(), await sweepStopped(), await sweepJobs(), await sweepIncidents()]
@@ -143,6 +149,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   async function pass(): Promise<void> {
     let pauseMs = EVERY_MS
     const startedAt = performance.now()
+    passBeganAtMs = startedAt
     try {
       if ((await runOnce()) === LIMIT) pauseMs = 0
       metrics.sweepPassed(performance.now() - startedAt)
@@ -151,6 +158,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
       if (isDatabaseAway(error)) logger.warn(fields, 'sweep.failed')
       else logger.error(fields, 'sweep.failed')
     }
+    passBeganAtMs = null
     if (!stopped) schedule(pauseMs)
   }
 
@@ -172,6 +180,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
       if (timer !== null) clearTimeout(timer)
       await running
     },
+    isStalled: () => passBeganAtMs !== null && performance.now() - passBeganAtMs > STALLED_AFTER_MS,
   }
 }
 

@@ -1,35 +1,53 @@
-import pLimit, { type LimitFunction } from 'p-limit'
-
-/** Lets so much work of one webhook be under way at a time in this process; the rest waits, in order. */
-type Turns = { take<T>(webhookId: string, work: () => Promise<T>): Promise<T> }
+import type { DataSource, EntityManager } from 'typeorm'
+import { createKeyedLimiter, type KeyedLimiter } from './keyed-limiter.ts'
+import { createSemaphore } from './semaphore.ts'
 
 /**
- * For transactions that may wait for one row of their webhook: without turns, the many deliveries of one endpoint that
- * fails or recovers would fill the pool with connections that stand in line, and everyone else would wait for one.
+ * For transactions that may wait for a row of their webhook: without limits, the many deliveries of one endpoint that
+ * fails or recovers, and the many requests about it, would fill the pool with connections that wait for each other.
  */
-function createTurns(width: number): Turns {
-  const lines = new Map<string, { limit: LimitFunction; users: number }>()
-  return {
-    async take(webhookId, work) {
-      const line = lines.get(webhookId) ?? { limit: pLimit(width), users: 0 }
-      lines.set(webhookId, line)
-      line.users++
-      try {
-        return await line.limit(work)
-      } finally {
-        line.users--
-        if (line.users === 0) lines.delete(webhookId)
-      }
-    },
-  }
+export type IncidentTurns = {
+  /** For attempts that may resolve a delivery, which locks the incident alone. */
+  resolving: KeyedLimiter
+  /** For attempts that failed, which share its lock. */
+  failing: KeyedLimiter
+  /** For what members ask for: its transactions wait for the same locks. */
+  commands: KeyedLimiter
 }
 
 /** Failures of one webhook that are recorded at once: they share its incident's lock, and commit together. */
 const CONCURRENT_FAILURES = 4
 
-/** For what may resolve a delivery, which locks the incident alone, and for failures, which share it. */
-export type IncidentTurns = { resolving: Turns; failing: Turns }
+/** A request waits no longer than this to begin: with the time limit of locks it is answered within ten seconds. */
+const COMMAND_MAX_WAIT_MS = 3_000
 
-export function createIncidentTurns(): IncidentTurns {
-  return { resolving: createTurns(1), failing: createTurns(CONCURRENT_FAILURES) }
+/**
+ * All webhooks together take half of the pool for outcomes and a quarter for commands, so that one quarter at least is
+ * left to publishing whatever is locked.
+ */
+export function createIncidentTurns(poolSize = 20): IncidentTurns {
+  const share = (part: number): number => Math.max(1, Math.floor(poolSize * part))
+  const outcomes = createSemaphore(share(1 / 2))
+  return {
+    resolving: createKeyedLimiter({ perKey: 1, total: outcomes, maxWaitMs: null }),
+    failing: createKeyedLimiter({
+      perKey: Math.min(CONCURRENT_FAILURES, share(1 / 5)),
+      total: outcomes,
+      maxWaitMs: null,
+    }),
+    commands: createKeyedLimiter({
+      perKey: 1,
+      total: createSemaphore(share(1 / 4)),
+      maxWaitMs: COMMAND_MAX_WAIT_MS,
+    }),
+  }
+}
+
+/** Runs a command's transaction that may wait for the locks of a webhook. */
+export function transactOnWebhook<T>(
+  { dataSource, turns }: { dataSource: DataSource; turns: Pick<IncidentTurns, 'commands'> },
+  webhookId: string,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return turns.commands.take(webhookId, () => dataSource.transaction(work))
 }

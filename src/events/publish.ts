@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm'
+import { isDatabaseAway, isLockTimeout } from '../db/connection-errors.ts'
 import type { Db } from '../db/db.ts'
 import { createGrouped } from '../db/grouped.ts'
 import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
@@ -32,8 +33,16 @@ type Published = {
 const LANES = 4
 const MOST = 100
 
+type Publish = (request: PublishRequest, idempotency: IdempotentRequest | null) => Promise<Published>
+
 /** Commits an event and its deliveries; once it returns nothing of it can be lost. */
-export type Publisher = (request: PublishRequest, idempotency: IdempotentRequest | null) => Promise<Published>
+export type Publisher = Publish & {
+  /** The last event could not be committed, a moment ago, and none was since: the database is away for writing. */
+  isFailing(): boolean
+}
+
+/** A failure says that long that the next event would fail too, unless one is committed. */
+const FAILURE_COUNTS_MS = 5_000
 
 /**
  * The deliveries are leased to `lease.owner`, which is to start them within `lease.leaseMs`.
@@ -52,7 +61,7 @@ export function createPublisher(
     lanes: LANES,
     most: MOST,
   })
-  return async (request, idempotency) => {
+  const commit: Publish = async (request, idempotency) => {
     const event = newEvent(request)
     if (idempotency === null) {
       const toStart = await insert(event)
@@ -65,6 +74,19 @@ export function createPublisher(
     })
     return { ...answer, toStart, replayed }
   }
+
+  let failedAtMs = -Infinity
+  const publish: Publish = async (request, idempotency) => {
+    try {
+      const published = await commit(request, idempotency)
+      failedAtMs = -Infinity
+      return published
+    } catch (error) {
+      if (isDatabaseAway(error) && !isLockTimeout(error)) failedAtMs = performance.now()
+      throw error
+    }
+  }
+  return Object.assign(publish, { isFailing: () => performance.now() - failedAtMs < FAILURE_COUNTS_MS })
 }
 
 function newEvent({ organisationId, event: key, json, ...request }: PublishRequest): NewEvent {

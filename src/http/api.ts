@@ -1,6 +1,8 @@
 import type { DataSource } from 'typeorm'
 import type { PayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Starter } from '../delivery/starter.ts'
+import type { Sweep } from '../delivery/sweep.ts'
+import type { IncidentTurns } from '../delivery/turns.ts'
 import type { WebhookWatch } from '../delivery/webhook-watch.ts'
 import type { Publisher } from '../events/publish.ts'
 import type { Streams } from '../events/streams.ts'
@@ -20,6 +22,10 @@ export type ApiDependencies = {
   findCaller: CallerLookup
   secretBox: SecretBox
   publish: Publisher
+  /** Limits the transactions that wait for the locks of one webhook. */
+  turns: Pick<IncidentTurns, 'commands'>
+  /** Null in a process without a worker. */
+  sweep: Pick<Sweep, 'isStalled'> | null
   streams: Pick<Streams, 'open'>
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>

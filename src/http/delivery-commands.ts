@@ -9,6 +9,7 @@ import { tellOfRetries } from '../delivery/tell.ts'
 import { TEST_EVENT_KEY } from '../domain/permissions.ts'
 import type { RetryMode } from '../domain/retry-mode.ts'
 import { coversEventKey } from '../domain/subscription.ts'
+import { transactOnWebhook } from '../delivery/turns.ts'
 import { conflict, notFound, type ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
 import { newId } from '../ids.ts'
@@ -68,7 +69,7 @@ export async function retryDelivery(
   const { organisationId } = actor.caller
   await requireEnabled(dataSource, organisationId, webhookId)
   await requireDelivery(dependencies, organisationId, webhookId, deliveryId)
-  const asked = await dataSource.transaction(async (manager) => {
+  const asked = await transactOnWebhook(dependencies, webhookId, async (manager) => {
     const noted = await askForRetry(manager, organisationId, webhookId, deliveryId)
     if (noted !== null) await audit(manager, actor, { action: 'delivery.retried', webhookId, deliveryId })
     return noted
@@ -107,11 +108,13 @@ export async function discardOne(
 ): Promise<void> {
   const { organisationId } = actor.caller
   await requireDelivery(dependencies, organisationId, webhookId, deliveryId)
-  const { result: discarded, tell } = await resolve(dependencies.dataSource, webhookId, async (manager) => {
-    const found = await discardDelivery(manager, organisationId, webhookId, deliveryId)
-    if (found !== null) await audit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
-    return found
-  })
+  const { result: discarded, tell } = await dependencies.turns.commands.take(webhookId, () =>
+    resolve(dependencies.dataSource, webhookId, async (manager) => {
+      const found = await discardDelivery(manager, organisationId, webhookId, deliveryId)
+      if (found !== null) await audit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
+      return found
+    }),
+  )
   void tellOfIncident(dependencies, tell)
   dependencies.metrics.deliveriesStopped(discarded === null ? 0 : 1)
   if (discarded === null) {
@@ -125,7 +128,7 @@ export async function discardAllFailed(
   webhookId: string,
 ): Promise<number> {
   const { organisationId } = actor.caller
-  const { result, tell } = await dependencies.dataSource.transaction(async (manager) => {
+  const { result, tell } = await transactOnWebhook(dependencies, webhookId, async (manager) => {
     if ((await lockWebhookInLine(manager, organisationId, webhookId)) === null) throw notFound('webhook')
     return resolveWithin(manager, webhookId, async () => {
       const count = await discardFailed(manager, organisationId, webhookId)

@@ -14,6 +14,7 @@ import {
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
 import { isCoveredBy } from '../domain/subscription.ts'
+import { transactOnWebhook } from '../delivery/turns.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { lockWebhookInLine } from '../incidents/change-incident.ts'
@@ -85,10 +86,10 @@ export async function updateWebhookFields(
   request: RouteRequest<Static<typeof UpdateWebhookSchema>>,
   id: string,
 ): Promise<WebhookRow> {
-  const { dataSource, urlPolicy, metrics } = dependencies
+  const { urlPolicy, metrics } = dependencies
   const { caller, body } = request
   let stopped = 0
-  const { result, tell } = await dataSource.transaction(async (manager) => {
+  const { result, tell } = await transactOnWebhook(dependencies, id, async (manager) => {
     const before = await lockWebhookInLine(manager, caller.organisationId, id)
     if (before === null) throw notFound('webhook')
     const subscribedEventKeys = body.subscribedEventKeys ?? before.subscribedEventKeys
@@ -135,7 +136,7 @@ function changesForAudit(before: WebhookRow, after: WebhookRow): Record<string, 
 /** Deletes a webhook; its waiting deliveries are stopped, and its incident ends whatever is left of it. */
 export async function removeWebhook(dependencies: ApiDependencies, actor: Actor, id: string): Promise<void> {
   const { organisationId } = actor.caller
-  const { closed, stopped } = await dependencies.dataSource.transaction(async (manager) => {
+  const { closed, stopped } = await transactOnWebhook(dependencies, id, async (manager) => {
     await queueForIncident(manager, id, 'exclusive')
     if (!(await deleteWebhook(manager, organisationId, id))) throw notFound('webhook')
     await audit(manager, actor, { action: 'webhook.deleted', webhookId: id })

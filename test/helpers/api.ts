@@ -4,6 +4,7 @@ import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
 import { createPublisher } from '../../src/events/publish.ts'
 import { deliveryLeaseMs } from '../../src/delivery/timing.ts'
+import { createIncidentTurns } from '../../src/delivery/turns.ts'
 import { createStreams } from '../../src/events/streams.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createCallerLookup } from '../../src/http/caller-lookup.ts'
@@ -56,6 +57,8 @@ export async function createTestApi(
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     incidentWorkflows: { tell: () => Promise.resolve() },
     publish: createPublisher(dataSource, lease),
+    turns: createIncidentTurns(),
+    sweep: null,
     starter: { start: (deliveries) => void started.push(...deliveries) },
     lease,
     watch: { changed: () => undefined },

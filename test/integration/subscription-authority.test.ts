@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { askForRetry } from '../../src/db/queries/interventions.ts'
 import { advanceRetryJob } from '../../src/delivery/advance-retry-job.ts'
+import { createIncidentTurns } from '../../src/delivery/turns.ts'
 import type { AttemptDependencies } from '../../src/delivery/attempt-request.ts'
 import { createAttempt } from '../../src/delivery/attempt.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
@@ -186,7 +187,13 @@ describe('the subscription as the authority over attempts and retries', () => {
       }
       const step = () =>
         advanceRetryJob(
-          { dataSource: database.dataSource, workflows, logger: silentLogger, webhookConcurrency: 50 },
+          {
+            dataSource: database.dataSource,
+            turns: createIncidentTurns(),
+            workflows,
+            logger: silentLogger,
+            webhookConcurrency: 50,
+          },
           { organisationId, jobId: job.id },
           never,
         )

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
+import { DatabaseUnavailableError } from '../../src/db/connection-errors.ts'
 import { createGrouped } from '../../src/db/grouped.ts'
 
 describe('createGrouped', () => {
@@ -75,5 +76,71 @@ describe('createGrouped', () => {
       away,
     ])
     expect(tries).to.equal(0)
+  })
+
+  describe('while no group comes back', () => {
+    const never = new Promise<never>(() => undefined)
+
+    it('tells each caller in time that the database is away', async () => {
+      const grouped = createGrouped<number, number>({
+        runAll: () => never,
+        runOne: () => never,
+        lanes: 1,
+        most: 2,
+        timeoutMs: 20,
+      })
+      const settled = await Promise.allSettled([1, 2, 3, 4, 5].map((item) => grouped(item)))
+      for (const one of settled)
+        expect(one.status === 'rejected' && one.reason).to.be.instanceOf(DatabaseUnavailableError)
+    })
+
+    it('lets no more wait than it has room for', async () => {
+      const grouped = createGrouped<number, number>({
+        runAll: () => never,
+        runOne: () => never,
+        lanes: 1,
+        most: 1,
+        timeoutMs: 10_000,
+        maxQueued: 3,
+      })
+      const refused: number[] = []
+      for (let item = 1; item <= 6; item++) grouped(item).catch(() => refused.push(item))
+      await new Promise(setImmediate)
+      // One is under way and three wait.
+      expect(refused).to.deep.equal([5, 6])
+    })
+
+    it('runs nothing any more whose caller was told so', async () => {
+      const ran: number[] = []
+      let end: () => void = () => undefined
+      const held = new Promise<void>((resolve) => (end = resolve))
+      const grouped = createGrouped<number, number>({
+        async runAll(items) {
+          ran.push(...items)
+          if (items.includes(1)) await held
+          return items
+        },
+        runOne: (item) => Promise.resolve(item),
+        lanes: 1,
+        most: 10,
+        timeoutMs: 20,
+      })
+      await Promise.allSettled([grouped(1), grouped(2)])
+      end()
+      expect(await grouped(3)).to.equal(3)
+      expect(ran).to.deep.equal([1, 3])
+    })
+  })
+
+  it('runs the items one by one where another transaction holds the lock of a row', async () => {
+    const locked = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
+    const grouped = createGrouped<number, number>({
+      runAll: () => Promise.reject(locked),
+      runOne: (item) => (item === 3 ? Promise.reject(locked) : Promise.resolve(item)),
+      lanes: 1,
+      most: 10,
+    })
+    const settled = await Promise.allSettled([1, 2, 3].map((item) => grouped(item)))
+    expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected'])
   })
 })

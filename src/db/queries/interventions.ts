@@ -1,6 +1,8 @@
+import { EntityManager } from 'typeorm'
 import type { StopReason } from '../../domain/delivery-state.ts'
 import type { RetryMode } from '../../domain/retry-mode.ts'
 import { firstRow, rows, type Db } from '../db.ts'
+import { allowLongerStatements } from '../longer-statements.ts'
 import { coversSql, isCoveredSql } from './webhooks.ts'
 
 /**
@@ -193,6 +195,8 @@ async function stopAll(
   webhookId: string,
   { which, reason }: { which: string; reason: StopReason },
 ): Promise<number> {
+  // There may be hundreds of thousands of them.
+  if (db instanceof EntityManager) await allowLongerStatements(db)
   const counted = await firstRow<{ count: number }>(
     db,
     `WITH stopped AS (

@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { rows, type Db } from '../db.ts'
+import { transactLonger } from '../longer-statements.ts'
 
 /**
  * Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds.
@@ -42,7 +43,7 @@ export async function purgeDeliveries(
   state: 'completed' | 'failed' | 'stopped',
   { days, after, limit }: PurgePage,
 ): Promise<PurgedBatch> {
-  return dataSource.transaction(async (manager) => {
+  return transactLonger(dataSource, async (manager) => {
     const candidates = await rows<{ id: string; at: string }>(
       manager,
       `SELECT id, completed_at::text AS at FROM delivery
@@ -73,7 +74,7 @@ export async function purgeEvents(
   dataSource: DataSource,
   { days, after, limit }: PurgePage,
 ): Promise<PurgedBatch> {
-  return dataSource.transaction(async (manager) => {
+  return transactLonger(dataSource, async (manager) => {
     const candidates = await rows<{ id: string; at: string }>(
       manager,
       `SELECT id, created_at::text AS at FROM event WHERE ${page('created_at')}`,

@@ -4,7 +4,16 @@ import type { DataSource } from 'typeorm'
 import { openApiDocument } from '../openapi.ts'
 import type { Route } from '../route.ts'
 
-const ReadySchema = Type.Object({ database: Type.Enum(['up', 'down']), engine: Type.Enum(['up', 'down']) })
+const ReadySchema = Type.Object({
+  database: Type.Enum(['up', 'down']),
+  engine: Type.Enum(['up', 'down']),
+  sweep: Type.Optional(
+    Type.Literal('stalled', {
+      description:
+        'Only there when the recovery of deliveries has not come to the end of a pass for 30 seconds',
+    }),
+  ),
+})
 
 const healthRoute: Route = {
   method: 'GET',
@@ -22,15 +31,20 @@ const readyRoute: Route = {
   operationId: 'getReadiness',
   summary: 'The database and the engine can be reached',
   description:
-    'Ready while the database is up: events are accepted without the engine and delivered when it is back.',
+    'Ready while the database answers and takes events: they are accepted without the engine and delivered when it is back.',
   access: { kind: 'open' },
   responses: {
     200: { description: 'Ready', schema: ReadySchema },
     503: { description: 'The database is down', schema: ReadySchema },
   },
-  async handle({ dataSource, engine }) {
-    const [database, engineUp] = await Promise.all([isDatabaseUp(dataSource), engine.isUp()])
-    const body = { database: database ? 'up' : 'down', engine: engineUp ? 'up' : 'down' }
+  async handle({ dataSource, engine, publish, sweep }) {
+    const [answers, engineUp] = await Promise.all([isDatabaseUp(dataSource), engine.isUp()])
+    const database = answers && !publish.isFailing()
+    const body = {
+      database: database ? 'up' : 'down',
+      engine: engineUp ? 'up' : 'down',
+      ...(sweep?.isStalled() === true ? { sweep: 'stalled' } : {}),
+    }
     return { status: database ? 200 : 503, body }
   },
 }

@@ -182,7 +182,7 @@ describe('incidents, when much happens at the same time', function () {
 
   describe('while two hundred successes of one webhook are recorded', () => {
     const unordered: IncidentTurns['failing'] = { take: (_webhookId, work) => work() }
-    const noTurns: IncidentTurns = { resolving: unordered, failing: unordered }
+    const noTurns: IncidentTurns = { resolving: unordered, failing: unordered, commands: unordered }
 
     /** How long a query of somebody else takes while the successes stand in line for the incident. */
     async function queryMeanwhile(turns: IncidentTurns, succeeds = true): Promise<number> {

@@ -1,0 +1,114 @@
+import pg from 'pg'
+import { DatabaseUnavailableError } from './connection-errors.ts'
+import { createPlanRenewal } from './plan-renewal.ts'
+import { CLIENT_MARGIN_MS, startLimitedTransaction, type Pooler } from './session-limits.ts'
+
+/** How the connections of one pool behave, and which there are. */
+export type ConnectionPolicy = {
+  statementTimeoutMs: number
+  pooler: Pooler
+  open: Set<DatabaseClient>
+}
+
+/** A server that takes no leave is not waited for. */
+const END_TIMEOUT_MS = 2_000
+
+type Send = (...given: unknown[]) => unknown
+
+/**
+ * A connection that never waits for ever. Where an answer does not come in time its socket is destroyed: `pg` itself
+ * (`query_timeout`) would give the connection back to the pool with the statement still under way. The connections of
+ * the same pool that have said nothing since are closed too, so that nobody else has to find out.
+ * A class, since the pool makes its connections with `new`.
+ */
+export class DatabaseClient extends pg.Client {
+  readonly #policy: ConnectionPolicy
+  readonly #plans = createPlanRenewal()
+  #timeoutMs: number
+  #underWay = 0
+  #answeredAtMs = -Infinity
+
+  constructor(config: pg.ClientConfig & { policy: ConnectionPolicy }) {
+    super(config)
+    this.#policy = config.policy
+    this.#timeoutMs = config.policy.statementTimeoutMs
+    // An error event that nobody listens to ends the process, and TypeORM does not always listen.
+    this.on('error', () => undefined)
+    this.once('connect', () => {
+      this.#answeredAtMs = performance.now()
+      config.policy.open.add(this)
+    })
+    this.once('end', () => config.policy.open.delete(this))
+    const send = super.query.bind(this) as Send
+    // Assigned, since `query` has more overloads than a method could repeat.
+    Object.assign(this, { query: (...given: unknown[]) => this.#query(send, given) })
+  }
+
+  /** From here to the end of the transaction statements may take that long; the server has to be told as well. */
+  raiseStatementTimeout(timeoutMs: number): void {
+    this.#timeoutMs = Math.max(this.#timeoutMs, timeoutMs)
+  }
+
+  override end(): Promise<void>
+  override end(callback: (error: Error) => void): void
+  override end(callback?: (error: Error) => void): Promise<void> | void {
+    const cut = setTimeout(() => this.connection.stream.destroy(), END_TIMEOUT_MS).unref()
+    this.once('end', () => clearTimeout(cut))
+    return callback === undefined ? super.end() : super.end(callback)
+  }
+
+  #query(send: Send, given: unknown[]): unknown {
+    const { statementTimeoutMs, pooler } = this.#policy
+    const [first, ...rest] = given
+    if (this.#isAtRest()) {
+      this.#timeoutMs = statementTimeoutMs
+      // `pg` sends the statement when this was answered.
+      if (this.#plans.isDue()) ignoreFailure(send('DISCARD PLANS'))
+    }
+    const statement = pooler === 'none' ? first : forPooler(first, statementTimeoutMs)
+    const result = send(statement, ...rest)
+    if (result instanceof Promise) this.#watch(result)
+    return result
+  }
+
+  #watch(result: Promise<unknown>): void {
+    const sentAtMs = performance.now()
+    const timeoutMs = this.#timeoutMs + CLIENT_MARGIN_MS
+    this.#underWay++
+    const timer = setTimeout(() => this.#giveUp(sentAtMs, timeoutMs), timeoutMs)
+    const settled = (): void => {
+      clearTimeout(timer)
+      this.#underWay--
+      this.#answeredAtMs = performance.now()
+    }
+    result.then(settled, settled)
+  }
+
+  #giveUp(sentAtMs: number, timeoutMs: number): void {
+    this.#close(`The database did not answer within ${timeoutMs} ms`)
+    for (const other of this.#policy.open)
+      if (other.#isAtRest() && other.#answeredAtMs < sentAtMs)
+        other.#close('Closed, since another connection to the database did not answer')
+  }
+
+  /** Neither in a statement nor in a transaction. */
+  #isAtRest(): boolean {
+    return this.#underWay === 0 && this.getTransactionStatus() === 'I'
+  }
+
+  /** Fails what is under way on it, and has the pool forget it. */
+  #close(reason: string): void {
+    this.connection.stream.destroy(new DatabaseUnavailableError(reason))
+  }
+}
+
+/** Behind a pooler the next transaction has another session: no named statements, and limits for each transaction. */
+function forPooler(statement: unknown, statementTimeoutMs: number): unknown {
+  if (statement === 'START TRANSACTION') return startLimitedTransaction(statementTimeoutMs)
+  if (typeof statement !== 'object' || statement === null || !('name' in statement)) return statement
+  return { ...statement, name: undefined }
+}
+
+function ignoreFailure(result: unknown): void {
+  if (result instanceof Promise) result.catch(() => undefined)
+}

@@ -1,0 +1,59 @@
+/** What stands between Posthorn and PostgreSQL: nothing, or a pooler that gives each transaction another session. */
+export type Pooler = 'none' | 'transaction'
+
+/** The default of DATABASE_STATEMENT_TIMEOUT_MS: a request that waits for it is still answered within ten seconds. */
+export const DEFAULT_STATEMENT_TIMEOUT_MS = 6_000
+
+/** For one statement over many rows, such as stopping all deliveries of a webhook. */
+export const LONG_STATEMENT_TIMEOUT_MS = 60_000
+
+/** For migrations, which may rewrite a table. */
+export const MIGRATION_STATEMENT_TIMEOUT_MS = 3_600_000
+
+/** How much longer this process waits than the server: the server's own error costs no connection. */
+export const CLIENT_MARGIN_MS = 2_000
+
+/** Locks are held for milliseconds; who waits longer waits for something that is stuck. */
+const LOCK_TIMEOUT_MS = 5_000
+
+/** Nothing slow is done between two statements of a transaction: its process is paused, or its host lost. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
+
+/**
+ * Parameters of a session with PostgreSQL. The last five have the server notice a client that is gone: within 25 s
+ * where it was idle (10 + 3 × 5), 20 s where it was being sent to, 5 s in the middle of a statement.
+ */
+function sessionParameters(statementTimeoutMs: number): Record<string, number> {
+  return {
+    ...transactionParameters(statementTimeoutMs),
+    tcp_keepalives_idle: 10,
+    tcp_keepalives_interval: 5,
+    tcp_keepalives_count: 3,
+    tcp_user_timeout: 20_000,
+    client_connection_check_interval: 5_000,
+  }
+}
+
+function transactionParameters(statementTimeoutMs: number): Record<string, number> {
+  return {
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: LOCK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+  }
+}
+
+/** The connection's address with these limits as startup options; options of the address itself come last and win. */
+export function withSessionLimits(url: string, statementTimeoutMs: number): string {
+  const limited = new URL(url)
+  const settings = Object.entries(sessionParameters(statementTimeoutMs))
+  const own = limited.searchParams.get('options')
+  const options = settings.map(([name, value]) => `-c ${name}=${value}`)
+  limited.searchParams.set('options', [...options, ...(own === null ? [] : [own])].join(' '))
+  return limited.href
+}
+
+/** Begins a transaction under these limits, in one round trip, where the session cannot have any. */
+export function startLimitedTransaction(statementTimeoutMs: number): string {
+  const settings = Object.entries(transactionParameters(statementTimeoutMs))
+  return ['START TRANSACTION', ...settings.map(([name, value]) => `SET LOCAL ${name} = ${value}`)].join('; ')
+}

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { DataSource } from 'typeorm'
+import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
+import { isDatabaseAway } from '../../src/db/connection-errors.ts'
+import { allowLongerStatements } from '../../src/db/longer-statements.ts'
+import { poolStatus } from '../../src/db/pool-status.ts'
+import { useDatabase } from '../helpers/use-database.ts'
+import { createDatabaseProxy } from './rig/database-proxy.ts'
+
+const STATEMENT_TIMEOUT_MS = 1_000
+/** What a process waits for more than the server, and some more for a machine with other work to do. */
+const LIMIT_MS = STATEMENT_TIMEOUT_MS + 2_000 + 2_000
+
+describe('a pool behind connections that fall silent', function () {
+  this.timeout(40_000)
+  const database = useDatabase()
+  let proxy: Awaited<ReturnType<typeof createDatabaseProxy>>
+  let pool: DataSource
+
+  beforeEach(async () => {
+    proxy = await createDatabaseProxy(database.url)
+    pool = await createDataSource({
+      url: proxy.url,
+      poolSize: 5,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    }).initialize()
+  })
+  afterEach(async () => {
+    if (pool.isInitialized) await closeDataSource(pool)
+    await proxy.close()
+  })
+
+  const openAll = (): Promise<unknown> =>
+    Promise.all(Array.from({ length: 5 }, () => pool.query('SELECT pg_sleep(0.1)')))
+
+  async function timed(work: () => Promise<unknown>): Promise<{ ms: number; error: unknown }> {
+    const startedAt = performance.now()
+    const error = await work().then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    return { ms: performance.now() - startedAt, error }
+  }
+
+  it('gives a statement up in time, and closes the others at once: the next statement works', async () => {
+    await openAll()
+    proxy.fallSilent('open')
+    const lost = await timed(() => pool.query('SELECT 1'))
+    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(lost.ms).to.be.below(LIMIT_MS)
+    const next = await timed(() => pool.query('SELECT 1'))
+    expect(next.error).to.equal(null)
+    expect(next.ms).to.be.below(2_000)
+    expect(poolStatus(pool)).to.include({ total: 1 })
+  })
+
+  it('leaves connections alone that answered meanwhile', async () => {
+    await openAll()
+    const [lost] = await Promise.all([
+      timed(() => pool.query(`SELECT pg_sleep(0.5)`)),
+      delay(100).then(() => proxy.fallSilent('open')),
+    ])
+    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    const before = poolStatus(pool).total
+    await Promise.all(Array.from({ length: 3 }, () => pool.query('SELECT pg_sleep(0.2)')))
+    expect(poolStatus(pool).total).to.be.at.least(before)
+    expect((await timed(() => pool.query('SELECT 1'))).error).to.equal(null)
+  })
+
+  it('gives a transaction up whose connection fell silent between two statements', async () => {
+    const lost = await timed(() =>
+      pool.transaction(async (manager) => {
+        await manager.query('SELECT 1')
+        proxy.fallSilent('open')
+        await manager.query('SELECT 2')
+      }),
+    )
+    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(lost.ms).to.be.below(LIMIT_MS)
+    expect(poolStatus(pool)).to.include({ waiting: 0 })
+  })
+
+  it('gives up a transaction whose connection is cut between two statements', async () => {
+    const lost = await timed(() =>
+      pool.transaction(async (manager) => {
+        await manager.query('SELECT 1')
+        proxy.cut()
+        await delay(100)
+        await manager.query('SELECT 2')
+      }),
+    )
+    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+  })
+
+  it('gives up connecting in time where new connections are silent too, and goes on when they speak', async () => {
+    await openAll()
+    proxy.fallSilent('all')
+    await Promise.all(Array.from({ length: 10 }, () => timed(() => pool.query('SELECT 1'))))
+    const lost = await timed(() => pool.query('SELECT 1'))
+    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(lost.ms).to.be.below(8_000)
+    proxy.speak()
+    await timed(() => pool.query('SELECT 1'))
+    expect((await timed(() => pool.query('SELECT 1'))).error).to.equal(null)
+  })
+
+  it('closes while statements hang', async () => {
+    await openAll()
+    proxy.fallSilent('all')
+    const lost = Array.from({ length: 8 }, () => timed(() => pool.query('SELECT 1')))
+    await delay(100)
+    expect((await timed(() => closeDataSource(pool))).ms).to.be.below(5_000)
+    await Promise.all(lost)
+  })
+
+  it('lets the server end what takes too long, and keeps the connection', async () => {
+    const cancelled = await timed(() => pool.query('SELECT pg_sleep(30)'))
+    expect(cancelled.error).to.include({ code: '57014' })
+    expect(poolStatus(pool)).to.include({ total: 1, idle: 1 })
+  })
+
+  it('gives statements more time where it was asked for, to the end of the transaction', async () => {
+    await pool.transaction(async (manager) => {
+      await allowLongerStatements(manager, 10_000)
+      await manager.query('SELECT pg_sleep(3.5)')
+    })
+    const cancelled = await timed(() => pool.query('SELECT pg_sleep(30)'))
+    expect(cancelled.error).to.include({ code: '57014' })
+  })
+})
