@@ -46,10 +46,13 @@ export async function startKeptProcess(options: KeptProcessOptions): Promise<Kep
 
   const state: { exit: ProcessExit | null; childPid: number | null } = { exit: null, childPid: null }
   const exited = new Promise<ProcessExit>((resolve) => {
-    keeper.once('exit', (code, signal) => {
-      state.exit = { code, signal }
-      resolve(state.exit)
-    })
+    const settle = (exit: ProcessExit): void => {
+      state.exit = exit
+      resolve(exit)
+    }
+    keeper.once('exit', (code, signal) => settle({ code, signal }))
+    // It could not be started at all: no process or file descriptor to be had.
+    keeper.on('error', () => settle({ code: null, signal: null }))
   })
   keeper.once('message', (message: { childPid: number }) => {
     state.childPid = message.childPid

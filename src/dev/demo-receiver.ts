@@ -42,6 +42,8 @@ function listenOn(server: Server, port: number): Promise<void> {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', () => {
       server.off('error', reject)
+      // A connection that could not be accepted; without a listener it would end the process.
+      server.on('error', () => undefined)
       resolve()
     })
   })

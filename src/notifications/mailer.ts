@@ -67,6 +67,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** Sends mail over SMTP, each message to one recipient. Writes nothing to the log. */
 export function createMailer(options: MailerOptions): Mailer {
   const transport = createTransport(transportOptions(options))
+  // What concerns a message comes with its send; without a listener the rest would end the process.
+  transport.on('error', () => undefined)
   const domain = options.from.slice(options.from.lastIndexOf('@') + 1)
   const underWay = new Set<Promise<unknown>>()
   const abandons = new Set<() => void>()

@@ -80,10 +80,10 @@ export function createConnector(options: Options): Connect {
       let roundTripMs = 0
       const isSecure = target.protocol === 'https:'
       const socket = isSecure ? startTls(target, addresses) : startTcp(target, addresses)
+      // In the tick that made the socket, and for its whole life: an error that nobody listens for ends the process.
+      socket.on('error', reject)
       const destroy = (): void => void socket.destroy()
       signal.addEventListener('abort', destroy, { once: true })
-      // Stays for the socket's life: an error between here and the moment undici listens must not end the process.
-      socket.on('error', reject)
       socket.setNoDelay(true)
       socket.once('connect', () => (roundTripMs = performance.now() - startedAtMs))
       socket.once(isSecure ? 'secureConnect' : 'connect', () => {
@@ -135,13 +135,19 @@ function createSecureContext(ca: string | undefined): tls.SecureContext {
   return tls.createSecureContext({ minVersion, ca: [...tls.rootCertificates, ca] })
 }
 
-/** A `lookup` that knows its answer. Node asks for all addresses, except with automatic family selection off. */
+/**
+ * A `lookup` that knows its answer. Node asks for all addresses, except with automatic family selection off.
+ * Answers on the next tick, as Node's own look-up does: a connection that the system refuses at once (no route, no file
+ * descriptor) would otherwise fail within `tls.connect`, before anybody can listen for its error.
+ */
 function pinnedLookup(addresses: readonly ResolvedAddress[]): net.LookupFunction {
   return (_hostname, lookupOptions, callback) => {
     const [first] = addresses
-    if (first === undefined) callback(blockedTarget(), '')
-    else if (lookupOptions.all === true) callback(null, [...addresses])
-    else callback(null, first.address, first.family)
+    process.nextTick(() => {
+      if (first === undefined) callback(blockedTarget(), '')
+      else if (lookupOptions.all === true) callback(null, [...addresses])
+      else callback(null, first.address, first.family)
+    })
   }
 }
 

@@ -16,6 +16,11 @@ const CONNECT_TIMEOUT: Failure = {
   error: 'No connection could be set up in time.',
 }
 const NO_ROUTE: Failure = { failureCode: 'network_error', error: 'The network has no route to the endpoint.' }
+/** A limit of this machine was reached: file descriptors, or memory for sockets. */
+const NO_MORE_CONNECTIONS: Failure = {
+  failureCode: 'network_error',
+  error: 'Posthorn could not open another connection.',
+}
 const NOT_HTTP: Failure = { failureCode: 'invalid_response', error: 'The answer is not valid HTTP/1.1.' }
 
 /** Error codes of Node (system calls) and undici (`UND_ERR_*`). */
@@ -28,7 +33,12 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   ETIMEDOUT: CONNECT_TIMEOUT,
   EHOSTUNREACH: NO_ROUTE,
   ENETUNREACH: NO_ROUTE,
+  ENETDOWN: NO_ROUTE,
   EADDRNOTAVAIL: NO_ROUTE,
+  EMFILE: NO_MORE_CONNECTIONS,
+  ENFILE: NO_MORE_CONNECTIONS,
+  ENOBUFS: NO_MORE_CONNECTIONS,
+  ENOMEM: NO_MORE_CONNECTIONS,
   UND_ERR_HEADERS_OVERFLOW: {
     failureCode: 'invalid_response',
     error: 'The headers of the answer are larger than 16 KiB.',
