@@ -27,6 +27,11 @@ type Fields = Record<string, unknown>
 /** Our lines go two levels deep. */
 const DEEPEST_FIELDS = 4
 
+const STDOUT = 1
+
+/** A line that could not be written stays in memory, so no more than one is tried in this time. */
+const WRITE_AGAIN_AFTER_MS = 1_000
+
 /** JSON lines to standard output, or appended to `file`. Known secrets are redacted, and errors cut to their words. */
 export function createLogger(options: { level: LogLevel; file?: string }): Logger {
   const pinoOptions = {
@@ -36,8 +41,26 @@ export function createLogger(options: { level: LogLevel; file?: string }): Logge
     formatters: { log: (fields: Fields) => withoutSecrets(fields, 1) },
     serializers: { err: presentError },
   }
-  if (options.file === undefined) return pino(pinoOptions)
-  return pino(pinoOptions, pino.destination({ dest: options.file, mkdir: true, sync: false }))
+  return pino(pinoOptions, createOutput(options.file))
+}
+
+/** Where lines go. While they cannot be written, as on a full disk, they are dropped; the process goes on. */
+function createOutput(file: string | undefined): { write(line: string): void } {
+  const output =
+    file === undefined
+      ? pino.destination({ dest: STDOUT })
+      : pino.destination({ dest: file, mkdir: true, sync: false })
+  let pausedUntilMs = 0
+  output.on('error', () => {
+    pausedUntilMs = performance.now() + WRITE_AGAIN_AFTER_MS
+    // What is left when the process ends would be tried for ever.
+    output.flushSync = () => undefined
+  })
+  return {
+    write(line) {
+      if (performance.now() >= pausedUntilMs) output.write(line)
+    },
+  }
 }
 
 /** The same object where there is nothing to redact. */

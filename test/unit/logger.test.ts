@@ -1,4 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -84,5 +86,23 @@ describe('the log', () => {
     const error = new Error('could not start', { cause: new TypeError('no address') })
     const text = await logged((logger) => logger.warn({ event: 'engine.away', err: error }, 'engine.away'))
     expect(JSON.parse(text.split('\n')[0] ?? '')).to.have.nested.property('err.cause.message', 'no address')
+  })
+
+  it('goes on without lines while its disk is full', async function () {
+    if (!existsSync('/dev/full')) this.skip()
+    const script = join(folder, 'log.mjs')
+    const module = new URL('../../src/logger.ts', import.meta.url).href
+    writeFileSync(
+      script,
+      `const { createLogger } = await import(${JSON.stringify(module)})
+       const logger = createLogger({ level: 'info' })
+       for (let line = 0; line < 3; line++) logger.info({ event: 'line' }, 'line')
+       setTimeout(() => process.exit(7), 100)`,
+    )
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['ignore', full, 'inherit'] })
+    const [code] = (await once(child, 'exit')) as [number | null]
+    closeSync(full)
+    expect(code).to.equal(7)
   })
 })
