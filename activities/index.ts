@@ -1,6 +1,7 @@
 import type { AttemptDependencies } from '../src/delivery/attempt-request.ts'
 import type { RetryJobDependencies } from '../src/delivery/advance-retry-job.ts'
 import { createAskForRetry } from './ask-for-retry.ts'
+import type { Shutdown } from '../src/shutdown.ts'
 import type { SendDependencies } from '../src/notifications/send-due.ts'
 import type { PurgeDependencies } from '../src/delivery/purge.ts'
 import { createKeepIncident } from './keep-incident.ts'
@@ -11,7 +12,7 @@ import { createAdvanceJob } from './retry-job.ts'
 export type ActivityDependencies = AttemptDependencies &
   RetryJobDependencies &
   PurgeDependencies &
-  SendDependencies
+  SendDependencies & { shutdown: Pick<Shutdown, 'stopping'> }
 
 /** The activities of a worker, with their dependencies closed over. */
 export function createActivities(dependencies: ActivityDependencies) {

@@ -1,14 +1,62 @@
+import { ApplicationFailure } from '@temporalio/activity'
 import type { AttemptDependencies, AttemptRequest } from '../src/delivery/attempt-request.ts'
 import { createAttempt } from '../src/delivery/attempt.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
-import { withHeartbeat } from './with-heartbeat.ts'
+import { StoppingError, type Shutdown } from '../src/shutdown.ts'
+import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'
+
+/** Soon, so that another worker makes at once what this one did not begin. */
+const HAND_OVER_DELAY = '1 millisecond'
 
 /**
  * Running twice is harmless: an attempt is known by (delivery, number), and where its record exists nothing is posted.
+ * When this process stops, an attempt whose POST has not begun is left to another worker.
  */
 export function createMakeAttempt(
-  dependencies: AttemptDependencies,
+  dependencies: AttemptDependencies & { shutdown: Pick<Shutdown, 'stopping'> },
 ): (request: AttemptRequest) => Promise<AttemptOutcome> {
   const makeAttempt = createAttempt(dependencies)
-  return (request) => withHeartbeat((signals) => makeAttempt(request, signals))
+  const { stopping } = dependencies.shutdown
+  return (request) =>
+    withHeartbeat(async (signals) => {
+      const either = abortWith(signals.cancelled, stopping)
+      try {
+        return await makeAttempt(request, { ...signals, cancelled: either.signal })
+      } catch (error) {
+        if (!stopping.aborted || signals.cancelled.aborted || !isStop(error)) throw error
+        throw ApplicationFailure.create({
+          type: 'WorkerStopping',
+          message: 'This worker is stopping; another one makes the attempt.',
+          nextRetryDelay: HAND_OVER_DELAY,
+        })
+      } finally {
+        either.release()
+      }
+    })
+}
+
+/** A signal that aborts with either of two, and is no longer tied to them after `release`. */
+function abortWith(
+  cancelled: ActivitySignals['cancelled'],
+  stopping: AbortSignal,
+): { signal: AbortSignal; release: () => void } {
+  const either = new AbortController()
+  const onCancelled = (): void => either.abort(cancelled.reason)
+  const onStopping = (): void => either.abort(stopping.reason)
+  cancelled.addEventListener('abort', onCancelled, { once: true })
+  stopping.addEventListener('abort', onStopping, { once: true })
+  if (cancelled.aborted) onCancelled()
+  if (stopping.aborted) onStopping()
+  return {
+    signal: either.signal,
+    release() {
+      cancelled.removeEventListener('abort', onCancelled)
+      stopping.removeEventListener('abort', onStopping)
+    },
+  }
+}
+
+/** Node wraps the reason of a wait that is broken off. */
+function isStop(error: unknown): boolean {
+  return error instanceof StoppingError || (error instanceof Error && error.cause instanceof StoppingError)
 }

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import { createAttemptMetrics, type AttemptMetrics } from './metrics/attempts.ts'
 import { createDefine } from './metrics/define.ts'
 import { createKeeperMetrics, type KeeperMetrics } from './metrics/keepers.ts'
+import { createProcessMetrics, type ProcessMetrics } from './metrics/process.ts'
 import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
 import { createStreamMetrics, type StreamMetrics } from './metrics/streams.ts'
 
@@ -9,7 +10,7 @@ import { createStreamMetrics, type StreamMetrics } from './metrics/streams.ts'
  * What this process counts, noted where it happens. None of these calls throws or waits. Labels are words of closed
  * sets, never an id, a name or a URL. Series whose labels are known begin at 0, so that the first increase is seen.
  */
-export type Metrics = AttemptMetrics & KeeperMetrics & RequestMetrics & StreamMetrics
+export type Metrics = AttemptMetrics & KeeperMetrics & ProcessMetrics & RequestMetrics & StreamMetrics
 
 /** Counts into `registry`, which nothing else may have used for metrics of these names. */
 export function createMetrics(registry: Registry = new Registry()): Metrics {
@@ -17,6 +18,7 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
   return {
     ...createAttemptMetrics(define),
     ...createKeeperMetrics(define),
+    ...createProcessMetrics(define),
     ...createRequestMetrics(define),
     ...createStreamMetrics(define),
   }

@@ -5,7 +5,7 @@ import { ALL_SETTINGS, loadConfig } from '../config.ts'
 import { defaultCacheDir } from '../dev/cache.ts'
 import { prepareDataFolder, rememberedPort, rememberPort } from '../dev/data-folder.ts'
 import { startDemoReceiver } from '../dev/demo-receiver.ts'
-import { developmentEnvironment, otherMailServer } from '../dev/development-environment.ts'
+import { developmentEnvironment, otherMailServer, SHUTDOWN_GRACE } from '../dev/development-environment.ts'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { startMailbox } from '../dev/mailbox.ts'
 import { mailboxPage } from '../dev/mailbox-page.ts'
@@ -20,6 +20,7 @@ import { onStopSignal } from './on-stop-signal.ts'
 import { seedFromFile } from './seed.ts'
 import { readSeedFile } from './seed-file.ts'
 import { startService, type Service } from './service.ts'
+import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { createStack, type Stack } from './stack.ts'
 
 /** `npm start`: PostgreSQL, Temporal with its UI, a demo organisation, API, worker and receiver on this machine. */
@@ -30,20 +31,28 @@ const startedAt = performance.now()
 const SAY_AFTER_MS = 5_000
 const ENGINE_TIMEOUT_MS = 60_000
 
+const shutdownGraceMs = readShutdownGrace()
+const shutdown = createShutdown(shutdownGraceMs)
+
 let stopping = false
-onStopSignal(async () => {
-  stopping = true
+const end = onStopSignal(async () => {
   say('Stopping …')
-  for (const problem of await stack.stop()) say(`Could not stop ${problem}`)
+  await stop()
 })
 
 try {
   await start(stack)
 } catch (error) {
-  stopping = true
   say(describeError(error))
-  await stack.stop()
+  await stop()
   process.exit(1)
+}
+
+/** What does not end in time is ended by the guardians of its processes, as after a crash. */
+async function stop(): Promise<void> {
+  stopping = true
+  shutdown.begin()
+  for (const problem of await stack.stop(shutdownGraceMs + STOP_MARGIN_MS)) say(`Could not stop ${problem}`)
 }
 
 async function start(running: Stack): Promise<void> {
@@ -86,9 +95,13 @@ async function start(running: Stack): Promise<void> {
   const service = await startService(
     config,
     { api: true, worker: true },
-    createLogger({ level: config.logLevel, file: logFile }),
-    running,
-    [mailboxPage(() => mailbox.mails(), hints)],
+    {
+      logger: createLogger({ level: config.logLevel, file: logFile }),
+      running,
+      shutdown,
+      end,
+      pages: [mailboxPage(() => mailbox.mails(), hints)],
+    },
   )
   await engineReady(service)
 
@@ -102,7 +115,7 @@ function endWith(name: string, exited: Promise<unknown>): void {
   void exited.then(async () => {
     if (stopping) return
     say(`${name} ended by itself: stopping. Its log is in the folder logs of the data folder.`)
-    await stack.stop()
+    await stop()
     process.exit(1)
   })
 }
@@ -160,6 +173,15 @@ async function seed(
     keys.find(({ apiKey }) => apiKey !== null) ??
     newKeys.map(({ organisationId, key }) => ({ organisationId, apiKey: key }))[0]
   return shown ?? { organisationId: organisations[0]?.id ?? '', apiKey: null }
+}
+
+function readShutdownGrace(): number {
+  try {
+    return loadConfig({ ...SHUTDOWN_GRACE, ...env }, ['shutdownGraceMs']).shutdownGraceMs
+  } catch (error) {
+    say(describeError(error))
+    process.exit(1)
+  }
 }
 
 function portOf(variable: string, fallback: number): number {

@@ -1,22 +1,29 @@
 import { describeError } from './describe-error.ts'
 
 /**
- * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process.
+ * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process with exit code 0.
  * A second signal ends it at once, for those who cannot wait.
+ * Returns what does the same for another reason, with exit code 1.
  */
-export function onStopSignal(stop: (signal: string) => Promise<void>): void {
+export function onStopSignal(stop: (reason: string) => Promise<void>): (reason: string) => void {
   let stopping = false
-  const handle = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1)
+  const end = (reason: string, exitCode: number): void => {
     stopping = true
-    stop(signal).then(
-      () => process.exit(0),
+    stop(reason).then(
+      () => process.exit(exitCode),
       (error: unknown) => {
         process.stderr.write(`${describeError(error)}\n`)
         process.exit(1)
       },
     )
   }
+  const handle = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1)
+    end(signal, 0)
+  }
   process.on('SIGINT', handle)
   process.on('SIGTERM', handle)
+  return (reason) => {
+    if (!stopping) end(reason, 1)
+  }
 }

@@ -8,6 +8,7 @@ import { runApiKeyCommand } from './api-key.ts'
 import { describeError } from './describe-error.ts'
 import { COMMAND_NAMES, COMMANDS, type CommandName } from './commands.ts'
 import { migrate } from './migrate.ts'
+import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { createStack } from './stack.ts'
 import { onStopSignal } from './on-stop-signal.ts'
 import { describeReEncryption, reEncrypt } from './re-encrypt.ts'
@@ -101,12 +102,14 @@ async function serve(roles: Roles): Promise<void> {
   const { startService } = await import('./service.ts')
   const logger = createLogger({ level: config.logLevel })
   const running = createStack()
-  onStopSignal(async (signal) => {
-    logger.info({ event: 'service.stopping', signal }, 'service.stopping')
-    reportProblems(await running.stop())
+  const shutdown = createShutdown(config.shutdownGraceMs)
+  const end = onStopSignal(async (reason) => {
+    logger.info({ event: 'service.stopping', reason }, 'service.stopping')
+    shutdown.begin()
+    reportProblems(await running.stop(config.shutdownGraceMs + STOP_MARGIN_MS))
   })
   try {
-    await startService(config, roles, logger, running)
+    await startService(config, roles, { logger, running, shutdown, end })
   } catch (error) {
     reportProblems(await running.stop())
     fail(describeError(error), 1)

@@ -31,9 +31,11 @@ import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
+import type { Shutdown } from '../shutdown.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
+import { onUnexpectedError } from './on-unexpected-error.ts'
 import { openDatabase } from './open-database.ts'
 import {
   rateLimitSettings,
@@ -59,24 +61,30 @@ export type Service = {
 const MAX_RESPONSE_BYTES = 32 * 1024
 const CONNECT_TIMEOUT_MS = 5_000
 
+/** What a composition root gives: the log, the stack to put on what is started, and the end of the process. */
+export type ServiceHost = {
+  logger: Logger
+  running: Stack
+  shutdown: Shutdown
+  /** Ends the process in good order after an error that nobody caught. */
+  end: (reason: string) => void
+  /** What development adds to the API. */
+  pages?: readonly Middleware[]
+}
+
 /**
  * Builds the process from its configuration and starts it; what it starts goes onto `running`, to be stopped by the
- * caller: no more requests, attempts under way finish, what was not started is given back. `pages` is what
- * development adds to the API.
+ * caller once it has begun the shutdown: no more requests, attempts under way finish, what was not begun is given back.
  * Throws when the database or the port is not to be had.
  */
-export async function startService(
-  config: Config,
-  roles: Roles,
-  logger: Logger,
-  running: Stack,
-  pages: readonly Middleware[] = [],
-): Promise<Service> {
+export async function startService(config: Config, roles: Roles, host: ServiceHost): Promise<Service> {
+  const { logger, running, shutdown, pages } = host
   const processId = randomUUID()
   warnOfOpenPolicy(config, logger)
   await assertGuardWorks()
   const metering = await createMetering(config, logger)
   const { metrics } = metering
+  onUnexpectedError({ logger, metrics, end: host.end })
   const dataSource = await openDatabase(config, logger)
   running.push('the database', () => closeDataSource(dataSource))
   const secretBox = createSecretBox(config.encryptionKeys)
@@ -87,6 +95,7 @@ export async function startService(
     timeoutMs: config.attemptTimeoutMs,
     connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
     maxResponseBytes: MAX_RESPONSE_BYTES,
+    stopping: shutdown.stopping,
     userAgent: `Posthorn/${packageJson.version}`,
   })
   const notifications = createNotifications(config, httpClient, logger)
@@ -115,6 +124,7 @@ export async function startService(
   }
   const activities = createActivities({
     ...attempts,
+    shutdown,
     channels: notifications.channels,
     webhookConcurrency: config.webhookConcurrency,
   })
@@ -142,7 +152,7 @@ export async function startService(
     perWebhook: roles.worker ? config.webhookConcurrency : null,
     slots: config.firstAttemptSlots,
     leaseMs,
-    graceMs: config.shutdownGraceMs,
+    shutdown,
   })
   const sweep = createSweep({
     dataSource,
@@ -192,14 +202,19 @@ export async function startService(
   const listening = roles.api ? await listen(app, { host: config.host, port: config.port }) : null
   running.push('the HTTP client', () => httpClient.close())
   running.push('the engine', () => engine.stop())
-  // Before the engine: mails of which nothing has left yet are given back, and the worker need not wait for them.
-  running.push('the mail connections', () => notifications.close())
-  running.push('the starter', () => starter.stop())
-  running.push('the sweep', () => sweep.stop())
-  running.push('the follow-up', () => followUp.stop())
-  // Together: the API waits for streams that end in good order, and cuts off what takes too long.
-  if (listening !== null)
-    running.push('the API', () => Promise.all([streams.close(), listening.close()]).then(() => undefined))
+  // Again, for what requests and the sweep brought while they ended.
+  running.push('the last deliveries', () => starter.stop())
+  // All within the one grace: attempts under way finish, and what has not begun is given back at once.
+  running.pushTogether({
+    // It waits for streams that end in good order, and cuts off what takes too long.
+    'the API': () => Promise.all([streams.close(), listening?.close()]),
+    'the sweep': () => sweep.stop(),
+    'the follow-up': () => followUp.stop(),
+    'the starter': () => starter.stop(),
+    'the workers': () => engine.stopWorking(),
+    // Mails of which nothing has left yet are given back, and the workers need not wait for them.
+    'the mail connections': () => notifications.close(),
+  })
   engine.start()
   if (roles.worker) {
     sweep.start()

@@ -38,7 +38,10 @@ export type AttemptRequest = AttemptKey & {
   turnedAway?: boolean
 }
 
-/** `cancelled`: nobody wants the attempt any more, unless its POST has begun. `shutDown`: this process ends now. */
+/**
+ * `cancelled`: nobody wants the attempt of this process any more, unless its POST has begun. `shutDown`: this process
+ * ends now.
+ */
 export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
 /**

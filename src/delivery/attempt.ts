@@ -11,6 +11,7 @@ import type {
 } from './attempt-request.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
+import { StoppingError } from '../shutdown.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
 import { isItsTurn, standingOutcome } from './standing-outcome.ts'
@@ -76,8 +77,8 @@ async function claimSendRecord(
 
 /**
  * Signs and posts. Where that ends without an outcome the row is let go at once: by a fault of ours before the POST
- * (a key missing from the ring), which costs the customer no attempt, or because this process has to end in mid-POST,
- * which counts as a lost worker.
+ * (a key missing from the ring) or because this process is stopping, which costs the customer no attempt; or because it
+ * has to end in mid-POST, which counts as a lost worker.
  */
 async function send(
   { dataSource, secretBox, httpClient, watch, logger }: AttemptDependencies,
@@ -96,7 +97,10 @@ async function send(
     return sent
   } catch (error) {
     note(null)
-    await releaseClaim(dataSource, request, { owner, counts: begun }).catch((failure: unknown) =>
+    await releaseClaim(dataSource, request, {
+      owner,
+      counts: begun && !(error instanceof StoppingError),
+    }).catch((failure: unknown) =>
       logger.warn(
         { event: 'attempt.not_released', deliveryId: request.deliveryId, err: failure },
         'attempt.not_released',

@@ -5,6 +5,7 @@ import { noteUnderWay } from '../db/queries/keeping.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { coversEventKey } from '../domain/subscription.ts'
 import type { Logger } from '../logger.ts'
+import type { Shutdown } from '../shutdown.ts'
 import type { MakeAttempt } from './attempt-request.ts'
 import { createFairLine } from './fair-line.ts'
 import { claimLeaseMs } from './timing.ts'
@@ -19,8 +20,8 @@ export type FirstAttempts = {
   add(delivery: DeliveryToStart): void
   /** Deliveries that wait, and attempts under way. */
   load(): { waiting: number; inFlight: number }
-  /** Hands back what waits, and returns when no attempt is under way; after `graceMs` POSTs are cut off. */
-  stop(graceMs: number): Promise<void>
+  /** Hands back what waits, and returns when no attempt is under way. */
+  stop(): Promise<void>
 }
 
 /** What becomes of a delivery that was taken. */
@@ -54,6 +55,7 @@ export type FirstAttemptDependencies = {
   watch: WebhookWatch
   logger: Logger
   processId: string
+  shutdown: Pick<Shutdown, 'stopping' | 'cutOff'>
   attemptTimeoutMs: number
   /** Attempts that it has under way at once, of all webhooks together. */
   slots: number
@@ -64,10 +66,9 @@ export type FirstAttemptDependencies = {
 
 /** Serves webhooks in turn, so that a burst for one does not stand before the others. */
 export function createFirstAttempts(dependencies: FirstAttemptDependencies): FirstAttempts {
-  const { dataSource, makeAttempt, watch, logger, processId, attemptTimeoutMs, heldForMs, handlers } =
-    dependencies
+  const { dataSource, makeAttempt, watch, logger, processId, shutdown } = dependencies
+  const { attemptTimeoutMs, heldForMs, handlers } = dependencies
   const snapshots = createWebhookSnapshots(dataSource, FRESH_MS)
-  const stopping = new AbortController()
   const underWay = new Set<UnderWay>()
   // POSTs by webhook.
   const postsOf = new Map<string, number>()
@@ -96,12 +97,12 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
     underWay.add(entry)
     const posted = beginPost(webhookId)
     const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
-    const signals = { cancelled: stopping.signal, shutDown: stopping.signal }
+    const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
     try {
       const beside = { owner: processId, held: await heldByLease(delivery), posted }
       handlers.attempted(delivery, await makeAttempt(request, signals, beside))
     } catch (error) {
-      if (stopping.signal.aborted) {
+      if (shutdown.stopping.aborted) {
         handlers.returned(delivery)
         return
       }
@@ -194,11 +195,9 @@ export function createFirstAttempts(dependencies: FirstAttemptDependencies): Fir
       line.add(delivery.webhookId, kept)
     },
     load: () => ({ waiting: line.waiting(), inFlight: underWay.size }),
-    async stop(graceMs) {
+    async stop() {
       for (const delivery of line.drain()) handlers.returned(delivery)
-      const timer = setTimeout(() => stopping.abort(new Error('this process ends')), graceMs)
       await line.idle()
-      clearTimeout(timer)
       clearInterval(looking)
     },
   }

@@ -26,7 +26,7 @@ export type Starter = {
   /** True while nothing waits that could be begun with now, little comes, and the engine is not behind. */
   isIdle(): boolean
   load(): StarterLoad
-  /** Gives back what has not been begun, and returns when nothing is under way. */
+  /** Gives back what has not been begun, and returns when nothing is under way. Called again, what came meanwhile. */
   stop(): Promise<void>
 }
 
@@ -61,8 +61,6 @@ type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers' | 'heldForM
   /** First attempts of one webhook that are with the engine at once; null in a process that makes no attempts. */
   perWebhook: number | null
   leaseMs: number
-  /** How long POSTs under way may still take at the end. */
-  graceMs: number
 }
 
 /**
@@ -217,7 +215,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
       clearInterval(asking)
       rows.close()
       for (const delivery of line.drain()) putBack(delivery)
-      await Promise.all([first.stop(dependencies.graceMs), line.idle()])
+      await Promise.all([first.stop(), line.idle()])
       await retries.idle()
       await rows.flush()
     },

@@ -5,7 +5,7 @@ import { developmentKeyRing, developmentVapidKey } from './data-folder.ts'
 const LOOPBACK_RANGES = '127.0.0.0/8,::1/128'
 
 /** A Ctrl-C is to end everything within ten seconds; an attempt cut off by it is made again at the next start. */
-const SHUTDOWN_GRACE_MS = '4000'
+export const SHUTDOWN_GRACE = { SHUTDOWN_GRACE_MS: '4000' }
 
 /** The environment as given, completed with what development needs. What is set already wins, set to empty too. */
 export function developmentEnvironment(
@@ -24,7 +24,7 @@ export function developmentEnvironment(
     POSTHORN_ALLOWED_CIDRS: LOOPBACK_RANGES,
     POSTHORN_PUBLIC_URL: parts.apiUrl,
     TEMPORAL_UI_URL: parts.temporalUiUrl ?? '',
-    SHUTDOWN_GRACE_MS,
+    ...SHUTDOWN_GRACE,
     METRICS_PORT: '0',
     ...env,
     ...(otherMailServer(env) === null ? mailServer(parts.mailbox) : {}),

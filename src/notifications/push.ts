@@ -2,6 +2,7 @@ import { createECDH } from 'node:crypto'
 import webPush from 'web-push'
 import type { FailureCode } from '../domain/attempt-outcome.ts'
 import type { HttpClient, PostResult } from '../outbound/http-client.ts'
+import { StoppingError } from '../shutdown.ts'
 import type { SendOutcome } from './send-outcome.ts'
 
 /** What a browser gives for the push service to be reached and the message to be read by nobody else (RFC 8291). */
@@ -51,7 +52,12 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
     const url = new URL(subscription.endpoint).href
     const request = sealed({ ...subscription, endpoint: url }, message, topic)
     if (request === null) return failed('the keys of the subscription are not valid')
-    return outcomeOf(await httpClient.post({ url, ...request }))
+    try {
+      return outcomeOf(await httpClient.post({ url, ...request }))
+    } catch (error) {
+      if (!(error instanceof StoppingError)) throw error
+      return { state: 'refused', error: 'Posthorn is shutting down' }
+    }
   }
 
   /** The message as only this browser can read it, with what tells the push service who sends it. */

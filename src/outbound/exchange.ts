@@ -20,6 +20,9 @@ export type PostRequest = {
 /** What came back, filled in while it comes: a known status decides the outcome whatever becomes of the body. */
 export type Answer = { statusCode: number; headers: Record<string, string>; body: BodyCapture }
 
+/** How far a POST has come. `isBegun`: of its request a byte may have been written. */
+export type Progress = { isBegun: boolean; answer: Answer | null }
+
 export type ExchangeTools = {
   connect: Connect
   pool: ConnectionPool
@@ -34,7 +37,7 @@ export async function exchange(
   tools: ExchangeTools,
   request: PostRequest,
   signal: AbortSignal,
-  received: { answer: Answer | null },
+  progress: Progress,
 ): Promise<void> {
   const url = new URL(request.url)
   const key = request.reuseKey === undefined ? null : `${request.reuseKey} ${url.origin}`
@@ -57,6 +60,7 @@ export async function exchange(
       return true
     } catch (error) {
       if (signal.aborted || kept.socket.bytesWritten !== writtenBefore) throw error
+      progress.isBegun = false
       return false
     }
   }
@@ -67,6 +71,7 @@ export async function exchange(
     let isReusable = false
     try {
       signal.throwIfAborted()
+      progress.isBegun = true
       const body = createBodyCapture(tools.maxResponseBytes)
       isReusable = await connection.post(
         {
@@ -78,7 +83,7 @@ export async function exchange(
           head(statusCode, headers) {
             if (statusCode > 599)
               throw new OutboundError('invalid_response', 'The endpoint answered with no valid status.')
-            received.answer = { statusCode, headers: captureHeaders(headers), body }
+            progress.answer = { statusCode, headers: captureHeaders(headers), body }
           },
           chunk: (part) => body.add(part),
         },

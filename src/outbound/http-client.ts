@@ -5,7 +5,7 @@ import { raceAbort } from './abort-race.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createConnectionPool, type PoolLimits } from './connection-pool.ts'
 import { createConnector } from './connector.ts'
-import { exchange, type Answer, type ExchangeTools, type PostRequest } from './exchange.ts'
+import { exchange, type Answer, type ExchangeTools, type PostRequest, type Progress } from './exchange.ts'
 import { describeError, describeStatus } from './failure-code.ts'
 import type { AllowHttp } from './loopback.ts'
 import { OutboundError, formatSeconds } from './outbound-error.ts'
@@ -27,7 +27,10 @@ export type PostResult = {
 }
 
 export type HttpClient = {
-  /** One POST, never repeated and never redirected. Rejects only with the reason of an aborted `signal`. */
+  /**
+   * One POST, never repeated and never redirected. Rejects only with the reason of an aborted `signal`, and with that of
+   * `stopping` while no byte of the request has been written.
+   */
   post(request: PostRequest): Promise<PostResult>
   /** Closes idle connections, and resolves when the POSTs under way have ended; none takes longer than `timeoutMs`. */
   close(): Promise<void>
@@ -45,6 +48,8 @@ export type HttpClientOptions = {
   userAgent: string
   /** PEM certificates trusted besides the usual roots; for tests and development. */
   ca?: string
+  /** Once it is aborted no POST begins any more; those that have begun go on. */
+  stopping?: AbortSignal
   /** Other bounds on kept connections than the usual ones; for tests. */
   poolLimits?: Partial<PoolLimits>
 }
@@ -64,7 +69,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   async function post(request: PostRequest): Promise<PostResult> {
     underWay++
     try {
-      return await postOnce(request, tools, options.timeoutMs)
+      return await postOnce(request, tools, options)
     } finally {
       if (--underWay === 0) for (const resolve of whenIdle.splice(0)) resolve()
     }
@@ -78,8 +83,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return { post, close }
 }
 
-async function postOnce(request: PostRequest, tools: ExchangeTools, timeoutMs: number): Promise<PostResult> {
+async function postOnce(
+  request: PostRequest,
+  tools: ExchangeTools,
+  { timeoutMs, stopping }: Pick<HttpClientOptions, 'timeoutMs' | 'stopping'>,
+): Promise<PostResult> {
   request.signal?.throwIfAborted()
+  stopping?.throwIfAborted()
   // One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on.
   if (request.signal !== undefined) setMaxListeners(0, request.signal)
   const stop = new AbortController()
@@ -88,19 +98,25 @@ async function postOnce(request: PostRequest, tools: ExchangeTools, timeoutMs: n
   const startedAt = new Date()
   const startedAtMs = performance.now()
   const timer = setTimeout(() => stop.abort(deadlinePassed(timeoutMs)), timeoutMs)
-  const received: { answer: Answer | null } = { answer: null }
+  const progress: Progress = { isBegun: false, answer: null }
+  const forwardStopping = (): void => {
+    if (!progress.isBegun) stop.abort(stopping?.reason)
+  }
+  stopping?.addEventListener('abort', forwardStopping, { once: true })
   let thrown: unknown = null
   try {
-    await raceAbort(exchange(tools, request, stop.signal, received), stop.signal)
+    await raceAbort(exchange(tools, request, stop.signal, progress), stop.signal)
   } catch (error) {
     request.signal?.throwIfAborted()
+    if (!progress.isBegun) stopping?.throwIfAborted()
     thrown = stop.signal.aborted ? stop.signal.reason : error
   } finally {
     clearTimeout(timer)
     request.signal?.removeEventListener('abort', forwardAbort)
+    stopping?.removeEventListener('abort', forwardStopping)
   }
   const durationMs = Math.round(performance.now() - startedAtMs)
-  return { ...outcomeOf(received.answer, thrown), startedAt, durationMs }
+  return { ...outcomeOf(progress.answer, thrown), startedAt, durationMs }
 }
 
 function outcomeOf(answer: Answer | null, thrown: unknown): Omit<PostResult, 'startedAt' | 'durationMs'> {

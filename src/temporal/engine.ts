@@ -15,7 +15,9 @@ export type Engine = {
   isUp(): Promise<boolean>
   /** Null in a process that has no worker. */
   workerLoad(): WorkerLoad | null
-  /** Lets attempts under way finish, then closes the connection. */
+  /** Takes no more tasks, and returns when attempts under way have finished. */
+  stopWorking(): Promise<void>
+  /** The same, and then closes the connection. */
   stop(): Promise<void>
 }
 
@@ -103,6 +105,12 @@ export function createEngine(options: EngineOptions): Engine {
 
   let running: Promise<void> = Promise.resolve()
 
+  async function stopWorking(): Promise<void> {
+    stopping.abort()
+    workers?.shutdown()
+    await running
+  }
+
   return {
     start() {
       running = keepGoing()
@@ -122,10 +130,9 @@ export function createEngine(options: EngineOptions): Engine {
         )
     },
     workerLoad: () => (createWorkers === null ? null : (workers?.load() ?? NO_LOAD)),
+    stopWorking,
     async stop() {
-      stopping.abort()
-      workers?.shutdown()
-      await running
+      await stopWorking()
       await settingUp
       await connection?.close()
     },

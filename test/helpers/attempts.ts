@@ -7,6 +7,7 @@ import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
 import { createWebhookWatch } from '../../src/delivery/webhook-watch.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createHttpClient } from '../../src/outbound/http-client.ts'
+import { createShutdown } from '../../src/shutdown.ts'
 import { testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
 
@@ -23,6 +24,7 @@ export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 1
     turns: createIncidentTurns(),
     watch: createWebhookWatch(),
     handedOver: createHandedOver(),
+    shutdown: createShutdown(1_000),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: false }),
     incidentWorkflows: { tell: () => Promise.resolve() },
     channels: { email: null, push: null },

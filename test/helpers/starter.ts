@@ -1,5 +1,6 @@
 import { createHandedOver } from '../../src/delivery/handed-over.ts'
 import { createStarter, type Starter } from '../../src/delivery/starter.ts'
+import { createShutdown } from '../../src/shutdown.ts'
 import { createWebhookWatch } from '../../src/delivery/webhook-watch.ts'
 
 type Options = Parameters<typeof createStarter>[0]
@@ -21,7 +22,7 @@ export function createTestStarter(
     slots: 50,
     attemptTimeoutMs: 1_000,
     leaseMs: TEST_LEASE_MS,
-    graceMs: 1_000,
+    shutdown: createShutdown(1_000),
     ...options,
   })
 }

@@ -8,6 +8,7 @@ import { createRecordFirstSuccess } from '../../src/delivery/record-first-succes
 import type { createStarter, FirstAttemptMode, Starter } from '../../src/delivery/starter.ts'
 import { createSweep, type Sweep } from '../../src/delivery/sweep.ts'
 import { newId } from '../../src/ids.ts'
+import { createShutdown, type Shutdown } from '../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'
 import type { TestDatabase } from './database.ts'
 import { createMember, createWebhookRow, TEST_PROCESS } from './factories.ts'
@@ -38,7 +39,9 @@ type ProcessOptions = {
   processId?: string
   attemptTimeoutMs?: number
   attempts?: Partial<AttemptDependencies>
-  starter?: Partial<Parameters<typeof createStarter>[0]>
+  starter?: Partial<Omit<Parameters<typeof createStarter>[0], 'shutdown'>>
+  /** Begun by the `stop` of its starter; with 50 ms of grace if not given. */
+  shutdown?: Shutdown
   /** Sees what the starter asks of an attempt. */
   watching?: (make: MakeAttempt) => MakeAttempt
 }
@@ -159,6 +162,7 @@ function createProcess(
   options: ProcessOptions,
 ): TestProcess & { close: () => Promise<unknown> } {
   const { mode = 'direct', processId = TEST_PROCESS, attemptTimeoutMs = 3_000, watching } = options
+  const { shutdown = createShutdown(50) } = options
   const attempts = {
     ...attemptDependencies(dataSource, attemptTimeoutMs),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: mode === 'overflow' }),
@@ -171,8 +175,8 @@ function createProcess(
     makeAttempt: watching === undefined ? makeAttempt : watching(makeAttempt),
     mode,
     perWebhook: 50,
-    graceMs: 50,
     ...options.starter,
+    shutdown,
   })
   const sweep = createSweep({
     ...common,
@@ -182,8 +186,18 @@ function createProcess(
   })
   const close = async (): Promise<void> => {
     await sweep.stop()
-    await starter.stop()
+    await stop()
     await attempts.httpClient.close()
   }
-  return { starter, sweep, watch: attempts.watch, handedOver: attempts.handedOver, close }
+  const stop = (): Promise<void> => {
+    shutdown.begin()
+    return starter.stop()
+  }
+  return {
+    starter: { ...starter, stop },
+    sweep,
+    watch: attempts.watch,
+    handedOver: attempts.handedOver,
+    close,
+  }
 }

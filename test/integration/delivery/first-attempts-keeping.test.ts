@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
+import { createShutdown } from '../../../src/shutdown.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { TEST_PROCESS } from '../../helpers/factories.ts'
 import { createGatedAnswers } from '../../helpers/gated-answers.ts'
@@ -112,7 +113,7 @@ describe('who keeps a delivery whose first attempt is made beside the engine', (
     const gate = createGatedAnswers()
     const endpoint = await suite.endpoint(gate.answer)
     const [first, ...others] = await endpoint.publish(6)
-    const { starter } = suite.process({ starter: { slots: 1, graceMs: 5_000 } })
+    const { starter } = suite.process({ starter: { slots: 1 }, shutdown: createShutdown(5_000) })
     starter.start([first!, ...others])
     await eventually(() => expect(gate.held()).to.equal(1))
     const stopped = starter.stop()

@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { eventually } from '../helpers/eventually.ts'
+import { createWebhookRow } from '../helpers/factories.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import type { Answer } from '../helpers/receiver.ts'
+import { useStage } from '../helpers/use-stage.ts'
+import { createDatabaseProxy } from './rig/database-proxy.ts'
+
+const EVENTS = 60
+const WEBHOOKS = 3
+
+/** From the signal to its handler, and for requests on their way. */
+const SIGNAL_DELAY_MS = 300
+
+describe('the end of a process', () => {
+  const stage = useStage()
+
+  beforeEach(async () => {
+    const { organisationId } = stage.member
+    for (let more = 1; more < WEBHOOKS; more++)
+      await createWebhookRow(stage.dataSource, { organisationId, url: stage.receiver.url })
+  })
+
+  /** Publishes more than can be under way at once, and waits until enough is. */
+  async function load(posthorn: PosthornProcess): Promise<void> {
+    await Promise.all(Array.from({ length: EVENTS }, () => stage.publish(posthorn)))
+    await eventually(() => expect(stage.receiver.posts.length).to.be.at.least(50), 20_000)
+  }
+
+  /** SIGTERM; how long the end took, its exit code, and the POSTs that came after the signal. */
+  async function end(
+    posthorn: PosthornProcess,
+  ): Promise<{ code: number | null; tookMs: number; late: number }> {
+    const signalledAt = Date.now()
+    const code = await posthorn.stop()
+    const tookMs = Date.now() - signalledAt
+    const late = stage.receiver.posts.filter(
+      ({ arrivedAt }) => arrivedAt > signalledAt + SIGNAL_DELAY_MS,
+    ).length
+    return { code, tookMs, late }
+  }
+
+  async function allDelivered(): Promise<void> {
+    await eventually(async () => {
+      const [found] = await stage.dataSource.query<{ completed: number; all: number }[]>(
+        `SELECT count(*) FILTER (WHERE state = 'completed')::int AS completed, count(*)::int AS all FROM delivery`,
+      )
+      expect(found).to.deep.equal({ completed: EVENTS * WEBHOOKS, all: EVENTS * WEBHOOKS })
+    }, 60_000)
+  }
+
+  function postsPerDelivery(): number[] {
+    const ids = new Set(stage.receiver.posts.map(({ headers }) => String(headers['x-webhook-event-id'])))
+    return [...ids].map((id) => stage.receiver.postsOf(id).length)
+  }
+
+  const slowly: Answer = (_index, _post, response) => {
+    setTimeout(() => response.writeHead(200).end(), 3_000)
+    return null
+  }
+  const never: Answer = () => null
+
+  for (const mode of ['workflow', 'direct']) {
+    it(`begins no POST after SIGTERM, and lets those under way finish (FIRST_ATTEMPT=${mode})`, async () => {
+      stage.answerWith(slowly)
+      const env = { FIRST_ATTEMPT: mode, SHUTDOWN_GRACE_MS: '5000' }
+      const posthorn = await stage.start({ env })
+      await load(posthorn)
+      const { code, tookMs, late } = await end(posthorn)
+      expect({ code, late }).to.deep.equal({ code: 0, late: 0 })
+      expect(tookMs).to.be.below(10_000)
+      stage.answerWith(() => 200)
+      await stage.start({ env })
+      await allDelivered()
+      // Those under way were recorded, those not begun were given back: nothing is posted twice.
+      expect(Math.max(...postsPerDelivery())).to.equal(1)
+    })
+  }
+
+  it('ends within five seconds of its grace when no endpoint answers, and nothing is lost', async () => {
+    stage.answerWith(never)
+    const env = { FIRST_ATTEMPT: 'overflow', SHUTDOWN_GRACE_MS: '2000' }
+    const posthorn = await stage.start({ env })
+    await load(posthorn)
+    const { code, tookMs, late } = await end(posthorn)
+    expect({ code, late }).to.deep.equal({ code: 0, late: 0 })
+    expect(tookMs).to.be.within(1_500, 7_000)
+    stage.answerWith(() => 200)
+    await stage.start({ env })
+    await allDelivered()
+    expect(Math.max(...postsPerDelivery())).to.be.at.most(2)
+  })
+
+  it('ends within five seconds of its grace when the database has fallen silent', async () => {
+    const proxy = await createDatabaseProxy(stage.databaseUrl)
+    try {
+      const posthorn = await stage.start({ databaseUrl: proxy.url, env: { SHUTDOWN_GRACE_MS: '1000' } })
+      stage.answerWith(slowly)
+      await stage.publish(posthorn)
+      await eventually(() => expect(stage.receiver.posts).to.have.length(WEBHOOKS))
+      proxy.fallSilent('all')
+      const { tookMs } = await end(posthorn)
+      expect(tookMs).to.be.below(6_500)
+    } finally {
+      await proxy.close()
+    }
+  })
+})
