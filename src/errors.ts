@@ -78,3 +78,14 @@ export function unavailable(): ProblemError {
     headers: { 'retry-after': '2' },
   })
 }
+
+/** More deliveries wait for their first attempt than `PUBLISH_BACKLOG_LIMIT`. */
+export function overloaded(): ProblemError {
+  return new ProblemError({
+    status: 503,
+    code: 'overloaded',
+    title: 'Overloaded',
+    detail: 'Too many deliveries wait for their first attempt. Nothing was published; try again later.',
+    headers: { 'retry-after': '5' },
+  })
+}

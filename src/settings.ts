@@ -54,6 +54,12 @@ export const SETTINGS = {
   port: setting('PORT', 'port the API listens on', '3000', integer(0, 65_535)),
   metricsHost: setting('METRICS_HOST', 'address that /metrics listens on', '127.0.0.1', plain),
   metricsPort: setting('METRICS_PORT', 'port of /metrics, 0 picks one; empty for none', '', optionalPort),
+  apiConnections: setting(
+    'API_CONNECTIONS',
+    'connections to the API that a process has open at once; beyond them only probes are answered',
+    '5000',
+    integer(10, 100_000),
+  ),
   trustedProxyHops: setting(
     'TRUSTED_PROXY_HOPS',
     'proxies in front of the API that set X-Forwarded-For; without one the address of the connection counts',
@@ -77,6 +83,12 @@ export const SETTINGS = {
     'requests without a valid API key per address within a minute; 0 for no limit',
     '600',
     integer(0, 1_000_000),
+  ),
+  publishBacklogLimit: setting(
+    'PUBLISH_BACKLOG_LIMIT',
+    'deliveries that may wait for their first attempt, in all, before publishing is refused; 0 for no limit',
+    '1000000',
+    integer(0, 1_000_000_000),
   ),
   webhooksPerOrganisation: setting(
     'WEBHOOKS_PER_ORGANISATION',

@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { closeDataSource } from '../db/data-source.ts'
+import { countPending } from '../db/queries/backlog.ts'
 import { createAttempt } from '../delivery/attempt.ts'
 import { createFollowUp } from '../delivery/follow-up.ts'
 import { createHandedOver } from '../delivery/handed-over.ts'
@@ -15,6 +16,7 @@ import { deliveryLeaseMs } from '../delivery/timing.ts'
 import { createIncidentTurns } from '../delivery/turns.ts'
 import { createWebhookGate } from '../delivery/webhook-gate.ts'
 import { createWebhookWatch } from '../delivery/webhook-watch.ts'
+import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher } from '../events/publish.ts'
 import { createStreams } from '../events/streams.ts'
 import { createApp } from '../http/app.ts'
@@ -170,11 +172,16 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const validatePayload = createPayloadValidator()
   const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
   const streams = createStreams({ dataSource, logger, metrics, limits: streamLimits })
+  const backlog = createBacklogLimit({
+    limit: config.publishBacklogLimit,
+    count: (limit) => countPending(dataSource, limit),
+    logger,
+  })
   const api = {
     dataSource,
     findCaller: createCallerLookup(dataSource),
     secretBox,
-    publish: createPublisher(dataSource, lease),
+    publish: createPublisher(dataSource, lease, backlog),
     lease,
     watch: attempts.watch,
     turns: attempts.turns,
@@ -199,7 +206,14 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const app = createApp(api, pages)
   const metricsUrl = await metering.serve({ dataSource, engine, starter }, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
-  const listening = roles.api ? await listen(app, { host: config.host, port: config.port }) : null
+  const listening = roles.api
+    ? await listen(app, {
+        host: config.host,
+        port: config.port,
+        maxConnections: config.apiConnections,
+        onRefused: () => metrics.connectionRefused(),
+      })
+    : null
   running.push('the HTTP client', () => httpClient.close())
   running.push('the engine', () => engine.stop())
   // Again, for what requests and the sweep brought while they ended.

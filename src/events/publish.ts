@@ -5,7 +5,9 @@ import { createGrouped } from '../db/grouped.ts'
 import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
+import { overloaded } from '../errors.ts'
 import { newId } from '../ids.ts'
+import type { BacklogLimit } from './backlog-limit.ts'
 import { serialiseEnvelope } from './envelope.ts'
 import { generateTraceId } from './trace-id.ts'
 
@@ -44,7 +46,11 @@ export type Publisher = Publish & {
 /** A failure says that long that the next event would fail too, unless one is committed. */
 const FAILURE_COUNTS_MS = 5_000
 
+/** What publishing needs to know of its backlog; nothing where no limit is set. */
+const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), committed: () => undefined }
+
 /**
+ * Throws 503 `overloaded` while the backlog is at its limit; the repeat of an earlier request still gets its answer.
  * The deliveries are leased to `lease.owner`, which is to start them within `lease.leaseMs`.
  * Events that are published at the same time share a commit, but for those with an idempotency key, which is kept in
  * the transaction of its event.
@@ -52,6 +58,7 @@ const FAILURE_COUNTS_MS = 5_000
 export function createPublisher(
   dataSource: DataSource,
   lease: { owner: string; leaseMs: number },
+  backlog: BacklogLimit = NO_LIMIT,
 ): Publisher {
   const insertOne = async (db: Db, event: NewEvent): Promise<DeliveryToStart[]> =>
     (await insertEventsWithDeliveries(db, [event], lease))[0] ?? []
@@ -62,16 +69,21 @@ export function createPublisher(
     most: MOST,
   })
   const commit: Publish = async (request, idempotency) => {
+    const isOverloaded = await backlog.isReached()
     const event = newEvent(request)
     if (idempotency === null) {
+      if (isOverloaded) throw overloaded()
       const toStart = await insert(event)
+      backlog.committed(toStart.length)
       return { id: event.id, deliveries: toStart.map(shown), toStart, replayed: false }
     }
     let toStart: DeliveryToStart[] = []
     const { answer, replayed } = await runOnce(dataSource, idempotency, async (db) => {
+      if (isOverloaded) throw overloaded()
       toStart = await insertOne(db, event)
       return { id: event.id, deliveries: toStart.map(shown) }
     })
+    backlog.committed(toStart.length)
     return { ...answer, toStart, replayed }
   }
 

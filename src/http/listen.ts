@@ -1,6 +1,7 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
+import { createPipeline, type HandleRequest, type PipelineLimits } from './pipeline.ts'
 
 /** Whole request within this time, so that a slow sender cannot hold a connection. */
 const REQUEST_TIMEOUT_MS = 30_000
@@ -9,25 +10,66 @@ const HEADERS_TIMEOUT_MS = 10_000
 /** What requests under way may still take when the process stops; a sender that stalls must not hold it up. */
 const CLOSE_GRACE_MS = 3_000
 
+/** Where nothing else is said: a listener for few, such as that of the metrics. */
+const MAX_CONNECTIONS = 200
+
+/** Connections beyond the limit, on which probes are still answered and everything else is refused. */
+const SPARE_CONNECTIONS = 64
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
 export type Listening = { url: string; port: number; close(): Promise<void> }
 
-/** Listens on `host:port` (0 for any free port). `close` answers what is under way, cuts off what stalls, and ends. */
-export async function listen(
-  app: Koa,
-  options: { host: string; port: number; closeGraceMs?: number },
-): Promise<Listening> {
+export type ListenOptions = {
+  host: string
+  /** 0 for any free port. */
+  port: number
+  maxConnections?: number
+  /** Called for a request, or a connection, that was refused because there are too many connections. */
+  onRefused?: () => void
+  closeGraceMs?: number
+  pipelineLimits?: Partial<PipelineLimits>
+}
+
+/**
+ * Listens on `host:port`. Memory is bounded whatever clients do: connections are limited, requests that are sent ahead
+ * too, and a client that does not read its answers is cut off.
+ * `close` answers what is under way, cuts off what stalls, and ends.
+ */
+export async function listen(app: Koa, options: ListenOptions): Promise<Listening> {
+  const { maxConnections = MAX_CONNECTIONS, onRefused = () => undefined } = options
   const { closeGraceMs = CLOSE_GRACE_MS } = options
   const handler = app.callback()
+  const handle: HandleRequest = (request, response) => void handler(request, response)
+  const handleProbe: HandleRequest = (request, response) => {
+    if (PROBES.has(request.url ?? '')) {
+      response.shouldKeepAlive = false
+      handle(request, response)
+      return
+    }
+    onRefused()
+    refuse(response)
+  }
+  const pipelines = new WeakMap<Socket, HandleRequest>()
+  let connections = 0
+
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
-    (request, response) => {
-      void handler(request, response)
-    },
+    (request: IncomingMessage, response: ServerResponse) =>
+      pipelines.get(request.socket)?.(request, response),
   )
+  server.maxConnections = maxConnections + SPARE_CONNECTIONS
+  server.on('drop', onRefused)
+  server.on('connection', (socket) => {
+    const isSpare = ++connections > maxConnections
+    socket.once('close', () => connections--)
+    pipelines.set(socket, createPipeline(socket, isSpare ? handleProbe : handle, options.pipelineLimits))
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, resolve)
   })
+  // A connection that could not be accepted; without a listener it would end the process.
+  server.on('error', () => undefined)
   const { port } = server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   return {
@@ -43,4 +85,24 @@ export async function listen(
         server.closeIdleConnections()
       }),
   }
+}
+
+const REFUSAL = JSON.stringify({
+  type: 'urn:posthorn:problem:too_many_connections',
+  title: 'Too many connections',
+  status: 503,
+  code: 'too_many_connections',
+  detail: 'This process has as many connections open as it may have. Try again.',
+})
+
+function refuse(response: ServerResponse): void {
+  response.shouldKeepAlive = false
+  response
+    .writeHead(503, {
+      'content-type': 'application/problem+json',
+      'content-length': Buffer.byteLength(REFUSAL),
+      'cache-control': 'no-store',
+      'retry-after': '2',
+    })
+    .end(REFUSAL)
 }

@@ -83,7 +83,8 @@ function operation(route: Route): object {
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
-    responses: { ...stated(route), ...problems(route) },
+    // What a route says itself counts: it knows more than what holds for all of its kind.
+    responses: { ...problems(route), ...stated(route) },
   }
 }
 

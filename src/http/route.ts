@@ -31,11 +31,11 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
 /** Who asks, and from where: what a command needs to know of its request. */
 export type Actor = Pick<RouteRequest, 'caller' | 'origin'>
 
-/** An answer: `body` becomes JSON; `json` is JSON text already; `stream` opens a `text/event-stream`. */
+/** An answer: `body` becomes JSON; `json` is JSON text already, or its bytes; `stream` opens a `text/event-stream`. */
 export type Reply = {
   status: number
   body?: unknown
-  json?: string
+  json?: string | Buffer
   stream?: () => Promise<Readable>
   headers?: Record<string, string>
 }

@@ -8,6 +8,8 @@ type AnsweredRequest = { route: string; method: string; status: number; duration
 export type RequestMetrics = {
   requestAnswered(request: AnsweredRequest): void
   requestLimited(limit: LimitName): void
+  /** Or a request of it: there are as many connections as there may be. */
+  connectionRefused(): void
 }
 
 const LIMITS: readonly LimitName[] = ['management', 'publish', 'authentication']
@@ -24,6 +26,10 @@ export function createRequestMetrics(define: Define): RequestMetrics {
     ['route'],
   )
   const limited = define.counter('rate_limited_total', 'Requests refused by a rate limit', ['limit'])
+  const refused = define.counter(
+    'http_connections_refused_total',
+    'Connections refused, or answered 503, because API_CONNECTIONS were open',
+  )
   for (const limit of LIMITS) limited.inc({ limit }, 0)
 
   return {
@@ -32,5 +38,6 @@ export function createRequestMetrics(define: Define): RequestMetrics {
       durations.observe({ route }, seconds(durationMs))
     },
     requestLimited: (limit) => limited.inc({ limit }),
+    connectionRefused: () => refused.inc(),
   }
 }

@@ -12,7 +12,8 @@ const WEBHOOKS = 3
 /** From the signal to its handler, and for requests on their way. */
 const SIGNAL_DELAY_MS = 300
 
-describe('the end of a process', () => {
+describe('the end of a process', function () {
+  this.timeout(120_000)
   const stage = useStage()
 
   beforeEach(async () => {

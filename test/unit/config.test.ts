@@ -222,6 +222,8 @@ describe('the limits of the API', () => {
     ['rateLimitPublish', 0, 1_000_000],
     ['rateLimitAuthFailures', 0, 1_000_000],
     ['webhooksPerOrganisation', 1, 100_000],
+    ['publishBacklogLimit', 0, 1_000_000_000],
+    ['apiConnections', 10, 100_000],
   ] as const) {
     const { variable } = SETTINGS[name]
     it(`refuse what is no ${variable}`, () => {

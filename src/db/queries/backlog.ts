@@ -74,7 +74,25 @@ function secondsSince(instant: string): string {
   return `coalesce(greatest(0, extract(epoch FROM now() - ${instant})), 0)::float8`
 }
 
-/** The same on one core of the server, and given up there after `timeoutMs`. */
+/**
+ * Counts deliveries that wait for their first attempt, and no further than `limit`. Read from the partial indexes of what
+ * is not final, like the rest.
+ */
+export async function countPending(db: Db, limit: number): Promise<number> {
+  const near = `state = 'pending' AND sweep_at < now() + ${SWEEP_HORIZON}`
+  const found = await firstRow<{ pending: number }>(
+    db,
+    `SELECT count(*)::int AS pending FROM (
+       (SELECT 1 FROM delivery WHERE ${near} AND started_at IS NULL AND attempts = 0 LIMIT $1)
+       UNION ALL
+       (SELECT 1 FROM delivery WHERE ${near} AND (started_at IS NOT NULL OR attempts > 0) LIMIT $1)
+     ) AS pending`,
+    [limit],
+  )
+  return found?.pending ?? 0
+}
+
+/** The same as `countBacklog`, on one core of the server, and given up there after `timeoutMs`. */
 export function countBacklogInTime(dataSource: DataSource, timeoutMs: number): Promise<Backlog> {
   return dataSource.transaction(async (manager) => {
     // Not as parameters of the connection: a pooler in front of the server may refuse those.

@@ -22,7 +22,14 @@ const publishRoute = routeWithBody({
   limit: 'publish',
   body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES, rules: eventErrors },
   idempotent: true,
-  responses: { 202: { description: 'Committed', schema: PublishedSchema } },
+  responses: {
+    202: { description: 'Committed', schema: PublishedSchema },
+    503: {
+      description:
+        'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt (`overloaded`); see Retry-After',
+      problem: true,
+    },
+  },
   async handle({ publish, starter, metrics }, { caller, body, bodyText, idempotency }) {
     const request = {
       organisationId: caller.organisationId,

@@ -51,6 +51,10 @@ const readyRoute: Route = {
 
 /** Health, readiness, and the document that describes these and all the `other` routes. */
 export function createSystemRoutes(other: readonly Route[]): readonly Route[] {
+  let bytes: Buffer | null = null
+  // Made once: many answers at a time are the same bytes.
+  const documentBytes = (): Buffer =>
+    (bytes ??= Buffer.from(JSON.stringify(openApiDocument([...other, ...systemRoutes]))))
   const openApiRoute: Route = {
     method: 'GET',
     path: '/openapi.json',
@@ -58,7 +62,7 @@ export function createSystemRoutes(other: readonly Route[]): readonly Route[] {
     summary: 'This document',
     access: { kind: 'open' },
     responses: { 200: { description: 'OpenAPI 3.1', schema: Type.Object({}) } },
-    handle: () => Promise.resolve({ status: 200, body: openApiDocument([...other, ...systemRoutes]) }),
+    handle: () => Promise.resolve({ status: 200, json: documentBytes() }),
   }
   const systemRoutes = [healthRoute, readyRoute, openApiRoute]
   return systemRoutes
