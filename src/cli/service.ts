@@ -186,6 +186,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     watch: attempts.watch,
     turns: attempts.turns,
     sweep: roles.worker ? sweep : null,
+    stopping: shutdown.stopping,
     streams,
     starter,
     workflows,

@@ -26,6 +26,8 @@ export type ApiDependencies = {
   turns: Pick<IncidentTurns, 'commands'>
   /** Null in a process without a worker. */
   sweep: Pick<Sweep, 'isStalled'> | null
+  /** Aborted when this process is told to stop. */
+  stopping: AbortSignal
   streams: Pick<Streams, 'open'>
   starter: Pick<Starter, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>

@@ -59,6 +59,7 @@ export async function createTestApi(
     publish: createPublisher(dataSource, lease),
     turns: createIncidentTurns(),
     sweep: null,
+    stopping: new AbortController().signal,
     starter: { start: (deliveries) => void started.push(...deliveries) },
     lease,
     watch: { changed: () => undefined },

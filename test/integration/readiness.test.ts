@@ -62,6 +62,15 @@ describe('readiness', () => {
     expect(answer.json).to.deep.equal({ database: 'up', engine: 'up' })
   })
 
+  it('is down once the process is told to stop, and says so', async () => {
+    const stopping = new AbortController()
+    const api = await open({ stopping: stopping.signal })
+    stopping.abort()
+    const answer = await api.call('GET', '/readyz')
+    expect(answer.status).to.equal(503)
+    expect(answer.json).to.deep.equal({ database: 'up', engine: 'up', process: 'stopping' })
+  })
+
   it('is up without the engine, and says so', async () => {
     const api = await open({ engine: { isUp: () => Promise.resolve(false) } })
     const answer = await api.call('GET', '/readyz')

@@ -27,6 +27,7 @@ const publishRoute = routeWithBody({
     503: {
       description:
         'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt (`overloaded`); see Retry-After',
+      headers: { 'Retry-After': 'Seconds to wait' },
       problem: true,
     },
   },

@@ -13,6 +13,9 @@ const ReadySchema = Type.Object({
         'Only there when the recovery of deliveries has not come to the end of a pass for 30 seconds',
     }),
   ),
+  process: Type.Optional(
+    Type.Literal('stopping', { description: 'Only there when this process is about to end' }),
+  ),
 })
 
 const healthRoute: Route = {
@@ -35,17 +38,18 @@ const readyRoute: Route = {
   access: { kind: 'open' },
   responses: {
     200: { description: 'Ready', schema: ReadySchema },
-    503: { description: 'The database is down', schema: ReadySchema },
+    503: { description: 'The database is down, or the process is about to end', schema: ReadySchema },
   },
-  async handle({ dataSource, engine, publish, sweep }) {
+  async handle({ dataSource, engine, publish, sweep, stopping }) {
     const [answers, engineUp] = await Promise.all([isDatabaseUp(dataSource), engine.isUp()])
     const database = answers && !publish.isFailing()
     const body = {
       database: database ? 'up' : 'down',
       engine: engineUp ? 'up' : 'down',
       ...(sweep?.isStalled() === true ? { sweep: 'stalled' } : {}),
+      ...(stopping.aborted ? { process: 'stopping' } : {}),
     }
-    return { status: database ? 200 : 503, body }
+    return { status: database && !stopping.aborted ? 200 : 503, body }
   },
 }
 
