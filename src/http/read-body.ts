@@ -44,7 +44,10 @@ function unpack(request: IncomingMessage, encoding: string): Readable {
   const stream = inflate(request, { encoding } as object)
   // A pipe does not pass on that the sender went away, now or before: the reader would wait for ever.
   if (request.destroyed) throw new Error('the sender went away')
-  if (stream !== request) request.once('error', (error) => stream.destroy(error))
+  if (stream === request) return stream
+  request.once('error', (error) => stream.destroy(error))
+  // Whoever reads it listens until it has read enough; what goes wrong after that is no longer of interest.
+  stream.on('error', () => undefined)
   return stream
 }
 
