@@ -214,6 +214,22 @@ describe('the subscription as the authority over attempts and retries', () => {
     expect(job.json).to.include({ state: 'done', total: 0 })
   })
 
+  it('covers stopped deliveries of a removed key in a retry job only once the key is added again', async () => {
+    const [first, second] = [await publish(INVOICE), await publish(INVOICE)]
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    // Stopped by its claim, as a delivery that was committed at the same instant.
+    await database.dataSource.query(
+      `UPDATE delivery SET state = 'pending', stop_reason = NULL, completed_at = NULL, sweep_at = now() WHERE id = $1`,
+      [second],
+    )
+    expect(await attempt(second)).to.include({ state: 'stopped' })
+    const totalOf = async () => (await call('POST', '/retry-deliveries', { mode: 'stopped' })).json
+    expect(await totalOf()).to.include({ total: 0 })
+    await patch({ subscribedEventKeys: [CUSTOMER, INVOICE] })
+    expect(await totalOf()).to.include({ total: 2 })
+    expect(await stateOf(first)).to.equal('stopped')
+  })
+
   it('sends no old event to a URL that a member sets who may not read it', async () => {
     const [lost, stopped] = [await failed(INVOICE), await waiting(INVOICE)]
     await patch({ subscribedEventKeys: [CUSTOMER] })
@@ -227,7 +243,7 @@ describe('the subscription as the authority over attempts and retries', () => {
         expect((await retry(deliveryId, manager)).json).to.include({ code: 'not_subscribed' })
         expect((await attempt(deliveryId, 2)).state).to.be.oneOf(['failed', 'stopped'])
       }
-      for (const mode of ['failed', 'force'])
+      for (const mode of ['failed', 'force', 'stopped'])
         expect((await call('POST', '/retry-deliveries', { mode }, manager)).json).to.include({ total: 0 })
       const widened = await patch({ subscribedEventKeys: [CUSTOMER, INVOICE] }, manager)
       expect(widened.status).to.equal(403)
