@@ -202,6 +202,15 @@ const BROKEN: Record<string, Forgery[]> = {
     ],
   ],
   'at most two notifications of an incident to one recipient': [
+    [
+      'no notification although failures lasted',
+      ({ facts, posts }) => {
+        posts[1] = forgePost(2, 90_000, 200)
+        facts.attempts[1] = forgeAttempt(2, 89_995, 200)
+        facts.deliveries[0]!.completedAt = 90_020
+        facts.incidents[0]!.closedAt = 90_020
+      },
+    ],
     ['a second mail', (record) => notify(record, { mails: 2 })],
     ['no mail', (record) => notify(record, { mails: 0 })],
     [

@@ -1,8 +1,10 @@
-import type { NotificationFacts, PlayRecord } from '../record.ts'
+import type { IncidentFacts, NotificationFacts, PlayRecord } from '../record.ts'
 import type { Violation } from '../violation.ts'
 
 const RULE = 'at most two notifications of an incident to one recipient'
 const TOLERANCE_MS = 1_000
+/** What a notification may take beyond its time, in ms. */
+const NOTIFIED_WITHIN_MS = 30_000
 
 /** Each recipient gets each kind once at most, by one mail at most, and none before its time. */
 export function checkNotifications(record: PlayRecord): Violation[] {
@@ -15,10 +17,30 @@ export function checkNotifications(record: PlayRecord): Violation[] {
     seen.add(key)
   }
   for (const notification of notifications) problems.push(...problemsOf(record, notification))
+  for (const incident of record.facts.incidents)
+    if (isOverdue(record, incident)) problems.push(`incident ${incident.id} had no notification 1`)
   for (const { id, recipient } of record.mails)
     if (!notifications.some((row) => row.id === id && row.recipient === recipient))
       problems.push(`a mail to ${recipient} belongs to no notification`)
   return problems.map((detail) => ({ rule: RULE, deliveryId: null, detail }))
+}
+
+/** Failures lasted long enough for notification 1 while the webhook was on, faults not counted, and nobody got it. */
+function isOverdue({ facts, actions, faults, notifyAfterMs }: PlayRecord, incident: IncidentFacts): boolean {
+  const { id, webhookId, openedAt, closedAt } = incident
+  if (facts.notifications.some(({ incidentId, kind }) => incidentId === id && kind === 1)) return false
+  const attempts = facts.attempts.filter((attempt) => attempt.webhookId === webhookId)
+  const success = attempts
+    .filter(({ outcome, endedAt }) => outcome === 'succeeded' && endedAt >= openedAt)
+    .reduce((first, { endedAt }) => Math.min(first, endedAt), closedAt ?? Infinity)
+  const wasOff = actions.some(
+    (action) => action.kind === 'switch_off' && action.webhookId === webhookId && action.from < success,
+  )
+  const disturbedMs = faults.reduce(
+    (sum, { from, to }) => sum + Math.max(0, Math.min(to, success) - Math.max(from, openedAt)),
+    0,
+  )
+  return !wasOff && success - openedAt - disturbedMs > notifyAfterMs + NOTIFIED_WITHIN_MS
 }
 
 function problemsOf(record: PlayRecord, notification: NotificationFacts): string[] {
