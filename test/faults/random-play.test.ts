@@ -8,7 +8,14 @@ import { report, summarise } from './play/report.ts'
 import { saveRecord } from './play/save-record.ts'
 
 /** Each comes as often as the others. POSTHORN_PLAY_FAULTS names some of them instead, separated by commas. */
-const FAULT_KINDS: readonly FaultKind[] = ['kill', 'database_cut', 'temporal_cut', 'temporal_restart']
+const FAULT_KINDS: readonly FaultKind[] = [
+  'kill',
+  'database_silence',
+  'database_cut',
+  'temporal_silence',
+  'temporal_cut',
+  'temporal_restart',
+]
 
 const seed = Number(process.env['POSTHORN_PLAY_SEED'] ?? randomInt(2 ** 31))
 const durationMs = Number(process.env['POSTHORN_PLAY_SECONDS'] ?? 60) * 1_000

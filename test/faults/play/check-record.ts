@@ -1,4 +1,5 @@
 import { checkAcknowledged } from './checks/acknowledged.ts'
+import { checkAnswers } from './checks/answers.ts'
 import { checkConfirmed } from './checks/confirmed.ts'
 import { checkDuplicates } from './checks/duplicates.ts'
 import { checkIdentity } from './checks/identity.ts'
@@ -16,6 +17,7 @@ import type { Violation } from './violation.ts'
 export async function checkRecord(record: PlayRecord): Promise<Violation[]> {
   return [
     ...checkAcknowledged(record),
+    ...checkAnswers(record),
     ...checkConfirmed(record),
     ...checkDuplicates(record),
     ...checkSchedule(record),

@@ -68,6 +68,20 @@ const BROKEN: Record<string, Forgery[]> = {
     ['a delivery that nobody stopped', ({ facts }) => void (facts.deliveries[0]!.state = 'stopped')],
     ['a delivery that still waits', ({ facts }) => void (facts.deliveries[0]!.state = 'waiting')],
   ],
+  'every request has an answer': [
+    [
+      'a request without an answer',
+      ({ actions }) => void actions.push({ ...action('retry', 50), status: 0, to: 30_050 }),
+    ],
+    [
+      'a request without an answer while the database was silent',
+      ({ actions, faults }) => {
+        actions.push({ ...action('retry', 50), status: 0, to: 30_050 })
+        faults.push(fault('database_silence', 40, 20_000))
+      },
+    ],
+    ['an answer 500', ({ actions }) => void actions.push({ ...action('retry', 50), status: 500 })],
+  ],
   'what a receiver confirmed stays confirmed': [
     ['a confirmed POST that is recorded as failed', confirmFirst],
     [
