@@ -271,22 +271,40 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
     expect(posts()).to.have.length(1)
   })
 
-  it('stopped → retry: a new run with one attempt', async () => {
+  const discard = async (): Promise<void> => {
+    const { organisationId, webhookId, deliveryId } = delivery
+    expect(await discardDelivery(database.dataSource, organisationId, webhookId, deliveryId)).not.to.equal(
+      null,
+    )
+  }
+
+  it('stopped → retry: attempted at once, and the schedule goes on from there to the tenth attempt', async () => {
     await scene(async ({ workflows, retry, result }) => {
       await engine.sleep('16 seconds')
       await reaches('waiting', 5)
-      await discardDelivery(
-        database.dataSource,
-        delivery.organisationId,
-        delivery.webhookId,
-        delivery.deliveryId,
-      )
+      await discard()
       await workflows.stop(delivery.deliveryId)
       expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
       await retry()
-      expect(await result()).to.deep.equal({ state: 'failed', attempts: 6 })
+      await reaches('waiting', 6)
+      await engine.sleep('29 minutes')
+      expect(await row()).to.deep.equal({ state: 'waiting', attempts: 6 })
+      await engine.sleep('2 minutes')
+      await reaches('waiting', 7)
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
     })
-    expect(posts()).to.have.length(6)
+    expect(posts()).to.have.length(10)
+    expect((await triggers())[5]).to.equal('retry')
+  })
+
+  it('stopped after ten attempts → retry: one attempt, then failed', async () => {
+    await scene(async ({ retry, result }) => {
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
+      await discard()
+      await retry()
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 11 })
+    })
+    expect(posts()).to.have.length(11)
   })
 
   it('completed → retry: refused, and a signal by hand posts nothing', async () => {
