@@ -13,6 +13,7 @@ describe('acting on deliveries in the developer area', function () {
       webhookId,
       state,
       count,
+      eventKey: 'comment:created',
     })
   const otherWebhook = (enabled = true) =>
     createWebhookRow(area.stage.dataSource, {
@@ -185,5 +186,44 @@ describe('acting on deliveries in the developer area', function () {
     expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).to.equal(true)
     await page.getByLabel('State').selectOption('Waiting for retry')
     await page.getByText('None in this state.').waitFor()
+  })
+
+  it('resumes what was stopped with the webhook, and says what came of it', async () => {
+    const { stage } = area
+    let count = 0
+    stage.answerWith(() => (count++ % 2 === 0 ? 200 : 503))
+    const { id } = await otherWebhook()
+    await backlog(id, 'waiting', 4)
+    const { page } = await area.signIn(stage.member, at(id))
+    const heading = page.locator('.heading')
+    await heading.getByRole('switch').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click()
+    await heading.getByText('Switched off').waitFor()
+    await heading.getByRole('switch').click()
+    const facts = page.getByRole('region', { name: 'Delivery status' })
+    await facts.getByText('Stopped', { exact: true }).locator('xpath=..').getByText('4').waitFor()
+    await page.getByRole('button', { name: 'Resume stopped' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Resume stopped (4)' }).click()
+    await dialog.getByText('4 of 4 deliveries attempted: 2 delivered, 2 failed').waitFor()
+  })
+
+  it('never calls a webhook healthy whose last attempt failed', async () => {
+    const { stage } = area
+    stage.answerWith(() => 503)
+    const { id } = await otherWebhook()
+    const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 15_000)
+    const { page } = await area.signIn(stage.member, at(id))
+    const heading = page.locator('.heading')
+    await heading.getByText('Failing since').waitFor()
+    await heading.getByRole('switch').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click()
+    await page.getByText('The incident ends with the next delivery that succeeds.').waitFor()
+    await heading.getByRole('switch').click()
+    await heading.getByText('Failing since').waitFor()
+    await stage.dataSource.query('UPDATE incident SET closed_at = now() WHERE webhook_id = $1', [id])
+    await heading.getByText('Last attempt failed').waitFor()
+    expect(await page.getByText('Healthy').count()).to.equal(0)
   })
 })

@@ -7,11 +7,17 @@ import { serialiseEnvelope } from '../../src/events/envelope.ts'
  */
 export async function writeBacklog(
   dataSource: DataSource,
-  backlog: { organisationId: string; webhookId: string; state: 'failed' | 'waiting'; count: number },
+  backlog: {
+    organisationId: string
+    webhookId: string
+    state: 'failed' | 'waiting'
+    count: number
+    eventKey?: string
+  },
 ): Promise<string[]> {
-  const { organisationId, webhookId, state, count } = backlog
+  const { organisationId, webhookId, state, count, eventKey = 'customer:created' } = backlog
   const body = serialiseEnvelope({
-    event: 'customer:created',
+    event: eventKey,
     dataText: '{"id":"cus_1"}',
     timestamp: Date.now(),
     traceId: 'trace-1',
@@ -21,7 +27,7 @@ export async function writeBacklog(
   const written = await dataSource.query<{ id: string }[]>(
     `WITH events AS (
        INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
-       SELECT uuidv7(), $1, 'customer:created', $3, now(), 'trace-1' FROM generate_series(1, $5) RETURNING id
+       SELECT uuidv7(), $1, $6, $3, now(), 'trace-1' FROM generate_series(1, $5) RETURNING id
      )
      INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
                            started_at, completed_at)
@@ -32,7 +38,7 @@ export async function writeBacklog(
             now(),
             CASE WHEN $4 = 'failed' THEN now() END
        FROM events RETURNING id`,
-    [organisationId, webhookId, body, state, count],
+    [organisationId, webhookId, body, state, count, eventKey],
   )
   return written.map(({ id }) => id)
 }

@@ -187,7 +187,7 @@ export function createApi(organisationId, onSignedOut) {
      */
     sendTest: (id) => json('POST', `${one(id)}/test`),
     /**
-     * @param {{ mode: 'failed' | 'force', id?: string }} body
+     * @param {{ mode: RetryJob['mode'], id?: string }} body
      * @returns {Promise<RetryJob>}
      */
     retryDeliveries: (body) => json('POST', `${webhooks}/retry-deliveries`, { body, headers: once() }),

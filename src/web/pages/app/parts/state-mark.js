@@ -35,6 +35,7 @@ export function webhookMark({ enabled, openIncident, latestAttempt }, times) {
   }
   if (!enabled) return mark('calm', 'Switched off')
   if (latestAttempt === null) return mark('calm', 'Nothing delivered yet')
+  if (latestAttempt.outcome === 'failed') return mark('warn', 'Last attempt failed')
   return mark('good', 'Healthy')
 }
 

@@ -59,6 +59,21 @@ export const forceAction = (app, { id, name }) => ({
 
 /**
  * @param {App} app
+ * @param {Overview} webhook
+ * @returns {Action}
+ */
+export const resumeStoppedAction = (app, { id, url }) => ({
+  title: `Resume stopped deliveries of ${hostOf(url)}`,
+  button: 'Resume stopped',
+  explain: (count) =>
+    `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
+  nothingToDo: 'No delivery of this webhook is stopped.',
+  count: async () => (await find(app, id)).stopped,
+  run: () => app.api.retryDeliveries({ mode: 'stopped', id }),
+})
+
+/**
+ * @param {App} app
  * @returns {Action}
  */
 export const forceAllAction = (app) => ({
@@ -185,8 +200,9 @@ function question(action, count) {
 }
 
 /** @param {RetryJob} job */
-function progress({ state, done, total }) {
-  const words = `${done.toLocaleString('en-GB')} of ${plural(total, 'delivery')} attempted`
+function progress({ state, done, total, succeeded, failed }) {
+  const [good, bad] = [succeeded, failed].map((count) => count.toLocaleString('en-GB'))
+  const words = `${done.toLocaleString('en-GB')} of ${plural(total, 'delivery')} attempted: ${good} delivered, ${bad} failed`
   return html`<p class="progress" role="status">
       ${state === 'done' ? html`<span class="mark good">Done</span>` : html`<span class="mark busy">Under way</span>`}
       ${words}

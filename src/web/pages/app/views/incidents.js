@@ -38,18 +38,13 @@ export function createIncidents(app, webhookId) {
      * Says above all else that deliveries fail, and since when.
      * @param {Overview} webhook
      */
-    renderOpen({ openIncident, permanentlyFailed }) {
+    renderOpen({ openIncident, waitingForRetry, permanentlyFailed }) {
       if (openIncident === null) return nothing
       const { openedAt } = openIncident
       return html`<section class="banner" aria-label="Open incident">
         <p>
           <b>Deliveries fail since ${app.times.at(openedAt)}</b>, for
-          ${duration(Date.now() - Date.parse(openedAt))}.
-          ${
-            permanentlyFailed === 0
-              ? 'They are retried on the schedule; none is given up so far.'
-              : `${plural(permanentlyFailed, 'delivery')} ${permanentlyFailed === 1 ? 'is' : 'are'} given up; the others are retried on the schedule.`
-          }
+          ${duration(Date.now() - Date.parse(openedAt))}. ${whatRemains(waitingForRetry, permanentlyFailed)}
         </p>
       </section>`
     },
@@ -63,6 +58,16 @@ export function createIncidents(app, webhookId) {
         </ul>
       </section>`,
   }
+}
+
+/**
+ * @param {number} waiting
+ * @param {number} failed
+ */
+function whatRemains(waiting, failed) {
+  if (waiting + failed === 0) return 'The incident ends with the next delivery that succeeds.'
+  if (failed === 0) return 'They are retried on the schedule; none is given up so far.'
+  return `${plural(failed, 'delivery')} ${failed === 1 ? 'is' : 'are'} given up; the others are retried on the schedule.`
 }
 
 /**

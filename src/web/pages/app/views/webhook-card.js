@@ -18,7 +18,7 @@ const KEYS_SHOWN = 4
  * @returns {Template}
  */
 export function renderWebhookCard(app, webhook, refresh) {
-  const { id, url, waitingForRetry, permanentlyFailed } = webhook
+  const { id, url, waitingForRetry, permanentlyFailed, stopped } = webhook
   return html`<article class="card webhook ${webhook.openIncident === null ? '' : 'failing'}">
     <div class="first">
       <h2><a href=${webhookLink(id)}>${address(url)}</a></h2>
@@ -34,6 +34,14 @@ export function renderWebhookCard(app, webhook, refresh) {
         <dt>Permanently failed</dt>
         <dd>${permanentlyFailed.toLocaleString('en-GB')}</dd>
       </div>
+      ${
+        stopped === 0
+          ? nothing
+          : html`<div>
+              <dt>Stopped</dt>
+              <dd>${stopped.toLocaleString('en-GB')}</dd>
+            </div>`
+      }
       <div class="wide">
         <dt>Last attempt</dt>
         <dd>${lastAttempt(app, webhook)}</dd>

@@ -6,7 +6,13 @@ import { deliveryLink } from '../lib/links.js'
 import { address } from '../parts/address.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { webhookMark } from '../parts/state-mark.js'
-import { discardFailedAction, forceAction, openAction, retryFailedAction } from './actions.js'
+import {
+  discardFailedAction,
+  forceAction,
+  openAction,
+  resumeStoppedAction,
+  retryFailedAction,
+} from './actions.js'
 import { createActivity } from './activity.js'
 import { createDeliveries } from './deliveries.js'
 import { createIncidents } from './incidents.js'
@@ -133,7 +139,7 @@ function heading(app, webhook, refresh) {
  * @returns {Template}
  */
 function actions(app, webhook, refresh) {
-  const { enabled, waitingForRetry, permanentlyFailed } = webhook
+  const { enabled, waitingForRetry, permanentlyFailed, stopped } = webhook
   const fact = (/** @type {string} */ label, /** @type {number} */ count, /** @type {string} */ tone) =>
     html`<div class=${count > 0 ? tone : ''}>
       <dt>${label}</dt>
@@ -142,7 +148,7 @@ function actions(app, webhook, refresh) {
   return html`<section class="card status" aria-label="Delivery status">
     <dl class="facts">
       ${fact('Waiting for retry', waitingForRetry, 'warn')}
-      ${fact('Permanently failed', permanentlyFailed, 'bad')}
+      ${fact('Permanently failed', permanentlyFailed, 'bad')} ${fact('Stopped', stopped, '')}
     </dl>
     ${
       may(app.session, MANAGE)
@@ -160,6 +166,13 @@ function actions(app, webhook, refresh) {
               @click=${() => openAction(app, forceAction(app, webhook), refresh)}
             >
               Force retry
+            </button>
+            <button
+              type="button"
+              ?disabled=${!enabled || stopped === 0}
+              @click=${() => openAction(app, resumeStoppedAction(app, webhook), refresh)}
+            >
+              Resume stopped
             </button>
             <button
               type="button"
