@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
 import { attempt, type AttemptFacts } from './delivery-rows.ts'
 import { useApi } from '../../helpers/use-api.ts'
@@ -159,15 +158,17 @@ describe('GET /webhooks/delivery-stats', () => {
     expect((await stats())[0]!.latestAttempt!.payload).to.include({ event: 'invoice:paid' })
   })
 
-  it('shows the payload of a test event to whoever may read webhooks', async () => {
-    await createWebhook()
-    await attempted(TEST_EVENT_KEY, {})
-    const reader = await createMember(suite.database.dataSource, {
-      organisationId: member.organisationId,
-      permissions: ['webhook:read'],
-    })
-    const [row] = await stats(reader.apiKey)
-    expect(row!.latestAttempt!.payload).to.include({ event: TEST_EVENT_KEY })
+  it('counts what was stopped or discarded, and no test event', async () => {
+    const webhook = await createWebhook()
+    const { organisationId, apiKey } = member
+    const path = `/api/orgs/${organisationId}/webhooks/${webhook.id}`
+    await attempted('invoice:paid', {})
+    const discarded = await attempted('invoice:paid', { next: 'failed' })
+    await suite.api.call('POST', `${path}/deliveries/${discarded}/discard`, { apiKey })
+    await suite.api.call('POST', `${path}/test`, { apiKey })
+    expect((await stats())[0]).to.include({ waitingForRetry: 1, permanentlyFailed: 0, stopped: 1 })
+    await suite.api.call('PATCH', path, { apiKey, body: { enabled: false } })
+    expect((await stats())[0]).to.include({ waitingForRetry: 0, permanentlyFailed: 0, stopped: 2 })
   })
 
   it('asks for webhook:read, and answers 404 to another organisation', async () => {

@@ -1,0 +1,163 @@
+import { expect } from 'chai'
+import { createAttempt } from '../../../src/delivery/attempt.ts'
+import { createTestApi, type TestApi } from '../../helpers/api.ts'
+import { attemptDependencies } from '../../helpers/attempts.ts'
+import { createCrowdedWebhook, type CrowdedWebhook } from '../../helpers/crowded-webhook.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
+
+type Overview = { openIncident: unknown; stopped: number; latestAttempt: { outcome: string } | null }
+
+const never = new AbortController().signal
+
+describe('what closes an incident', function () {
+  this.timeout(20_000)
+  const database = useDatabase()
+  let api: TestApi
+  let webhook: CrowdedWebhook
+
+  before(async () => {
+    api = await createTestApi(database.dataSource, {
+      incidentWorkflows: { tell: (incident) => Promise.resolve(void webhook.told.push(incident)) },
+    })
+  })
+  after(() => api.close())
+  beforeEach(async () => {
+    webhook = await createCrowdedWebhook(database.dataSource)
+  })
+
+  async function request(method: string, path: string, body?: unknown): Promise<unknown> {
+    const { organisationId, apiKey } = webhook.member
+    const url = `/api/orgs/${organisationId}/webhooks/${webhook.webhookId}${path}`
+    const { status, json, text } = await api.call(method, url, { apiKey, body })
+    expect(status, text).to.be.within(200, 299)
+    return json
+  }
+  const overview = async (): Promise<Overview> => {
+    const { organisationId, apiKey } = webhook.member
+    const { json } = await api.call('GET', `/api/orgs/${organisationId}/webhooks/overview`, { apiKey })
+    return (json as { data: Overview[] }).data[0]!
+  }
+  const make = (ids: readonly string[], number: number, succeeds: boolean) =>
+    webhook.attempt(ids.map((deliveryId) => ({ deliveryId, number, succeeds })))
+  const switchOffAndOn = async (): Promise<void> => {
+    for (const enabled of [false, true]) await request('PATCH', '', { enabled })
+  }
+  const incidents = async (): Promise<boolean[]> => (await webhook.incidents()).map(({ open }) => open)
+
+  it('switching the webhook off and on does not, and tells nobody', async () => {
+    await webhook.publishFailing(3)
+    webhook.told.length = 0
+    await request('PATCH', '', { enabled: false })
+    expect(webhook.told).to.deep.equal([])
+    await request('PATCH', '', { enabled: true })
+    expect(await incidents()).to.deep.equal([true])
+    expect(await overview()).to.include({ stopped: 3 })
+    expect((await overview()).openIncident).not.to.equal(null)
+    expect((await overview()).latestAttempt).to.include({ outcome: 'failed' })
+  })
+
+  it('a new failure after switching off and on joins the incident that is open', async () => {
+    await webhook.publishFailing(1)
+    await switchOffAndOn()
+    await webhook.publishFailing(1)
+    await switchOffAndOn()
+    await webhook.publishFailing(1)
+    expect(await incidents()).to.deep.equal([true])
+  })
+
+  it('narrowing the subscription does not', async () => {
+    await webhook.publishFailing(2)
+    await request('PATCH', '', { subscribedEventKeys: ['invoice:paid'] })
+    expect(await webhook.states()).to.deep.equal({ stopped: 2 })
+    expect(await incidents()).to.deep.equal([true])
+  })
+
+  for (const [what, opened] of [
+    ['a first failure', 0],
+    ['a later failure', 1],
+  ] as const)
+    it(`${what} that is recorded while the webhook is switched off does not, and opens none`, async () => {
+      const [deliveryId] = opened === 0 ? await webhook.publish(1) : await webhook.publishFailing(1)
+      const { organisationId } = webhook.member
+      const attempt = createAttempt({
+        ...attemptDependencies(database.dataSource),
+        httpClient: {
+          async post() {
+            await request('PATCH', '', { enabled: false })
+            const failure = {
+              failureCode: 'http_status',
+              statusCode: 503,
+              error: 'no',
+              response: null,
+            } as const
+            return { ...failure, succeeded: false, startedAt: new Date(), durationMs: 1 }
+          },
+          close: () => Promise.resolve(),
+        },
+      })
+      await attempt(
+        {
+          organisationId,
+          webhookId: webhook.webhookId,
+          deliveryId: deliveryId!,
+          number: opened + 1,
+          hold: null,
+          onlyIfDue: false,
+        },
+        { cancelled: never, shutDown: never },
+      )
+      expect(await webhook.states()).to.deep.equal({ stopped: 1 })
+      expect(await incidents()).to.deep.equal(opened === 0 ? [] : [true])
+    })
+
+  it('a first attempt that succeeds does, once nothing is unresolved', async () => {
+    await webhook.publishFailing(2)
+    await make(await webhook.publish(1), 1, true)
+    expect(await incidents(), 'while two deliveries wait').to.deep.equal([true])
+    await switchOffAndOn()
+    expect(await incidents()).to.deep.equal([true])
+    webhook.told.length = 0
+    await make(await webhook.publish(1), 1, true)
+    expect(await incidents()).to.deep.equal([false])
+    expect(webhook.told).to.have.length(1)
+  })
+
+  it('a stopped delivery that is retried and succeeds does', async () => {
+    const [stopped] = await webhook.publishFailing(1)
+    await switchOffAndOn()
+    await request('POST', `/deliveries/${stopped!}/retry`)
+    expect(await incidents()).to.deep.equal([true])
+    await make([stopped!], 2, true)
+    expect(await incidents()).to.deep.equal([false])
+  })
+
+  it('a discard that leaves nothing unresolved does, and one that leaves something does not', async () => {
+    const [one, other] = await webhook.publishFailing(2)
+    await request('POST', `/deliveries/${one!}/discard`)
+    expect(await incidents()).to.deep.equal([true])
+    await request('POST', `/deliveries/${other!}/discard`)
+    expect(await incidents()).to.deep.equal([false])
+  })
+
+  it('discarding all failed deliveries does not where there is none', async () => {
+    await webhook.publishFailing(1)
+    await switchOffAndOn()
+    expect(await request('POST', '/discard-failed')).to.deep.equal({ discarded: 0 })
+    expect(await incidents()).to.deep.equal([true])
+  })
+
+  it('a success that was recorded before does not, when another run finds it', async () => {
+    const [delivery] = await webhook.publishFailing(1)
+    await webhook.publishFailing(1)
+    await make([delivery!], 2, true)
+    await switchOffAndOn()
+    await make([delivery!], 2, true)
+    expect(await incidents()).to.deep.equal([true])
+  })
+
+  it('deletion does, whatever is left', async () => {
+    await webhook.publishFailing(2)
+    await request('DELETE', '')
+    expect(await incidents()).to.deep.equal([false])
+  })
+})
