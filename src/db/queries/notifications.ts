@@ -27,12 +27,12 @@ const TRY_LOST_AFTER = `interval '11 minutes'`
 const TRIED_FOR = `interval '24 hours'`
 
 /** No notification of this incident may go out any more: it is over, or its webhook is. */
-const OVER = `(i.closed_at IS NOT NULL OR NOT w.enabled OR w.deleted_at IS NOT NULL)`
+const OVER = `(i.closed_at IS NOT NULL OR w.deleted_at IS NOT NULL)`
 
 /**
- * Ends what will not be sent: pending notifications of an incident that is over, or that were refused for a day, and
- * tries that died in the middle, of which nobody knows whether they were accepted. Returns those that somebody still
- * wanted: refused for a day, or unknown.
+ * Ends what will not be sent: pending notifications of an incident that is over, or that could not be sent for a day,
+ * and tries that died in the middle, of which nobody knows whether they were accepted. Returns those that somebody still
+ * wanted: not sent for a day, or unknown.
  */
 export async function settleNotifications(db: Db, incidentId: string): Promise<SettledNotification[]> {
   const ended = await rows<SettledNotification & { over: boolean }>(
@@ -56,7 +56,7 @@ export async function settleNotifications(db: Db, incidentId: string): Promise<S
   return [...ended.filter(({ over }) => !over), ...lost]
 }
 
-/** With `retry` also what was tried before and refused. */
+/** With `retry` also what was tried before and refused. Nothing while the webhook is disabled: it is held. */
 export async function findPending(
   db: Db,
   incidentId: string,
@@ -64,15 +64,17 @@ export async function findPending(
 ): Promise<PendingNotification[]> {
   return rows(
     db,
-    `SELECT id, kind, channel, recipient FROM notification
-      WHERE incident_id = $1 AND state = 'pending' AND ($2 OR claimed_at IS NULL) ORDER BY kind, channel, recipient`,
+    `SELECT n.id, n.kind, n.channel, n.recipient
+       FROM notification n JOIN incident i ON i.id = n.incident_id JOIN webhook w ON w.id = i.webhook_id
+      WHERE n.incident_id = $1 AND n.state = 'pending' AND ($2 OR n.claimed_at IS NULL) AND w.enabled
+      ORDER BY n.kind, n.channel, n.recipient`,
     [incidentId, retry],
   )
 }
 
 /**
  * Claims a notification for one try, by compare-and-set, before anything leaves the house. False when another try has
- * it, it was settled, or the incident or its webhook is over. The same claim asked for again, because the answer was
+ * it, it was settled, the webhook is disabled, or the incident is over. The same claim asked for again, because the answer was
  * lost with the connection, is still held.
  */
 export async function claimNotification(db: Db, id: string, claim: string): Promise<boolean> {
@@ -80,7 +82,8 @@ export async function claimNotification(db: Db, id: string, claim: string): Prom
     db,
     `UPDATE notification n SET state = 'sending', claim = $2, claimed_at = now()
        FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE n.id = $1 AND (n.state = 'pending' OR n.state = 'sending' AND n.claim = $2) AND i.id = n.incident_id AND NOT ${OVER} RETURNING n.id`,
+      WHERE n.id = $1 AND (n.state = 'pending' OR n.state = 'sending' AND n.claim = $2) AND i.id = n.incident_id
+        AND w.enabled AND NOT ${OVER} RETURNING n.id`,
     [id, claim],
   )
   return claimed !== null

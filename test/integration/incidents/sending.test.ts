@@ -153,7 +153,6 @@ describe('sending what is due', () => {
   describe('between addressing and sending', () => {
     for (const [what, sql] of [
       ['the incident is closed', 'UPDATE incident SET closed_at = now() WHERE webhook_id = $1'],
-      ['the webhook is switched off', 'UPDATE webhook SET enabled = false WHERE id = $1'],
       ['the webhook is deleted', 'UPDATE webhook SET deleted_at = now(), secret = NULL WHERE id = $1'],
     ] as const) {
       it(`nothing is handed over when ${what}`, async () => {
@@ -180,6 +179,31 @@ describe('sending what is due', () => {
         ])
       })
     }
+
+    it('messages are held while the webhook is switched off, and sent when it is on again', async () => {
+      await sending.addressed(TWO)
+      const switchTo = (enabled: boolean) =>
+        sending.run(`UPDATE webhook SET enabled = ${enabled} WHERE id = $1`, sending.incident.webhookId)
+      await switchTo(false)
+      expect(await sending.send()).to.deep.equal(counted('pending', 2))
+      expect(sending.handed).to.deep.equal([])
+      await switchTo(true)
+      expect(await sending.send()).to.deep.equal(counted('sent', 2))
+    })
+
+    it('nobody more is told when the webhook is switched off in the middle of it', async () => {
+      await sending.addressed({ email: ORGANISATION, members: crowd(11) })
+      sending.answer = async () => {
+        await sending.run('UPDATE webhook SET enabled = false WHERE id = $1', sending.incident.webhookId)
+        return SENT
+      }
+      await sending.send()
+      expect(sending.handed).to.have.length.within(1, 4)
+      expect(await sending.send()).to.deep.equal([
+        ...counted('pending', 12 - sending.handed.length),
+        ...counted('sent', sending.handed.length),
+      ])
+    })
 
     it('nothing more is claimed once the worker is to end', async () => {
       const members = crowd(11)
