@@ -35,8 +35,10 @@ export function whatIsAwaited(unsettled: number, timer: StreakTimer | null): str
 }
 
 function standing(look: IncidentLook): string {
-  if (!look.open) return 'over: no failed delivery is left'
-  if (!look.live) return 'open, but the webhook is disabled: nobody is notified'
+  if (!look.open) return 'over'
+  if (!look.live) return 'open, but the webhook is disabled: notifications are held'
+  if (look.waiting + look.failed === 0)
+    return 'open until a delivery succeeds; none waits or is permanently failed'
   return look.streak === null && look.notifiedAtMs[1] === null
     ? 'open; the latest attempt succeeded'
     : 'open; deliveries fail'

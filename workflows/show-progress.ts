@@ -44,6 +44,6 @@ function inWords(snapshot: DeliverySnapshot): string {
     case 'failed':
       return 'permanently failed: no attempt is left on the schedule'
     case 'stopped':
-      return 'stopped: the webhook was disabled or deleted, or a person discarded the delivery'
+      return 'stopped: its webhook was disabled, deleted or unsubscribed, a user discarded it, or it was a test event that failed'
   }
 }
