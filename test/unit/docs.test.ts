@@ -43,7 +43,7 @@ describe('the documentation', () => {
     const text = read(file)
 
     it(`links from ${file} only to files and headings that exist`, () => {
-      for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      for (const [, target = ''] of text.matchAll(/(?:\]\(|^\[[\w ]+\]: )([^)\s]+)/gm)) {
         if (/^[a-z]+:/.test(target)) continue
         const [path = '', heading] = target.split('#')
         const linked = path === '' ? file : join(dirname(file), path)
