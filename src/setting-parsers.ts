@@ -1,4 +1,5 @@
 import { createECDH } from 'node:crypto'
+import { isIP } from 'node:net'
 import { isMailAddress } from './domain/mail-address.ts'
 import { parseCidr } from './outbound/address-guard.ts'
 import type { AllowHttp } from './outbound/loopback.ts'
@@ -93,8 +94,26 @@ export function parseKeyRing(text: string): EncryptionKey[] {
   return keys
 }
 
+/** Addresses and ranges, all as ranges. */
+export function parseTrustedProxies(text: string): string[] {
+  const ranges = listOf(text).map((entry) =>
+    isIP(entry) === 0 ? entry : `${entry}/${isIP(entry) === 6 ? 128 : 32}`,
+  )
+  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
+  if (bad.length > 0)
+    throw new Error(`has entries that are neither addresses nor usable ranges: number ${bad.join(', ')}`)
+  const tooWide = findTooWideRanges(ranges)
+  if (tooWide.length > 0)
+    throw new Error(`trusts more than proxies: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6)`)
+  return ranges
+}
+
+function listOf(text: string): string[] {
+  return text === '' ? [] : text.split(',').map((entry) => entry.trim())
+}
+
 export function parseCidrs(text: string): string[] {
-  const ranges = text === '' ? [] : text.split(',').map((range) => range.trim())
+  const ranges = listOf(text)
   const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
   if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
   // What is named is a range, and so no secret that got here by mistake.

@@ -10,6 +10,7 @@ import {
   parseCidrs,
   parseDatabaseUrl,
   parseKeyRing,
+  parseTrustedProxies,
   plain,
   webAddress,
 } from './setting-parsers.ts'
@@ -60,11 +61,11 @@ export const SETTINGS = {
     '5000',
     integer(10, 100_000),
   ),
-  trustedProxyHops: setting(
-    'TRUSTED_PROXY_HOPS',
-    'proxies in front of the API that set X-Forwarded-For; without one the address of the connection counts',
-    '0',
-    integer(0, 10),
+  trustedProxies: setting(
+    'TRUSTED_PROXIES',
+    'addresses or ranges of the proxies in front of the API, separated by commas; only their X-Forwarded-For counts',
+    '',
+    parseTrustedProxies,
   ),
   rateLimitManagement: setting(
     'RATE_LIMIT_MANAGEMENT',
@@ -82,6 +83,12 @@ export const SETTINGS = {
     'RATE_LIMIT_AUTH_FAILURES',
     'requests without a valid API key per address within a minute; 0 for no limit',
     '600',
+    integer(0, 1_000_000),
+  ),
+  rateLimitOpen: setting(
+    'RATE_LIMIT_OPEN',
+    'requests per address within a minute to probes, pages, sign-in and unknown paths; 0 for no limit',
+    '6000',
     integer(0, 1_000_000),
   ),
   publishBacklogLimit: setting(

@@ -57,7 +57,7 @@ async function stop(): Promise<void> {
 
 async function start(running: Stack): Promise<void> {
   const dataDir = resolve(env['POSTHORN_DATA'] || '.posthorn')
-  const seedFile = env['POSTHORN_SEED'] || fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
+  const ownSeed = env['POSTHORN_SEED'] || null
   const ports = {
     api: portOf('PORT', 3000),
     temporal: portOf('TEMPORAL_PORT', 7233),
@@ -76,7 +76,7 @@ async function start(running: Stack): Promise<void> {
   await postgres.createDatabase('posthorn')
   const databaseUrl = postgres.databaseUrl('posthorn')
   await migrate(databaseUrl)
-  const apiKey = await seed(databaseUrl, seedFile)
+  const apiKey = await seed(databaseUrl, ownSeed)
 
   const temporal = await startTemporal(running, dataDir, ports)
   const logFile = join(dataDir, 'logs', 'posthorn.log')
@@ -154,16 +154,18 @@ async function startTemporal(
   return server
 }
 
-/** Brings in the organisations; returns the first key that stands in the file, or was made just now. */
+/** Brings in the organisations, the demo one where no file is given; returns the first key that stands in the file, or was made just now. */
 async function seed(
   databaseUrl: string,
-  file: string,
+  ownSeed: string | null,
 ): Promise<{ organisationId: string; apiKey: string | null }> {
-  const { newKeys } = await seedFromFile(databaseUrl, file)
+  const file = ownSeed ?? fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
+  const isDemo = ownSeed === null
+  const { newKeys } = await seedFromFile(databaseUrl, file, { isDemo })
   for (const { organisationId, memberId, name, key } of newKeys) {
     say(`New API key "${name}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
   }
-  const { organisations } = await readSeedFile(file)
+  const { organisations } = await readSeedFile(file, { isDemo })
   const keys = organisations.flatMap(({ id, members = [] }) =>
     members.flatMap(({ apiKeys = [] }) =>
       apiKeys.map(({ key }) => ({ organisationId: id, apiKey: key ?? null })),

@@ -49,7 +49,7 @@ async function run(command: CommandName, operands: string[]): Promise<void> {
       const [file] = operands
       if (file === undefined || operands.length > 1) throw new ConfigError(['posthorn seed takes one FILE'])
       const { databaseUrl, databasePooler } = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
-      const { summary, newKeys } = await seedFromFile(databaseUrl, file, databasePooler)
+      const { summary, newKeys } = await seedFromFile(databaseUrl, file, { pooler: databasePooler })
       for (const { memberId, name, key } of newKeys)
         say(`New API key "${name}" of ${memberId}, shown only now: ${key}`)
       say(summary)

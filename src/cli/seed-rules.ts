@@ -1,3 +1,4 @@
+import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../domain/api-key-shape.ts'
 import type { Seed } from './seed-file.ts'
 
 /** A value that may stand only once within `scope`, and where it stands. */
@@ -13,6 +14,19 @@ export function duplicatesIn(seed: Seed): string[] {
     return []
   })
 }
+
+/** The keys that may not be used, and why; the key itself is never repeated. */
+export function badKeysIn(seed: Seed): { pointer: string; problem: string }[] {
+  return namesIn(seed).flatMap(({ pointer, scope, value }) => {
+    if (scope !== 'key') return []
+    if (!isKeyShaped(value, MIN_KEY_LENGTH))
+      return [{ pointer, problem: `must be ${MIN_KEY_LENGTH} to ${MAX_KEY_LENGTH} visible ASCII characters` }]
+    return isWeakKey(value) ? [{ pointer, problem: WEAK }] : []
+  })
+}
+
+const WEAK =
+  'is too easy to guess: take one from a random source, such as openssl rand -hex 32, or leave it out to have one generated'
 
 function namesIn({ organisations }: Seed): Named[] {
   return organisations.flatMap((organisation, index) => {

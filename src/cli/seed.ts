@@ -22,9 +22,9 @@ const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 export async function seedFromFile(
   databaseUrl: string,
   file: string,
-  pooler: Pooler = 'none',
+  { pooler = 'none', isDemo = false }: { pooler?: Pooler; isDemo?: boolean } = {},
 ): Promise<{ summary: string; newKeys: NewKey[] }> {
-  const seed = await readSeedFile(file)
+  const seed = await readSeedFile(file, { isDemo })
   const dataSource = createDataSource({ url: databaseUrl, poolSize: 2, pooler })
   await dataSource.initialize()
   try {

@@ -30,6 +30,7 @@ export function rateLimitSettings(config: Config): RateLimitSettings {
     management: config.rateLimitManagement,
     publish: config.rateLimitPublish,
     authFailures: config.rateLimitAuthFailures,
+    open: config.rateLimitOpen,
   }
 }
 

@@ -20,9 +20,7 @@ import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher } from '../events/publish.ts'
 import { createStreams } from '../events/streams.ts'
 import { createApp } from '../http/app.ts'
-import { createCallerLookup } from '../http/caller-lookup.ts'
 import { listen } from '../http/listen.ts'
-import { createRateLimits } from '../http/rate-limits.ts'
 import type { Logger } from '../logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
@@ -34,18 +32,13 @@ import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
+import { createAuthentication } from './authentication.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { onUnexpectedError } from './on-unexpected-error.ts'
 import { openDatabase } from './open-database.ts'
-import {
-  rateLimitSettings,
-  retentionLimits,
-  temporalUi,
-  warnOfOpenPolicy,
-  workerSettings,
-} from './service-settings.ts'
+import { retentionLimits, temporalUi, warnOfOpenPolicy, workerSettings } from './service-settings.ts'
 import type { Stack } from './stack.ts'
 
 /** What a process does: answer the API, make deliveries, or both. */
@@ -179,7 +172,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   })
   const api = {
     dataSource,
-    findCaller: createCallerLookup(dataSource),
+    ...createAuthentication(dataSource, config, { logger, metrics }),
     secretBox,
     publish: createPublisher(dataSource, lease, backlog),
     lease,
@@ -193,8 +186,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     retryWorkflows,
     incidentWorkflows,
     urlPolicy,
-    trustedProxyHops: config.trustedProxyHops,
-    rateLimits: createRateLimits(rateLimitSettings(config), { logger, metrics }),
+    trustedProxies: config.trustedProxies,
     webhooksPerOrganisation: config.webhooksPerOrganisation,
     validatePayload,
     vapidPublicKey: notifications.vapidPublicKey,

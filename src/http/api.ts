@@ -13,7 +13,9 @@ import type { SecretBox } from '../secret-box.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
+import type { AuthRefusals } from './auth-refusals.ts'
 import type { CallerLookup } from './caller-lookup.ts'
+import type { KnownCredentials } from './known-credentials.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 /** What the routes need of the house. */
@@ -37,9 +39,13 @@ export type ApiDependencies = {
   lease: { owner: string; leaseMs: number }
   watch: Pick<WebhookWatch, 'changed'>
   urlPolicy: UrlPolicy
-  /** Proxies in front of this process whose X-Forwarded-For is believed. */
-  trustedProxyHops: number
+  /** Ranges of the proxies whose X-Forwarded-For, -Proto and -Host are believed. */
+  trustedProxies: readonly string[]
   rateLimits: RateLimits
+  known: KnownCredentials
+  authRefusals: AuthRefusals
+  /** Whether the short keys of the demo organisation count: only in a process that listens on loopback. */
+  acceptsDemoKeys: boolean
   webhooksPerOrganisation: number
   validatePayload: PayloadValidator
   /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not set up. */

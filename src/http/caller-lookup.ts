@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { findCaller, hashApiKey, type Caller } from '../db/queries/api-keys.ts'
+import { createKnownCredentials, type KnownCredentials } from './known-credentials.ts'
 
 /** The caller behind an API key, or null when it is unknown, revoked or expired. */
 export type CallerLookup = (key: string) => Promise<Caller | null>
@@ -18,9 +19,13 @@ type Answer = { caller: Promise<Caller | null>; untilMs: number }
 
 /**
  * Looks up each key once per `maxAgeMs`, however many requests come with it; those that come together share one query.
- * Only what is valid is kept: a key works from the instant it was made.
+ * Only what is valid is kept: a key works from the instant it was made. Valid keys are added to `known`.
  */
-export function createCallerLookup(dataSource: DataSource, maxAgeMs = CALLER_MAX_AGE_MS): CallerLookup {
+export function createCallerLookup(
+  dataSource: DataSource,
+  maxAgeMs = CALLER_MAX_AGE_MS,
+  known: KnownCredentials = createKnownCredentials(),
+): CallerLookup {
   const answers = new Map<string, Answer>()
 
   async function ask(key: string, answer: Answer, digest: string): Promise<Caller | null> {
@@ -28,7 +33,10 @@ export function createCallerLookup(dataSource: DataSource, maxAgeMs = CALLER_MAX
     try {
       const found = await findCaller(dataSource, key)
       if (found === null) answers.delete(digest)
-      else answer.untilMs = askedAtMs + Math.min(maxAgeMs, found.expiresInMs ?? Infinity)
+      else {
+        answer.untilMs = askedAtMs + Math.min(maxAgeMs, found.expiresInMs ?? Infinity)
+        known.add(found.caller.keyHash)
+      }
       return found?.caller ?? null
     } catch (error) {
       answers.delete(digest)

@@ -13,18 +13,25 @@ export type RateLimitSettings = {
   publish: number
   /** Failed authentications per address within a minute. */
   authFailures: number
+  /** Requests per address within a minute to what asks for no key: open routes, signing in, unknown paths. */
+  open: number
 }
 
-/** Counts one more of whoever it is given; gives the headers for the answer, or throws 429 `rate_limited`. */
-type RateLimit = (of: string) => Promise<Record<string, string>>
+/** `of`: an API key id, or an address. */
+export type RateLimit = {
+  /** Counts one more; returns the headers for the answer, or throws 429 `rate_limited`. */
+  count(of: string): Promise<Record<string, string>>
+  /** Throws what the next `count` would throw, and counts nothing. */
+  check(of: string): Promise<void>
+}
 
-/** Null where there is no limit: then nothing is counted. The first two count API key ids, the third addresses. */
-export type RateLimits = Record<'management' | 'publish' | 'authentication', RateLimit | null>
+/** Null where there is no limit: then nothing is counted. The first two count API key ids, the others addresses. */
+export type RateLimits = Record<LimitName, RateLimit | null>
 
-type Counter = Pick<RateLimiterMemory, 'consume'>
+type Counter = Pick<RateLimiterMemory, 'consume' | 'get'>
 type CreateCounter = (options: IRateLimiterOptions) => Counter
 
-type LimitName = keyof RateLimits
+type LimitName = 'management' | 'publish' | 'authentication' | 'open'
 
 /** Where limiters tell what they see. */
 type Witnesses = { logger: Logger; metrics: Metrics }
@@ -33,7 +40,7 @@ type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: s
 
 /** Long enough for a burst of ten times what a second allows on average. */
 const KEY_WINDOW_SECONDS = 10
-const FAILURE_WINDOW_SECONDS = 60
+const ADDRESS_WINDOW_SECONDS = 60
 
 /**
  * The limits of this process, in its memory. A limiter that fails lets everything pass and is logged.
@@ -49,22 +56,21 @@ export function createRateLimits(
     const detail = `This key may ${what} within ${windowSeconds} seconds.`
     return createLimit({ name, quota, windowSeconds, detail }, witnesses, createCounter)
   }
-  const { management, publish, authFailures } = settings
-  const failures = createLimit(
-    {
-      name: 'authentication',
-      quota: authFailures,
-      windowSeconds: FAILURE_WINDOW_SECONDS,
-      detail: 'Too many requests without a valid API key came from this address.',
-    },
-    witnesses,
-    createCounter,
-  )
   const slotOf = createSlots()
+  const perAddress = (name: LimitName, quota: number, detail: string): RateLimit | null => {
+    const policy = { name, quota, windowSeconds: ADDRESS_WINDOW_SECONDS, detail }
+    const limit = createLimit(policy, witnesses, createCounter)
+    if (limit === null) return null
+    const of = (address: string): string => slotOf(senderNetwork(address))
+    return { count: (address) => limit.count(of(address)), check: (address) => limit.check(of(address)) }
+  }
+  const { management, publish, authFailures, open } = settings
+  const failed = 'Too many requests without a valid API key came from this address.'
   return {
     management: perKey('management', management, `make ${management} requests`),
     publish: perKey('publish', publish, `publish ${publish} events`),
-    authentication: failures === null ? null : (address) => failures(slotOf(senderNetwork(address))),
+    authentication: perAddress('authentication', authFailures, failed),
+    open: perAddress('open', open, 'Too many requests came from this address.'),
   }
 }
 
@@ -80,19 +86,34 @@ function createLimit(policy: Policy, witnesses: Witnesses, createCounter: Create
     ratelimit: `${item};r=${left};t=${resetSeconds}`,
   })
 
-  return async (of) => {
-    try {
-      const { remainingPoints, msBeforeNext } = await counter.consume(of)
-      return headersOf(remainingPoints, inSeconds(msBeforeNext))
-    } catch (error) {
-      if (error instanceof RateLimiterRes) {
-        metrics.requestLimited(name)
-        const seconds = inSeconds(error.msBeforeNext)
-        throw rateLimited(detail, seconds, headersOf(0, seconds))
+  function refuse({ msBeforeNext }: RateLimiterRes): never {
+    metrics.requestLimited(name)
+    const seconds = inSeconds(msBeforeNext)
+    throw rateLimited(detail, seconds, headersOf(0, seconds))
+  }
+
+  function noteFault(error: unknown): void {
+    logger.error({ event: 'http.limiter_fault', policy: name, err: error }, 'http.limiter_fault')
+  }
+
+  return {
+    async count(of) {
+      try {
+        const { remainingPoints, msBeforeNext } = await counter.consume(of)
+        return headersOf(remainingPoints, inSeconds(msBeforeNext))
+      } catch (error) {
+        if (error instanceof RateLimiterRes) refuse(error)
+        noteFault(error)
+        return {}
       }
-      logger.error({ event: 'http.limiter_fault', policy: name, err: error }, 'http.limiter_fault')
-      return {}
-    }
+    },
+    async check(of) {
+      const counted = await counter.get(of).catch((error: unknown) => {
+        noteFault(error)
+        return null
+      })
+      if (counted !== null && counted.consumedPoints >= quota) refuse(counted)
+    },
   }
 }
 

@@ -75,6 +75,8 @@ export type Route = {
   access: Access
   /** The rate limit that its requests count against; `management` unless said otherwise, none for open routes. */
   limit?: 'publish'
+  /** Its requests count against their address too, as those of open routes do. */
+  countsAddress?: true
   /** Its query parameters, one property each; without it the query of the URL is not looked at. */
   query?: TObject
   /** Headers that count in the place of a query parameter, and before it. */

@@ -26,7 +26,15 @@ export function createRouter(
   const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], serve(dependencies, route))
   // The router adds its own fields to the context; to Koa it is middleware like any other.
-  return [router.routes() as unknown as Middleware, ...others, unmatched(routes)]
+  return [router.routes() as unknown as Middleware, countAddress(dependencies), ...others, unmatched(routes)]
+}
+
+/** Counts what no route takes: pages, their files, and unknown paths. */
+function countAddress({ rateLimits }: ApiDependencies): Middleware {
+  return async (ctx, next) => {
+    await rateLimits.open?.count(ctx.ip)
+    await next()
+  }
 }
 
 function serve(dependencies: ApiDependencies, route: Route) {
@@ -50,6 +58,8 @@ async function checkedRequest(
   const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
   const cookie = sessionCookieFor(ctx, dependencies.publicUrl)
   const { access } = route
+  if (access.kind === 'open' || route.countsAddress === true)
+    await dependencies.rateLimits.open?.count(ctx.ip)
   const { caller, session } = access.kind === 'open' ? OPEN : await admit(dependencies, route, ctx, cookie)
   if (access.kind === 'organisation') {
     requireOrganisation(caller, params['orgId'])

@@ -68,6 +68,6 @@ function needsTls(): ProblemError {
     code: 'needs_tls',
     title: 'Not over plain HTTP',
     detail:
-      'Signing in works over https and on this machine itself. Behind a proxy that speaks TLS, the operator sets POSTHORN_PUBLIC_URL, or TRUSTED_PROXY_HOPS with X-Forwarded-Proto.',
+      'Signing in works over https and on this machine itself. Behind a proxy that speaks TLS, the operator sets POSTHORN_PUBLIC_URL, or TRUSTED_PROXIES with X-Forwarded-Proto.',
   })
 }

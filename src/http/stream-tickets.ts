@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm'
 import type { Caller } from '../db/queries/api-keys.ts'
 import { insertStreamTicket, takeStreamTicket } from '../db/queries/stream-tickets.ts'
 import { unauthenticated } from '../errors.ts'
+import type { ApiDependencies } from './api.ts'
 
 /** Long enough to open a stream with it, too short to be of use in somebody's log. */
 const TICKET_SECONDS = 30
@@ -14,18 +15,20 @@ const TICKET_BYTES = 32
  * Throws the 401 of a bad key when the key's value was replaced meanwhile.
  */
 export async function issueTicket(
-  dataSource: DataSource,
+  { dataSource, known }: Pick<ApiDependencies, 'dataSource' | 'known'>,
   { organisationId, apiKeyId, keyHash }: Caller,
 ): Promise<{ ticket: string; expiresAt: Date }> {
   const ticket = randomBytes(TICKET_BYTES).toString('base64url')
+  const hash = hashOf(ticket)
   const expiresAt = await insertStreamTicket(dataSource, {
-    hash: hashOf(ticket),
+    hash,
     organisationId,
     apiKeyId,
     keyHash,
     seconds: TICKET_SECONDS,
   })
   if (expiresAt === null) throw unauthenticated()
+  known.add(hash)
   return { ticket, expiresAt }
 }
 

@@ -1,6 +1,10 @@
 import { seconds, type Define } from './define.ts'
 
-type LimitName = 'management' | 'publish' | 'authentication'
+type LimitName = 'management' | 'publish' | 'authentication' | 'open'
+
+/** What was refused: signing a browser in, or any other request. */
+type RefusedPurpose = 'sign_in' | 'request'
+type RefusalReason = 'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket'
 
 /** `route` is the `operationId` of a route, or a word for what is none. */
 type AnsweredRequest = { route: string; method: string; status: number; durationMs: number }
@@ -10,9 +14,12 @@ export type RequestMetrics = {
   requestLimited(limit: LimitName): void
   /** Or a request of it: there are as many connections as there may be. */
   connectionRefused(): void
+  authRefused(purpose: RefusedPurpose, reason: RefusalReason): void
 }
 
-const LIMITS: readonly LimitName[] = ['management', 'publish', 'authentication']
+const LIMITS: readonly LimitName[] = ['management', 'publish', 'authentication', 'open']
+const PURPOSES: readonly RefusedPurpose[] = ['sign_in', 'request']
+const REASONS: readonly RefusalReason[] = ['missing', 'malformed', 'short', 'unknown', 'session', 'ticket']
 
 /** In seconds. */
 const ANSWER_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -31,6 +38,11 @@ export function createRequestMetrics(define: Define): RequestMetrics {
     'Connections refused, or answered 503, because API_CONNECTIONS were open',
   )
   for (const limit of LIMITS) limited.inc({ limit }, 0)
+  const authRefused = define.counter('auth_refused_total', 'Keys, sessions and tickets refused', [
+    'purpose',
+    'reason',
+  ])
+  for (const purpose of PURPOSES) for (const reason of REASONS) authRefused.inc({ purpose, reason }, 0)
 
   return {
     requestAnswered({ route, method, status, durationMs }) {
@@ -39,5 +51,6 @@ export function createRequestMetrics(define: Define): RequestMetrics {
     },
     requestLimited: (limit) => limited.inc({ limit }),
     connectionRefused: () => refused.inc(),
+    authRefused: (purpose, reason) => authRefused.inc({ purpose, reason }),
   }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { seedFromFile } from '../../src/cli/seed.ts'
 
 /** Who publishes and owns the webhooks. Everything is set up through the doors that everybody has. */
-export const ORGANISATION = { id: 'org_bench', apiKey: 'phk_bench_full_access_0001' } as const
+export const ORGANISATION = { id: 'org_bench', apiKey: 'phk_bench_full_access_7Qm2xV9dKr4T' } as const
 
 /** As a platform brings organisations in. */
 export async function seedOrganisation(databaseUrl: string, folder: string): Promise<void> {

@@ -7,8 +7,11 @@ import { deliveryLeaseMs } from '../../src/delivery/timing.ts'
 import { createIncidentTurns } from '../../src/delivery/turns.ts'
 import { createStreams } from '../../src/events/streams.ts'
 import { createApp } from '../../src/http/app.ts'
+import { createAuthRefusals } from '../../src/http/auth-refusals.ts'
 import { createCallerLookup } from '../../src/http/caller-lookup.ts'
+import { createKnownCredentials } from '../../src/http/known-credentials.ts'
 import { listen } from '../../src/http/listen.ts'
+import type { RateLimits } from '../../src/http/rate-limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
@@ -34,6 +37,8 @@ export type CallOptions = {
   headers?: Record<string, string>
 }
 
+const NO_LIMITS: RateLimits = { management: null, publish: null, authentication: null, open: null }
+
 /** The real API on a free port, with the real database; workflows are only noted, not started. */
 export async function createTestApi(
   dataSource: DataSource,
@@ -46,12 +51,17 @@ export async function createTestApi(
   const lease = { owner: TEST_PROCESS, leaseMs: deliveryLeaseMs(15_000) }
   const metrics = overrides.metrics ?? createMetrics()
   const logger = overrides.logger ?? silentLogger
+  const known = createKnownCredentials()
+  const rateLimits = overrides.rateLimits ?? NO_LIMITS
   const limits = { perKey: 1_000, perProcess: 1_000 }
   const streams = createStreams({ dataSource, logger, metrics, limits, ...streaming })
   const app = createApp({
     dataSource,
     // Without a memory: what a test changes in the database counts for its next request.
-    findCaller: createCallerLookup(dataSource, 0),
+    findCaller: createCallerLookup(dataSource, 0, known),
+    known,
+    authRefusals: createAuthRefusals({ limit: rateLimits.authentication, known, logger, metrics }),
+    acceptsDemoKeys: true,
     secretBox: testSecretBox,
     workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
@@ -64,8 +74,8 @@ export async function createTestApi(
     lease,
     watch: { changed: () => undefined },
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
-    trustedProxyHops: 0,
-    rateLimits: { management: null, publish: null, authentication: null },
+    trustedProxies: [],
+    rateLimits,
     webhooksPerOrganisation: Infinity,
     validatePayload: createPayloadValidator(),
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,

@@ -55,8 +55,8 @@ export async function createMember(
 export async function replaceKeyValue(
   dataSource: DataSource,
   { organisationId, memberId }: TestMember,
+  apiKey = `phk_test_${randomBytes(16).toString('hex')}`,
 ): Promise<string> {
-  const apiKey = `phk_test_${randomBytes(16).toString('hex')}`
   const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashApiKey(apiKey) }
   await upsertApiKey(dataSource, organisationId, memberId, key)
   return apiKey

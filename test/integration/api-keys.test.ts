@@ -6,6 +6,7 @@ import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { authenticate } from '../../src/http/guard.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
+import { recording } from '../helpers/recording.ts'
 import { sendBytes, sendRaw } from '../helpers/raw-request.ts'
 import { useApi } from '../helpers/use-api.ts'
 
@@ -190,13 +191,4 @@ async function refuse(dataSource: DataSource, header: string): Promise<void> {
     (error: unknown) => error,
   )
   expect(refusal).to.be.instanceOf(ProblemError)
-}
-
-/** The pool, noting each statement with the number of its parameters. */
-function recording(dataSource: DataSource, statements: string[]): DataSource {
-  const query = (statement: string, parameters: unknown[] = []): Promise<unknown> => {
-    statements.push(`${statement} / ${parameters.length}`)
-    return dataSource.query(statement, parameters)
-  }
-  return Object.create(dataSource, { query: { value: query } }) as DataSource
 }

@@ -31,7 +31,7 @@ const witnesses = { logger: silentLogger, metrics: createMetrics() }
 
 /** Limits that nobody here reaches, so that every answer has the headers it can have. */
 const limits = {
-  rateLimits: createRateLimits({ management: 1_000, publish: 1_000, authFailures: 0 }, witnesses),
+  rateLimits: createRateLimits({ management: 1_000, publish: 1_000, authFailures: 0, open: 0 }, witnesses),
 }
 
 describe('/openapi.json', () => {
@@ -165,7 +165,7 @@ describe('/openapi.json', () => {
     const apiWithoutDatabase = await createTestApi(away)
     const apiWithoutPush = await createTestApi(database.dataSource, { ...limits, vapidPublicKey: null })
     const strictApi = await createTestApi(database.dataSource, {
-      rateLimits: createRateLimits({ management: 2, publish: 1, authFailures: 1 }, witnesses),
+      rateLimits: createRateLimits({ management: 2, publish: 1, authFailures: 1, open: 0 }, witnesses),
       webhooksPerOrganisation: 0,
     })
     const [busyApi, fullApi] = await Promise.all(

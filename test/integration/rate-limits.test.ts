@@ -1,14 +1,19 @@
 import { expect } from 'chai'
+import { createAuthRefusals } from '../../src/http/auth-refusals.ts'
+import { createCallerLookup } from '../../src/http/caller-lookup.ts'
+import { createKnownCredentials } from '../../src/http/known-credentials.ts'
 import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
+import { recording } from '../helpers/recording.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import { useDatabase } from '../helpers/use-database.ts'
 
 const UNKNOWN_KEY = 'x'.repeat(40)
 const event = { event: 'customer:created', data: { id: 'cus_1' } }
+const NO_LIMITS = { management: 0, publish: 0, authFailures: 0, open: 0 }
 const witnesses = { logger: silentLogger, metrics: createMetrics() }
 
 describe('rate limits', () => {
@@ -21,10 +26,10 @@ describe('rate limits', () => {
   })
   afterEach(() => api.close())
 
-  async function start(limits: Partial<RateLimitSettings>, trustedProxyHops = 0): Promise<void> {
-    const settings = { management: 0, publish: 0, authFailures: 0, ...limits }
+  async function start(limits: Partial<RateLimitSettings>, trustedProxies: string[] = []): Promise<void> {
+    const settings = { management: 0, publish: 0, authFailures: 0, open: 0, ...limits }
     const rateLimits = createRateLimits(settings, witnesses)
-    api = await createTestApi(database.dataSource, { rateLimits, trustedProxyHops })
+    api = await createTestApi(database.dataSource, { rateLimits, trustedProxies })
   }
 
   const path = (resource: string) => `/api/orgs/${member.organisationId}/${resource}`
@@ -87,7 +92,7 @@ describe('rate limits', () => {
     })
 
     it('ask nothing of routes without a key', async () => {
-      await start({ management: 1, publish: 1, authFailures: 1 })
+      await start({ management: 1, publish: 1, authFailures: 1, open: 0 })
       for (let time = 0; time < 3; time += 1) {
         const answer = await api.call('GET', '/healthz')
         expect(answer.status).to.equal(200)
@@ -119,7 +124,7 @@ describe('rate limits', () => {
 
   describe('of failed authentications', () => {
     it('answer 429 in the place of 401 beyond them', async () => {
-      await start({ authFailures: 2 })
+      await start({ authFailures: 2, open: 0 })
       for (let time = 0; time < 2; time += 1) {
         const answer = await stranger()
         expect(answer.status).to.equal(401)
@@ -130,24 +135,67 @@ describe('rate limits', () => {
       expectHeaders(refused, 'authentication', { quota: 2, window: 60, left: 0 })
     })
 
-    it('let a valid key pass from an address that is beyond them', async () => {
+    it('let a key that was valid here lately pass from an address that is beyond them', async () => {
       await start({ authFailures: 1, management: 3 })
+      expect((await list()).status).to.equal(200)
       await stranger()
       expectRefusal(await stranger(), 60)
       const answer = await list()
       expect(answer.status).to.equal(200)
-      expectHeaders(answer, 'management', { quota: 3, window: 10, left: 2 })
+      expectHeaders(answer, 'management', { quota: 3, window: 10, left: 1 })
       expect((await publish()).status).to.equal(202)
     })
 
-    it('count failures only', async () => {
+    it('let sessions and tickets pass that were valid here lately', async () => {
       await start({ authFailures: 1 })
+      const { headers } = await api.call('POST', '/api/session', { apiKey: member.apiKey })
+      const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+      expect((await api.call('GET', '/api/session', { headers: { cookie } })).status).to.equal(200)
+      const ticket = await api.call('POST', path('events/stream-tickets'), { apiKey: member.apiKey })
+      expect((await stranger()).status).to.equal(401)
+      expect((await api.call('GET', '/api/session', { headers: { cookie } })).status).to.equal(200)
+      const made = (ticket.json as { ticket: string }).ticket
+      expect((await api.call('GET', path(`events/stream?ticket=${made}`))).status).to.equal(200)
+      expectRefusal(await api.call('GET', path(`events/stream?ticket=${made}`)), 60)
+    })
+
+    it('refuse beyond them before the database is asked', async () => {
+      const statements: string[] = []
+      const watched = createCallerLookup(recording(database.dataSource, statements), 0)
+      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 2 }, witnesses)
+      api = await createTestApi(database.dataSource, { rateLimits, findCaller: watched })
+      const keys = Array.from({ length: 10 }, (_, index) => `${UNKNOWN_KEY}${index}`)
+      const statuses: number[] = []
+      for (const key of keys) statuses.push((await stranger(undefined, key)).status)
+      expect(statuses).to.deep.equal([401, 401, ...Array.from({ length: 8 }, () => 429)])
+      expect(statements).to.have.lengthOf(2)
+    })
+
+    it('ask for a key that was revoked meanwhile once more, and then no more', async () => {
+      const statements: string[] = []
+      const known = createKnownCredentials()
+      const findCaller = createCallerLookup(recording(database.dataSource, statements), 0, known)
+      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 1 }, witnesses)
+      const authRefusals = createAuthRefusals({ limit: rateLimits.authentication, known, ...witnesses })
+      api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
+      expect((await list()).status).to.equal(200)
+      await stranger()
+      await database.dataSource.query('UPDATE api_key SET revoked_at = now() WHERE member_id = $1', [
+        member.memberId,
+      ])
+      statements.length = 0
+      for (let time = 0; time < 3; time += 1) expectRefusal(await list(), 60)
+      expect(statements).to.have.lengthOf(1)
+    })
+
+    it('count failures only', async () => {
+      await start({ authFailures: 1, open: 0 })
       for (let time = 0; time < 5; time += 1) await list()
       expect((await stranger()).status).to.equal(401)
     })
 
     it('say nothing of why a key is not valid', async () => {
-      await start({ authFailures: 4 })
+      await start({ authFailures: 4, open: 0 })
       const [revoked, expired] = await Promise.all([
         keyWith('revoked_at = now()'),
         keyWith("expires_at = now() - interval '1 second'"),
@@ -164,13 +212,13 @@ describe('rate limits', () => {
     })
 
     it('go by the address of the connection, whatever X-Forwarded-For says', async () => {
-      await start({ authFailures: 1 })
+      await start({ authFailures: 1, open: 0 })
       await stranger('203.0.113.1')
       expectRefusal(await stranger('203.0.113.2'), 60)
     })
 
     it('go by the address that the proxy saw, where there is one', async () => {
-      await start({ authFailures: 1 }, 1)
+      await start({ authFailures: 1, open: 0 }, ['127.0.0.0/8'])
       expect((await stranger('203.0.113.1')).status).to.equal(401)
       expectRefusal(await stranger('203.0.113.1'), 60)
       // What the sender itself put in front does not count.
@@ -178,23 +226,64 @@ describe('rate limits', () => {
       expect((await stranger('203.0.113.2')).status).to.equal(401)
     })
 
+    it('go by the first address from the right that is no trusted proxy', async () => {
+      await start({ authFailures: 1 }, ['127.0.0.0/8', '10.0.0.0/8'])
+      expect((await stranger('203.0.113.1, 10.0.0.1, 10.0.0.2')).status).to.equal(401)
+      expectRefusal(await stranger('10.9.9.9, 203.0.113.1, 10.0.0.3'), 60)
+    })
+
+    it('do not believe a peer that is no trusted proxy', async () => {
+      await start({ authFailures: 1 }, ['10.0.0.0/8'])
+      expect((await stranger('203.0.113.1')).status).to.equal(401)
+      expectRefusal(await stranger('203.0.113.2'), 60)
+    })
+
     it('take the /64 of an IPv6 address for one sender', async () => {
-      await start({ authFailures: 1 }, 1)
+      await start({ authFailures: 1, open: 0 }, ['127.0.0.0/8'])
       expect((await stranger('2001:db8:1:2::1')).status).to.equal(401)
       expectRefusal(await stranger('2001:db8:1:2:ffff::2'), 60)
       expect((await stranger('2001:db8:1:3::1')).status).to.equal(401)
     })
 
     it('do not count requests that the database could not answer for', async () => {
-      await start({ authFailures: 1 })
+      await start({ authFailures: 1, open: 0 })
       const away = await createTestDatabase()
-      const settings = { management: 1, publish: 1, authFailures: 1 }
+      const settings = { management: 1, publish: 1, authFailures: 1, open: 0 }
       const rateLimits = createRateLimits(settings, witnesses)
       const cutOff = await createTestApi(away.dataSource, { rateLimits })
       await away.drop()
       for (let time = 0; time < 3; time += 1)
         expect((await cutOff.call('GET', path('webhooks'), { apiKey: UNKNOWN_KEY })).status).to.equal(503)
       await cutOff.close()
+    })
+  })
+
+  describe('of open routes, per address', () => {
+    it('hold for probes, documents, pages, sign-in and unknown paths together', async () => {
+      await start({ open: 7 }, ['127.0.0.0/8'])
+      const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+      const ask = (method: string, at: string, address = '203.0.113.1') => api.call(method, at, from(address))
+      const statuses: number[] = []
+      for (const at of ['/healthz', '/readyz', '/openapi.json', '/docs', '/developer', '/nowhere'])
+        statuses.push((await ask('GET', at)).status)
+      expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 404])
+      expect((await ask('POST', '/api/session')).status).to.equal(401)
+      for (const [method, at] of [
+        ['GET', '/healthz'],
+        ['GET', '/developer'],
+        ['GET', '/nowhere'],
+        ['DELETE', '/healthz'],
+        ['POST', '/api/session'],
+      ] as const)
+        expectRefusal(await ask(method, at), 60)
+      expect((await ask('GET', '/healthz', '203.0.113.2')).status).to.equal(200)
+    })
+
+    it('do not touch requests with a key', async () => {
+      await start({ open: 1 })
+      await api.call('GET', '/healthz')
+      expectRefusal(await api.call('GET', '/healthz'), 60)
+      for (let time = 0; time < 3; time += 1) expect((await list()).status).to.equal(200)
     })
   })
 

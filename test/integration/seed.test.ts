@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { seedFromFile } from '../../src/cli/seed.ts'
 import { runCli } from '../helpers/run-cli.ts'
@@ -126,6 +127,23 @@ describe('posthorn seed', () => {
       ['/members/0/apiKeys/0/key '],
     ],
     [
+      'a key of 31 characters',
+      withMember({ apiKeys: [{ name: 'ci', key: KEY.slice(0, 31) }] }),
+      ['/members/0/apiKeys/0/key must be 32 to 200 visible ASCII characters'],
+    ],
+    [
+      'a key of 201 characters',
+      withMember({ apiKeys: [{ name: 'ci', key: `${KEY}${'x'.repeat(201 - KEY.length)}` }] }),
+      ['/members/0/apiKeys/0/key must be 32 to 200'],
+    ],
+    ...['a'.repeat(32), '0123456789abcdef'.repeat(2), 'Password123!'.repeat(3), 'abab1212'.repeat(5)].map(
+      (key): [string, unknown, string[]] => [
+        `the key ${key}`,
+        withMember({ apiKeys: [{ name: 'ci', key }] }),
+        ['/members/0/apiKeys/0/key is too easy to guess'],
+      ],
+    ),
+    [
       'a key with a space',
       withMember({ apiKeys: [{ name: 'ci', key: `${KEY} x` }] }),
       ['/members/0/apiKeys/0/key '],
@@ -169,6 +187,18 @@ describe('posthorn seed', () => {
     expect((await problemsOf(seedFromFile(database.url, files.pathOf('missing.json'))))[0]).to.match(
       /cannot be read$/,
     )
+  })
+
+  it('takes the short keys of the demo organisation only where that is what is seeded', async () => {
+    const demo = fileURLToPath(new URL('../../src/dev/demo-seed.json', import.meta.url))
+    const problems = await problemsOf(seedFromFile(database.url, demo))
+    expect(problems).to.have.lengthOf(2)
+    for (const problem of problems) expect(problem).to.match(/apiKeys\/0\/key must be 32 to 200 visible/)
+    await seedFromFile(database.url, demo, { isDemo: true })
+    const { json, status } = await suite.api.call('GET', '/api/session', {
+      apiKey: 'phk_demo_full_access_0001',
+    })
+    expect([status, (json as { member?: { id: string } }).member?.id]).to.deep.equal([200, 'mem_demo'])
   })
 
   describe('as a command', () => {

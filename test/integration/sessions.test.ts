@@ -65,6 +65,18 @@ describe('sessions of the developer area', () => {
     await secured.close()
   })
 
+  it('believe X-Forwarded-Proto of a trusted proxy only', async () => {
+    const headers = { 'x-forwarded-proto': 'https' }
+    const nameOn = async (on: TestApi) => {
+      const answer = await on.call('POST', '/api/session', { apiKey: member.apiKey, headers })
+      return answer.headers.get('set-cookie')?.split('=')[0]
+    }
+    const behindProxy = await createTestApi(suite.database.dataSource, { trustedProxies: ['127.0.0.1/32'] })
+    expect(await nameOn(behindProxy)).to.equal('__Host-posthorn_session')
+    expect(await nameOn(suite.api)).to.equal('posthorn_session')
+    await behindProxy.close()
+  })
+
   it('are refused over plain HTTP from another machine', async () => {
     const headers = { host: 'hooks.example.com', 'x-api-key': member.apiKey }
     const answer = await sendRaw(suite.api.url, { method: 'POST', path: '/api/session', headers })
@@ -189,7 +201,7 @@ describe('sessions of the developer area', () => {
   it('count against the limits of their key, and guesses against those of their address', async () => {
     const limited = await createTestApi(suite.database.dataSource, {
       rateLimits: createRateLimits(
-        { management: 2, publish: 0, authFailures: 2 },
+        { management: 2, publish: 0, authFailures: 2, open: 0 },
         { logger: silentLogger, metrics: createMetrics() },
       ),
     })

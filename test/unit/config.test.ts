@@ -18,6 +18,8 @@ describe('loadConfig', () => {
       rateLimitManagement: 1_000,
       rateLimitPublish: 0,
       rateLimitAuthFailures: 600,
+      rateLimitOpen: 6_000,
+      trustedProxies: [],
       webhooksPerOrganisation: 100,
       logLevel: 'info',
       temporalAddress: '127.0.0.1:7233',
@@ -148,6 +150,34 @@ describe('loadConfig', () => {
     })
   })
 
+  describe('the trusted proxies', () => {
+    const parsed = (TRUSTED_PROXIES: string) =>
+      loadConfig({ TRUSTED_PROXIES }, ['trustedProxies']).trustedProxies
+
+    it('are addresses and ranges, none unless they are named', () => {
+      expect(parsed('10.0.3.0/24, 192.0.2.7,2001:db8::1')).to.deep.equal([
+        '10.0.3.0/24',
+        '192.0.2.7/32',
+        '2001:db8::1/128',
+      ])
+      expect(parsed('')).to.deep.equal([])
+    })
+
+    for (const [value, reason] of [
+      ['1', /number 1$/],
+      ['10.0.0.1,proxy.example', /number 2$/],
+      ['10.0.0.1,', /number 2$/],
+      ['0.0.0.0/0', /number 1$/],
+      ['0.0.0.0/1,128.0.0.0/1', /trusts more than proxies: 0\.0\.0\.0\/1, 128\.0\.0\.0\/1 /],
+      ['2000::/3', /trusts more than proxies: 2000::\/3 /],
+    ] as const)
+      it(`refuse ${value}`, () => {
+        const [problem, ...others] = problemsOf({ TRUSTED_PROXIES: value }, ['trustedProxies'])
+        expect(problem).to.match(reason)
+        expect(others).to.deep.equal([])
+      })
+  })
+
   describe('the private ranges', () => {
     it('are a list', () => {
       const env = { POSTHORN_ALLOWED_CIDRS: '10.1.0.0/16, fd00::/8' }
@@ -203,6 +233,7 @@ describe('the limits of the API', () => {
       RATE_LIMIT_MANAGEMENT: '0',
       RATE_LIMIT_PUBLISH: '20000',
       RATE_LIMIT_AUTH_FAILURES: '0',
+      RATE_LIMIT_OPEN: '0',
       WEBHOOKS_PER_ORGANISATION: '1',
       STREAMS_PER_KEY: '2',
       STREAMS_PER_PROCESS: '3',
@@ -211,6 +242,7 @@ describe('the limits of the API', () => {
       rateLimitManagement: 0,
       rateLimitPublish: 20_000,
       rateLimitAuthFailures: 0,
+      rateLimitOpen: 0,
       webhooksPerOrganisation: 1,
       streamsPerKey: 2,
       streamsPerProcess: 3,
@@ -221,6 +253,7 @@ describe('the limits of the API', () => {
     ['rateLimitManagement', 0, 1_000_000],
     ['rateLimitPublish', 0, 1_000_000],
     ['rateLimitAuthFailures', 0, 1_000_000],
+    ['rateLimitOpen', 0, 1_000_000],
     ['webhooksPerOrganisation', 1, 100_000],
     ['publishBacklogLimit', 0, 1_000_000_000],
     ['apiConnections', 10, 100_000],

@@ -6,7 +6,7 @@ import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-li
 import { createMetrics } from '../../src/metrics.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
-const NONE: RateLimitSettings = { management: 0, publish: 0, authFailures: 0 }
+const NONE: RateLimitSettings = { management: 0, publish: 0, authFailures: 0, open: 0 }
 const witnesses = { logger: silentLogger, metrics: createMetrics() }
 
 describe('the rate limits', () => {
@@ -27,50 +27,64 @@ describe('the rate limits', () => {
 
   it('are null where nothing is limited, so that nothing is counted', () => {
     const { limits, counters } = createLimits({})
-    expect(limits).to.deep.equal({ management: null, publish: null, authentication: null })
+    expect(limits).to.deep.equal({ management: null, publish: null, authentication: null, open: null })
     expect(counters).to.be.empty
   })
 
   it('allow a thousand requests in one instant, and a thousand more ten seconds later', async () => {
     const { management } = createLimits({ management: 1_000 }).limits
     for (let left = 999; left >= 0; left -= 1)
-      expect(await management!('key')).to.include({ ratelimit: `"management";r=${left};t=10` })
-    const { headers } = await refusal(management!('key'))
+      expect(await management!.count('key')).to.include({ ratelimit: `"management";r=${left};t=10` })
+    const { headers } = await refusal(management!.count('key'))
     expect(headers).to.deep.equal({
       'ratelimit-policy': '"management";q=1000;w=10',
       ratelimit: '"management";r=0;t=10',
       'retry-after': '10',
     })
     mock.timers.tick(9_999)
-    expect((await refusal(management!('key'))).headers).to.include({ 'retry-after': '1' })
+    expect((await refusal(management!.count('key'))).headers).to.include({ 'retry-after': '1' })
     mock.timers.tick(1)
-    expect(await management!('key')).to.include({ ratelimit: '"management";r=999;t=10' })
+    expect(await management!.count('key')).to.include({ ratelimit: '"management";r=999;t=10' })
   })
 
   it('do not make whoever asks too early wait longer', async () => {
     const { publish } = createLimits({ publish: 1 }).limits
-    await publish!('key')
+    await publish!.count('key')
     for (let second = 0; second < 10; second += 1) {
-      expect((await refusal(publish!('key'))).headers).to.include({ 'retry-after': String(10 - second) })
+      expect((await refusal(publish!.count('key'))).headers).to.include({
+        'retry-after': String(10 - second),
+      })
       mock.timers.tick(1_000)
     }
-    expect(await publish!('key')).to.include({ 'ratelimit-policy': '"publish";q=1;w=10' })
+    expect(await publish!.count('key')).to.include({ 'ratelimit-policy': '"publish";q=1;w=10' })
   })
 
   it('keep nothing of a key once its window is over', async () => {
     const { limits, kept } = createLimits({ management: 1, publish: 1 })
     for (let key = 0; key < 1_000; key += 1) {
-      await limits.management!(`key-${key}`)
-      await limits.publish!(`key-${key}`)
+      await limits.management!.count(`key-${key}`)
+      await limits.publish!.count(`key-${key}`)
     }
     expect(kept()).to.equal(2_000)
     mock.timers.tick(10_000)
     expect(kept()).to.equal(0)
   })
 
+  it('say beforehand that an address is beyond its limit, and count nothing for that', async () => {
+    const { authentication } = createLimits({ authFailures: 2 }).limits
+    for (let time = 0; time < 5; time += 1) await authentication!.check('203.0.113.1')
+    for (let time = 0; time < 2; time += 1) await authentication!.count('203.0.113.1')
+    const { headers } = await refusal(authentication!.check('203.0.113.1'))
+    expect(headers).to.include({ ratelimit: '"authentication";r=0;t=60', 'retry-after': '60' })
+    await authentication!.check('203.0.113.2')
+    mock.timers.tick(60_000)
+    await authentication!.check('203.0.113.1')
+  })
+
   it('take no more memory for a flood of addresses, and none a minute later', async () => {
     const { limits, kept } = createLimits({ authFailures: 1_000 })
-    for (let n = 0; n < 200_000; n += 1) await limits.authentication!(`2001:db8:${n >> 8}:${n & 255}::1`)
+    for (let n = 0; n < 200_000; n += 1)
+      await limits.authentication!.count(`2001:db8:${n >> 8}:${n & 255}::1`)
     // With 200,000 addresses in 65,536 slots nearly every slot is taken.
     expect(kept()).to.be.within(60_000, 65_536)
     mock.timers.tick(60_000)
@@ -80,16 +94,19 @@ describe('the rate limits', () => {
   it('let everything pass when the limiter fails, and say so in the log', async () => {
     const lines: object[] = []
     const note = (fields: object): void => void lines.push(fields)
-    const broken = { consume: () => Promise.reject(new Error('out of order')) }
+    const outOfOrder = () => Promise.reject(new Error('out of order'))
+    const broken = { consume: outOfOrder, get: outOfOrder }
     const limits = createRateLimits(
-      { management: 1, publish: 1, authFailures: 1 },
+      { management: 1, publish: 1, authFailures: 1, open: 1 },
       { ...witnesses, logger: { ...silentLogger, error: note } },
       () => broken,
     )
-    for (const limit of Object.values(limits)) expect(await limit!('someone')).to.deep.equal({})
-    const policies = ['management', 'publish', 'authentication']
+    for (const limit of Object.values(limits)) expect(await limit!.count('someone')).to.deep.equal({})
+    const policies = ['management', 'publish', 'authentication', 'open']
     expect(lines.map((line) => (line as { policy: string }).policy)).to.have.members(policies)
     expect(lines[0]).to.include({ event: 'http.limiter_fault' })
+    for (const limit of Object.values(limits)) await limit!.check('someone')
+    expect(lines).to.have.length(8)
   })
 })
 

@@ -39,8 +39,8 @@ const ticketRoute: Route = {
     'For `EventSource`, which cannot send a header, so that no key has to stand in a URL. It counts for 30 seconds and for one request, which then has the rights of the key that asked for it.',
   access: { kind: 'organisation', permission: null },
   responses: { 201: { description: 'The ticket; it is shown this once', schema: StreamTicketSchema } },
-  async handle({ dataSource }, { caller }) {
-    const { ticket, expiresAt } = await issueTicket(dataSource, caller)
+  async handle(dependencies, { caller }) {
+    const { ticket, expiresAt } = await issueTicket(dependencies, caller)
     return { status: 201, body: { ticket, expiresAt: expiresAt.toISOString() } }
   },
 }

@@ -12,6 +12,7 @@ const signInRoute: Route = {
   description:
     'For the developer area: the answer sets a cookie that stands for the key for 12 hours at most, and no longer than the key is valid. Over https, or on loopback. The key comes in the header; a session cannot make another one.',
   access: { kind: 'key', sessions: false },
+  countsAddress: true,
   responses: {
     200: {
       description: 'Signed in',

@@ -126,7 +126,7 @@ describe('what the API counts', () => {
     await api.close()
     registry = new Registry()
     const metrics = createMetrics(registry)
-    const settings = { management: 2, publish: 1, authFailures: 1 }
+    const settings = { management: 2, publish: 1, authFailures: 1, open: 0 }
     const rateLimits = createRateLimits(settings, { logger: silentLogger, metrics })
     api = await createTestApi(database.dataSource, { metrics, rateLimits })
     for (let times = 0; times < 4; times++) await call('GET', '/webhooks')
