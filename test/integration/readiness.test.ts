@@ -134,7 +134,10 @@ describe('readiness', () => {
 
 describe('listen', () => {
   it('does not wait for a sender that stalls when it is closed', async () => {
-    const app = createApp({ logger: { info: () => undefined } } as unknown as ApiDependencies)
+    const app = createApp({
+      logger: { info: () => undefined },
+      trustedProxies: [],
+    } as unknown as ApiDependencies)
     app.middleware.length = 0
     app.use(async (ctx) => {
       await buffer(ctx.req)
