@@ -62,8 +62,8 @@ export const forceAction = (app, { id, name }) => ({
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const resumeStoppedAction = (app, { id, url }) => ({
-  title: `Resume stopped deliveries of ${hostOf(url)}`,
+export const resumeStoppedAction = (app, { id, name }) => ({
+  title: `Resume stopped deliveries of ${name}`,
   button: 'Resume stopped',
   explain: (count) =>
     `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
