@@ -4,13 +4,16 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { eventKeys } from '../../src/catalogue/catalogue.ts'
 import { COMMAND_NAMES, COMMANDS } from '../../src/cli/commands.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
+import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { headingsOf, readDocument as read, tableBelow } from '../helpers/documents.ts'
+import { payloadTable } from '../helpers/payload-table.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -30,6 +33,7 @@ const NPM_START_VARIABLES = [
 const UNIT_MS: Record<string, number> = { second: 1_000, minute: 60_000, hour: 3_600_000 }
 
 const readme = read('README.md')
+const receiving = read('docs/receiving.md')
 const operations = read('docs/operations.md')
 const documents = [
   'README.md',
@@ -92,15 +96,6 @@ describe('README.md', () => {
     expect(listed).to.have.members([...own])
   })
 
-  it('shows the retry schedule as it is', () => {
-    const [first, ...retries] = firstTwoColumns(readme, '## Retry schedule')
-    expect(first).to.deep.equal(['1', 'none'])
-    expect(retries.map(([number]) => Number(number))).to.deep.equal(
-      RETRY_WAITS_MS.map((_, index) => index + 2),
-    )
-    expect(retries.map(([, wait = '']) => toMs(wait))).to.deep.equal(RETRY_WAITS_MS)
-  })
-
   it('explains every delivery state', () => {
     const listed = firstTwoColumns(readme, '## Delivery states').map(([state]) => state)
     expect(listed).to.deep.equal(DELIVERY_STATES.map((state) => `\`${state}\``))
@@ -115,6 +110,47 @@ describe('README.md', () => {
       const [inWords = ''] = COMMANDS[name].split(': ')
       expect(rows[index]?.[1], name).to.include(inWords)
     }
+  })
+})
+
+describe('docs/receiving.md', () => {
+  it('shows the retry schedule as it is', () => {
+    const [first, ...retries] = firstTwoColumns(receiving, '## Retry schedule')
+    expect(first).to.deep.equal(['1', 'none'])
+    expect(retries.map(([number]) => Number(number))).to.deep.equal(
+      RETRY_WAITS_MS.map((_, index) => index + 2),
+    )
+    expect(retries.map(([, wait = '']) => toMs(wait))).to.deep.equal(RETRY_WAITS_MS)
+  })
+
+  it('shows what the catalogue checks of each event key, and nothing else', () => {
+    const shown = [...receiving.matchAll(/^### (\w[\w-]*(?::[\w-]+)+)$/gm)].map(([, key]) => key)
+    const checked = eventKeys.filter(({ schema }) => schema !== null)
+    expect(shown).to.deep.equal(checked.map(({ key }) => key))
+    for (const { key, schema } of checked)
+      expect(tableBelow(receiving, `### ${key}`), key).to.deep.equal(payloadTable(schema ?? {}))
+  })
+
+  it('shows every field of an event that is published', () => {
+    const { properties, required } = PublishEventSchema
+    const rows = tableBelow(receiving, '## Publishing')
+    expect(rows.map(([field]) => field)).to.deep.equal(Object.keys(properties).map((name) => `\`${name}\``))
+    const asked = rows.filter(([, , isRequired]) => isRequired === 'yes').map(([field]) => field)
+    expect(asked).to.deep.equal(required.map((name) => `\`${name}\``))
+  })
+
+  it('shows every header that an attempt is sent with', () => {
+    const source = `${read('src/delivery/send-signed.ts')}${read('src/outbound/exchange.ts')}`
+    const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
+      header.replaceAll('`', ''),
+    )
+    expect(shown).to.include.members([
+      'Content-Type',
+      'X-Webhook-Event-ID',
+      'X-Webhook-Signature',
+      'User-Agent',
+    ])
+    for (const [, header = ''] of source.matchAll(/'(X-Webhook-[\w-]+)'/g)) expect(shown).to.include(header)
   })
 })
 
