@@ -19,7 +19,7 @@ import { isShownAsWaiting, showProgress, showState } from './show-progress.ts'
 const ORDINARY_REPORT_MS = 1_000
 
 /**
- * The next attempt: its number, when it is due on the worker's clock, and at what time of the engine's to wake up.
+ * The next attempt: its number, when it is due on the database's clock, and at what time of Temporal's to wake up.
  * `onlyIfDue`: whether it is due at all is for the row to say. `turnedAway`: its webhook's gate was full before.
  */
 type Turn = {
@@ -54,7 +54,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     showProgress(snapshot)
     return recorded
   }
-  let turn: Turn = { ...input.next, wakeAtMs: (input.next.dueAtMs ?? 0) - leadMs, onlyIfDue: false }
+  let turn = firstTurn(input)
   let everWaited = input.next.number > 1
   for (;;) {
     const sleepMs = turn.wakeAtMs - Date.now()
@@ -107,6 +107,12 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     if (everWaited) showState(outcome.state)
     return { state: outcome.state, attempts: outcome.attempts }
   }
+}
+
+function firstTurn({ next, leadMs }: DeliverEventInput): Turn {
+  const { number, dueAtMs, waitMs } = next
+  const dueHereAtMs = waitMs === undefined ? (dueAtMs ?? 0) : Date.now() + waitMs
+  return { number, dueAtMs, wakeAtMs: dueHereAtMs - leadMs, onlyIfDue: false }
 }
 
 /** The attempt after one that failed: at once where a person asked for it, else when its wait from the schedule is over. */

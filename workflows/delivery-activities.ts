@@ -18,7 +18,7 @@ const OWN_FAULTS = {
 const activities = proxyActivities<Activities>(OWN_FAULTS)
 
 /**
- * Has a worker make attempt `number`: not before `dueAtMs` on the worker's clock when that is given, and with
+ * Has a worker make attempt `number`: not before `dueAtMs` on the database's clock when that is given, and with
  * `onlyIfDue` only if the row says that its time has come. `turnedAway`: the gate of its webhook was full before.
  * Retries, and all attempts of webhooks that are slow or failing, have slots of their own.
  */

@@ -6,8 +6,11 @@ export type DeliverEventInput = {
   organisationId: string
   deliveryId: string
   webhookId: string
-  /** The attempt to begin with (1 for a new delivery) and when it is due in Unix ms; null means at once. */
-  next: { number: number; dueAtMs: number | null }
+  /**
+   * The attempt to begin with (1 for a new delivery), when it is due in Unix ms of the database's clock (null: at once),
+   * and in how many ms that is. Workflows of 0.1 do not say that: they go by the clock of Temporal.
+   */
+  next: { number: number; dueAtMs: number | null; waitMs?: number }
   /** The first attempt is made where retries are, since its webhook is slow or failing. */
   apart?: boolean
   /** How the delivery came to its end without a workflow: nothing is left to do but to show it. */

@@ -6,6 +6,7 @@ import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { closeDataSource } from '../db/data-source.ts'
 import { countPending } from '../db/queries/backlog.ts'
+import { createDatabaseClock, readDatabaseMs } from '../db/database-clock.ts'
 import { createAttempt } from '../delivery/attempt.ts'
 import { createFollowUp } from '../delivery/follow-up.ts'
 import { createHandedOver } from '../delivery/handed-over.ts'
@@ -82,6 +83,9 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   onUnexpectedError({ logger, metrics, end: host.end })
   const dataSource = await openDatabase(config, logger)
   running.push('the database', () => closeDataSource(dataSource))
+  const clock = createDatabaseClock({ readDatabaseMs: () => readDatabaseMs(dataSource), logger })
+  running.push('the clock', () => Promise.resolve(clock.stop()))
+  await clock.start()
   const secretBox = createSecretBox(config.encryptionKeys)
   await assertKeyRing(dataSource, secretBox)
   const httpClient = createHttpClient({
@@ -92,18 +96,20 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     maxResponseBytes: MAX_RESPONSE_BYTES,
     stopping: shutdown.stopping,
     userAgent: `Posthorn/${packageJson.version}`,
+    nowMs: () => clock.nowMs(),
   })
   const notifications = createNotifications(config, httpClient, logger)
   if (roles.worker) notifications.warnOfMissingChannels()
   const client = () => engine.client()
   const taskQueue = config.temporalTaskQueue
   const leadMs = config.retryLeadMs
-  const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs, eager: roles.worker })
+  const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs, eager: roles.worker, clock })
   const retryWorkflows = createRetryWorkflows({ client, taskQueue })
   const notifyAfterMs = config.notifyAfterSeconds * 1_000
   const incidentWorkflows = createIncidentWorkflows({ client, taskQueue, notifyAfterMs })
   const attempts = {
     dataSource,
+    clock,
     httpClient,
     secretBox,
     logger,

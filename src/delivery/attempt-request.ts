@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm'
+import type { DatabaseClock } from '../db/database-clock.ts'
 import type { AttemptKey, Claim } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type { Logger } from '../logger.ts'
@@ -26,11 +27,12 @@ export type AttemptDependencies = {
   watch: WebhookWatch
   handedOver: HandedOver
   recordFirstSuccess: RecordFirstSuccess
+  clock: DatabaseClock
 }
 
 export type AttemptRequest = AttemptKey & {
   webhookId: string
-  /** Hold the attempt until that Unix ms of our own clock, but never longer than `atMostMs`. */
+  /** Hold the attempt until that Unix ms of the database's clock, but never longer than `atMostMs`. */
   hold: { untilMs: number; atMostMs: number } | null
   /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
   onlyIfDue: boolean

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { claimAttempt, findStanding, releaseClaim, type Claim } from '../db/queries/attempts.ts'
+import {
+  claimAttempt,
+  findStanding,
+  releaseClaim,
+  type Claim,
+  type Standing,
+} from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type {
   AttemptDependencies,
@@ -12,9 +18,10 @@ import type {
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import { StoppingError } from '../shutdown.ts'
-import { recordOutcome } from './record-outcome.ts'
+import { createClaimRenewal, type ClaimRenewal } from './claim-renewal.ts'
+import { recordOutcome, type HeldClaim } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
-import { isItsTurn, standingOutcome } from './standing-outcome.ts'
+import { isNext, standingOutcome } from './standing-outcome.ts'
 import { CLAIM_MARGIN_MS, claimLeaseMs, SWEEP_AFTER_MS } from './timing.ts'
 
 /** How often a run looks whether the one that holds the row is through; most are, long before their lease ends. */
@@ -25,13 +32,15 @@ const MAX_LOST_WORKERS = 5
 
 /**
  * The one way in which an attempt is made: hold → gate → claim → send → record.
- * Whatever the receiver does is returned as data. While the database is away it waits, before the POST and while
- * recording. Throws only for faults of ours, and when a signal asks it to give up.
+ * Whatever the receiver does is returned as data. While the database is away it waits before the POST, and once that is
+ * over until its outcome is recorded. Throws only for faults of ours before the POST, and when a signal asks it to give
+ * up.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
-  const { gate, handedOver, metrics } = dependencies
+  const { dataSource, gate, handedOver, metrics, clock } = dependencies
+  const renewal = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
   return async function makeAttempt(request, signals, beside = null): Promise<AttemptOutcome> {
-    if (request.hold !== null) await holdUntil(request.hold, signals.cancelled)
+    if (request.hold !== null) await holdUntil(clock, request.hold, signals.cancelled)
     const pass = gate.enter(request.webhookId, request.deliveryId)
     if ('comeBackAfterMs' in pass) {
       metrics.attemptDeferred()
@@ -44,7 +53,7 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
         pass.leave()
         beside?.posted()
       }
-      return await claimSendRecord(dependencies, request, signals, beside, posted)
+      return await claimSendRecord({ ...dependencies, renewal }, request, signals, beside, posted)
     } finally {
       pass.leave()
       handedOver.ended(request.deliveryId)
@@ -54,25 +63,52 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
 }
 
 async function claimSendRecord(
-  dependencies: AttemptDependencies,
+  dependencies: AttemptDependencies & { renewal: ClaimRenewal },
   request: AttemptRequest,
   signals: AttemptSignals,
   beside: Beside | null,
   posted: () => void,
 ): Promise<AttemptOutcome> {
-  const claimed = await claim(dependencies, request, beside, signals.cancelled)
-  if (claimed.kind === 'elsewhere') return claimed.outcome
-  const { claim: held, owner, underLease } = claimed
-  if (held.state === 'stopped') {
-    dependencies.metrics.deliveriesStopped(1)
-    return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
+  const { metrics, clock, renewal } = dependencies
+  const { deliveryId } = request
+  const run: Run = { owner: beside?.owner ?? randomUUID(), isBeside: beside !== null }
+  let held = beside?.held ?? null
+  // Made again where it has no outcome, or its failure does not count since the row was lost to another run.
+  for (;;) {
+    const claim = held ?? (await takeRow(dependencies, request, run, signals.cancelled))
+    held = null
+    if (!('body' in claim)) return claim
+    if (claim.state === 'stopped') {
+      metrics.deliveriesStopped(1)
+      return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
+    }
+    const sent =
+      claim.claims > MAX_LOST_WORKERS
+        ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
+        : await send(dependencies, request, claim, run.owner, signals.shutDown)
+    if (sent.result.isInconclusive) sayRepeated(dependencies, request)
+    else {
+      posted()
+      const release = renewal.hold({
+        deliveryId,
+        owner: run.owner,
+        sweepAfterMs: sweepAfterMs(dependencies, run),
+      })
+      const made: HeldClaim = { claim, owner: run.owner, underLease: run.isBeside }
+      const outcome = await recordOutcome(dependencies, request, made, sent).finally(release)
+      if (outcome !== null) return outcome
+    }
   }
-  const sent =
-    held.claims > MAX_LOST_WORKERS
-      ? lostWorker(MAX_LOST_WORKERS)
-      : await send(dependencies, request, held, owner, signals.shutDown)
-  posted()
-  return recordOutcome(dependencies, request, held, sent, underLease)
+}
+
+/** This process was paused in mid-POST: what it met then is nothing that the endpoint did. */
+function sayRepeated({ metrics, logger }: AttemptDependencies, request: AttemptRequest): void {
+  const { organisationId, webhookId, deliveryId, number: attempt } = request
+  metrics.attemptRepeated()
+  logger.warn(
+    { event: 'attempt.repeated', organisationId, webhookId, deliveryId, attempt },
+    'attempt.repeated',
+  )
 }
 
 /**
@@ -93,7 +129,7 @@ async function send(
     const headers = deliveryHeaders(secretBox, request.deliveryId, held)
     begun = true
     const sent = await post(httpClient, held, headers, shutDown)
-    note(sent.result)
+    note(sent.result.isInconclusive ? null : sent.result)
     return sent
   } catch (error) {
     note(null)
@@ -110,39 +146,53 @@ async function send(
   }
 }
 
-/** `owner` holds the row; `underLease` since the commit of its delivery, without a claim. */
-type Claimed =
-  | { kind: 'held'; claim: Claim; owner: string; underLease: boolean }
-  | { kind: 'elsewhere'; outcome: AttemptOutcome }
+/** One run of an attempt. `isBeside`: for a delivery without a workflow, by the process that holds its row. */
+type Run = { owner: string; isBeside: boolean }
+
+/** A workflow makes up for a lost worker by itself; where there is none yet, the sweep does. */
+function sweepAfterMs({ attemptTimeoutMs }: AttemptDependencies, { isBeside }: Run): number {
+  const leaseMs = claimLeaseMs(attemptTimeoutMs)
+  return isBeside ? leaseMs : leaseMs + SWEEP_AFTER_MS
+}
 
 /**
- * Takes the row for this attempt, waiting for another attempt's hold on it to end; or tells what was recorded already.
+ * Takes the row for this attempt, waiting for another attempt's hold on it to end, and for what is left until its time by
+ * the database's clock; or returns what was recorded already.
  */
-async function claim(
+async function takeRow(
   dependencies: AttemptDependencies,
   request: AttemptRequest,
-  beside: Beside | null,
+  run: Run,
   signal: AbortSignal,
-): Promise<Claimed> {
-  if (beside?.held) return { kind: 'held', claim: beside.held, owner: beside.owner, underLease: true }
+): Promise<Claim | AttemptOutcome> {
   const { dataSource, attemptTimeoutMs } = dependencies
-  const owner = randomUUID()
-  const leaseMs = claimLeaseMs(attemptTimeoutMs)
-  const { onlyIfDue } = request
-  // A workflow makes up for a lost worker by itself; where there is none yet, the sweep does.
-  const sweepAfterMs = beside === null ? leaseMs + SWEEP_AFTER_MS : leaseMs
-  const hold = { owner, leaseMs, sweepAfterMs, onlyIfDue, beside: beside !== null }
+  const hold = {
+    owner: run.owner,
+    leaseMs: claimLeaseMs(attemptTimeoutMs),
+    sweepAfterMs: sweepAfterMs(dependencies, run),
+    onlyIfDue: request.onlyIfDue || request.hold !== null,
+    beside: run.isBeside,
+  }
   for (;;) {
     signal.throwIfAborted()
     const askedAt = performance.now()
     const taken = await untilDatabaseAnswers(() => claimAttempt(dataSource, request, hold), signal)
     // A claim that came back too late could run out in mid-POST: it is renewed, as its owner may.
     if (taken !== null && performance.now() - askedAt > CLAIM_MARGIN_MS / 2) continue
-    if (taken !== null) return { kind: 'held', claim: taken, owner, underLease: false }
+    if (taken !== null) return taken
     const standing = await untilDatabaseAnswers(() => findStanding(dataSource, request), signal)
-    if (standing === null || !isItsTurn(standing, request)) {
-      return { kind: 'elsewhere', outcome: standingOutcome(standing, request.number) }
-    }
-    await delay(Math.min(standing.heldForMs + 1, LOOK_AGAIN_MS), undefined, { signal })
+    const waitMs = standing === null ? null : waitForRow(standing, request)
+    if (waitMs === null) return standingOutcome(standing, request.number)
+    await delay(waitMs, undefined, { signal })
   }
+}
+
+/** After how long the row is to be asked for again; null when that is not for this run to wait for. */
+function waitForRow(standing: Standing, { number, hold, onlyIfDue }: AttemptRequest): number | null {
+  if (!isNext(standing, number)) return null
+  if (standing.state !== 'waiting') return Math.min(standing.heldForMs + 1, LOOK_AGAIN_MS)
+  if (standing.dueInMs <= 0) return 1
+  // The clocks of Temporal and the database disagree by so much that the workflow is to wait once more.
+  if (onlyIfDue || hold === null || standing.dueInMs > hold.atMostMs) return null
+  return Math.ceil(standing.dueInMs)
 }

@@ -1,34 +1,37 @@
 import { findStanding, type Claim } from '../db/queries/attempts.ts'
 import type { IncidentLabel } from '../db/queries/incidents.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../db/queries/outcomes.ts'
-import { nextAttemptAt, stateAfterAttempt, type AttemptOutcome } from '../domain/attempt-outcome.ts'
+import { stateAfterAttempt, type AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { TEST_EVENT_KEY } from '../domain/permissions.ts'
+import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 import { closeIfResolved, recordInIncident, resolve, type Changed } from '../incidents/change-incident.ts'
 import { tellOfIncident } from '../incidents/tell.ts'
 import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
-import { untilDatabaseAnswers } from '../db/patience.ts'
 import type { Sent } from './send-signed.ts'
 import { standingOutcome } from './standing-outcome.ts'
 import { START_AGAIN_AFTER_MS, SWEEP_AFTER_MS } from './timing.ts'
+import { untilRecorded } from './until-recorded.ts'
 
 type RecordDependencies = Pick<
   AttemptDependencies,
   'dataSource' | 'logger' | 'metrics' | 'incidentWorkflows' | 'turns' | 'recordFirstSuccess'
 >
 
+/** The row as the run holds it. `underLease`: `owner` is the process that has it since its commit. */
+export type HeldClaim = { claim: Claim; owner: string; underLease: boolean }
+
 /**
- * Writes the attempt and the delivery's new state, and says what became of it. Once a POST was made its outcome is
- * worth waiting for: this goes on until the database takes it.
- * When another run recorded the same attempt first, that record stands and is returned.
- * `underLease`: the attempt was made under the lease of the commit.
+ * Writes the attempt and the delivery's new state, and returns what became of it. The POST is over: this goes on until
+ * the database takes its outcome, whatever it says meanwhile.
+ * A success is recorded whoever owns the row; where another run recorded one first, that stands and is returned.
+ * A failure is recorded only while `owner` has the row. Null where it has not: the failure does not count.
  */
 export async function recordOutcome(
   dependencies: RecordDependencies,
   request: AttemptRequest,
-  claim: Claim,
+  { claim, owner, underLease }: HeldClaim,
   sent: Sent,
-  underLease: boolean,
-): Promise<AttemptOutcome> {
+): Promise<AttemptOutcome | null> {
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
   const trigger = claim.asked ? 'retry' : 'schedule'
@@ -50,14 +53,24 @@ export async function recordOutcome(
     statusCode,
     error,
     response,
+    owner,
     underLease,
   } as const
-  const { outcome, isNew, tell } = await untilDatabaseAnswers(() => write(dependencies, record, sent))
+  const { logger, metrics } = dependencies
+  const { outcome, isNew, tell } = await insist(dependencies, record, () => write(dependencies, record, sent))
+  if (outcome === null) {
+    metrics.attemptSuperseded()
+    logger.warn(
+      { event: 'attempt.superseded', organisationId, webhookId, deliveryId, attempt: number, failureCode },
+      'attempt.superseded',
+    )
+    return null
+  }
   // How long after its time a retry was begun.
   const lateMs = request.hold === null ? null : startedAt.getTime() - request.hold.untilMs
   if (isNew && outcome.state !== 'deferred') {
     const isFirst = number === 1 && request.turnedAway !== true
-    dependencies.metrics.attemptRecorded({
+    metrics.attemptRecorded({
       succeeded,
       failureCode,
       trigger,
@@ -67,7 +80,7 @@ export async function recordOutcome(
       latenessMs: lateMs,
     })
   }
-  dependencies.logger.info(
+  logger.info(
     {
       event: 'delivery.attempted',
       organisationId,
@@ -87,8 +100,19 @@ export async function recordOutcome(
   return outcome
 }
 
-/** What is recorded, whether by this run of the attempt, and the incident that it opened, exhausted or closed. */
-type Written = { outcome: AttemptOutcome; isNew: boolean; tell: IncidentLabel | null }
+function insist<T>(
+  { logger, metrics }: RecordDependencies,
+  { deliveryId }: AttemptRecord,
+  record: () => Promise<T>,
+): Promise<T> {
+  return untilRecorded(record, { logger, deliveryId, onError: () => metrics.attemptNotRecorded() })
+}
+
+/**
+ * What is recorded, whether by this run of the attempt, and the incident that it opened, exhausted or closed. The outcome
+ * is null where nothing is to be recorded.
+ */
+type Written = { outcome: AttemptOutcome | null; isNew: boolean; tell: IncidentLabel | null }
 
 type AttemptOf = AttemptRecord & { webhookId: string; eventKey: string }
 
@@ -100,32 +124,30 @@ async function write(
   const { dataSource } = dependencies
   const { number: attempts, failureCode, statusCode } = record
   const state = stateAfterAttempt(result.succeeded, attempts)
-  const standing = async (tell: IncidentLabel | null): Promise<Written> => {
-    const outcome = standingOutcome(await findStanding(dataSource, record), attempts)
-    return { outcome, isNew: false, tell }
-  }
   if (state === 'completed') {
     const { result: recorded, tell } = await writeSuccess(dependencies, record)
-    if (!recorded) return standing(tell)
-    return { outcome: { state, attempts, failureCode, statusCode }, isNew: true, tell }
+    if (recorded) return { outcome: { state, attempts, failureCode, statusCode }, isNew: true, tell }
+    const standing = await findStanding(dataSource, record)
+    return { outcome: standingOutcome(standing, attempts), isNew: false, tell }
   }
-  const dueAtMs = nextAttemptAt(endedAtMs, attempts)
-  const next = {
+  const waitMs = waitAfterAttempt(attempts)
+  const sinceEndMs = (): number => performance.now() - endedAtMs
+  const { result: written, tell } = await writeFailure(dependencies, record, () => ({
     state,
-    nextAttemptAt: dueAtMs === null ? null : new Date(dueAtMs),
+    // Asked when the statement goes out: its time counts from the end of the POST.
+    dueInMs: waitMs === null ? null : waitMs - sinceEndMs(),
     sweepAfterMs: SWEEP_AFTER_MS,
     startAfterMs: START_AGAIN_AFTER_MS,
-  }
-  const { result: written, tell } = await writeFailure(dependencies, record, next)
-  if (written === null) return standing(tell)
+  }))
+  if (written === null) return { outcome: null, isNew: false, tell }
   if (written.state !== 'waiting') {
     return { outcome: { state: written.state, attempts, failureCode, statusCode }, isNew: true, tell }
   }
   const outcome: AttemptOutcome = {
     state: 'waiting',
     attempts,
-    endedAtMs,
-    sinceEndMs: Date.now() - endedAtMs,
+    endedAtMs: written.nextAttemptAt.getTime() - (waitMs ?? 0),
+    sinceEndMs: sinceEndMs(),
     immediately: written.asked,
     failureCode,
     statusCode,
@@ -137,33 +159,32 @@ async function write(
 async function writeFailure(
   { dataSource, turns }: RecordDependencies,
   record: AttemptOf,
-  next: Omit<Parameters<typeof recordFailure>[2], 'stopReason'>,
+  next: () => Omit<Parameters<typeof recordFailure>[2], 'stopReason'>,
 ): Promise<Changed<Awaited<ReturnType<typeof recordFailure>>>> {
   if (record.eventKey === TEST_EVENT_KEY) {
-    const result = await recordFailure(dataSource, record, { ...next, stopReason: 'test_failed' })
+    const result = await recordFailure(dataSource, record, { ...next(), stopReason: 'test_failed' })
     return { result, tell: null }
   }
   return turns.failing.take(record.webhookId, () =>
     recordInIncident(dataSource, record, (manager, stopReason) =>
-      recordFailure(manager, record, { ...next, stopReason }),
+      recordFailure(manager, record, { ...next(), stopReason }),
     ),
   )
 }
 
 /**
  * A success at the first attempt is one statement, shared with others of the same instant. Only where that finds an
- * open incident with nothing unresolved, a second step closes it under its lock. A later success may always close it.
+ * open incident with nothing unresolved, a second step closes it under its lock. A later success may always close it. So may a
+ * first one that another run has recorded as failed.
  */
-async function writeSuccess(
-  { dataSource, turns, recordFirstSuccess }: RecordDependencies,
-  record: AttemptOf,
-): Promise<Changed<boolean>> {
+async function writeSuccess(dependencies: RecordDependencies, record: AttemptOf): Promise<Changed<boolean>> {
+  const { dataSource, turns } = dependencies
   if (record.number === 1) {
-    const { isRecorded, mayCloseIncident } = await recordFirstSuccess(record)
-    if (!mayCloseIncident) return { result: isRecorded, tell: null }
-    const close = (): Promise<IncidentLabel | null> => closeIfResolved(dataSource, record.webhookId)
-    const tell = await turns.resolving.take(record.webhookId, () => untilDatabaseAnswers(close))
-    return { result: isRecorded, tell }
+    const { isRecorded, mayCloseIncident } = await dependencies.recordFirstSuccess(record)
+    const close = (): Promise<IncidentLabel | null> =>
+      turns.resolving.take(record.webhookId, () => closeIfResolved(dataSource, record.webhookId))
+    if (isRecorded)
+      return { result: true, tell: mayCloseIncident ? await insist(dependencies, record, close) : null }
   }
   return turns.resolving.take(record.webhookId, () =>
     resolve(dataSource, record.webhookId, (manager) => recordSuccess(manager, record)),

@@ -3,7 +3,7 @@ import type { HttpClient, PostResult } from '../outbound/http-client.ts'
 import { sign } from '../outbound/signature.ts'
 import type { SecretBox } from '../secret-box.ts'
 
-/** The POST as it went, and when it ended in Unix ms of our clock. */
+/** The POST as it went, and when it ended, on `performance.now()`. */
 export type Sent = { result: PostResult; endedAtMs: number }
 
 /** The headers of spec 4.4 and 5.2 for the stored bytes: the same id and signature on every attempt. */
@@ -28,12 +28,11 @@ export async function post(
 ): Promise<Sent> {
   const { url, body, webhookId: reuseKey } = claim
   const result = await httpClient.post({ url, headers, body, signal, reuseKey })
-  return { result, endedAtMs: Date.now() }
+  return { result, endedAtMs: performance.now() }
 }
 
-/** The outcome of an attempt that was begun again and again without an end; nothing more is sent for it. */
-export function lostWorker(times: number): Sent {
-  const startedAt = new Date()
+/** The outcome, at `now`, of an attempt that was begun again and again without an end; nothing more is sent for it. */
+export function lostWorker(times: number, now: Date): Sent {
   const error = `The attempt was begun ${times} times, but each time the worker was lost before the outcome was recorded.`
   return {
     result: {
@@ -41,10 +40,11 @@ export function lostWorker(times: number): Sent {
       failureCode: 'worker_lost',
       statusCode: null,
       error,
-      startedAt,
+      startedAt: now,
       durationMs: 0,
       response: null,
+      isInconclusive: false,
     },
-    endedAtMs: startedAt.getTime(),
+    endedAtMs: performance.now(),
   }
 }

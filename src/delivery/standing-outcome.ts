@@ -2,10 +2,8 @@ import type { Standing } from '../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 
-/** True when attempt `number` is to be made now; a claim that failed a moment ago lost against another one. */
-export function isItsTurn(standing: Standing, request: { number: number; onlyIfDue: boolean }): boolean {
-  const { number, onlyIfDue } = request
-  if (onlyIfDue && !standing.due) return false
+/** True when attempt `number` is the next one to be made: a claim that failed a moment ago came too early, or lost. */
+export function isNext(standing: Standing, number: number): boolean {
   return standing.attempts === number - 1 && ['pending', 'waiting', 'in_progress'].includes(standing.state)
 }
 
@@ -17,7 +15,7 @@ export function isItsTurn(standing: Standing, request: { number: number; onlyIfD
 export function standingOutcome(standing: Standing | null, number: number): AttemptOutcome {
   if (standing === null)
     return { state: 'stopped', attempts: number - 1, failureCode: null, statusCode: null }
-  const { state, attempts, nextAttemptAt, recorded } = standing
+  const { state, attempts, nextAttemptAt, dueInMs, nowMs, recorded } = standing
   const codes = { failureCode: recorded?.failureCode ?? null, statusCode: recorded?.statusCode ?? null }
   switch (state) {
     case 'completed':
@@ -28,12 +26,11 @@ export function standingOutcome(standing: Standing | null, number: number): Atte
     case 'pending':
     case 'in_progress': {
       const waitMs = waitAfterAttempt(attempts) ?? 0
-      const endedAtMs = (nextAttemptAt?.getTime() ?? Date.now()) - waitMs
       return {
         state: 'waiting',
         attempts,
-        endedAtMs,
-        sinceEndMs: Math.max(0, Date.now() - endedAtMs),
+        endedAtMs: (nextAttemptAt?.getTime() ?? nowMs) - waitMs,
+        sinceEndMs: Math.max(0, waitMs - dueInMs),
         immediately: standing.asked,
         ...codes,
       }

@@ -72,7 +72,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   const { dataSource, workflows, handedOver, watch, logger, metrics, mode, perWebhook } = dependencies
   const rows = createKeptRows({ ...dependencies, owner: dependencies.processId })
   let stopping = false
-  let pausedUntilMs = 0
+  let pausedUntilMs = -Infinity
 
   const line = createStartLines({
     concurrency: dependencies.concurrency,
@@ -123,7 +123,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   function isPaused(): boolean {
-    return Date.now() < pausedUntilMs
+    return performance.now() < pausedUntilMs
   }
 
   function queue(delivery: DeliveryToStart): void {
@@ -178,7 +178,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
       metrics.startEnded('refused')
       // While the engine is away the others need not each find that out, nor fill the log.
       if (isPaused()) return false
-      if (isEngineAway(error)) pausedUntilMs = Date.now() + PAUSE_MS
+      if (isEngineAway(error)) pausedUntilMs = performance.now() + PAUSE_MS
       logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
       return false
     }

@@ -117,11 +117,11 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   }
 
   async function sweepIncidents(): Promise<number> {
-    for (const [id, atMs] of toldAtMs) if (Date.now() - atMs > TELL_AGAIN_MS) toldAtMs.delete(id)
+    for (const [id, atMs] of toldAtMs) if (performance.now() - atMs > TELL_AGAIN_MS) toldAtMs.delete(id)
     const owed = await findIncidentsToTell(dataSource, LIMIT, [...toldAtMs.keys()])
     metrics.sweepTook('incident', owed.length)
     const told = await succeeding(owed, (incident) => incidentWorkflows.tell(incident))
-    for (const { incidentId } of told) toldAtMs.set(incidentId, Date.now())
+    for (const { incidentId } of told) toldAtMs.set(incidentId, performance.now())
     return owed.length
   }
 

@@ -7,7 +7,7 @@ export type WebhookGate = {
   enter(webhookId: string, deliveryId: string): { leave: () => void } | { comeBackAfterMs: number }
 }
 
-/** `turnedAway`: deliveries that are to come again, with the Unix ms after which they have gone elsewhere. */
+/** `turnedAway`: deliveries that are to come again, with the time (`performance.now()`) after which they have gone elsewhere. */
 type Lane = { underWay: number; turnedAway: Map<string, number>; typicalMs: number }
 
 /** What an attempt is taken to last until one has been seen. */
@@ -35,7 +35,7 @@ export function createWebhookGate(capacity: number): WebhookGate {
       }
       lanes.set(webhookId, lane)
       if (lane.underWay >= capacity) {
-        const now = Date.now()
+        const now = performance.now()
         forgetLost(lane, now)
         // Each full round before this delivery takes about as long as an attempt does.
         const before = lane.turnedAway.size + (lane.turnedAway.has(deliveryId) ? 0 : 1)
@@ -55,7 +55,7 @@ export function createWebhookGate(capacity: number): WebhookGate {
           hasLeft = true
           lane.underWay--
           lane.typicalMs += NEWEST_SHARE * (performance.now() - enteredAt - lane.typicalMs)
-          forgetLost(lane, Date.now())
+          forgetLost(lane, performance.now())
           if (lane.underWay === 0 && lane.turnedAway.size === 0) lanes.delete(webhookId)
         },
       }

@@ -1,4 +1,4 @@
-import { MAX_ATTEMPTS, waitAfterAttempt } from './retry-schedule.ts'
+import { MAX_ATTEMPTS } from './retry-schedule.ts'
 import type { DeliveryState } from './delivery-state.ts'
 
 /** Why an attempt was made: the schedule's turn, or a person's retry. */
@@ -40,19 +40,10 @@ export function stateAfterAttempt(
 }
 
 /**
- * Unix ms at which the attempt after `number` is due, counted from the end of `number`;
- * null when the schedule is used up.
- */
-export function nextAttemptAt(endedAtMs: number, number: number): number | null {
-  const waitMs = waitAfterAttempt(number)
-  return waitMs === null ? null : endedAtMs + waitMs
-}
-
-/**
  * What an attempt left behind, as the workflow is told: the delivery's recorded state and `attempts` so far.
- * `endedAtMs` is Unix ms on the clock of the worker that made the latest attempt; the next wait counts from it.
+ * `endedAtMs` is when the latest attempt ended, in Unix ms of the database's clock; the next wait counts from it.
  * `immediately`: a person asked for the next attempt at once.
- * `sinceEndMs` is how long ago that was, on the same clock, when this was reported.
+ * `sinceEndMs` is how long ago that was when this was reported.
  */
 export type AttemptOutcome =
   | DeferredAttempt

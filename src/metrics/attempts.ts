@@ -25,6 +25,12 @@ export type AttemptMetrics = {
   attemptEnded(): void
   attemptDeferred(): void
   attemptRecorded(attempt: RecordedAttempt): void
+  /** The database refused the outcome of an attempt; it is tried again. */
+  attemptNotRecorded(): void
+  /** Failed, but its row had become another run's: nothing was recorded. */
+  attemptSuperseded(): void
+  /** Its POST has no outcome, since this process was paused: it is made again. */
+  attemptRepeated(): void
   /** Came to their end without an attempt. */
   deliveriesStopped(count: number): void
 }
@@ -46,6 +52,18 @@ export function createAttemptMetrics(define: Define): AttemptMetrics {
   ])
   const inFlight = define.gauge('attempts_in_flight', 'Attempts let through by the gate and not recorded yet')
   const deferred = define.counter('attempts_deferred_total', 'Attempts that a full gate turned away')
+  const refused = define.counter(
+    'attempt_recording_errors_total',
+    'Errors of the database while the outcome of an attempt was recorded; each is tried again',
+  )
+  const superseded = define.counter(
+    'attempts_superseded_total',
+    'Attempts that failed when another run had taken their row, and were not recorded',
+  )
+  const repeated = define.counter(
+    'attempts_repeated_total',
+    'Attempts whose POST had no outcome because this process was paused, and that were made again',
+  )
   const durations = define.histogram(
     'attempt_duration_seconds',
     'How long a POST took, from its begin to its outcome',
@@ -88,6 +106,9 @@ export function createAttemptMetrics(define: Define): AttemptMetrics {
       if (firstDelayMs !== null) firstDelays.observe(seconds(firstDelayMs))
       if (latenessMs !== null) lateness.observe(seconds(latenessMs))
     },
+    attemptNotRecorded: () => refused.inc(),
+    attemptSuperseded: () => superseded.inc(),
+    attemptRepeated: () => repeated.inc(),
     deliveriesStopped: (count) => ended.inc({ state: 'stopped' }, count),
   }
 }

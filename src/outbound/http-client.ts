@@ -9,6 +9,7 @@ import { exchange, type Answer, type ExchangeTools, type PostRequest, type Progr
 import { describeError, describeStatus } from './failure-code.ts'
 import type { AllowHttp } from './loopback.ts'
 import { OutboundError, formatSeconds } from './outbound-error.ts'
+import { createPauseWatch, type PauseWatch } from './pause-watch.ts'
 import { createResolver } from './resolver.ts'
 import type { CapturedResponse } from './response-capture.ts'
 
@@ -24,7 +25,13 @@ export type PostResult = {
   startedAt: Date
   durationMs: number
   response: CapturedResponse | null
+  /** This process was paused during the POST: that it failed without a status says nothing of the endpoint. */
+  isInconclusive: boolean
 }
+
+/** A deadline that is noticed so much too late counts only after sockets were read for a while. */
+const LATE_TIMER_MS = 500
+const READ_MS = 250
 
 export type HttpClient = {
   /**
@@ -50,6 +57,8 @@ export type HttpClientOptions = {
   ca?: string
   /** Once it is aborted no POST begins any more; those that have begun go on. */
   stopping?: AbortSignal
+  /** Unix ms by which attempts are dated; this machine's clock unless given. */
+  nowMs?: () => number
   /** Other bounds on kept connections than the usual ones; for tests. */
   poolLimits?: Partial<PoolLimits>
 }
@@ -62,14 +71,16 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const guard = createAddressGuard(options)
   const connect = createConnector({ ...options, guard, resolver: createResolver({ guard }) })
   const pool = createConnectionPool(guard, options.poolLimits)
-  const tools = { ...options, connect, pool }
+  const pauses = createPauseWatch()
+  const { timeoutMs, nowMs = () => Date.now() } = options
+  const tools = { ...options, connect, pool, pauses, nowMs, timeoutMs }
   let underWay = 0
   const whenIdle: (() => void)[] = []
 
   async function post(request: PostRequest): Promise<PostResult> {
     underWay++
     try {
-      return await postOnce(request, tools, options)
+      return await postOnce(request, tools)
     } finally {
       if (--underWay === 0) for (const resolve of whenIdle.splice(0)) resolve()
     }
@@ -77,17 +88,20 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   async function close(): Promise<void> {
     pool.close()
+    pauses.stop()
     if (underWay > 0) await new Promise<void>((resolve) => whenIdle.push(resolve))
   }
 
   return { post, close }
 }
 
-async function postOnce(
-  request: PostRequest,
-  tools: ExchangeTools,
-  { timeoutMs, stopping }: Pick<HttpClientOptions, 'timeoutMs' | 'stopping'>,
-): Promise<PostResult> {
+type PostTools = ExchangeTools & { pauses: PauseWatch; nowMs: () => number } & Pick<
+    HttpClientOptions,
+    'timeoutMs' | 'stopping'
+  >
+
+async function postOnce(request: PostRequest, tools: PostTools): Promise<PostResult> {
+  const { timeoutMs, stopping, pauses } = tools
   request.signal?.throwIfAborted()
   stopping?.throwIfAborted()
   // One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on.
@@ -95,9 +109,14 @@ async function postOnce(
   const stop = new AbortController()
   const forwardAbort = (): void => stop.abort(request.signal?.reason)
   request.signal?.addEventListener('abort', forwardAbort, { once: true })
-  const startedAt = new Date()
+  const startedAt = new Date(tools.nowMs())
   const startedAtMs = performance.now()
-  const timer = setTimeout(() => stop.abort(deadlinePassed(timeoutMs)), timeoutMs)
+  const expire = (): void => stop.abort(deadlinePassed(timeoutMs))
+  let timer = setTimeout(() => {
+    // After a pause of this process timers run first: the answer may have come in time, and wait to be read.
+    if (performance.now() - startedAtMs > timeoutMs + LATE_TIMER_MS) timer = setTimeout(expire, READ_MS)
+    else expire()
+  }, timeoutMs)
   const progress: Progress = { isBegun: false, answer: null }
   const forwardStopping = (): void => {
     if (!progress.isBegun) stop.abort(stopping?.reason)
@@ -116,10 +135,13 @@ async function postOnce(
     stopping?.removeEventListener('abort', forwardStopping)
   }
   const durationMs = Math.round(performance.now() - startedAtMs)
-  return { ...outcomeOf(progress.answer, thrown), startedAt, durationMs }
+  const isInconclusive = progress.answer === null && pauses.pausedSince(startedAtMs)
+  return { ...outcomeOf(progress.answer, thrown), startedAt, durationMs, isInconclusive }
 }
 
-function outcomeOf(answer: Answer | null, thrown: unknown): Omit<PostResult, 'startedAt' | 'durationMs'> {
+type Outcome = Omit<PostResult, 'startedAt' | 'durationMs' | 'isInconclusive'>
+
+function outcomeOf(answer: Answer | null, thrown: unknown): Outcome {
   if (answer === null) return { succeeded: false, ...describeError(thrown), statusCode: null, response: null }
   const { statusCode, headers, body } = answer
   const response = { headers, body: body.text(), truncated: body.isTruncated() }

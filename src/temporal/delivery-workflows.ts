@@ -52,8 +52,10 @@ export function createDeliveryWorkflows(options: {
   taskQueue: string
   leadMs: number
   eager: boolean
+  /** By which a run is told how long it is to wait; without it the workflow goes by its own clock. */
+  clock?: { nowMs(): number }
 }): DeliveryWorkflows {
-  const { client, taskQueue, leadMs, eager } = options
+  const { client, taskQueue, leadMs, eager, clock } = options
 
   /** What a run of a delivery is started with, whoever starts it. */
   function startOptions(
@@ -89,7 +91,10 @@ export function createDeliveryWorkflows(options: {
 
   return {
     async start(delivery, next, { again, apart }) {
-      const begin = apart === true ? { next, apart } : { next }
+      const { number, dueAtMs } = next
+      const waits = dueAtMs !== null && clock !== undefined
+      const first = waits ? { number, dueAtMs, waitMs: dueAtMs - clock.nowMs() } : next
+      const begin = apart === true ? { next: first, apart } : { next: first }
       await startWorkflow(delivery, begin, again ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
     },
 

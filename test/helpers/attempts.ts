@@ -15,6 +15,7 @@ import { silentLogger } from './silent-logger.ts'
 export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 15_000): ActivityDependencies {
   return {
     dataSource,
+    clock: { nowMs: () => Date.now() },
     secretBox: testSecretBox,
     logger: silentLogger,
     metrics: createMetrics(),

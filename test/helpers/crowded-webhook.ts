@@ -139,5 +139,6 @@ function answerOf(succeeded: boolean): PostResult {
     startedAt: new Date(),
     durationMs: 1,
     response: null,
+    isInconclusive: false,
   }
 }

@@ -165,6 +165,7 @@ function answerOf(succeeded: boolean, beganAt: number, endedAt: number): PostRes
     startedAt: new Date(beganAt),
     durationMs: endedAt - beganAt,
     response: null,
+    isInconclusive: false,
   }
 }
 

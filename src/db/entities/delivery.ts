@@ -25,8 +25,12 @@ import { Webhook } from './webhook.ts'
   where: "state IN ('waiting', 'failed', 'in_progress') AND attempts > 0",
 })
 @Index('delivery_sweep_idx', ['sweepAt'], { where: "state IN ('pending', 'in_progress', 'waiting')" })
-@Index('delivery_tell_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'stopped'" })
-@Index('delivery_follow_idx', ['sweepAt'], { where: "sweep_at IS NOT NULL AND state = 'completed'" })
+@Index('delivery_tell_idx', ['sweepAt'], {
+  where: "sweep_at IS NOT NULL AND (state = 'stopped' OR state = 'completed' AND started_at IS NOT NULL)",
+})
+@Index('delivery_follow_idx', ['sweepAt'], {
+  where: "sweep_at IS NOT NULL AND state = 'completed' AND started_at IS NULL",
+})
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })
 export class Delivery {
   @PrimaryColumn('uuid')

@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
-import { firstRow, type Db } from '../db.ts'
+import { firstRow, rows, type Db } from '../db.ts'
 import { preparedRows, type Prepared } from '../prepared.ts'
 import { coversSql, stopReasonSql } from './webhooks.ts'
 
@@ -24,6 +24,9 @@ export type Claim = {
   body: Buffer
 }
 
+/** A claim may be so much too early on the database's clock: offsets to it are measured as exactly as this. */
+const DUE_TOLERANCE = `interval '3 ms'`
+
 const LIVE = `(w.enabled AND w.deleted_at IS NULL AND ${coversSql('e.key')})`
 
 const CLAIM_ATTEMPT: Prepared = {
@@ -31,7 +34,7 @@ const CLAIM_ATTEMPT: Prepared = {
   text: `UPDATE delivery d
     SET state = CASE WHEN ${LIVE} THEN 'in_progress' ELSE 'stopped' END,
         stop_reason = ${stopReasonSql('e.key')},
-        claims = CASE WHEN d.owner = $4::uuid THEN d.claims ELSE d.claims + 1 END,
+        claims = CASE WHEN d.owner = $4::uuid AND d.state = 'in_progress' THEN d.claims ELSE d.claims + 1 END,
         owner = $4::uuid,
         lease_until = now() + $5 * interval '1 ms',
         sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
@@ -42,19 +45,20 @@ const CLAIM_ATTEMPT: Prepared = {
    FROM webhook w, event e
   WHERE d.id = $1 AND d.organisation_id = $2 AND d.attempts = $3::int - 1
     AND (d.state = 'pending'
-         OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now())
+         OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now() + ${DUE_TOLERANCE})
          OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
     AND w.id = d.webhook_id AND e.id = d.event_id
-  RETURNING d.state, d.claims, OLD.retry_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
+  RETURNING d.state, d.claims, OLD.retry_requested AND OLD.state <> 'pending' AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
             (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::float8 AS "ageMs"`,
 }
 
 /**
  * Takes the delivery for attempt `number`, by compare-and-set: the row must be at `number - 1` recorded attempts,
  * not final, and not held by another attempt that may still be posting. A webhook that is disabled, deleted or no longer
- * subscribed to the event key turns the delivery into `stopped` instead. With `onlyIfDue` a waiting row is taken only when its time has come. `beside`: the
- * attempt is made beside the engine, and the delivery has no workflow yet. Null when the row could not be taken
- * (`findStanding` tells why).
+ * subscribed to the event key turns the delivery into `stopped` instead. With `onlyIfDue` a waiting row is taken only
+ * when its time has come, by the database's clock. `beside`: the attempt is made beside the engine, and the delivery has
+ * no workflow yet. A retry that was asked for before the first attempt is that attempt. Null when the row could not be
+ * taken (`findStanding` tells why).
  */
 export async function claimAttempt(
   db: Db,
@@ -94,6 +98,34 @@ export async function releaseClaim(
   )
 }
 
+/** A row that a run has claimed, or a process holds since its commit. */
+export type HeldRow = { deliveryId: string; owner: string; sweepAfterMs: number }
+
+/**
+ * Prolongs the leases of rows whose owners still have them. Rows that are locked are passed over: whoever has the lock
+ * is about to record an outcome.
+ */
+export async function renewClaims(db: Db, held: readonly HeldRow[], leaseMs: number): Promise<void> {
+  await rows(
+    db,
+    `WITH mine AS (
+       SELECT d.id, held.sweep_after_ms
+         FROM unnest($1::uuid[], $2::uuid[], $3::float8[]) AS held (id, owner, sweep_after_ms)
+         JOIN delivery d ON d.id = held.id AND d.owner = held.owner
+        WHERE d.state IN ('pending', 'in_progress') FOR NO KEY UPDATE OF d SKIP LOCKED
+     )
+     UPDATE delivery d
+        SET lease_until = now() + $4 * interval '1 ms', sweep_at = now() + mine.sweep_after_ms * interval '1 ms'
+       FROM mine WHERE d.id = mine.id`,
+    [
+      held.map(({ deliveryId }) => deliveryId),
+      held.map(({ owner }) => owner),
+      held.map(({ sweepAfterMs }) => sweepAfterMs),
+      leaseMs,
+    ],
+  )
+}
+
 /** Where a delivery stands, and the record of attempt `number` if there is one. */
 export type Standing = {
   state: DeliveryState
@@ -101,8 +133,10 @@ export type Standing = {
   nextAttemptAt: Date | null
   /** A person asked for the next attempt at once. */
   asked: boolean
-  /** The next attempt may be made by now. */
-  due: boolean
+  /** In how many ms the next attempt is due, by the database's clock; not positive when it may be made by now. */
+  dueInMs: number
+  /** Unix ms of the database's clock. */
+  nowMs: number
   /** How long another attempt may still hold the row, in ms; 0 when nobody does. */
   heldForMs: number
   recorded: {
@@ -117,7 +151,9 @@ export async function findStanding(db: Db, key: AttemptKey): Promise<Standing | 
   const found = await firstRow<Omit<Standing, 'recorded'> & RecordedColumns>(
     db,
     `SELECT d.state, d.attempts, d.next_attempt_at AS "nextAttemptAt",
-            d.retry_requested AS asked, d.state <> 'waiting' OR d.next_attempt_at <= now() AS due,
+            d.retry_requested AS asked,
+            coalesce(extract(epoch FROM d.next_attempt_at - now()) * 1000, 0)::float8 AS "dueInMs",
+            (extract(epoch FROM now()) * 1000)::float8 AS "nowMs",
             CASE WHEN d.state = 'in_progress'
                  THEN greatest(0, extract(epoch FROM d.lease_until - now()) * 1000)::float8 ELSE 0 END AS "heldForMs",
             a.outcome, a.failure_code AS "failureCode", a.status_code AS "statusCode",

@@ -22,9 +22,10 @@ const TELL_AGAIN_AFTER = `interval '5 seconds'`
 
 /**
  * Notes on the row that a person wants the next attempt at once: of a waiting delivery now, of one with an attempt
- * under way should that fail. A `stopped` one with attempts left resumes its schedule; any other that ended comes
- * back for one attempt. Nothing for a completed one, a test event, a webhook that is not live, or an event key that the
- * webhook is no longer subscribed to. The row is the truth; the signal that follows only wakes the workflow up.
+ * under way should that fail, as a first attempt may be whose row still says `pending`. A `stopped` one with attempts
+ * left resumes its schedule; any other that ended comes back for one attempt. Nothing for a completed one, a test event,
+ * a webhook that is not live, or an event key that the webhook is no longer subscribed to. The row is the truth; the
+ * signal that follows only wakes the workflow up.
  */
 function askSql(selection: string, stillIn: string): string {
   return `WITH hook AS (
@@ -35,7 +36,7 @@ function askSql(selection: string, stillIn: string): string {
          AND ${selection}
     ), asked AS (
       UPDATE delivery d
-         SET retry_requested = d.state <> 'pending',
+         SET retry_requested = true,
              stop_reason = NULL,
              state = CASE WHEN ${AT_REST} THEN 'waiting' ELSE d.state END,
              next_attempt_at = CASE WHEN ${AT_REST} THEN now() ELSE d.next_attempt_at END,
@@ -212,12 +213,15 @@ async function stopAll(
 const STOPPED = `next_attempt_at = NULL, retry_requested = false, completed_at = now(),
   owner = NULL, lease_until = NULL, sweep_at = CASE WHEN state = 'failed' THEN NULL ELSE now() END`
 
-/** Takes stopped deliveries whose workflow has still to be told, for a while. */
+/**
+ * Takes deliveries whose workflow has still to be told of their end, for a while: stopped ones, and such as were
+ * completed by an attempt that another one had already taken the place of.
+ */
 export async function takeToTell(db: Db, limit: number): Promise<{ deliveryId: string }[]> {
   return rows(
     db,
     `WITH due AS (
-       SELECT id FROM delivery WHERE sweep_at < now() AND sweep_at IS NOT NULL AND state = 'stopped'
+       SELECT id FROM delivery WHERE sweep_at < now() AND ${TO_BE_TOLD}
         ORDER BY sweep_at LIMIT $1 FOR UPDATE SKIP LOCKED
      )
      UPDATE delivery d SET sweep_at = now() + interval '1 minute' FROM due WHERE d.id = due.id
@@ -226,9 +230,12 @@ export async function takeToTell(db: Db, limit: number): Promise<{ deliveryId: s
   )
 }
 
-/** Notes that the workflows of these stopped deliveries were told, or are no more. */
+/** As the index has it. A completed delivery without a workflow may be marked for one instead. */
+const TO_BE_TOLD = `sweep_at IS NOT NULL AND (state = 'stopped' OR state = 'completed' AND started_at IS NOT NULL)`
+
+/** Notes that the workflows of these deliveries were told, or are no more. */
 export async function markTold(db: Db, deliveryIds: string[]): Promise<void> {
-  await rows(db, `UPDATE delivery SET sweep_at = NULL WHERE id = ANY($1::uuid[]) AND state = 'stopped'`, [
+  await rows(db, `UPDATE delivery SET sweep_at = NULL WHERE id = ANY($1::uuid[]) AND ${TO_BE_TOLD}`, [
     deliveryIds,
   ])
 }

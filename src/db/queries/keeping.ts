@@ -82,7 +82,7 @@ export async function takeToFollow(
   return rows(
     db,
     `WITH due AS (
-       SELECT id FROM delivery WHERE state = 'completed' AND sweep_at IS NOT NULL AND sweep_at < now()
+       SELECT id FROM delivery WHERE state = 'completed' AND started_at IS NULL AND sweep_at IS NOT NULL AND sweep_at < now()
         ORDER BY sweep_at LIMIT $3 FOR UPDATE SKIP LOCKED
      ), taken AS (
        UPDATE delivery d

@@ -15,9 +15,11 @@ export type AttemptRecord = AttemptKey & {
   statusCode: number | null
   error: string | null
   response: { headers: Record<string, string>; body: string; truncated: boolean } | null
+  /** Who made it: a failure is recorded only while the row is this owner's. */
+  owner: string
   /**
-   * It was made under the lease of the commit, so its row may still say `pending`; or `stopped`, when its webhook was
-   * switched off meanwhile: an attempt under way finishes first.
+   * It was made by the process that holds the row since the commit, so its row may still say `pending`; or `stopped`,
+   * when its webhook was switched off meanwhile: an attempt under way finishes first.
    */
   underLease: boolean
 }
@@ -37,17 +39,16 @@ const RECORD_FIRST_SUCCESSES: Prepared = {
   name: 'record_first_successes',
   text: `WITH given AS (
    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::int[],
-                        $8::text[], $9::text[], $10::bool[], $11::bool[])
-       AS given (id, organisation_id, trigger, url, began_at, duration_ms, status_code, headers, body, truncated,
-                 under_lease)
+                        $8::text[], $9::text[], $10::bool[])
+       AS given (id, organisation_id, trigger, url, began_at, duration_ms, status_code, headers, body, truncated)
  ), done AS (
    UPDATE delivery d
       SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL, retry_requested = false,
           attempts = 1, claims = 0, owner = NULL, lease_until = NULL,
-          sweep_at = CASE WHEN $12 AND d.started_at IS NULL THEN now() END
+          sweep_at = CASE WHEN CASE WHEN d.started_at IS NULL THEN $11 ELSE d.state = 'stopped' END THEN now() END
      FROM given g
     WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = 0
-      AND ${underWay('g.under_lease')}
+      AND d.state IN ('pending', 'in_progress', 'stopped')
    RETURNING g.*, ${COUNTED_WEBHOOK} AS webhook_id
  )
  INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, status_code,
@@ -59,14 +60,15 @@ const RECORD_FIRST_SUCCESSES: Prepared = {
 }
 
 /**
- * `isRecorded`: false when the attempt is recorded already or the row moved on. `mayCloseIncident`: the webhook has an
- * open incident and nothing unresolved, so the caller has to close it under its lock.
+ * `isRecorded`: false when an attempt of the delivery is recorded already (`recordSuccess` is for that).
+ * `mayCloseIncident`: the webhook has an open incident and nothing unresolved, so the caller has to close it under its
+ * lock.
  */
 export type FirstSuccess = { isRecorded: boolean; mayCloseIncident: boolean }
 
 /**
- * Records first attempts that succeeded and completes their deliveries, in one statement that touches nothing else.
- * `follow`: those that have no workflow yet are marked for one.
+ * Records first attempts that succeeded and completes their deliveries, whoever owns them, in one statement that touches
+ * nothing else. `follow`: those that have no workflow yet are marked for one.
  */
 export async function recordFirstSuccesses(
   db: Db,
@@ -84,7 +86,6 @@ export async function recordFirstSuccesses(
     records.map(headersJson),
     records.map(({ response }) => response?.body ?? null),
     records.map(({ response }) => response?.truncated ?? false),
-    records.map(({ underLease }) => underLease),
     follow,
   ]
   const found = await preparedRows<{ id: string; mayCloseIncident: boolean }>(
@@ -99,17 +100,30 @@ export async function recordFirstSuccesses(
   }))
 }
 
-/** Records a retry that succeeded and completes the delivery. False where nothing was written, as above. */
+/**
+ * Records an attempt that succeeded and completes the delivery, whoever owns it and whatever its state: what a receiver
+ * confirmed stays confirmed. A failure that another run recorded under the same number becomes this success. The workflow
+ * of a delivery that was at rest is to be told. False when a success of the delivery is recorded already.
+ */
 export async function recordSuccess(db: Db, record: AttemptRecord): Promise<boolean> {
   const recorded = await firstRow(
     db,
     `WITH done AS (
        UPDATE delivery d
-          SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL, sweep_at = NULL,
-              retry_requested = false, ${ENDED}
-        WHERE ${THIS_ATTEMPT} RETURNING id, ${COUNTED_WEBHOOK} AS webhook_id
-     ) ${INSERT_ATTEMPT}`,
-    [...attemptParameters(record), 'succeeded'],
+          SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL,
+              retry_requested = false,
+              sweep_at = CASE WHEN d.started_at IS NOT NULL AND d.state <> 'in_progress' THEN now() END,
+              attempts = greatest(d.attempts, $2::int), claims = 0, owner = NULL, lease_until = NULL
+        WHERE d.id = $1 AND d.organisation_id = $3 AND d.state <> 'completed' RETURNING id, ${COUNTED_WEBHOOK} AS webhook_id
+     ) ${INSERT_ATTEMPT}
+       ON CONFLICT (delivery_id, number) DO UPDATE
+          SET (trigger, url, started_at, duration_ms, failure_code, status_code, error,
+               response_headers, response_body, response_truncated, outcome)
+            = (excluded.trigger, excluded.url, excluded.started_at, excluded.duration_ms, excluded.failure_code,
+               excluded.status_code, excluded.error, excluded.response_headers, excluded.response_body,
+               excluded.response_truncated, excluded.outcome)
+       RETURNING number`,
+    attemptParameters(record, 'succeeded'),
   )
   return recorded !== null
 }
@@ -121,7 +135,8 @@ export async function recordSuccess(db: Db, record: AttemptRecord): Promise<bool
  * `sweepAfterMs` after its next attempt the sweep looks whether its workflow lives; `startAfterMs` after it where it
  * has no workflow yet.
  * The caller has locked the webhook's row, so that a switch-off at the same instant is either seen or waits.
- * Null when attempt `number` is recorded already or the row moved on.
+ * `dueInMs`: from the moment when the database gets the statement to the next attempt; null where none follows.
+ * Null when the row is not `record.owner`'s any more, or attempt `number` is recorded already.
  */
 export async function recordFailure(
   db: Db,
@@ -129,60 +144,67 @@ export async function recordFailure(
   next: {
     stopReason: StopReason | null
     state: 'waiting' | 'failed'
-    nextAttemptAt: Date | null
+    dueInMs: number | null
     sweepAfterMs: number
     startAfterMs: number
   },
-): Promise<{ state: 'waiting' | 'failed' | 'stopped'; asked: boolean } | null> {
+): Promise<RecordedFailure | null> {
   return firstRow(
     db,
     `WITH done AS (
        UPDATE delivery d
           SET (state, stop_reason, next_attempt_at, sweep_at, completed_at) = (
                 SELECT s.state,
-                       CASE WHEN s.state = 'stopped' THEN coalesce($16, d.stop_reason) END,
+                       CASE WHEN s.state = 'stopped' THEN coalesce($17, d.stop_reason) END,
                        CASE WHEN s.state = 'waiting' THEN s.due END,
                        CASE WHEN s.state = 'waiting'
-                            THEN s.due + CASE WHEN d.started_at IS NULL THEN $20::float8 ELSE $19::float8 END * interval '1 ms' END,
+                            THEN s.due + CASE WHEN d.started_at IS NULL THEN $21::float8 ELSE $20::float8 END * interval '1 ms' END,
                        CASE WHEN s.state = 'waiting' THEN NULL ELSE now() END
-                  FROM (SELECT CASE WHEN $16::text IS NOT NULL OR d.state = 'stopped' THEN 'stopped'
+                  FROM (SELECT CASE WHEN $17::text IS NOT NULL OR d.state = 'stopped' THEN 'stopped'
                                     WHEN d.retry_requested THEN 'waiting'
-                                    ELSE $17 END AS state,
-                               CASE WHEN d.retry_requested THEN now() ELSE $18::timestamptz END AS due) s),
-              retry_requested = d.retry_requested AND $16::text IS NULL,
-              ${ENDED}
-        WHERE ${THIS_ATTEMPT} RETURNING d.id, ${COUNTED_WEBHOOK} AS webhook_id, d.state, d.retry_requested AS asked
-     ), kept AS (${INSERT_ATTEMPT})
-     SELECT state, asked FROM done, kept`,
+                                    ELSE $18 END AS state,
+                               CASE WHEN d.retry_requested THEN now() ELSE ${dueAt('$19')} END AS due) s),
+              retry_requested = d.retry_requested AND $17::text IS NULL,
+              attempts = $2::int, claims = 0, owner = NULL, lease_until = NULL
+        WHERE ${THIS_ATTEMPT}
+       RETURNING d.id, ${COUNTED_WEBHOOK} AS webhook_id, d.state, d.retry_requested AS asked, d.next_attempt_at
+     ), kept AS (${INSERT_ATTEMPT} RETURNING number)
+     SELECT state, asked, next_attempt_at AS "nextAttemptAt" FROM done, kept`,
     [
-      ...attemptParameters(record),
-      'failed',
+      ...attemptParameters(record, 'failed'),
+      record.owner,
+      record.underLease,
       next.stopReason,
       next.state,
-      next.nextAttemptAt,
+      next.dueInMs,
       next.sweepAfterMs,
       next.startAfterMs,
     ],
   )
 }
 
-const ENDED = `attempts = $2::int, claims = 0, owner = NULL, lease_until = NULL`
+/** A failed attempt as it was recorded. `asked`: a person asked for the next attempt at once. */
+export type RecordedFailure =
+  | { state: 'waiting'; asked: boolean; nextAttemptAt: Date }
+  | { state: 'failed' | 'stopped'; asked: boolean; nextAttemptAt: null }
 
-/** The row is in an attempt; `underLease` is SQL for whether that attempt was made under the lease of the commit. */
-function underWay(underLease: string): string {
-  return `(d.state = 'in_progress' OR ${underLease} AND d.state IN ('pending', 'stopped'))`
+/** SQL of the instant so many ms after the statement came, in whole ms, rounded up. */
+function dueAt(dueInMs: string): string {
+  return `date_trunc('milliseconds', statement_timestamp() + ${dueInMs}::float8 * interval '1 ms' + interval '999 us')`
 }
 
-const THIS_ATTEMPT = `d.id = $1 AND d.organisation_id = $3 AND d.attempts = $2::int - 1 AND ${underWay('$14::boolean')}`
+/** The row is still in this attempt, and its owner's ($15); $16: the process that holds it since the commit made it. */
+const THIS_ATTEMPT = `d.id = $1 AND d.organisation_id = $3 AND d.attempts = $2::int - 1
+   AND (d.state = 'in_progress' AND d.owner = $15::uuid
+        OR $16::boolean AND (d.state = 'pending' AND d.owner = $15::uuid OR d.state = 'stopped' AND d.owner IS NULL))`
 
 const INSERT_ATTEMPT = `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms,
          failure_code, status_code, error, response_headers, response_body, response_truncated, outcome)
        SELECT id, webhook_id, $2::int, $4, $5, $6::timestamptz, $7::int,
-              $8, $9::int, $10, $11::jsonb, $12, $13::bool, $15 FROM done
-       RETURNING number`
+              $8, $9::int, $10, $11::jsonb, $12, $13::bool, $14 FROM done`
 
-/** $1 to $14 of the statements above; $15 is the outcome. */
-function attemptParameters(record: AttemptRecord): unknown[] {
+/** $1 to $14 of the statements above. */
+function attemptParameters(record: AttemptRecord, outcome: 'succeeded' | 'failed'): unknown[] {
   return [
     record.deliveryId,
     record.number,
@@ -197,7 +219,7 @@ function attemptParameters(record: AttemptRecord): unknown[] {
     headersJson(record),
     record.response?.body ?? null,
     record.response?.truncated ?? false,
-    record.underLease,
+    outcome,
   ]
 }
 

@@ -30,6 +30,7 @@ export async function attempt(
     statusCode: next === 'completed' ? 200 : 503,
     error: next === 'completed' ? null : 'The endpoint answered HTTP 503.',
     response: null,
+    owner: TEST_PROCESS,
     underLease: false,
     ...facts,
   }
@@ -37,7 +38,7 @@ export async function attempt(
     await recordSuccess(dataSource, record)
     return
   }
-  const nextAttemptAt = next === 'waiting' ? new Date(Date.now() + 60_000) : null
-  const after = { stopReason: null, state: next, nextAttemptAt, sweepAfterMs: 60_000, startAfterMs: 60_000 }
+  const dueInMs = next === 'waiting' ? 60_000 : null
+  const after = { stopReason: null, state: next, dueInMs, sweepAfterMs: 60_000, startAfterMs: 60_000 }
   await recordFailure(dataSource, record, after)
 }

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { recordFirstSuccesses, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
 import { createRecordFirstSuccess } from '../../../src/delivery/record-first-successes.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { createMember } from '../../helpers/factories.ts'
+import { createMember, TEST_PROCESS } from '../../helpers/factories.ts'
 import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
 
 describe('outcomes of first attempts that are recorded together', () => {
@@ -24,6 +25,7 @@ describe('outcomes of first attempts that are recorded together', () => {
     statusCode: 204,
     error: null,
     response: { headers: { 'content-type': 'text/plain' }, body: 'ok', truncated: false },
+    owner: TEST_PROCESS,
     underLease: true,
     ...changes,
   })
@@ -40,7 +42,7 @@ describe('outcomes of first attempts that are recorded together', () => {
 
   it('writes those that may be written in one transaction, and says for each whether it was', async () => {
     const endpoint = await suite.endpoint()
-    const [pending, claimed, recorded, stopped, unleased, foreign, completed] = (await endpoint.publish(
+    const [pending, claimed, recorded, stopped, foreignOwner, foreign, completed] = (await endpoint.publish(
       7,
     )) as [
       DeliveryToStart,
@@ -64,8 +66,8 @@ describe('outcomes of first attempts that are recorded together', () => {
         record(claimed, { underLease: false }),
         record(foreign, { organisationId }),
         record(stopped),
-        // A row that nobody claimed, and that no lease gave to the one who records.
-        record(unleased, { underLease: false }),
+        // What was confirmed counts, whoever has the row.
+        record(foreignOwner, { owner: randomUUID(), underLease: false }),
         record(completed),
       ],
       false,
@@ -76,14 +78,14 @@ describe('outcomes of first attempts that are recorded together', () => {
       true,
       false,
       true,
-      false,
+      true,
       false,
     ])
-    expect(await commits([pending, claimed, stopped])).to.equal(1)
-    expect(await suite.count(`state = 'completed' AND attempts = 1`)).to.equal(4)
-    for (const { deliveryId } of [pending, claimed, stopped])
+    expect(await commits([pending, claimed, stopped, foreignOwner])).to.equal(1)
+    expect(await suite.count(`state = 'completed' AND attempts = 1`)).to.equal(5)
+    for (const { deliveryId } of [pending, claimed, stopped, foreignOwner])
       expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
-    for (const { deliveryId } of [recorded, unleased, foreign, completed])
+    for (const { deliveryId } of [recorded, foreign, completed])
       expect(await suite.attemptsOf(deliveryId)).to.have.length(0)
     expect(await suite.row(foreign.deliveryId)).to.include({ state: 'pending', attempts: 0 })
   })

@@ -90,7 +90,13 @@ describe('what closes an incident', function () {
               error: 'no',
               response: null,
             } as const
-            return { ...failure, succeeded: false, startedAt: new Date(), durationMs: 1 }
+            return {
+              ...failure,
+              succeeded: false,
+              startedAt: new Date(),
+              durationMs: 1,
+              isInconclusive: false,
+            }
           },
           close: () => Promise.resolve(),
         },

@@ -81,6 +81,7 @@ describe('what a worker counts', () => {
     expect(await attempts('http_status')).to.equal(1)
     expect((await counted()).sumOf('posthorn_deliveries_total')).to.equal(0)
     answer = () => 200
+    await run(`UPDATE delivery SET next_attempt_at = now() - interval '2 seconds' WHERE id = $1`)
     await attempt({ number: 2, hold: { untilMs: Date.now() - 2_000, atMostMs: 500 } })
     const { valueOf } = await counted()
     expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(1)

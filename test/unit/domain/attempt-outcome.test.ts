@@ -3,7 +3,6 @@ import {
   describeOutcome,
   FAILURE_CODES,
   isSuccessStatus,
-  nextAttemptAt,
   stateAfterAttempt,
 } from '../../../src/domain/attempt-outcome.ts'
 
@@ -25,17 +24,6 @@ describe('stateAfterAttempt', () => {
 
   it('fails a delivery for good with its tenth attempt, or a later one that a person asked for', () => {
     for (const number of [10, 11, 12]) expect(stateAfterAttempt(false, number)).to.equal('failed')
-  })
-})
-
-describe('nextAttemptAt', () => {
-  it('counts the wait from the end of the attempt', () => {
-    expect(nextAttemptAt(1_700_000_000_123, 1)).to.equal(1_700_000_001_123)
-    expect(nextAttemptAt(1_700_000_000_123, 9)).to.equal(1_700_086_400_123)
-  })
-
-  it('is null once the schedule is used up', () => {
-    expect(nextAttemptAt(1_700_000_000_123, 10)).to.equal(null)
   })
 })
 

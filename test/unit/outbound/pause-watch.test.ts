@@ -1,0 +1,29 @@
+import { expect } from 'chai'
+import { createPauseWatch } from '../../../src/outbound/pause-watch.ts'
+
+describe('a watch for pauses of this process', () => {
+  let nowMs = 0
+  const create = () => {
+    nowMs = 0
+    return createPauseWatch(() => nowMs)
+  }
+
+  it('sees none while the event loop runs, busy or not', () => {
+    const pauses = create()
+    for (const step of [500, 900, 2_400, 10]) {
+      nowMs += step
+      expect(pauses.pausedSince(0)).to.equal(false)
+    }
+    pauses.stop()
+  })
+
+  it('sees one that has just ended, for whatever began before its end', () => {
+    const pauses = create()
+    nowMs = 25_000
+    expect(pauses.pausedSince(24_000)).to.equal(true)
+    nowMs = 25_100
+    expect(pauses.pausedSince(24_999)).to.equal(true)
+    expect(pauses.pausedSince(25_050)).to.equal(false)
+    pauses.stop()
+  })
+})
