@@ -1,7 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../config.ts'
 import { closeDataSource, createDataSource } from '../db/data-source.ts'
+import { createDatabaseClock, readDatabaseMs, type DatabaseClock } from '../db/database-clock.ts'
 import type { Logger } from '../logger.ts'
+import type { Stack } from './stack.ts'
 
 type DatabaseConfig = Pick<
   Config,
@@ -24,4 +26,16 @@ export async function openDatabase(config: DatabaseConfig, logger: Logger): Prom
     throw new Error('The database is not up to date: run `posthorn migrate` first.')
   }
   return dataSource
+}
+
+/** Measures the database's clock, and goes on doing so until `running` is stopped. */
+export async function startDatabaseClock(
+  dataSource: DataSource,
+  logger: Logger,
+  running: Stack,
+): Promise<DatabaseClock> {
+  const clock = createDatabaseClock({ readDatabaseMs: () => readDatabaseMs(dataSource), logger })
+  running.push('the clock', () => Promise.resolve().then(clock.stop))
+  await clock.start()
+  return clock
 }

@@ -6,7 +6,6 @@ import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { closeDataSource } from '../db/data-source.ts'
 import { countPending } from '../db/queries/backlog.ts'
-import { createDatabaseClock, readDatabaseMs } from '../db/database-clock.ts'
 import { createAttempt } from '../delivery/attempt.ts'
 import { createFollowUp } from '../delivery/follow-up.ts'
 import { createHandedOver } from '../delivery/handed-over.ts'
@@ -38,7 +37,7 @@ import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { onUnexpectedError } from './on-unexpected-error.ts'
-import { openDatabase } from './open-database.ts'
+import { openDatabase, startDatabaseClock } from './open-database.ts'
 import { retentionLimits, temporalUi, warnOfOpenPolicy, workerSettings } from './service-settings.ts'
 import type { Stack } from './stack.ts'
 
@@ -83,9 +82,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   onUnexpectedError({ logger, metrics, end: host.end })
   const dataSource = await openDatabase(config, logger)
   running.push('the database', () => closeDataSource(dataSource))
-  const clock = createDatabaseClock({ readDatabaseMs: () => readDatabaseMs(dataSource), logger })
-  running.push('the clock', () => Promise.resolve(clock.stop()))
-  await clock.start()
+  const clock = await startDatabaseClock(dataSource, logger, running)
   const secretBox = createSecretBox(config.encryptionKeys)
   await assertKeyRing(dataSource, secretBox)
   const httpClient = createHttpClient({

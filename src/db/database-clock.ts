@@ -14,7 +14,7 @@ export type DatabaseClock = {
 export type RunningDatabaseClock = DatabaseClock & {
   /** Measures now, and again every few seconds until `stop`. Never rejects. */
   start(): Promise<void>
-  stop(): void
+  stop: () => void
 }
 
 /** Two quartz clocks drift apart by less than half a millisecond in that time. */

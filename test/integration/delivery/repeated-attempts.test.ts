@@ -59,7 +59,7 @@ describe('an attempt that is made again under its number', () => {
 
   it('posts again when this process was paused in mid-POST, and records the outcome of that', async () => {
     let repeated = 0
-    const metrics = { ...createMetrics(), attemptRepeated: () => void repeated++ }
+    const metrics = { ...createMetrics(), attemptRepeated: () => (repeated += 1) }
     const dependencies = { ...attempts([() => PAUSED, () => PAUSED, () => CONFIRMED]), metrics }
     expect(await createAttempt(dependencies)(request(), NEVER)).to.include({
       state: 'completed',
@@ -82,32 +82,26 @@ describe('an attempt that is made again under its number', () => {
   })
 
   it('waits for the run that has taken the row, and returns what that recorded, when its own failure comes late', async () => {
-    const { answer, release } = createGatedAnswers()
-    let taken: Promise<unknown> | null = null
-    let isLost = false
+    const gate = createGatedAnswers()
+    const taking: Promise<unknown>[] = []
     const lose = async (): Promise<PostResult> => {
       await change(`lease_until = now() - interval '1 ms'`)
-      taken = createAttempt({
-        ...attempts([]),
-        httpClient: {
-          post: async () => {
-            await answer(0, {} as never, {} as never)
-            return CONFIRMED
-          },
-          close: () => Promise.resolve(),
-        },
-      })(request(), NEVER)
+      const post = async (): Promise<PostResult> => {
+        await gate.answer(0, {} as never, {} as never)
+        return CONFIRMED
+      }
+      taking.push(createAttempt(attempts([post, post]))(request(), NEVER))
       await eventually(async () => expect(await suite.row(delivery.deliveryId)).to.include({ claims: 2 }))
-      isLost = true
+      await eventually(() => expect(posts).to.equal(2))
       return FAILED
     }
     const outcome = createAttempt(attempts([lose]))(request(), NEVER)
-    await eventually(() => expect(isLost).to.equal(true))
-    release()
-    await taken
+    await eventually(() => expect(gate.held()).to.equal(1))
+    gate.release()
+    await Promise.all(taking)
     expect(await outcome).to.include({ state: 'completed', attempts: 1 })
     expect(await outcomes()).to.deep.equal(['1 succeeded'])
-    expect(posts).to.equal(1)
+    expect(posts).to.equal(2)
   })
 
   it('closes the incident that another run opened with a failure, when the answer was a confirmation after all', async () => {
@@ -120,7 +114,7 @@ describe('an attempt that is made again under its number', () => {
     }
     expect(await createAttempt(attempts([lose]))(request(), NEVER)).to.include({ state: 'completed' })
     expect(await outcomes()).to.deep.equal(['1 succeeded'])
-    const open = await dataSource.query(
+    const open = await dataSource.query<object[]>(
       'SELECT 1 FROM incident WHERE webhook_id = $1 AND closed_at IS NULL',
       [delivery.webhookId],
     )
@@ -189,7 +183,7 @@ describe('an outcome that the database refuses', () => {
     let refused = 0
     const dependencies = {
       ...attemptDependencies(dataSource, 100),
-      metrics: { ...createMetrics(), attemptNotRecorded: () => void refused++ },
+      metrics: { ...createMetrics(), attemptNotRecorded: () => (refused += 1) },
       recordFirstSuccess: () =>
         refused < 6
           ? Promise.reject(Object.assign(new Error('disk full'), { code: '53100' }))

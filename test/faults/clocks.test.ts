@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import { eventually } from '../helpers/eventually.ts'
+import { useStage } from '../helpers/use-stage.ts'
+import { createFakeClock, type FakeClock } from './rig/fake-clock.ts'
+
+/** From the end of an attempt as its receiver saw it; the database may believe a claim a few milliseconds early. */
+const WAITS_MS = [1_000, 2_000, 4_000, 8_000]
+const EARLY_MS = 3
+
+/** On a busy machine. */
+const LATE_MS = 1_500
+
+const HOUR_S = 3_600
+
+describe('clocks that do not agree', function () {
+  this.timeout(120_000)
+  const stage = useStage()
+  const clocks: FakeClock[] = []
+
+  before(function () {
+    const clock = createFakeClock(0)
+    clock?.remove()
+    if (clock !== null) return
+    process.stderr.write(
+      'SKIPPED: libfaketime is not installed, so no clock is stepped (apt-get install faketime)\n',
+    )
+    this.skip()
+  })
+  afterEach(() => {
+    for (const clock of clocks.splice(0)) clock.remove()
+  })
+
+  function fakeClock(offsetSeconds: number): FakeClock {
+    const clock = createFakeClock(offsetSeconds)!
+    clocks.push(clock)
+    return clock
+  }
+  /** How much later than its time each retry of a delivery came. */
+  function lateness(deliveryId: string): number[] {
+    const posts = stage.receiver.postsOf(deliveryId)
+    return posts
+      .slice(1)
+      .map(({ arrivedAt }, index) => arrivedAt - posts[index]!.answeredAt - WAITS_MS[index]!)
+  }
+  const expectPunctual = (deliveryId: string): void => {
+    lateness(deliveryId).forEach((ms, index) =>
+      expect(ms, `attempt ${index + 2}`).to.be.within(-EARLY_MS, LATE_MS),
+    )
+  }
+
+  it('make no retry early or late where one worker is three seconds ahead and one is three behind', async () => {
+    stage.answerWith((index) => (index < 3 ? 503 : 200))
+    const [ahead, behind] = [fakeClock(3), fakeClock(-3)]
+    const first = await stage.start({ env: ahead.env })
+    const second = await stage.start({ env: behind.env })
+    await stage.start()
+    const deliveries = []
+    for (let count = 0; count < 12; count++)
+      deliveries.push(await stage.publish(count % 2 === 0 ? first : second))
+    for (const deliveryId of deliveries) {
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 4 }, 60_000)
+      expectPunctual(deliveryId)
+    }
+    // Each process did its part, and dated it by the clock of the database.
+    const [dates] = await stage.dataSource.query<{ earliest: number; latest: number }[]>(
+      `SELECT extract(epoch FROM min(a.started_at - d.created_at))::float8 AS earliest,
+              extract(epoch FROM max(a.started_at + a.duration_ms * interval '1 ms' - now()))::float8 AS latest
+         FROM attempt a JOIN delivery d ON d.id = a.delivery_id`,
+    )
+    expect(dates!.earliest).to.be.within(-0.1, 10)
+    expect(dates!.latest).to.be.at.most(0.1)
+    expect(first.log()).to.include('clock.differs')
+  })
+
+  it('neither hold, nor hurry, nor pause anything where the clock of a worker is stepped by an hour in mid-wait', async () => {
+    stage.answerWith((index) => (index < 4 ? 503 : 200))
+    const clock = fakeClock(0)
+    const posthorn = await stage.start({ env: clock.env })
+    const deliveryId = await stage.publish(posthorn)
+    const posts = () => stage.receiver.postsOf(deliveryId).length
+    const publishAnother = async (): Promise<void> => {
+      const startedAtMs = performance.now()
+      const other = await stage.publish(posthorn)
+      await eventually(() => expect(stage.receiver.postsOf(other)).not.to.have.length(0))
+      expect(performance.now() - startedAtMs).to.be.below(LATE_MS)
+    }
+    await eventually(() => expect(posts()).to.equal(3), 20_000)
+    // In the last second of the four the worker holds the attempt.
+    await delay(3_300)
+    clock.set(-HOUR_S)
+    await publishAnother()
+    await eventually(() => expect(posts()).to.equal(4), 10_000)
+    clock.set(HOUR_S)
+    await publishAnother()
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 5 }, 20_000)
+    expectPunctual(deliveryId)
+  })
+})

@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { FirstAttemptMode } from '../../src/delivery/starter.ts'
+import { createNeighbour, type Neighbour } from '../helpers/burst.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { publishRow } from '../helpers/factories.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import type { Answer } from '../helpers/receiver.ts'
+import { useStage } from '../helpers/use-stage.ts'
+
+/** Deadline of a POST, the lease of its row 5 s after that, and a pause that outlasts both and the heartbeat. */
+const ATTEMPT_TIMEOUT_MS = 3_000
+const PAUSE_MS = 14_000
+const ANSWERED_AFTER_MS = 100
+
+const SETTLED_WITHIN_MS = 40_000
+
+describe('a process that is paused at the moment of its POST', function () {
+  this.timeout(120_000)
+  let neighbour: Neighbour | null
+  let resume: () => void
+
+  beforeEach(() => {
+    neighbour = null
+    resume = () => undefined
+  })
+  // Before the stage is closed: a process that is stopped does not end.
+  afterEach(async () => {
+    resume()
+    await neighbour?.close()
+  })
+  const stage = useStage()
+
+  const start = (env: Record<string, string> = {}): Promise<PosthornProcess> =>
+    stage.start({
+      env: { ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS), FIRST_ATTEMPT: 'workflow', ...env },
+    })
+  /** Stops the process while its first POST of all is under way, and answers that as `first` does; others get `then`. */
+  function pauseAtFirst(posthorn: PosthornProcess, first: Answer, then: Answer = () => 200): void {
+    let isFirst = true
+    stage.answerWith(async (...args) => {
+      if (!isFirst) return then(...args)
+      isFirst = false
+      process.kill(posthorn.pid, 'SIGSTOP')
+      resume = () => {
+        process.kill(posthorn.pid, 'SIGCONT')
+        resume = () => undefined
+      }
+      await delay(ANSWERED_AFTER_MS)
+      return first(...args)
+    })
+  }
+  /** Lets the paused process go on when its deadline, its lease and its heartbeat have passed. */
+  async function pass(): Promise<void> {
+    await eventually(() => expect(stage.receiver.posts).not.to.have.length(0))
+    await delay(PAUSE_MS)
+    resume()
+  }
+  const attemptsOf = async (deliveryId: string): Promise<string[]> => {
+    const found = await stage.dataSource.query<{ number: number; outcome: string }[]>(
+      'SELECT number, outcome FROM attempt WHERE delivery_id = $1 ORDER BY number',
+      [deliveryId],
+    )
+    return found.map(({ number, outcome }) => `${number} ${outcome}`)
+  }
+  const count = async (table: 'incident' | 'notification', where = 'true'): Promise<number> => {
+    const [found] = await stage.dataSource.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM ${table} WHERE ${where}`,
+    )
+    return found!.count
+  }
+
+  for (const mode of ['workflow', 'overflow', 'direct'] satisfies FirstAttemptMode[]) {
+    it(`records the confirmation that came meanwhile, in \`${mode}\`: one attempt, at most two POSTs, no incident`, async () => {
+      const posthorn = await start({ FIRST_ATTEMPT: mode })
+      if (mode === 'overflow') {
+        neighbour = await createNeighbour(stage, posthorn)
+        await neighbour.publishAtOnce()
+      }
+      pauseAtFirst(posthorn, () => 200)
+      const deliveryId = await stage.publish(posthorn)
+      await pass()
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, SETTLED_WITHIN_MS)
+      expect(await attemptsOf(deliveryId)).to.deep.equal(['1 succeeded'])
+      expect(stage.receiver.postsOf(deliveryId).length).to.be.within(1, 2)
+      expect(await count('incident')).to.equal(0)
+    })
+  }
+
+  it('fails nothing for good at the tenth attempt, and mails nobody', async () => {
+    const { organisationId } = stage.member
+    const [delivery] = await publishRow(stage.dataSource, organisationId)
+    const { deliveryId } = delivery!
+    await stage.dataSource.query(
+      `UPDATE delivery SET state = 'waiting', attempts = 9, owner = NULL, lease_until = NULL, started_at = now(),
+              next_attempt_at = now(), sweep_at = now() + interval '1 day' WHERE id = $1`,
+      [deliveryId],
+    )
+    const posthorn = await start()
+    pauseAtFirst(posthorn, () => 200)
+    await stage.dataSource.query('UPDATE delivery SET sweep_at = now() WHERE id = $1', [deliveryId])
+    await pass()
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 10 }, SETTLED_WITHIN_MS)
+    expect(await attemptsOf(deliveryId)).to.deep.equal(['10 succeeded'])
+    expect(stage.receiver.postsOf(deliveryId).length).to.be.within(1, 2)
+    expect([await count('incident'), await count('notification')]).to.deep.equal([0, 0])
+  })
+
+  it('changes nothing of what another worker confirmed meanwhile, though its own POST had no answer', async () => {
+    const first = await start()
+    pauseAtFirst(first, () => null)
+    const deliveryId = await stage.publish(first)
+    await eventually(() => expect(stage.receiver.posts).to.have.length(1))
+    await start()
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, SETTLED_WITHIN_MS)
+    resume()
+    await eventually(() => expect(first.log()).to.include('attempt.repeated'))
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+    expect(await attemptsOf(deliveryId)).to.deep.equal(['1 succeeded'])
+    expect(stage.receiver.postsOf(deliveryId)).to.have.length(2)
+    expect(await count('incident')).to.equal(0)
+  })
+
+  it('makes a confirmation of what another worker recorded as failed meanwhile, and ends the incident and the retries', async () => {
+    const first = await start()
+    pauseAtFirst(
+      first,
+      () => 200,
+      () => 503,
+    )
+    const deliveryId = await stage.publish(first)
+    await eventually(() => expect(stage.receiver.posts).to.have.length(1))
+    const second = await start()
+    await eventually(
+      async () => expect((await attemptsOf(deliveryId))[0]).to.equal('1 failed'),
+      SETTLED_WITHIN_MS,
+    )
+    resume()
+    await eventually(async () => expect((await attemptsOf(deliveryId))[0]).to.equal('1 succeeded'))
+    await eventually(async () => {
+      const [row] = await stage.dataSource.query<{ state: string; sweep_at: Date | null }[]>(
+        'SELECT state, sweep_at FROM delivery WHERE id = $1',
+        [deliveryId],
+      )
+      expect(row).to.deep.equal({ state: 'completed', sweep_at: null })
+    })
+    expect(await count('incident', 'closed_at IS NULL')).to.equal(0)
+    const posts = stage.receiver.postsOf(deliveryId).length
+    // Longer than the wait that was under way may take.
+    expect(await second.stop()).to.equal(0)
+    expect(stage.receiver.postsOf(deliveryId).length).to.be.at.most(posts + 1)
+  })
+})
