@@ -84,6 +84,8 @@ describe('an attempt that is made again under its number', () => {
   it('waits for the run that has taken the row, and returns what that recorded, when its own failure comes late', async () => {
     const gate = createGatedAnswers()
     const taking: Promise<unknown>[] = []
+    const metrics = createMetrics()
+    let superseded = 0
     const lose = async (): Promise<PostResult> => {
       await change(`lease_until = now() - interval '1 ms'`)
       const post = async (): Promise<PostResult> => {
@@ -91,12 +93,15 @@ describe('an attempt that is made again under its number', () => {
         return CONFIRMED
       }
       taking.push(createAttempt(attempts([post, post]))(request(), NEVER))
-      await eventually(async () => expect(await suite.row(delivery.deliveryId)).to.include({ claims: 2 }))
       await eventually(() => expect(posts).to.equal(2))
       return FAILED
     }
-    const outcome = createAttempt(attempts([lose]))(request(), NEVER)
-    await eventually(() => expect(gate.held()).to.equal(1))
+    const dependencies = {
+      ...attempts([lose]),
+      metrics: { ...metrics, attemptSuperseded: () => (superseded += 1) },
+    }
+    const outcome = createAttempt(dependencies)(request(), NEVER)
+    await eventually(() => expect(superseded).to.equal(1))
     gate.release()
     await Promise.all(taking)
     expect(await outcome).to.include({ state: 'completed', attempts: 1 })
