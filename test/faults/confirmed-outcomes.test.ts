@@ -15,6 +15,9 @@ const ANSWERED_AFTER_MS = 100
 
 const SETTLED_WITHIN_MS = 40_000
 
+/** Then another process takes over when the lease is over. Temporal may give the attempt to the paused one once more. */
+const BY_THE_STARTER = { FIRST_ATTEMPT: 'direct' }
+
 describe('a process that is paused at the moment of its POST', function () {
   this.timeout(120_000)
   let neighbour: Neighbour | null
@@ -107,11 +110,11 @@ describe('a process that is paused at the moment of its POST', function () {
   })
 
   it('changes nothing of what another worker confirmed meanwhile, though its own POST had no answer', async () => {
-    const first = await start()
+    const first = await start(BY_THE_STARTER)
     pauseAtFirst(first, () => null)
     const deliveryId = await stage.publish(first)
     await eventually(() => expect(stage.receiver.posts).to.have.length(1))
-    await start()
+    await start(BY_THE_STARTER)
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, SETTLED_WITHIN_MS)
     resume()
     await eventually(() => expect(first.log()).to.include('attempt.repeated'))
@@ -122,7 +125,7 @@ describe('a process that is paused at the moment of its POST', function () {
   })
 
   it('makes a confirmation of what another worker recorded as failed meanwhile, and ends the incident and the retries', async () => {
-    const first = await start()
+    const first = await start(BY_THE_STARTER)
     pauseAtFirst(
       first,
       () => 200,
@@ -130,7 +133,7 @@ describe('a process that is paused at the moment of its POST', function () {
     )
     const deliveryId = await stage.publish(first)
     await eventually(() => expect(stage.receiver.posts).to.have.length(1))
-    const second = await start()
+    const second = await start(BY_THE_STARTER)
     await eventually(
       async () => expect((await attemptsOf(deliveryId))[0]).to.equal('1 failed'),
       SETTLED_WITHIN_MS,
