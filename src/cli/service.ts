@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { closeDataSource } from '../db/data-source.ts'
+import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { createAttempt } from '../delivery/attempt.ts'
 import { createFollowUp } from '../delivery/follow-up.ts'
@@ -170,7 +171,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const streams = createStreams({ dataSource, logger, metrics, limits: streamLimits })
   const backlog = createBacklogLimit({
     limit: config.publishBacklogLimit,
-    count: (limit) => countPending(dataSource, limit),
+    count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
     logger,
   })
   const api = {

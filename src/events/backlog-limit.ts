@@ -12,12 +12,12 @@ export type BacklogLimit = {
   committed(deliveries: number): void
 }
 
-/** Below the limit the last count is used for this long, at the limit for a fraction of it. */
-const COUNT_TTL_MS = 1_000
-const COUNT_TTL_AT_LIMIT_MS = 200
-
-/** Counting may take one part in so many of the time: a long backlog is counted less often. */
-const MAX_SHARE = 20
+/**
+ * How long the last count is used: `ttlMs`, or so many times as long as counting took, so that a long backlog is counted
+ * less often. At the limit sooner, since somebody waits for its end.
+ */
+const BELOW_LIMIT = { ttlMs: 1_000, timesDuration: 20 }
+const AT_LIMIT = { ttlMs: 200, timesDuration: 5 }
 
 /** How long a request at the limit waits to be counted for; after that the last count decides. */
 const COUNT_TIMEOUT_MS = 1_000
@@ -40,7 +40,10 @@ export function createBacklogLimit(options: {
   let counting: Promise<void> | null = null
 
   const isFull = (): boolean => counted + committedSince >= limit
-  const isOlderThan = (ttlMs: number): boolean => nowMs() - countedAtMs > Math.max(ttlMs, MAX_SHARE * tookMs)
+  const isStale = (): boolean => {
+    const { ttlMs, timesDuration } = isFull() ? AT_LIMIT : BELOW_LIMIT
+    return nowMs() - countedAtMs > Math.max(ttlMs, timesDuration * tookMs)
+  }
 
   async function countAgain(): Promise<void> {
     const startedAtMs = nowMs()
@@ -61,7 +64,7 @@ export function createBacklogLimit(options: {
   return {
     async isReached() {
       if (limit === 0) return false
-      if (isOlderThan(isFull() ? COUNT_TTL_AT_LIMIT_MS : COUNT_TTL_MS)) counting ??= countAgain()
+      if (isStale()) counting ??= countAgain()
       if (!isFull() || counting === null) return isFull()
       const timer = new AbortController()
       const timeout = delay(COUNT_TIMEOUT_MS, undefined, { signal: timer.signal }).catch(() => undefined)
