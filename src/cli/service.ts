@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import { closeDataSource } from '../db/data-source.ts'
 import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
+import { sweepEverything } from '../db/queries/recovery.ts'
 import { createAttempt } from '../delivery/attempt.ts'
 import { createFollowUp } from '../delivery/follow-up.ts'
 import { createHandedOver } from '../delivery/handed-over.ts'
@@ -33,6 +34,7 @@ import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
+import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
@@ -137,8 +139,10 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
       ? (connection) => createWorkers(connection, workerSettings(config), activities)
       : null,
     onConnected: roles.worker
-      ? (temporal) => ensureRetentionSchedule(temporal, { taskQueue, limits: retentionLimits(config) })
+      ? (temporal, isNew) =>
+          ensureRetentionSchedule(temporal, { taskQueue, limits: retentionLimits(config), isNew })
       : null,
+    onDataLost: roles.worker ? () => sweepEverything(dataSource) : null,
   })
   const leaseMs = deliveryLeaseMs(config.attemptTimeoutMs)
   const lease = { owner: processId, leaseMs }
@@ -149,6 +153,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     mode: config.firstAttempt,
     concurrency: config.startConcurrency,
     perWebhook: roles.worker ? config.webhookConcurrency : null,
+    isServing: () => engine.isServing(),
     slots: config.firstAttemptSlots,
     leaseMs,
     shutdown,
@@ -158,13 +163,16 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     workflows,
     retryWorkflows,
     incidentWorkflows,
+    terminateIfStuck: createTerminateIfStuck(client),
     starter,
     logger,
     metrics,
     processId,
     leaseMs,
+    isServing: () => engine.isServing(),
+    attemptsInline: config.firstAttempt !== 'workflow',
   })
-  const followUp = createFollowUp({ ...attempts, isIdle: () => starter.isIdle() })
+  const followUp = createFollowUp({ ...attempts, isIdle: () => engine.isServing() && starter.isIdle() })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
   const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }

@@ -28,6 +28,7 @@ import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
 import { EventStream8 } from './migrations/0008-event-stream.ts'
 import { Sessions9 } from './migrations/0009-sessions.ts'
 import { ToldWhenCompleted11 } from './migrations/0011-told-when-completed.ts'
+import { SweepIndexes12 } from './migrations/0012-sweep-indexes.ts'
 import { KeyValues15 } from './migrations/0015-key-values.ts'
 import { StoppedAndTestDeliveries16 } from './migrations/0016-stopped-and-test-deliveries.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
@@ -95,6 +96,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       EventStream8,
       Sessions9,
       ToldWhenCompleted11,
+      SweepIndexes12,
       KeyValues15,
       StoppedAndTestDeliveries16,
     ],

@@ -61,6 +61,8 @@ type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers' | 'heldForM
   /** First attempts of one webhook that are with the engine at once; null in a process that makes no attempts. */
   perWebhook: number | null
   leaseMs: number
+  /** False while Temporal cannot be reached from here, as far as is known. */
+  isServing: () => boolean
 }
 
 /**
@@ -123,7 +125,7 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   function isPaused(): boolean {
-    return performance.now() < pausedUntilMs
+    return performance.now() < pausedUntilMs || !dependencies.isServing()
   }
 
   function queue(delivery: DeliveryToStart): void {

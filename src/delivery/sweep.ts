@@ -1,22 +1,16 @@
-import pLimit from 'p-limit'
-import type { DataSource } from 'typeorm'
 import { isDatabaseAway } from '../db/connection-errors.ts'
 import { findIncidentsToTell } from '../db/queries/incidents.ts'
 import { markTold, takeToTell } from '../db/queries/interventions.ts'
-import { markStarted, postponeSweep, takeForSweep, type SweptDelivery } from '../db/queries/keeping.ts'
+import { giveBack } from '../db/queries/recovery.ts'
 import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
-import type { Logger } from '../logger.ts'
-import type { Metrics } from '../metrics.ts'
-import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import { isEngineAway } from '../temporal/engine-away.ts'
-import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
-import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
-import type { Starter } from './starter.ts'
-import { SWEEP_AFTER_MS } from './timing.ts'
+import { incidentWorkflowId, type IncidentWorkflows } from '../temporal/incident-workflows.ts'
+import { retryWorkflowId, type RetryWorkflows } from '../temporal/retry-workflows.ts'
+import { callForEach, type CallResults } from './bounded-calls.ts'
+import { createDeliveryRecovery, type RecoveryDependencies, type Taken } from './recover-deliveries.ts'
 
-/** Looks after what may have lost its keeper. */
+/** Recovers what may have lost its process or its workflow. */
 export type Sweep = {
-  /** One pass; returns how many rows were looked at. */
+  /** One pass; returns how many rows it took, of the kind of which it took most. */
   runOnce(): Promise<number>
   start(): void
   stop(): Promise<void>
@@ -29,39 +23,35 @@ const EVERY_MS = 1_000
 /** A pass takes a second or two; what it waits for has a shorter limit. */
 const STALLED_AFTER_MS = 30_000
 
-/** Rows of each kind in one pass; after a full pass the next follows at once. */
+/** Rows of each other kind in one pass; after a full pass the next follows at once. */
 const LIMIT = 200
 
 /** An incident that is still owed a look after that is told once more. */
 const TELL_AGAIN_MS = 60_000
 
-/** Calls to the engine under way at once. */
-const CONCURRENT_CALLS = 8
+/** Calls to the engine under way at once, of each kind; and how long those of one pass may take. */
+const CONCURRENT_CALLS = 4
+const CALLS_TIMEOUT_MS = 8_000
 
-type SweepDependencies = {
-  dataSource: DataSource
-  workflows: DeliveryWorkflows
+/** What could not be told is told so much later, by any process. */
+const GIVE_BACK_DELAY_MS = 2_000
+
+type SweepDependencies = RecoveryDependencies & {
   retryWorkflows: RetryWorkflows
   incidentWorkflows: IncidentWorkflows
-  starter: Starter
-  logger: Logger
-  metrics: Metrics
-  processId: string
-  /** How long deliveries are held that the starter is to begin with. */
-  leaseMs: number
 }
 
 /**
- * Deliveries whose owner died or that wait because the engine was away are started; those overdue by two minutes
- * whose workflow is gone (terminated by hand, engine data lost) are started again from the recorded attempt; workflows
- * that were not told of a person's retry or of a stop are told; retry jobs without a workflow get one; incidents that
- * are owed a look get it.
+ * In passes of bounded time, however busy this process is: deliveries whose process died or that wait because Temporal
+ * was away are started; overdue ones whose workflow is gone or stuck go on in a new one, from the recorded attempt;
+ * workflows are told of a retry or a stop that they may not know of; retry jobs and incidents get their workflow back.
+ * What needs Temporal is left to others while this process cannot reach it.
  */
 export function createSweep(dependencies: SweepDependencies): Sweep {
-  const { dataSource, workflows, retryWorkflows, incidentWorkflows, starter, logger, metrics, leaseMs } =
+  const { dataSource, workflows, retryWorkflows, incidentWorkflows, terminateIfStuck, isServing } =
     dependencies
-  const owner = dependencies.processId
-  const limit = pLimit(CONCURRENT_CALLS)
+  const { logger, metrics } = dependencies
+  const deliveries = createDeliveryRecovery(dependencies)
   let timer: NodeJS.Timeout | null = null
   let running: Promise<void> = Promise.resolve()
   // Incidents told lately: their row is settled by the workflow's look, which may take its time.
@@ -69,81 +59,81 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   let stopped = true
   let passBeganAtMs: number | null = null
 
-  async function runOnce(): Promise<number> {
-    const counts = [await sweepDeliveries(), await sweepStopped(), await sweepJobs(), await sweepIncidents()]
-    return Math.max(...counts)
-  }
-
-  async function sweepDeliveries(): Promise<number> {
-    // What is taken and cannot be started would only be held from other processes.
-    if (starter.isBusy()) return 0
-    const taken = await takeForSweep(dataSource, { owner, leaseMs, limit: LIMIT })
-    metrics.sweepTook('delivery', taken.length)
-    const isNew = ({ started, asked, attempts }: SweptDelivery): boolean =>
-      !started && !asked && attempts === 0
-    starter.start(taken.filter(isNew))
-    const known = taken.filter((delivery) => !isNew(delivery))
-    const kept = await succeeding(known, keep)
-    if (kept.length > 0) {
-      await markStarted(dataSource, ids(kept), SWEEP_AFTER_MS)
-      await postponeSweep(dataSource, ids(kept), SWEEP_AFTER_MS)
+  async function sweepAll(): Promise<Taken> {
+    const parts = [
+      () => deliveries.startUnstarted(),
+      () => deliveries.recoverOverdue(),
+      ...(isServing() ? [sweepStopped, sweepJobs, sweepIncidents] : []),
+    ]
+    // A part that fails leaves the others their pass.
+    const ended = await Promise.allSettled(parts.map((part) => part()))
+    for (const end of ended) if (end.status === 'rejected') throw end.reason
+    const taken = ended.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
+    return {
+      count: Math.max(0, ...taken.map(({ count }) => count)),
+      isMoreWaiting: taken.some(({ isMoreWaiting }) => isMoreWaiting),
     }
-    return taken.length
   }
 
-  /** Makes sure that a delivery has a workflow, and that it knows what a person wants. */
-  async function keep(delivery: SweptDelivery): Promise<void> {
-    const { deliveryId, attempts, nextAttemptAt } = delivery
-    if (delivery.asked) return workflows.wake(delivery, attempts)
-    if (await workflows.isRunning(deliveryId)) return
-    const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
-    await workflows.start(delivery, next, { again: true })
-    logger.warn({ event: 'sweep.restarted', deliveryId, attempt: next.number }, 'sweep.restarted')
-  }
-
-  async function sweepStopped(): Promise<number> {
+  async function sweepStopped(): Promise<Taken> {
     const taken = await takeToTell(dataSource, LIMIT)
     metrics.sweepTook('stopped', taken.length)
-    const told = await succeeding(taken, ({ deliveryId }) => workflows.stop(deliveryId))
-    if (told.length > 0) await markTold(dataSource, ids(told))
-    return taken.length
+    const { answered, left } = await calling(taken, ({ deliveryId }) => workflows.stop(deliveryId))
+    if (answered.length > 0)
+      await markTold(
+        dataSource,
+        answered.map(({ row }) => row.deliveryId),
+      )
+    if (left.length > 0)
+      await giveBack(
+        dataSource,
+        left.map(({ deliveryId }) => deliveryId),
+        GIVE_BACK_DELAY_MS,
+      )
+    return takenOf(taken)
   }
 
-  async function sweepJobs(): Promise<number> {
+  async function sweepJobs(): Promise<Taken> {
     const taken = await takeJobsForSweep(dataSource, LIMIT)
     metrics.sweepTook('retry_job', taken.length)
-    await succeeding(taken, (job) => retryWorkflows.start(job))
-    return taken.length
+    await calling(taken, async (job) => {
+      await endIfStuck(retryWorkflowId(job.jobId))
+      await retryWorkflows.start(job)
+    })
+    return takenOf(taken)
   }
 
-  async function sweepIncidents(): Promise<number> {
+  async function sweepIncidents(): Promise<Taken> {
     for (const [id, atMs] of toldAtMs) if (performance.now() - atMs > TELL_AGAIN_MS) toldAtMs.delete(id)
     const owed = await findIncidentsToTell(dataSource, LIMIT, [...toldAtMs.keys()])
     metrics.sweepTook('incident', owed.length)
-    const told = await succeeding(owed, (incident) => incidentWorkflows.tell(incident))
-    for (const { incidentId } of told) toldAtMs.set(incidentId, performance.now())
-    return owed.length
+    const { answered } = await calling(owed, async (incident) => {
+      await endIfStuck(incidentWorkflowId(incident.webhookId, incident.incidentId))
+      await incidentWorkflows.tell(incident)
+    })
+    for (const { row } of answered) toldAtMs.set(row.incidentId, performance.now())
+    return takenOf(owed)
   }
 
-  /** Those for which the engine did what was asked; the others come again with a later pass. */
-  async function succeeding<Row extends object>(
-    rows: Row[],
-    ask: (row: Row) => Promise<void>,
-  ): Promise<Row[]> {
-    let away = false
-    const answers = await limit.map(rows, async (row) => {
-      if (away) return []
-      try {
-        await ask(row)
-        return [row]
-      } catch (error) {
-        // One row tells that the engine is away; the others of this pass need not find it out.
-        if (isEngineAway(error)) away = true
-        logger.warn({ event: 'sweep.refused', ...forLog(row), err: error }, 'sweep.refused')
-        return []
-      }
+  async function endIfStuck(workflowId: string): Promise<void> {
+    const progress = await terminateIfStuck(workflowId)
+    if (progress.state !== 'stuck') return
+    const { cause, taskAttempts } = progress
+    metrics.workflowRecovered('stuck')
+    const fields = { event: 'sweep.replaced_workflow', workflowId, cause, taskAttempts }
+    logger.error(fields, 'sweep.replaced_workflow')
+  }
+
+  function calling<Row extends object, Answer>(
+    rows: readonly Row[],
+    call: (row: Row) => Promise<Answer>,
+  ): Promise<CallResults<Row, Answer>> {
+    return callForEach(rows, call, {
+      concurrency: CONCURRENT_CALLS,
+      timeoutMs: CALLS_TIMEOUT_MS,
+      onRefused: (row, error) =>
+        logger.warn({ event: 'sweep.refused', ...forLog(row), err: error }, 'sweep.refused'),
     })
-    return answers.flat()
   }
 
   async function pass(): Promise<void> {
@@ -151,7 +141,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
     const startedAt = performance.now()
     passBeganAtMs = startedAt
     try {
-      if ((await runOnce()) === LIMIT) pauseMs = 0
+      if ((await sweepAll()).isMoreWaiting) pauseMs = 0
       metrics.sweepPassed(performance.now() - startedAt)
     } catch (error) {
       const fields = { event: 'sweep.failed', err: error }
@@ -169,7 +159,7 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   }
 
   return {
-    runOnce,
+    runOnce: async () => (await sweepAll()).count,
     start() {
       stopped = false
       metrics.sweepStarted()
@@ -184,11 +174,11 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
   }
 }
 
+function takenOf(rows: readonly object[]): Taken {
+  return { count: rows.length, isMoreWaiting: rows.length === LIMIT }
+}
+
 /** A URL may hold what only its owner should know. */
 function forLog(row: object): object {
   return Object.fromEntries(Object.entries(row).filter(([name]) => name !== 'url'))
-}
-
-function ids(deliveries: readonly { deliveryId: string }[]): string[] {
-  return deliveries.map(({ deliveryId }) => deliveryId)
 }

@@ -1,5 +1,5 @@
-/** How long after its time a delivery is looked at by the sweep, in case its workflow is gone. */
-export const SWEEP_AFTER_MS = 120_000
+/** How long an attempt is overdue before the sweep asks whether the workflow is gone or stuck. */
+export const SWEEP_AFTER_MS = 15_000
 
 /** The same for one whose first attempt was made beside the engine, and whose workflow was never seen to start. */
 export const START_AGAIN_AFTER_MS = 5_000

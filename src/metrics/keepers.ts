@@ -9,6 +9,8 @@ type StartResult = 'started' | 'attempted' | 'followed' | 'refused' | 'returned'
 
 type SweptKind = 'delivery' | 'stopped' | 'retry_job' | 'incident'
 
+type RecoveryReason = 'gone' | 'stuck'
+
 /** `refused`: not accepted, and to be tried again. */
 type SendState = 'sent' | 'refused' | 'failed' | 'unknown'
 
@@ -19,6 +21,8 @@ export type KeeperMetrics = {
   sweepStarted(): void
   sweepTook(kind: SweptKind, rows: number): void
   sweepPassed(durationMs: number): void
+  /** A workflow was started anew: it was `gone`, or `stuck` and terminated first. */
+  workflowRecovered(reason: RecoveryReason): void
   notificationEnded(notification: EndedNotification): void
 }
 
@@ -37,6 +41,11 @@ export function createKeeperMetrics(define: Define): KeeperMetrics {
     'result',
   ])
   const swept = define.counter('sweep_rows_total', 'Rows that the sweep took to look after', ['kind'])
+  const recovered = define.counter(
+    'sweep_recovered_workflows_total',
+    'Workflows that the sweep started anew, since they were gone or stuck',
+    ['reason'],
+  )
   const lastPass = define.gauge(
     'sweep_last_pass_timestamp_seconds',
     'When the sweep last came to the end of a pass; nothing in a process without a worker',
@@ -52,6 +61,7 @@ export function createKeeperMetrics(define: Define): KeeperMetrics {
   lastPass.remove()
   for (const result of START_RESULTS) starts.inc({ result }, 0)
   for (const kind of SWEPT_KINDS) swept.inc({ kind }, 0)
+  for (const reason of ['gone', 'stuck']) recovered.inc({ reason }, 0)
   for (const kind of KINDS)
     for (const channel of CHANNELS)
       for (const state of SEND_STATES) notifications.inc({ kind, channel, state }, 0)
@@ -64,6 +74,7 @@ export function createKeeperMetrics(define: Define): KeeperMetrics {
       lastPass.setToCurrentTime()
       passes.observe(seconds(durationMs))
     },
+    workflowRecovered: (reason) => recovered.inc({ reason }),
     notificationEnded: (notification) => notifications.inc(notification),
   }
 }

@@ -27,7 +27,6 @@ export type DeliveryWorkflows = {
   ): Promise<void>
   /** Starts the workflow of a delivery that was completed without one: it shows the outcome, and ends. */
   follow(delivery: DeliveryLabel, attempts: number): Promise<void>
-  isRunning(deliveryId: string): Promise<boolean>
   /**
    * Wakes the workflow up to look at its row, where a person's retry is noted; starts one at `attempts` recorded
    * attempts if none runs.
@@ -101,18 +100,6 @@ export function createDeliveryWorkflows(options: {
     async follow(delivery, attempts) {
       const next = { number: attempts + 1, dueAtMs: null }
       await startWorkflow(delivery, { next, recorded: { state: 'completed', attempts } }, REJECT_DUPLICATE)
-    },
-
-    async isRunning(deliveryId) {
-      const temporal = client()
-      try {
-        const handle = temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
-        const { status } = await inTime(temporal, () => handle.describe())
-        return status.name === 'RUNNING'
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false
-        throw error
-      }
     },
 
     async wake(delivery, attempts) {

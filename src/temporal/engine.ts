@@ -1,18 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client, isGrpcServiceError } from '@temporalio/client'
+import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from '../logger.ts'
-import { EngineAwayError } from './engine-away.ts'
-import { registerSearchAttributes } from './register-search-attributes.ts'
+import { EngineAwayError, isEngineAway } from './engine-away.ts'
+import { createNamespaceGuard, type NamespaceGuardOptions } from './namespace-guard.ts'
+import { checkRefusedStarts } from './refused-starts.ts'
+import { withTimeLimit } from './time-limit.ts'
 import { NO_LOAD, type WorkerLoad, type Workers } from './worker.ts'
 
 /** This process's link to Temporal: one connection for the client and, where there is one, the worker. */
 export type Engine = {
   /** Begins to connect, and returns at once. */
   start(): void
-  /** Throws EngineAwayError while there has not been a connection yet. */
+  /** Throws EngineAwayError while there is no connection, or the namespace lacks what a start needs. */
   client(): Client
+  /** Asks Temporal, within a second. */
   isUp(): Promise<boolean>
+  /** What was known a moment ago: Temporal answers, and the namespace has what a start needs. */
+  isServing(): boolean
   /** Null in a process that has no worker. */
   workerLoad(): WorkerLoad | null
   /** Takes no more tasks, and returns when attempts under way have finished. */
@@ -21,24 +26,45 @@ export type Engine = {
   stop(): Promise<void>
 }
 
-export type EngineOptions = {
+export type EngineOptions = Omit<NamespaceGuardOptions, 'onComplete'> & {
   address: string
-  namespace: string
   tls: boolean
   apiKey: string
   logger: Logger
   /** Makes the workers of a process that has some; called again should one end by itself. */
   createWorkers: ((connection: NativeConnection) => Promise<Workers>) | null
   /** What is to be set up in the engine once it is reached. Nothing waits for it; a failure is tried again. */
-  onConnected: ((client: Client) => Promise<void>) | null
+  onConnected: NamespaceGuardOptions['onComplete']
 }
 
 const RECONNECT_AFTER_MS = 1_000
 
-const SET_UP_AGAIN_AFTER_MS = 60_000
+/** How often Temporal is asked whether it is there, and still the one that it was. */
+const CHECK_INTERVAL_MS = 3_000
+
+/** A connection over which nothing came for so long is replaced where a new one works; gRPC notices after 45 seconds. */
+const SILENT_AFTER_MS = 6_000
+
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** Workers are made from sources in development, which takes its time. */
+const CREATE_WORKERS_TIMEOUT_MS = 60_000
+
+/** Refused starts have the namespace checked no more often than that. */
+const RECHECK_INTERVAL_MS = 1_000
+
+const AWAY_REPORT_INTERVAL_MS = 30_000
 
 /** `isUp` says no after that. */
 const HEALTH_TIMEOUT_MS = 1_000
+
+/** `served` settles when its workers have ended for good. */
+type Link = {
+  connection: NativeConnection
+  client: Client
+  workers: Workers | null
+  served: Promise<void>
+}
 
 /**
  * Connects in the background and goes on trying: publishing is accepted while the engine is away, so nothing at
@@ -47,106 +73,161 @@ const HEALTH_TIMEOUT_MS = 1_000
 export function createEngine(options: EngineOptions): Engine {
   const { address, namespace, tls, apiKey, logger, createWorkers, onConnected } = options
   const stopping = new AbortController()
-  let connection: NativeConnection | null = null
-  let client: Client | null = null
-  let workers: Workers | null = null
-  let settingUp: Promise<void> | null = null
+  const guard = createNamespaceGuard({ ...options, onComplete: onConnected })
+  const reportAway = createAwayReport(logger, address)
+  // Replaced connections whose workers have not ended yet.
+  const retiring = new Set<Promise<void>>()
+  let link: Link | null = null
+  let isAnswering = false
+  let answeredAtMs = -Infinity
+  let rechecking: Promise<boolean> | null = null
 
-  async function connect(): Promise<NativeConnection> {
-    const made = await NativeConnection.connect({
-      address,
-      ...(apiKey === '' ? { tls } : { tls: true, apiKey }),
-    })
-    try {
-      await registerSearchAttributes(made, namespace)
-    } catch (error) {
-      // Whoever may not register them relies on somebody who did; any other failure would make every start fail.
-      if (!isRefused(error)) {
-        await made.close()
-        throw error
-      }
-      logger.warn({ event: 'engine.search_attributes', err: error }, 'engine.search_attributes')
-    }
-    return made
-  }
-
-  async function keepGoing(): Promise<void> {
+  async function keepConnected(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        connection ??= await connect()
-        workers = createWorkers === null ? null : await createWorkers(connection)
-        client ??= new Client({ connection, namespace })
-        logger.info({ event: 'engine.connected', address, namespace }, 'engine.connected')
-        settingUp ??= setUp(client)
-        if (workers === null) return
-        const served = workers.run()
-        // Told to stop while the workers were being made: they have to run for a moment to let go of the connection.
-        if (isAborted(stopping.signal)) workers.shutdown()
-        await served
+        if (link === null) use(await connect())
+        else await checkOrReplace(link)
+        isAnswering = true
+        answeredAtMs = performance.now()
       } catch (error) {
-        logger.warn({ event: 'engine.away', address, err: error }, 'engine.away')
+        reportAway(error, isAnswering)
+        isAnswering = false
       }
-      workers = null
-      await delay(RECONNECT_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+      await pause(isAnswering ? CHECK_INTERVAL_MS : RECONNECT_AFTER_MS)
     }
   }
 
-  async function setUp(reached: Client): Promise<void> {
-    while (onConnected !== null && !stopping.signal.aborted) {
+  /** A connection of which Temporal has answered that the namespace has what we need. */
+  async function connect(): Promise<Link> {
+    const limits = { what: 'connecting', timeoutMs: CONNECT_TIMEOUT_MS, signal: stopping.signal }
+    const credentials = apiKey === '' ? { tls } : { tls: true, apiKey }
+    const connecting = NativeConnection.connect({ address, ...credentials })
+    const connection = await withTimeLimit(connecting, limits, (late) => late.close())
+    const interceptors = { workflow: [checkRefusedStarts(isLacking)] }
+    const temporal = new Client({ connection, namespace, interceptors })
+    try {
+      await guard.check({ connection, client: temporal })
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+    return { connection, client: temporal, workers: null, served: Promise.resolve() }
+  }
+
+  function use(made: Link): void {
+    link = made
+    if (createWorkers === null)
+      logger.info({ event: 'engine.connected', address, namespace }, 'engine.connected')
+    else made.served = serve(made, createWorkers)
+  }
+
+  /** Runs the workers of a connection until it is replaced or this process ends. */
+  async function serve(made: Link, create: NonNullable<typeof createWorkers>): Promise<void> {
+    const isOver = (): boolean => stopping.signal.aborted || link !== made
+    while (!isOver()) {
       try {
-        await onConnected(reached)
-        return
+        const { signal } = stopping
+        const limits = { what: 'creating the workers', timeoutMs: CREATE_WORKERS_TIMEOUT_MS, signal }
+        made.workers = await withTimeLimit(create(made.connection), limits, (late) => late.discard())
+        logger.info({ event: 'engine.connected', address, namespace }, 'engine.connected')
+        const ended = made.workers.run()
+        if (isOver()) made.workers.shutdown()
+        await ended
       } catch (error) {
-        logger.warn({ event: 'engine.set_up', err: error }, 'engine.set_up')
+        reportAway(error, true)
       }
-      await delay(SET_UP_AGAIN_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+      made.workers = null
+      await pause(RECONNECT_AFTER_MS)
     }
   }
 
-  let running: Promise<void> = Promise.resolve()
+  async function checkOrReplace(current: Link): Promise<void> {
+    try {
+      await guard.check(current)
+    } catch (error) {
+      if (!isEngineAway(error) || performance.now() - answeredAtMs < SILENT_AFTER_MS) throw error
+      await replace(current)
+    }
+  }
+
+  /** Throws when a new connection is no better: then Temporal is away, and this one serves as soon as it is back. */
+  async function replace(current: Link): Promise<void> {
+    const made = await connect()
+    logger.warn({ event: 'temporal.connection_replaced', address }, 'temporal.connection_replaced')
+    use(made)
+    const retired = retire(current).finally(() => retiring.delete(retired))
+    retiring.add(retired)
+  }
+
+  async function retire({ connection, workers, served }: Link): Promise<void> {
+    workers?.shutdown()
+    await served
+    // Workers that had to be cut off may hold it still; it closes with the process.
+    await connection.close().catch(() => undefined)
+  }
+
+  /** After Temporal refused a start: whether the namespace lacked something, which is set up by now or soon. */
+  function isLacking(): Promise<boolean> {
+    const current = link
+    if (current === null) return Promise.resolve(true)
+    rechecking ??= guard
+      .check(current, true)
+      .then(
+        () => guard.wasCompletedLately(),
+        () => true,
+      )
+      .finally(() => setTimeout(() => (rechecking = null), RECHECK_INTERVAL_MS).unref())
+    return rechecking
+  }
+
+  const pause = (forMs: number): Promise<unknown> =>
+    delay(forMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+
+  let connecting: Promise<void> = Promise.resolve()
 
   async function stopWorking(): Promise<void> {
     stopping.abort()
-    workers?.shutdown()
-    await running
+    link?.workers?.shutdown()
+    await connecting
+    await link?.served
   }
 
   return {
     start() {
-      running = keepGoing()
+      connecting = keepConnected()
     },
     client() {
-      if (client === null) throw new EngineAwayError('the engine has not been reached yet')
-      return client
+      if (link === null) throw new EngineAwayError('the engine has not been reached yet')
+      if (!guard.isComplete()) throw new EngineAwayError('the namespace lacks what a start needs')
+      return link.client
     },
     async isUp() {
-      const reached = connection
-      if (reached === null || client === null) return false
-      return reached
-        .withDeadline(Date.now() + HEALTH_TIMEOUT_MS, () => reached.workflowService.getSystemInfo({}))
+      if (link === null || !guard.isComplete()) return false
+      if (createWorkers !== null && link.workers === null) return false
+      const { connection } = link
+      return connection
+        .withDeadline(Date.now() + HEALTH_TIMEOUT_MS, () => connection.workflowService.getSystemInfo({}))
         .then(
           () => true,
           () => false,
         )
     },
-    workerLoad: () => (createWorkers === null ? null : (workers?.load() ?? NO_LOAD)),
+    isServing: () => isAnswering && guard.isComplete(),
+    workerLoad: () => (createWorkers === null ? null : (link?.workers?.load() ?? NO_LOAD)),
     stopWorking,
     async stop() {
       await stopWorking()
-      await settingUp
-      await connection?.close()
+      await Promise.all([...retiring, ...(link === null ? [] : [retire(link)])])
     },
   }
 }
 
-/** PERMISSION_DENIED and UNIMPLEMENTED of gRPC. */
-const REFUSALS: readonly unknown[] = [7, 12]
-
-function isRefused(error: unknown): boolean {
-  return isGrpcServiceError(error) && REFUSALS.includes(error.code)
-}
-
-/** Read anew each time: the signal changes while a worker is being made. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted
+/** Says that Temporal is away when that begins, and from time to time while it lasts. */
+function createAwayReport(logger: Logger, address: string): (error: unknown, isNews: boolean) => void {
+  let reportedAtMs = -Infinity
+  return (error, isNews) => {
+    if (!isNews && performance.now() - reportedAtMs < AWAY_REPORT_INTERVAL_MS) return
+    reportedAtMs = performance.now()
+    logger.warn({ event: 'engine.away', address, err: error }, 'engine.away')
+  }
 }

@@ -15,7 +15,7 @@ export function createRetryWorkflows(options: { client: () => Client; taskQueue:
       const temporal = options.client()
       await startOnce(temporal, () =>
         temporal.workflow.start('retryDeliveries', {
-          workflowId: `retry-deliveries/${job.jobId}`,
+          workflowId: retryWorkflowId(job.jobId),
           taskQueue: options.taskQueue,
           args: [job],
           workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
@@ -25,4 +25,8 @@ export function createRetryWorkflows(options: { client: () => Client; taskQueue:
       )
     },
   }
+}
+
+export function retryWorkflowId(jobId: string): string {
+  return `retry-deliveries/${jobId}`
 }

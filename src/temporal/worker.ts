@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Worker, type NativeConnection } from '@temporalio/worker'
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
 import type { Activities } from '../../activities/index.ts'
 import { apartQueue } from '../domain/task-queues.ts'
 
@@ -29,14 +29,20 @@ export type Workers = {
   /** Runs until it is told to stop. Rejects when one of the workers ends by itself, after the other has ended too. */
   run(): Promise<void>
   shutdown(): void
+  /** Lets go of the connection, instead of `run`. */
+  discard(): Promise<void>
   load(): WorkerLoad
 }
+
+/** How a worker is made: `Worker.create`. */
+export type CreateWorker = (options: WorkerOptions) => Promise<Worker>
 
 /** The workers of the task queue and of the one for attempts that may take long, on the client's connection. */
 export async function createWorkers(
   connection: NativeConnection,
   settings: WorkerSettings,
   activities: Activities,
+  createWorker: CreateWorker = (options) => Worker.create(options),
 ): Promise<Workers> {
   const { namespace, taskQueue, activitySlots, apartSlots, workflowTaskSlots, pollers, shutdownGraceMs } =
     settings
@@ -46,7 +52,7 @@ export async function createWorkers(
     shutdownGraceTime: shutdownGraceMs,
     shutdownForceTime: shutdownGraceMs + FORCE_AFTER_GRACE_MS,
   }
-  const main = await Worker.create({
+  const main = await createWorker({
     ...common,
     taskQueue,
     activities,
@@ -57,12 +63,15 @@ export async function createWorkers(
     maxConcurrentActivityTaskPolls: Math.min(pollers, activitySlots),
     maxCachedWorkflows: settings.cachedWorkflows,
   })
-  const apart = await Worker.create({
+  const apart = await createWorker({
     ...common,
     taskQueue: apartQueue(taskQueue),
     activities: { makeAttempt: activities.makeAttempt },
     maxConcurrentActivityTaskExecutions: apartSlots,
     maxConcurrentActivityTaskPolls: Math.min(pollers, apartSlots),
+  }).catch(async (error: unknown) => {
+    await discard(main)
+    throw error
   })
   const both = [main, apart]
   const shutdown = (): void => {
@@ -74,8 +83,16 @@ export async function createWorkers(
       for (const end of ended) if (end.status === 'rejected') throw end.reason
     },
     shutdown,
+    async discard() {
+      await Promise.all(both.map(discard))
+    },
     load: () => loadOf(main, apart),
   }
+}
+
+/** A worker that was made holds its connection until it has run, at least for a moment. */
+function discard(worker: Worker): Promise<void> {
+  return worker.runUntil(Promise.resolve())
 }
 
 /**

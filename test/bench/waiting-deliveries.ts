@@ -31,11 +31,6 @@ export async function writeWaiting(
   await dataSource.query(`UPDATE delivery SET sweep_at = now() WHERE state = 'waiting'`)
   say(`workflows for ${count} waiting deliveries`)
   for (;;) {
-    // The sweep puts off by two minutes what has its workflow; put off further, it is not looked at once more.
-    await dataSource.query(
-      `UPDATE delivery SET sweep_at = next_attempt_at + interval '2 minutes'
-        WHERE state = 'waiting' AND sweep_at BETWEEN now() + interval '1 minute' AND now() + interval '1 hour'`,
-    )
     const [found] = await dataSource.query<[{ left: number }]>(
       `SELECT count(*)::int AS left FROM delivery WHERE state = 'waiting' AND sweep_at < now() + interval '1 hour'`,
     )

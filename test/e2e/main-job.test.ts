@@ -18,6 +18,9 @@ import { useDatabase } from '../helpers/use-database.ts'
 /** Between publishes of deliveries that take three attempts each: 20 attempts a second. */
 const PACE_MS = 150
 
+/** Fifteen seconds after an attempt was due its workflow is looked for; the rest is for a busy machine. */
+const NOTICED_WITHIN_MS = 30_000
+
 describe('the main job, on the real engine', function () {
   this.timeout(60_000)
   const taskQueue = `e2e-${randomUUID()}`
@@ -163,10 +166,10 @@ describe('the main job, on the real engine', function () {
       expect(await stateOf(eventId)).to.include({ state: 'waiting', attemptCount: 1 }),
     )
     await temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).terminate('by hand')
-    // The sweep looks after two minutes of delay; the test does not wait for them.
-    await database.dataSource.query('UPDATE delivery SET sweep_at = now() WHERE id = $1', [deliveryId])
-    await eventually(async () =>
-      expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 2 }),
+    // The sweep notices fifteen seconds after the attempt was due.
+    await eventually(
+      async () => expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 2 }),
+      NOTICED_WITHIN_MS,
     )
     expect(receiver.postsOf(deliveryId)).to.have.length(2)
   })

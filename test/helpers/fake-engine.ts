@@ -1,5 +1,6 @@
 import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
 import { EngineAwayError } from '../../src/temporal/engine-away.ts'
+import type { TerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
 
 type Start = {
   deliveryId: string
@@ -19,6 +20,7 @@ export type FakeEngine = {
   /** Ids of deliveries whose workflow was woken. */
   woken: string[]
   workflows: DeliveryWorkflows
+  terminateIfStuck: TerminateIfStuck
 }
 
 export function createFakeEngine(): FakeEngine {
@@ -39,10 +41,11 @@ export function createFakeEngine(): FakeEngine {
       follow: ({ deliveryId }, attempts) => note(() => engine.followed.push({ deliveryId, attempts })),
       wake: ({ deliveryId }) => note(() => engine.woken.push(deliveryId)),
       stop: () => note(() => undefined),
-      isRunning: async (deliveryId) => {
-        await note(() => undefined)
-        return engine.startsOf(deliveryId).length > 0
-      },
+    },
+    async terminateIfStuck(workflowId) {
+      await note(() => undefined)
+      const deliveryId = workflowId.replace('delivery/', '')
+      return { state: engine.startsOf(deliveryId).length > 0 ? 'alive' : 'gone' }
     },
   }
   return engine

@@ -23,6 +23,7 @@ export function createTestStarter(
     attemptTimeoutMs: 1_000,
     leaseMs: TEST_LEASE_MS,
     shutdown: createShutdown(1_000),
+    isServing: () => true,
     ...options,
   })
 }

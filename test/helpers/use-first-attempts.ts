@@ -181,6 +181,9 @@ function createProcess(
   const sweep = createSweep({
     ...common,
     retryWorkflows: { start: () => Promise.resolve() },
+    terminateIfStuck: engine.terminateIfStuck,
+    isServing: () => true,
+    attemptsInline: mode !== 'workflow',
     starter,
     leaseMs: TEST_LEASE_MS,
   })

@@ -2,6 +2,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { createTerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -152,7 +153,8 @@ describe('deliverEvent, on an engine that skips time', function () {
       ])
       await engine.client.workflow.getHandle(deliveryWorkflowId(delivery.deliveryId)).result()
       await workflows.start(delivery, first, { again: false })
-      expect(await workflows.isRunning(delivery.deliveryId)).to.equal(false)
+      const terminateIfStuck = createTerminateIfStuck(() => engine.client)
+      expect(await terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))).to.deep.equal({ state: 'gone' })
     })
     expect(receiver.postsOf(delivery.deliveryId)).to.have.length(1)
   })

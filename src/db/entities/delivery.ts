@@ -24,7 +24,12 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_unresolved_idx', ['webhookId'], {
   where: "state IN ('waiting', 'failed', 'in_progress') AND attempts > 0",
 })
-@Index('delivery_sweep_idx', ['sweepAt'], { where: "state IN ('pending', 'in_progress', 'waiting')" })
+@Index('delivery_unstarted_idx', ['webhookId', 'sweepAt'], {
+  where: "state IN ('pending', 'in_progress', 'waiting') AND started_at IS NULL AND attempts = 0",
+})
+@Index('delivery_started_idx', ['sweepAt'], {
+  where: "state IN ('pending', 'in_progress', 'waiting') AND (started_at IS NOT NULL OR attempts > 0)",
+})
 @Index('delivery_tell_idx', ['sweepAt'], {
   where: "sweep_at IS NOT NULL AND (state = 'stopped' OR state = 'completed' AND started_at IS NOT NULL)",
 })

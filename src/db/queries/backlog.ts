@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { firstRow, type Db } from '../db.ts'
+import { STARTED, UNSTARTED } from './recovery.ts'
 
 /** What is not at its end, over all organisations. Ages are in seconds, 0 where there is nothing. */
 export type Backlog = {
@@ -17,8 +18,8 @@ export type Backlog = {
 type ByWebhook = { busy: number; idle: number }
 
 /**
- * Deliveries that are pending or in progress have their `sweep_at` within about three minutes: the lease of the longest
- * attempt and the patience of the sweep. So have all that are overdue.
+ * Deliveries that are pending or in progress have their `sweep_at` within about five minutes: the lease of the longest
+ * attempt and the interval of the sweep. So have all that are overdue.
  */
 const SWEEP_HORIZON = `interval '10 minutes'`
 
@@ -34,8 +35,8 @@ export async function countBacklog(db: Db): Promise<Backlog> {
     `WITH near AS MATERIALIZED (
        SELECT state, webhook_id, created_at, coalesce(next_attempt_at, created_at) AS due_at,
               state = 'in_progress' AND lease_until > now() AS under_way
-         FROM delivery
-        WHERE state IN ('pending', 'in_progress', 'waiting') AND sweep_at < now() + ${SWEEP_HORIZON}
+         FROM delivery d
+        WHERE ${UNSTARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON} OR ${STARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON}
      ), busy AS (
        SELECT DISTINCT webhook_id FROM near WHERE under_way
      ), known AS (

@@ -1,5 +1,5 @@
 import { rows, type Db } from '../db.ts'
-import { TROUBLED, type DeliveryToStart } from './events.ts'
+import type { DeliveryToStart } from './events.ts'
 
 /** Prolongs this process's hold on deliveries that still wait to be begun with; returns those it still holds. */
 export async function renewLeases(
@@ -97,7 +97,7 @@ export async function takeToFollow(
   )
 }
 
-const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
+export const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
             e.key AS "eventKey", w.url`
 
 /**
@@ -116,57 +116,5 @@ export async function releaseDeliveries(
             sweep_at = now() + $3 * (1 + random() / 2) * interval '1 ms'
       WHERE id = ANY($2::uuid[]) AND owner = $1 AND state = 'pending' AND started_at IS NULL`,
     [owner, deliveryIds, delayMs],
-  )
-}
-
-/** A delivery that may have lost its keeper. `started`: its workflow was seen to start once. */
-export type SweptDelivery = DeliveryToStart & {
-  started: boolean
-  /** A person asked for the next attempt at once, and the workflow may not have been told. */
-  asked: boolean
-  attempts: number
-  nextAttemptAt: Date | null
-}
-
-/**
- * Takes up to `limit` deliveries whose time to be looked at has come, the longest overdue first, for this process;
- * rows that another process is just taking are passed over. One whose process was lost in a first attempt beside the
- * engine has no workflow: it is `pending` again.
- */
-export async function takeForSweep(
-  db: Db,
-  options: { owner: string; leaseMs: number; limit: number },
-): Promise<SweptDelivery[]> {
-  const readAtMs = performance.now()
-  const taken = await rows<Omit<SweptDelivery, 'readAtMs' | 'fresh'>>(
-    db,
-    `WITH due AS (
-       SELECT id FROM delivery WHERE sweep_at < now() AND state IN ('pending', 'in_progress', 'waiting')
-        ORDER BY sweep_at LIMIT $3 FOR UPDATE SKIP LOCKED
-     ), taken AS (
-       UPDATE delivery d
-          SET sweep_at = now() + $2 * interval '1 ms',
-              state = CASE WHEN d.started_at IS NULL AND d.state = 'in_progress' AND d.lease_until < now()
-                           THEN 'pending' ELSE d.state END,
-              owner = CASE WHEN d.started_at IS NULL THEN $1::uuid ELSE d.owner END,
-              lease_until = CASE WHEN d.started_at IS NULL THEN now() + $2 * interval '1 ms' ELSE d.lease_until END
-         FROM due WHERE d.id = due.id
-       RETURNING d.*
-     )
-     SELECT ${LABEL}, t.started_at IS NOT NULL AS started, t.attempts, t.retry_requested AS asked,
-            t.next_attempt_at AS "nextAttemptAt", ${TROUBLED}
-       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
-    [options.owner, options.leaseMs, options.limit],
-  )
-  return taken.map((delivery) => ({ ...delivery, readAtMs, fresh: null }))
-}
-
-/** Puts off the next look at deliveries whose workflow was found alive. */
-export async function postponeSweep(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
-  await rows(
-    db,
-    `UPDATE delivery SET sweep_at = greatest(sweep_at, now() + $2 * interval '1 ms')
-      WHERE id = ANY($1::uuid[]) AND sweep_at IS NOT NULL`,
-    [deliveryIds, delayMs],
   )
 }

@@ -169,7 +169,7 @@ export async function takeJobsForSweep(
     `WITH due AS (
        SELECT id FROM retry_job WHERE sweep_at < now() ORDER BY sweep_at LIMIT $1 FOR UPDATE SKIP LOCKED
      )
-     UPDATE retry_job j SET sweep_at = now() + interval '1 minute' FROM due WHERE j.id = due.id
+     UPDATE retry_job j SET sweep_at = now() + interval '15 seconds' FROM due WHERE j.id = due.id
      RETURNING j.organisation_id AS "organisationId", j.id AS "jobId"`,
     [limit],
   )

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { askForRetry } from '../../../src/db/queries/interventions.ts'
 import type { MakeAttempt } from '../../../src/delivery/attempt-request.ts'
 import { tellOfRetries } from '../../../src/delivery/tell.ts'
+import { SWEEP_AFTER_MS } from '../../../src/delivery/timing.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { TEST_PROCESS } from '../../helpers/factories.ts'
 import { createGatedAnswers } from '../../helpers/gated-answers.ts'
@@ -55,7 +56,7 @@ describe('first attempts in `direct`', () => {
     })
     expect(row).to.include({ state: 'waiting', attempts: 1 })
     expect(row.next_attempt_at!.getTime()).to.equal(next.dueAtMs)
-    expect(row.sweep_at!.getTime()).to.equal(next.dueAtMs! + 120_000)
+    expect(row.sweep_at!.getTime()).to.equal(next.dueAtMs! + SWEEP_AFTER_MS)
     expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
   })
 

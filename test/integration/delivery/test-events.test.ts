@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { insertTestEvent, type DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { takeForSweep } from '../../../src/db/queries/keeping.ts'
+import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
 import { createAttempt } from '../../../src/delivery/attempt.ts'
 import { testEnvelope } from '../../../src/events/test-event.ts'
 import { newId } from '../../../src/ids.ts'
@@ -57,8 +57,10 @@ describe('a test event', () => {
     expect(await attempt(delivery)).to.include({ state: 'stopped', attempts: 1, statusCode: 503 })
     const ended = { state: 'stopped', attempts: 1, stop_reason: 'test_failed' }
     expect(await row(delivery)).to.deep.equal({ ...ended, next_attempt_at: null, sweep_at: null })
-    const swept = await takeForSweep(suite.database.dataSource, { owner: newId(), leaseMs: 1_000, limit: 10 })
-    expect(swept).to.deep.equal([])
+    const { dataSource } = suite.database
+    const lease = { owner: newId(), leaseMs: 1_000, limit: 10, onlyHealthy: false }
+    expect(await takeUnstarted(dataSource, lease)).to.deep.equal([])
+    expect(await takeOverdue(dataSource, { holdMs: 1_000, limit: 10 })).to.deep.equal([])
   })
 
   it('that fails shows its attempt in its own delivery, and nowhere else', async () => {

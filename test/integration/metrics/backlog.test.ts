@@ -147,9 +147,9 @@ describe('the backlog', () => {
     it('reads no table from end to end, and no index of what is completed', async () => {
       const { scanned, indexes } = await planOf(database.dataSource, (db) => countBacklog(db))
       expect(scanned.filter((table) => table !== 'incident')).to.deep.equal([])
-      expect(indexes).to.include.members(['delivery_sweep_idx', 'delivery_failed_idx'])
+      expect(indexes).to.include.members(['delivery_started_idx', 'delivery_failed_idx'])
       for (const index of indexes)
-        expect(index).to.match(/^(delivery_(sweep|waiting|failed)|incident_open)_idx$/)
+        expect(index).to.match(/^(delivery_(started|unstarted|waiting|failed)|incident_open)_idx$/)
     })
 
     it(`takes less than ${BUDGET_MS} ms`, async function () {

@@ -38,7 +38,6 @@ describe('what starter and sweep count', () => {
       follow: () => Promise.resolve(),
       wake: () => Promise.resolve(),
       stop: () => Promise.resolve(),
-      isRunning: () => Promise.resolve(true),
     }
     const { dataSource } = database
     const metrics = createMetrics(registry)
@@ -82,6 +81,9 @@ describe('what starter and sweep count', () => {
       ...dependencies,
       retryWorkflows: rest,
       incidentWorkflows: rest,
+      terminateIfStuck: () => Promise.resolve({ state: 'alive' }),
+      isServing: () => true,
+      attemptsInline: false,
       starter,
       leaseMs: TEST_LEASE_MS,
     })

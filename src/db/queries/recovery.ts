@@ -1,0 +1,145 @@
+// Hand-written: rows are chosen and taken in one statement, which passes over those that another process takes.
+import { rows, type Db } from '../db.ts'
+import { TROUBLED, type DeliveryToStart } from './events.ts'
+import { LABEL } from './keeping.ts'
+
+const NOT_FINAL = `d.state IN ('pending', 'in_progress', 'waiting')`
+
+/** Deliveries `d` that have had neither a workflow nor an attempt (`delivery_unstarted_idx`). */
+export const UNSTARTED = `(${NOT_FINAL} AND d.started_at IS NULL AND d.attempts = 0)`
+
+/** All other deliveries `d` that are not final (`delivery_started_idx`). */
+export const STARTED = `(${NOT_FINAL} AND (d.started_at IS NOT NULL OR d.attempts > 0))`
+
+/** When the next attempt of delivery `d` should have begun. */
+const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
+
+/** Of a webhook at least so many, if the others leave room. */
+const MIN_PER_WEBHOOK = 20
+
+/**
+ * Takes up to `limit` deliveries that nobody has begun with and whose lease is over, for this process: webhook by
+ * webhook in turn, of each the longest overdue first. `onlyHealthy`: of webhooks without an open incident.
+ * One whose process was lost in an inline attempt is `pending` again.
+ */
+export async function takeUnstarted(
+  db: Db,
+  options: { owner: string; leaseMs: number; limit: number; onlyHealthy: boolean },
+): Promise<DeliveryToStart[]> {
+  const readAtMs = performance.now()
+  const taken = await rows<Omit<DeliveryToStart, 'readAtMs' | 'fresh'>>(
+    db,
+    `WITH RECURSIVE hook AS (
+       (SELECT d.webhook_id AS id FROM delivery d WHERE ${UNSTARTED} ORDER BY d.webhook_id LIMIT 1)
+       UNION ALL
+       SELECT (SELECT d.webhook_id FROM delivery d WHERE ${UNSTARTED} AND d.webhook_id > hook.id
+                ORDER BY d.webhook_id LIMIT 1)
+         FROM hook WHERE hook.id IS NOT NULL
+     ), overdue AS (
+       SELECT oldest.id, oldest.sweep_at, row_number() OVER (PARTITION BY hook.id ORDER BY oldest.sweep_at) AS place
+         FROM hook CROSS JOIN LATERAL (
+           SELECT d.id, d.sweep_at FROM delivery d
+            WHERE ${UNSTARTED} AND d.webhook_id = hook.id AND d.sweep_at < now()
+            ORDER BY d.sweep_at LIMIT greatest(${MIN_PER_WEBHOOK}, $3 / (SELECT greatest(1, count(id)) FROM hook))
+         ) oldest
+        WHERE NOT $4 OR NOT EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = hook.id AND i.closed_at IS NULL)
+     ), chosen AS (
+       SELECT id FROM overdue ORDER BY place, sweep_at LIMIT $3
+     ), due AS (
+       SELECT d.id FROM delivery d JOIN chosen USING (id) WHERE ${UNSTARTED} AND d.sweep_at < now()
+          FOR UPDATE OF d SKIP LOCKED
+     ), taken AS (
+       UPDATE delivery d
+          SET sweep_at = now() + $2 * interval '1 ms', lease_until = now() + $2 * interval '1 ms', owner = $1::uuid,
+              state = CASE WHEN d.state = 'in_progress' AND d.lease_until < now() THEN 'pending' ELSE d.state END
+         FROM due WHERE d.id = due.id
+       RETURNING d.*
+     )
+     SELECT ${LABEL}, ${TROUBLED}
+       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
+    [options.owner, options.leaseMs, options.limit, options.onlyHealthy],
+  )
+  return taken.map((delivery) => ({ ...delivery, readAtMs, fresh: null }))
+}
+
+/** A delivery whose attempt is overdue, though it has a workflow, or is to have one from its second attempt on. */
+export type OverdueDelivery = Omit<DeliveryToStart, 'troubled' | 'readAtMs' | 'fresh'> & {
+  attempts: number
+  nextAttemptAt: Date | null
+  /** A user asked for the next attempt at once, and the workflow may not know. */
+  retryRequested: boolean
+}
+
+/** Takes up to `limit` overdue deliveries for `holdMs`, those first that have waited longest to be looked at. */
+export function takeOverdue(db: Db, options: { holdMs: number; limit: number }): Promise<OverdueDelivery[]> {
+  return rows(
+    db,
+    `WITH due AS (
+       SELECT d.id FROM delivery d WHERE ${STARTED} AND d.sweep_at < now()
+        ORDER BY d.sweep_at LIMIT $2 FOR UPDATE SKIP LOCKED
+     ), taken AS (
+       UPDATE delivery d SET sweep_at = now() + $1 * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
+     )
+     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.retry_requested AS "retryRequested"
+       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
+    [options.holdMs, options.limit],
+  )
+}
+
+/** Looks again at deliveries `delayMs` from now, or from the instant at which their next attempt is due. */
+export async function sweepAgain(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery d
+        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + $2 * interval '1 ms')
+      WHERE d.id = ANY($1::uuid[]) AND ${STARTED}`,
+    [deliveryIds, delayMs],
+  )
+}
+
+/**
+ * The same for deliveries that are only late: after half of the time for which they have been overdue, at least
+ * `delay.minMs` and at most `delay.maxMs`.
+ */
+export async function sweepLater(
+  db: Db,
+  deliveryIds: string[],
+  delay: { minMs: number; maxMs: number },
+): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery d
+        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + greatest($2 * interval '1 ms',
+                         least($3 * interval '1 ms', (now() - ${DUE_AT}) / 2)))
+      WHERE d.id = ANY($1::uuid[]) AND ${STARTED}`,
+    [deliveryIds, delay.minMs, delay.maxMs],
+  )
+}
+
+/** Gives back what this process took and could not look after; any process takes it up after `delayMs`, or half more. */
+export async function giveBack(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery SET sweep_at = least(sweep_at, now() + $2 * (1 + random() / 2) * interval '1 ms')
+      WHERE id = ANY($1::uuid[]) AND sweep_at IS NOT NULL AND state <> 'completed'`,
+    [deliveryIds, delayMs],
+  )
+}
+
+/**
+ * Has the sweep look at everything that a workflow looked after until now and that does not wait for its time: overdue
+ * deliveries, open incidents, incidents with messages left to send, and retry jobs. All workflows are gone.
+ */
+export async function sweepEverything(db: Db): Promise<void> {
+  await rows(
+    db,
+    `UPDATE delivery d SET sweep_at = now() WHERE ${STARTED} AND d.sweep_at > now() AND ${DUE_AT} < now()`,
+  )
+  await rows(
+    db,
+    `UPDATE incident i SET sweep_at = now()
+      WHERE i.closed_at IS NULL
+         OR EXISTS (SELECT 1 FROM notification n WHERE n.incident_id = i.id AND n.state IN ('pending', 'sending'))`,
+  )
+  await rows(db, `UPDATE retry_job SET sweep_at = now() WHERE sweep_at > now()`)
+}

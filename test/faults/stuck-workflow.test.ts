@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client'
+import { NativeConnection, Worker } from '@temporalio/worker'
+import { expect } from 'chai'
+import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { createTerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
+import { publishRow } from '../helpers/factories.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { parseExposition } from '../helpers/exposition.ts'
+import { quietRuntime } from '../helpers/runtime.ts'
+import { testServers } from '../helpers/servers.ts'
+import { useStage } from '../helpers/use-stage.ts'
+
+const OTHER_CODE = fileURLToPath(new URL('../fixtures/workflows/other-deliver-event.ts', import.meta.url))
+
+describe('a workflow that runs and cannot move', function () {
+  this.timeout(150_000)
+  const stage = useStage()
+  let connection: NativeConnection
+  let client: Client
+
+  before(async () => {
+    quietRuntime()
+    connection = await NativeConnection.connect({ address: testServers().temporalAddress })
+    client = new Client({ connection })
+  })
+  after(() => connection.close())
+
+  /** Starts the delivery's workflow with other code, of which the history has a timer that fires in three seconds. */
+  async function startWithOtherCode(
+    deliveryId: string,
+    taskQueue: string,
+  ): Promise<WorkflowHandleWithFirstExecutionRunId> {
+    const worker = await Worker.create({ connection, taskQueue, workflowsPath: OTHER_CODE })
+    return worker.runUntil(async () => {
+      const workflowId = deliveryWorkflowId(deliveryId)
+      const handle = await client.workflow.start('deliverEvent', { workflowId, taskQueue })
+      await eventually(async () => {
+        const { events } = await handle.fetchHistory()
+        expect(events?.some((event) => event.timerStartedEventAttributes)).to.equal(true)
+      })
+      return handle
+    })
+  }
+
+  it('is replaced by the sweep, which says so and counts it, and the delivery goes on', async () => {
+    const taskQueue = `stuck-${randomUUID()}`
+    const [delivery] = await publishRow(stage.dataSource, stage.member.organisationId, { leaseMs: -1 })
+    const { deliveryId } = delivery!
+    const stuck = await startWithOtherCode(deliveryId, taskQueue)
+    // "Already started" is what a start of it says.
+    const posthorn = await stage.start({ taskQueue, env: { FIRST_ATTEMPT: 'workflow', METRICS_PORT: '0' } })
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 90_000)
+    expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
+    const run = client.workflow.getHandle(stuck.workflowId, stuck.firstExecutionRunId)
+    expect((await run.describe()).status.name).to.equal('TERMINATED')
+    const line = posthorn
+      .log()
+      .split('\n')
+      .find((text) => text.includes('sweep.replaced_workflow'))
+    expect(JSON.parse(line ?? '{}')).to.include({
+      level: 'error',
+      deliveryId,
+      attempt: 1,
+      cause: 'non_determinism',
+    })
+    const text = await (await posthorn.scrape()).text()
+    const counted = parseExposition(text).valueOf('posthorn_sweep_recovered_workflows_total', {
+      reason: 'stuck',
+    })
+    expect(counted).to.equal(1)
+  })
+
+  it('is told from one that is only queued, or has an attempt under way', async () => {
+    const terminateIfStuck = createTerminateIfStuck(() => client)
+    const queued = await client.workflow.start('deliverEvent', {
+      workflowId: deliveryWorkflowId(randomUUID()),
+      taskQueue: `nobody-${randomUUID()}`,
+    })
+    expect(await terminateIfStuck(queued.workflowId)).to.deep.equal({ state: 'alive' })
+    await queued.terminate()
+    expect(await terminateIfStuck(queued.workflowId)).to.deep.equal({ state: 'gone' })
+
+    stage.answerWith(() => null)
+    const posthorn = await stage.start({ env: { FIRST_ATTEMPT: 'workflow' } })
+    const attempted = await stage.publish(posthorn)
+    await eventually(() => expect(stage.receiver.postsOf(attempted)).to.have.length(1))
+    expect(await terminateIfStuck(deliveryWorkflowId(attempted))).to.deep.equal({ state: 'alive' })
+  })
+})

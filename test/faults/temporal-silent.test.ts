@@ -1,0 +1,65 @@
+import { Client, Connection } from '@temporalio/client'
+import { expect } from 'chai'
+import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { eventually } from '../helpers/eventually.ts'
+import type { PosthornProcess } from '../helpers/posthorn.ts'
+import { testServers } from '../helpers/servers.ts'
+import { useStage } from '../helpers/use-stage.ts'
+import { createTcpProxy, type TcpProxy } from './rig/tcp-proxy.ts'
+
+/** For a machine with other work beside it. */
+const TOLERANCE_MS = 10_000
+
+/** Of starts by a workflow only, so that nothing is delivered without Temporal. */
+const env = { FIRST_ATTEMPT: 'workflow' }
+
+describe('when the connection to Temporal falls silent', function () {
+  this.timeout(120_000)
+  const stage = useStage()
+  let proxy: TcpProxy
+  let posthorn: PosthornProcess
+
+  beforeEach(async () => {
+    const { hostname, port } = new URL(`tcp://${testServers().temporalAddress}`)
+    proxy = await createTcpProxy({ host: hostname, port: Number(port) })
+    posthorn = await stage.start({ env, temporalAddress: `127.0.0.1:${proxy.port}` })
+  })
+  afterEach(() => proxy.close())
+
+  const engine = async (): Promise<unknown> =>
+    ((await posthorn.call('GET', '/readyz')).json as { engine: string }).engine
+
+  it('goes on over a new connection within half a minute, with what was published meanwhile', async () => {
+    const before = await stage.publish(posthorn)
+    await stage.reaches(before, { state: 'completed', attempts: 1 })
+    proxy.fallSilent('open')
+    const silentAt = Date.now()
+    expect(await engine()).to.equal('down')
+    const meanwhile = await stage.publish(posthorn)
+    await stage.reaches(meanwhile, { state: 'completed', attempts: 1 }, 30_000 + TOLERANCE_MS)
+    expect(Date.now() - silentAt).to.be.below(30_000 + TOLERANCE_MS)
+    expect(await engine()).to.equal('up')
+    expect(await posthorn.stop()).to.equal(0)
+  })
+
+  it('takes up no overdue deliveries, so that another worker recovers them within 20 seconds', async () => {
+    const client = new Client({
+      connection: await Connection.connect({ address: testServers().temporalAddress }),
+    })
+    stage.answerWith(() => 500)
+    const deliveries = await Promise.all(Array.from({ length: 5 }, () => stage.publish(posthorn)))
+    for (const id of deliveries) await stage.reaches(id, { state: 'waiting', attempts: 4 }, 20_000)
+    const other = await stage.start({ command: 'worker', env })
+    proxy.fallSilent('all')
+    stage.answerWith(() => 200)
+    for (const id of deliveries) await client.workflow.getHandle(deliveryWorkflowId(id)).terminate()
+    const [due] = await stage.dataSource.query<{ at: Date }[]>(
+      'SELECT max(next_attempt_at) AS at FROM delivery',
+    )
+    for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 5 }, 45_000)
+    expect(Date.now() - due!.at.getTime()).to.be.below(20_000 + TOLERANCE_MS)
+    expect(other.log()).to.include('sweep.restarted')
+    expect(posthorn.log()).not.to.include('sweep.restarted')
+    await client.connection.close()
+  })
+})

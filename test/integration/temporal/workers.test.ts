@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import { NativeConnection, Worker } from '@temporalio/worker'
+import { expect } from 'chai'
+import { createActivities } from '../../../activities/index.ts'
+import { createWorkers, type CreateWorker } from '../../../src/temporal/worker.ts'
+import { attemptDependencies } from '../../helpers/attempts.ts'
+import { quietRuntime } from '../../helpers/runtime.ts'
+import { testServers } from '../../helpers/servers.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
+
+describe('the workers of a process', function () {
+  this.timeout(60_000)
+  const database = useDatabase()
+  let connection: NativeConnection
+
+  before(async () => {
+    quietRuntime()
+    connection = await NativeConnection.connect({ address: testServers().temporalAddress })
+  })
+
+  const settings = {
+    namespace: 'default',
+    taskQueue: `workers-${randomUUID()}`,
+    activitySlots: 2,
+    apartSlots: 2,
+    workflowTaskSlots: 2,
+    pollers: 2,
+    cachedWorkflows: 10,
+    shutdownGraceMs: 1_000,
+  }
+
+  it('leave nothing behind when the second cannot be created, and the next try works', async () => {
+    const dependencies = attemptDependencies(database.dataSource)
+    const activities = createActivities(dependencies)
+    const made: Worker[] = []
+    const failingSecond: CreateWorker = async (options) => {
+      if (made.length === 1) throw new Error('no second worker')
+      const worker = await Worker.create(options)
+      made.push(worker)
+      return worker
+    }
+    const failure = await createWorkers(connection, settings, activities, failingSecond).catch(
+      (error: unknown) => error,
+    )
+    expect(failure).to.be.an('error').with.property('message', 'no second worker')
+    expect(made.map((worker) => worker.getState())).to.deep.equal(['STOPPED'])
+
+    const workers = await createWorkers(connection, settings, activities)
+    const ended = workers.run()
+    expect(workers.load().isRunning).to.equal(true)
+    workers.shutdown()
+    await ended
+    // Throws while a worker holds it.
+    await connection.close()
+    await dependencies.httpClient.close()
+  })
+})
