@@ -113,6 +113,18 @@ describe('README.md', () => {
   })
 })
 
+describe('what overflow guarantees about workflows', () => {
+  const PROMISE =
+    'while load lasts, the workflows of deliveries that were completed without one follow later, and those that could not be started within an hour are given up, so that such a delivery never has a workflow. A delivery whose first attempt failed always has one.'
+
+  for (const file of ['README.md', 'docs/architecture.md', 'docs/performance.md'])
+    it(`is said in ${file} in the same words`, () => {
+      const text = read(file).replaceAll(/\s+/g, ' ')
+      expect(text).to.include(PROMISE)
+      expect(text).to.not.match(/every delivery (has|is) (a|one durable Temporal) workflow/)
+    })
+})
+
 describe('docs/receiving.md', () => {
   it('shows the retry schedule as it is', () => {
     const [first, ...retries] = firstTwoColumns(receiving, '## Retry schedule')
