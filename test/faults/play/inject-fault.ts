@@ -46,6 +46,11 @@ async function carryOut(world: PlayWorld, planned: PlannedFault, targets: PlayPr
       await delay(forMs)
       for (const played of targets) played.signal('SIGCONT')
       return
+    case 'clock_step':
+      for (const { clock } of targets) clock?.set(planned.offsetSeconds)
+      await delay(forMs)
+      for (const { clock } of targets) clock?.set(0)
+      return
     case 'database_silence':
       await silence(
         targets.map(({ database }) => database),
@@ -90,6 +95,8 @@ function resourcesOf({ kind }: PlannedFault, targets: PlayProcess[]): string[] {
     case 'kill':
     case 'pause':
       return targets.map(({ name }) => name)
+    case 'clock_step':
+      return targets.map(({ name }) => `clock of ${name}`)
     case 'database_silence':
     case 'database_cut':
       return targets.map(({ name }) => `database of ${name}`)
@@ -104,7 +111,8 @@ function resourcesOf({ kind }: PlannedFault, targets: PlayProcess[]): string[] {
   }
 }
 
-function detailOf({ kind, silence: which, sqlstate }: PlannedFault): string {
+function detailOf({ kind, silence: which, sqlstate, offsetSeconds }: PlannedFault): string {
   if (kind === 'recording_error') return sqlstate
+  if (kind === 'clock_step') return `${offsetSeconds} s`
   return kind.endsWith('silence') ? which : ''
 }

@@ -29,6 +29,8 @@ export type PlannedFault = {
   /** For silence: the connections of that instant, or new ones too. */
   silence: 'open' | 'all'
   sqlstate: string
+  /** For a clock: how far from the true time. */
+  offsetSeconds: number
 }
 
 export type Plan = {
@@ -47,6 +49,7 @@ export type Plan = {
 export const EVENT_KEYS = ['customer:created', 'customer:updated', 'comment:created'] as const
 
 const FAULT_TRACKS = 2
+const CLOCK_OFFSETS_SECONDS = [-3_600, -3, 3, 3_600]
 const SQLSTATES = ['53100', '53200', '57014', '55P03', '58030', '28000', '40001', 'XX000']
 
 /** Draws everything that will be done, from the seed alone. */
@@ -150,6 +153,7 @@ function planTrack(
       process: dice.chance(0.7) || kind === 'kill' || kind === 'pause' ? dice.int(0, processes - 1) : null,
       silence: dice.pick(['open', 'all'] as const),
       sqlstate: dice.pick(SQLSTATES),
+      offsetSeconds: dice.pick(CLOCK_OFFSETS_SECONDS),
     }
     atMs += fault.afterMs + fault.forMs
     if (atMs > durationMs) return faults
@@ -166,6 +170,8 @@ function durationOf(kind: FaultKind): [min: number, max: number] {
       return [5_000, 20_000]
     case 'database_silence':
     case 'temporal_silence':
+      return [3_000, 20_000]
+    case 'clock_step':
       return [3_000, 20_000]
     case 'recording_error':
       return [1_000, 6_000]

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startPosthorn, type PosthornProcess } from '../../helpers/posthorn.ts'
 import { createDatabaseProxy } from '../rig/database-proxy.ts'
+import { createFakeClock, type FakeClock } from '../rig/fake-clock.ts'
 import { createTcpProxy, type TcpProxy } from '../rig/tcp-proxy.ts'
 import { nowMs } from './clock.ts'
 import type { PlayedProcess } from './record.ts'
@@ -11,6 +12,8 @@ export type PlayProcess = {
   name: string
   database: TcpProxy
   temporal: TcpProxy
+  /** Its wall clock; null where that cannot be stepped. */
+  clock: FakeClock | null
   /** URL of its API; null for a worker, and while it does not run. */
   apiUrl(): string | null
   /** Starts it, again and again until it runs: a process ends at once while its database is away. */
@@ -34,11 +37,14 @@ export async function createPlayProcess(options: {
   temporalAddress: string
   taskQueue: string
   env: Record<string, string>
+  /** Whether its wall clock is to be stepped. */
+  hasClock: boolean
 }): Promise<PlayProcess> {
   const { name, command, taskQueue, env } = options
   const [host = '', port] = options.temporalAddress.split(':')
   const database = await createDatabaseProxy(options.databaseUrl)
   const temporal = await createTcpProxy({ host, port: Number(port) })
+  const clock = options.hasClock ? createFakeClock(0) : null
   const logs: string[] = []
   const endedByItself: number[] = []
   let running: PosthornProcess | null = null
@@ -66,7 +72,7 @@ export async function createPlayProcess(options: {
           databaseUrl: database.url,
           temporalAddress: `127.0.0.1:${temporal.port}`,
           taskQueue,
-          env,
+          env: { ...env, ...clock?.env },
           awaitEngine: false,
         })
       } catch (error) {
@@ -93,6 +99,7 @@ export async function createPlayProcess(options: {
       await running.stop()
     }
     await Promise.all([database.close(), temporal.close()])
+    clock?.remove()
     return { name, log: logs.join(''), endedByItself, peakMemoryMb }
   }
 
@@ -100,6 +107,7 @@ export async function createPlayProcess(options: {
     name,
     database,
     temporal,
+    clock,
     apiUrl: () => (command === 'worker' ? null : (running?.url ?? null)),
     start,
     async kill() {

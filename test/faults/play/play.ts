@@ -48,7 +48,7 @@ async function playPlan(world: PlayWorld, plan: Plan): Promise<void> {
     begin(act(world, action))
   }
   await Promise.all(underWay)
-  if (failures.length > 0) throw new AggregateError(failures, 'the play itself went wrong')
+  if (failures.length > 0) throw new Error(`the play itself went wrong: ${failures.map(String).join('; ')}`)
 }
 
 async function playTrack(world: PlayWorld, track: readonly PlannedFault[], until: number): Promise<void> {

@@ -71,6 +71,7 @@ export type UserAction = {
 export type FaultKind =
   | 'kill'
   | 'pause'
+  | 'clock_step'
   | 'database_silence'
   | 'database_cut'
   | 'recording_error'

@@ -78,6 +78,7 @@ export async function createPlayWorld(plan: Plan): Promise<PlayWorld> {
         temporalAddress: temporal.address,
         taskQueue,
         env,
+        hasClock: plan.tracks.flat().some(({ kind }) => kind === 'clock_step'),
       }),
     )
   }
