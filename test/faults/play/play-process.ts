@@ -28,7 +28,7 @@ export type PlayProcess = {
 
 const START_AGAIN_MS = 500
 const OBSERVE_EVERY_MS = 500
-const START_LIMIT_MS = 90_000
+const START_LIMIT_MS = 150_000
 
 export async function createPlayProcess(options: {
   name: string
@@ -76,7 +76,7 @@ export async function createPlayProcess(options: {
           awaitEngine: false,
         })
       } catch (error) {
-        if (nowMs() > deadline) throw error
+        if (nowMs() > deadline) throw new Error(`${name} did not start again`, { cause: error })
         await delay(START_AGAIN_MS)
       }
     }
