@@ -2,6 +2,7 @@ import { mkdtempSync, chmodSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDataSource } from '../db/data-source.ts'
+import { MIGRATION_STATEMENT_TIMEOUT_MS } from '../db/session-limits.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
 
 /** `npm run check:migrations`: applies every migration to an empty database and asks what the entities still miss. */
@@ -14,7 +15,11 @@ const postgres = await startEmbeddedPostgres({
   flags: ['-c', 'fsync=off'],
   say: () => undefined,
 })
-const dataSource = createDataSource({ url: postgres.adminUrl, poolSize: 2 })
+const dataSource = createDataSource({
+  url: postgres.adminUrl,
+  poolSize: 2,
+  statementTimeoutMs: MIGRATION_STATEMENT_TIMEOUT_MS,
+})
 try {
   await dataSource.initialize()
   await dataSource.runMigrations()

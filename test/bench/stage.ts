@@ -58,6 +58,9 @@ const WARM_UP = { path: '/ok/warm-up', eventKey: 'call:created' }
 const WARM_UP_EVENTS: Record<FirstAttempt, number> = { workflow: 300, overflow: 4_000, direct: 4_000 }
 const QUICK_WARM_UP_EVENTS = 30
 
+/** Some scenarios fill tables with millions of rows. */
+const FILLING_TIMEOUT_MS = 600_000
+
 export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: StageOptions): Promise<Stage> {
   const { generator, receiver } = rig
   const { id: organisationId, apiKey } = ORGANISATION
@@ -70,7 +73,7 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
   stack.push('the engine', () => engine.stop())
   const databaseName = await rig.createDatabase()
   const databaseUrl = rig.postgres.databaseUrl(databaseName)
-  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2 })
+  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2, statementTimeoutMs: FILLING_TIMEOUT_MS })
   await dataSource.initialize()
   stack.push('the database', () => dataSource.destroy())
   await seedOrganisation(databaseUrl, rig.folder)

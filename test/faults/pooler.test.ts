@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { migrate } from '../../src/cli/migrate.ts'
+import { allowLongerStatements } from '../../src/db/longer-statements.ts'
+import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
+import { publishBurst } from '../helpers/burst.ts'
+import { useStage } from '../helpers/use-stage.ts'
+import { isPgBouncerInstalled, startPgBouncer, type PgBouncer } from './rig/pgbouncer.ts'
+
+const EVENTS = 300
+
+describe('PgBouncer in transaction mode', function () {
+  this.timeout(90_000)
+  if (!isPgBouncerInstalled) {
+    it.skip('PGBOUNCER IS NOT INSTALLED: nothing of this was tried (apt-get install pgbouncer)')
+    return
+  }
+  const stage = useStage()
+  let bouncer: PgBouncer
+
+  beforeEach(async () => {
+    // Fewer connections than a process has, so that each transaction may have another one.
+    bouncer = await startPgBouncer(stage.databaseUrl, 5)
+  })
+  afterEach(() => bouncer.stop())
+
+  it(`publishes and delivers ${EVENTS} events, 16 at a time`, async () => {
+    const posthorn = await stage.start({
+      databaseUrl: bouncer.urlOf(stage.databaseUrl),
+      env: { DATABASE_POOLER: 'transaction' },
+    })
+    const deliveries = await publishBurst(stage, posthorn, EVENTS)
+    expect(deliveries).to.have.lengthOf(EVENTS)
+    for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 1 }, 60_000)
+    expect(posthorn.log()).not.to.match(/prepared statement|unsupported startup parameter|http\.fault/)
+    expect(await posthorn.stop()).to.equal(0)
+  })
+
+  it('records failures, and acts on them', async () => {
+    const posthorn = await stage.start({
+      databaseUrl: bouncer.urlOf(stage.databaseUrl),
+      env: { DATABASE_POOLER: 'transaction' },
+    })
+    stage.answerWith(() => 500)
+    const deliveryId = await stage.publish(posthorn)
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    const { organisationId, apiKey } = stage.member
+    const webhook = `/api/orgs/${organisationId}/webhooks/${stage.webhookId}`
+    const off = await posthorn.call('PATCH', webhook, { apiKey, body: { enabled: false } })
+    expect(off.status, off.text).to.equal(200)
+    await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 })
+    expect(posthorn.log()).not.to.match(/prepared statement|unsupported startup parameter|http\.fault/)
+  })
+
+  it('applies migrations', async () => {
+    await stage.dataSource.query('CREATE DATABASE through_pooler')
+    const url = Object.assign(new URL(stage.databaseUrl), { pathname: '/through_pooler' }).href
+    try {
+      expect(await migrate(bouncer.urlOf(url), 'transaction')).not.to.deep.equal([])
+      expect(await migrate(bouncer.urlOf(url), 'transaction')).to.deep.equal([])
+    } finally {
+      await stage.dataSource.query('DROP DATABASE through_pooler WITH (FORCE)')
+    }
+  })
+
+  it('leaves time limits to each transaction', async () => {
+    const pool = await createDataSource({
+      url: bouncer.urlOf(stage.databaseUrl),
+      poolSize: 2,
+      pooler: 'transaction',
+      statementTimeoutMs: 1_000,
+    }).initialize()
+    try {
+      const cancelled = await pool
+        .transaction((manager) => manager.query('SELECT pg_sleep(10)'))
+        .catch((error: unknown) => error)
+      expect(cancelled).to.include({ code: '57014' })
+      await pool.transaction(async (manager) => {
+        await allowLongerStatements(manager, 10_000)
+        await manager.query('SELECT pg_sleep(1.5)')
+      })
+      const limits = await pool.query<{ statement_timeout: string }[]>('SHOW statement_timeout')
+      expect(limits).to.deep.equal([{ statement_timeout: '0' }])
+    } finally {
+      await closeDataSource(pool)
+    }
+  })
+})
