@@ -10,6 +10,7 @@ import type { ApiDependencies } from '../../src/http/api.ts'
 import { createTestApi, type TestApi } from '../helpers/api.ts'
 import { createMember, type TestMember } from '../helpers/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { failWrites } from '../faults/rig/sql-faults.ts'
 import { createLine, type Line } from '../helpers/line.ts'
 import { sendBytes } from '../helpers/raw-request.ts'
 import { useDatabase } from '../helpers/use-database.ts'
@@ -76,6 +77,32 @@ describe('readiness', () => {
     const answer = await api.call('GET', '/readyz')
     expect(answer.status).to.equal(200)
     expect(answer.json).to.deep.equal({ database: 'up', engine: 'down' })
+  })
+
+  it('says so when the recovery of deliveries makes no progress', async () => {
+    const api = await open({ sweep: { isStalled: () => true } })
+    const answer = await api.call('GET', '/readyz')
+    expect(answer.status).to.equal(200)
+    expect(answer.json).to.deep.equal({ database: 'up', engine: 'up', sweep: 'stalled' })
+  })
+
+  it('is down while events cannot be committed, though the database answers, and up when one is', async () => {
+    const api = await open()
+    const publish = async (): Promise<number> => {
+      const body = { event: 'comment:created', data: {} }
+      const path = `/api/orgs/${member.organisationId}/events`
+      return (await api.call('POST', path, { apiKey: member.apiKey, body })).status
+    }
+    const repair = await failWrites(database.dataSource, { table: 'event', sqlstate: '53100' })
+    try {
+      expect(await publish()).to.equal(503)
+      const answer = await api.call('GET', '/readyz')
+      expect([answer.status, answer.json]).to.deep.equal([503, { database: 'down', engine: 'up' }])
+    } finally {
+      await repair()
+    }
+    expect(await publish()).to.equal(202)
+    expect((await api.call('GET', '/readyz')).status).to.equal(200)
   })
 
   it('accepts events while the engine is away', async () => {

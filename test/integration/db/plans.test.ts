@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import type { DataSource } from 'typeorm'
+import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
+import { claimAttempt } from '../../../src/db/queries/attempts.ts'
+import { insertEventsWithDeliveries, type NewEvent } from '../../../src/db/queries/events.ts'
+import { recordFirstSuccesses } from '../../../src/db/queries/outcomes.ts'
+import { createMember, createWebhookRow, TEST_PROCESS } from '../../helpers/factories.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
+
+const TABLES = ['event', 'delivery', 'attempt']
+const GROWN_TO = 20_000
+const lease = { owner: TEST_PROCESS, leaseMs: 60_000 }
+
+describe('plans that a connection made while the tables were empty', function () {
+  this.timeout(120_000)
+  const database = useDatabase()
+  let organisationId: string
+
+  before(async () => {
+    ;({ organisationId } = await createMember(database.dataSource))
+    await createWebhookRow(database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
+    // What the server knows of the tables is what it knew when they were empty.
+    for (const table of TABLES) {
+      await database.dataSource.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`)
+      await database.dataSource.query(`VACUUM ANALYZE ${table}`)
+    }
+  })
+
+  const newEvent = (): NewEvent => ({
+    id: randomUUID(),
+    organisationId,
+    key: 'customer:created',
+    body: Buffer.from('{}'),
+    emittedAt: new Date(),
+    traceId: 'trace',
+  })
+
+  /** Publishes events, claims the attempt of one and records all of them, as a process does under load. */
+  async function publishAndRecord(db: DataSource, count: number): Promise<void> {
+    const events = Array.from({ length: count }, newEvent)
+    const deliveries = (await insertEventsWithDeliveries(db, events, lease)).flat()
+    expect(deliveries).to.have.lengthOf(count)
+    const key = { organisationId, deliveryId: deliveries[0]!.deliveryId, number: 1 }
+    await claimAttempt(db, key, { ...lease, sweepAfterMs: 60_000, onlyIfDue: false, beside: false })
+    const records = deliveries.map(({ deliveryId }) => ({
+      organisationId,
+      deliveryId,
+      number: 1,
+      trigger: 'schedule' as const,
+      url: 'https://receiver.example.com/',
+      startedAt: new Date(),
+      durationMs: 1,
+      failureCode: null,
+      statusCode: 200,
+      error: null,
+      response: null,
+      underLease: true,
+    }))
+    expect(await recordFirstSuccesses(db, records, false)).not.to.include(false)
+  }
+
+  /** Rows that were read by reading tables from end to end, of all sessions so far. */
+  async function readFromEndToEnd(db: DataSource): Promise<number> {
+    await db.query('SELECT pg_stat_force_next_flush()')
+    const [{ sum }] = await db.query<[{ sum: string }]>(
+      `SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname = ANY($1)`,
+      [TABLES],
+    )
+    return Number(sum)
+  }
+
+  for (const pooler of ['none', 'transaction'] as const) {
+    it(`are made anew as the tables grow, with DATABASE_POOLER=${pooler}`, async () => {
+      const pool = await createDataSource({ url: database.url, poolSize: 1, pooler }).initialize()
+      try {
+        await database.dataSource.query(`TRUNCATE ${TABLES.join(', ')}`)
+        for (let round = 0; round < 20; round++) await publishAndRecord(pool, 1)
+        for (let rows = 0; rows < GROWN_TO; rows += 1_000) await publishAndRecord(database.dataSource, 1_000)
+        for (let round = 0; round < 50; round++) await publishAndRecord(pool, 1)
+        const before = await readFromEndToEnd(pool)
+        for (let round = 0; round < 20; round++) await publishAndRecord(pool, 5)
+        expect((await readFromEndToEnd(pool)) - before).to.equal(0)
+      } finally {
+        await closeDataSource(pool)
+      }
+    })
+  }
+})
