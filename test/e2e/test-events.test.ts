@@ -60,7 +60,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       const ordinary = await stage.publish(posthorn)
       await stage.reaches(ordinary, { state: 'completed', attempts: 1 }, 10_000)
       await eventually(async () => {
-        const after = (await call('GET', `/${stage.webhookId}/incidents`)).json as typeof json & {
+        const after = (await call('GET', `/${stage.webhookId}/incidents`)).json as {
           data: { closedAt: string | null }[]
         }
         expect(after.data[0]!.closedAt).not.to.equal(null)
