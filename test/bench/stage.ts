@@ -73,7 +73,11 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
   stack.push('the engine', () => engine.stop())
   const databaseName = await rig.createDatabase()
   const databaseUrl = rig.postgres.databaseUrl(databaseName)
-  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2, statementTimeoutMs: FILLING_TIMEOUT_MS })
+  const dataSource = createDataSource({
+    url: databaseUrl,
+    poolSize: 2,
+    statementTimeoutMs: FILLING_TIMEOUT_MS,
+  })
   await dataSource.initialize()
   stack.push('the database', () => dataSource.destroy())
   await seedOrganisation(databaseUrl, rig.folder)
