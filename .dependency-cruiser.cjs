@@ -33,7 +33,7 @@ const houses = {
       '^src/db/',
       '^src/domain/',
       '^src/temporal/',
-      '^src/(errors|logger|metrics|ids|secret-box)',
+      '^src/(errors|logger|metrics|ids|secret-box|shutdown)',
     ],
     npm: true,
   },
@@ -44,7 +44,13 @@ const houses = {
   },
   notifications: {
     own: '^src/notifications/',
-    may: ['^src/notifications/', '^src/outbound/', '^src/db/', '^src/domain/', '^src/(errors|logger|ids)'],
+    may: [
+      '^src/notifications/',
+      '^src/outbound/',
+      '^src/db/',
+      '^src/domain/',
+      '^src/(errors|logger|ids|shutdown)',
+    ],
     npm: true,
   },
   temporal: {
@@ -62,6 +68,7 @@ const houses = {
       '^src/db/',
       '^src/temporal/',
       '^src/domain/',
+      '^src/shutdown',
     ],
     npm: true,
   },

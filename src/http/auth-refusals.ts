@@ -12,7 +12,7 @@ export type Credential = { kind: 'key' | 'session' | 'ticket'; value: string }
  * Why a credential was refused, for the operator only: the sender is never told. `unknown`: also a key that is revoked or
  * expired. `short`: a key of the demo organisation's length, where these do not count.
  */
-export type RefusalReason = 'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket'
+type RefusalReason = 'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket'
 
 type Refused = { credential: Credential; address: string; operationId: string; requestId: string }
 

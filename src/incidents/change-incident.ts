@@ -15,7 +15,7 @@ import type { StopReason } from '../domain/delivery-state.ts'
 import { newId } from '../ids.ts'
 
 /** Which webhook's incident. */
-export type IncidentOf = { organisationId: string; webhookId: string }
+type IncidentOf = { organisationId: string; webhookId: string }
 
 /** An attempt of which webhook, with which event key. */
 type AttemptOf = IncidentOf & { eventKey: string }

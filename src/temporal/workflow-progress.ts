@@ -5,7 +5,7 @@ import { inTime } from './calls.ts'
  * How a workflow that ought to have acted stands. `alive`: it waits, is queued, or has an activity under way. `stuck`:
  * its workflow task fails again and again, such as after a change of its code that its history does not fit.
  */
-export type WorkflowProgress =
+type WorkflowProgress =
   | { state: 'gone' }
   | { state: 'alive' }
   | { state: 'stuck'; runId: string; taskAttempts: number; cause: string }

@@ -77,7 +77,11 @@ describe('plans that a connection made while its tables were empty', function ()
         // What the server knows of the tables from now on is that they are empty.
         for (const table of TABLES) await database.dataSource.query(`VACUUM ANALYZE ${table}`)
         for (let round = 0; round < 20; round++) await publishAndRecord(pool, 1)
-        for (let rows = 0; rows < GROWN_TO; rows += 1_000) await publishAndRecord(database.dataSource, 1_000)
+        for (let rows = 0; rows < GROWN_TO; rows += 1_000) {
+          await publishAndRecord(database.dataSource, 1_000)
+          // The pool closes a connection that is idle for ten seconds, and its plans would be gone.
+          await pool.query('SELECT 1')
+        }
         for (let round = 0; round < 50; round++) await publishAndRecord(pool, 1)
         const before = await readFromEndToEnd(pool)
         for (let round = 0; round < 20; round++) await publishAndRecord(pool, 5)
