@@ -32,7 +32,7 @@ export function createShutdown(graceMs: number): Shutdown {
     begin() {
       if (stopping.signal.aborted) return
       stopping.abort(new StoppingError('This process is stopping.'))
-      setTimeout(() => cutOff.abort(new StoppingError('The grace of this process is over.')), graceMs)
+      setTimeout(() => cutOff.abort(new Error('The grace of this process is over.')), graceMs)
     },
   }
 }
