@@ -57,6 +57,7 @@ export const KEPT_HEADERS: ReadonlySet<string> = new Set([
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
   'x-request-id',
+  'x-served-by',
   'x-trace-id',
 ])
 

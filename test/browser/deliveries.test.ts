@@ -7,13 +7,14 @@ describe('acting on deliveries in the developer area', function () {
   this.timeout(45_000)
   const area = useDeveloperArea()
 
+  /** Every webhook but the one of the stage is subscribed to `comment:created` only. */
   const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
     writeBacklog(area.stage.dataSource, {
       organisationId: area.stage.member.organisationId,
       webhookId,
       state,
       count,
-      eventKey: 'comment:created',
+      eventKey: webhookId === area.stage.webhookId ? 'customer:created' : 'comment:created',
     })
   const otherWebhook = (enabled = true) =>
     createWebhookRow(area.stage.dataSource, {
