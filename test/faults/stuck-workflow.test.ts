@@ -60,7 +60,7 @@ describe('a workflow that runs and cannot move', function () {
       .split('\n')
       .find((text) => text.includes('sweep.replaced_workflow'))
     expect(JSON.parse(line ?? '{}')).to.include({
-      level: 'error',
+      level: 50,
       deliveryId,
       attempt: 1,
       cause: 'non_determinism',

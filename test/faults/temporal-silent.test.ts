@@ -46,10 +46,10 @@ describe('when the connection to Temporal falls silent', function () {
     const client = new Client({
       connection: await Connection.connect({ address: testServers().temporalAddress }),
     })
+    const other = await stage.start({ command: 'worker', env })
     stage.answerWith(() => 500)
     const deliveries = await Promise.all(Array.from({ length: 5 }, () => stage.publish(posthorn)))
     for (const id of deliveries) await stage.reaches(id, { state: 'waiting', attempts: 4 }, 20_000)
-    const other = await stage.start({ command: 'worker', env })
     proxy.fallSilent('all')
     stage.answerWith(() => 200)
     for (const id of deliveries) await client.workflow.getHandle(deliveryWorkflowId(id)).terminate()
