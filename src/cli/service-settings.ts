@@ -1,8 +1,24 @@
+import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
 import type { RateLimitSettings } from '../http/rate-limits.ts'
 import type { Logger } from '../logger.ts'
 
 /* What parts of a process are told of its configuration. */
+
+/** How much of an answer is kept with an attempt, and how long connecting may take of the attempt's own time. */
+const MAX_RESPONSE_BYTES = 32 * 1024
+const CONNECT_TIMEOUT_MS = 5_000
+
+export function httpClientSettings(config: Config) {
+  return {
+    allowHttp: config.allowHttp,
+    allowedCidrs: config.allowedCidrs,
+    timeoutMs: config.attemptTimeoutMs,
+    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
+    maxResponseBytes: MAX_RESPONSE_BYTES,
+    userAgent: `Posthorn/${packageJson.version}`,
+  }
+}
 
 export function workerSettings(config: Config) {
   return {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Middleware } from 'koa'
 import { createActivities } from '../../activities/index.ts'
-import packageJson from '../../package.json' with { type: 'json' }
 import { createPayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Config } from '../config.ts'
 import { closeDataSource } from '../db/data-source.ts'
@@ -55,10 +54,6 @@ export type Service = {
   engine: { isUp(): Promise<boolean> }
 }
 
-/** How much of an answer is kept with an attempt, and how long connecting may take of the attempt's own time. */
-const MAX_RESPONSE_BYTES = 32 * 1024
-const CONNECT_TIMEOUT_MS = 5_000
-
 /** What a composition root gives: the log, the stack to put on what is started, and the end of the process. */
 export type ServiceHost = {
   logger: Logger
@@ -89,13 +84,8 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const secretBox = createSecretBox(config.encryptionKeys)
   await assertKeyRing(dataSource, secretBox)
   const httpClient = createHttpClient({
-    allowHttp: config.allowHttp,
-    allowedCidrs: config.allowedCidrs,
-    timeoutMs: config.attemptTimeoutMs,
-    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
-    maxResponseBytes: MAX_RESPONSE_BYTES,
+    ...httpClientSettings(config),
     stopping: shutdown.stopping,
-    userAgent: `Posthorn/${packageJson.version}`,
     nowMs: () => clock.nowMs(),
   })
   const notifications = createNotifications(config, httpClient, logger)
