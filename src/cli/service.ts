@@ -40,7 +40,13 @@ import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { onUnexpectedError } from './on-unexpected-error.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
-import { retentionLimits, temporalUi, warnOfOpenPolicy, workerSettings } from './service-settings.ts'
+import {
+  httpClientSettings,
+  retentionLimits,
+  temporalUi,
+  warnOfOpenPolicy,
+  workerSettings,
+} from './service-settings.ts'
 import type { Stack } from './stack.ts'
 
 /** What a process does: answer the API, make deliveries, or both. */
@@ -91,8 +97,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const notifications = createNotifications(config, httpClient, logger)
   if (roles.worker) notifications.warnOfMissingChannels()
   const client = () => engine.client()
-  const taskQueue = config.temporalTaskQueue
-  const leadMs = config.retryLeadMs
+  const { temporalTaskQueue: taskQueue, retryLeadMs: leadMs } = config
   const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs, eager: roles.worker, clock })
   const retryWorkflows = createRetryWorkflows({ client, taskQueue })
   const notifyAfterMs = config.notifyAfterSeconds * 1_000
@@ -229,7 +234,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     sweep.start()
     followUp.start()
   }
-  const url = listening?.url ?? null
-  logger.info({ event: 'service.started', processId, roles, url, metricsUrl }, 'service.started')
-  return { url, metricsUrl, engine }
+  const urls = { url: listening?.url ?? null, metricsUrl }
+  logger.info({ event: 'service.started', processId, roles, ...urls }, 'service.started')
+  return { ...urls, engine }
 }

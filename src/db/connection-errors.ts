@@ -6,6 +6,7 @@
 const TRANSIENT_SQLSTATE = /^(08...|28...|53...|57P0[1-5]|57014|55P03|25P0[34]|25006|58030|40001|40P01)$/
 
 const LOCK_NOT_AVAILABLE = '55P03'
+const QUERY_CANCELED = '57014'
 
 const TRANSIENT_SYSTEM = new Set([
   'ECONNREFUSED',
@@ -49,6 +50,11 @@ export function isDatabaseAway(error: unknown): boolean {
 /** True when another transaction held a lock for too long: the fault of one row, not of the whole database. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === LOCK_NOT_AVAILABLE
+}
+
+/** True when the database worked at a statement until its time limit. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) === QUERY_CANCELED
 }
 
 function codeOf(error: Error): string | undefined {

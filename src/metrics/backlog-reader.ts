@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDatabaseAway } from '../db/connection-errors.ts'
+import { isDatabaseAway, isStatementTimeout } from '../db/connection-errors.ts'
 import type { Backlog } from '../db/queries/backlog.ts'
 import type { Logger } from '../logger.ts'
 
@@ -41,7 +41,8 @@ export function createBacklogReader(dependencies: {
     } catch (error) {
       latest = null
       // One that is away does no work meanwhile, and its figures are wanted as soon as it is back.
-      notBeforeMs = nowMs() + (isDatabaseAway(error) ? FRESH_MS : restMs())
+      const isAtRest = isDatabaseAway(error) && !isStatementTimeout(error)
+      notBeforeMs = nowMs() + (isAtRest ? FRESH_MS : restMs())
       logger.warn({ event: 'metrics.no_backlog', err: error }, 'metrics.no_backlog')
     }
     reading = null

@@ -70,7 +70,7 @@ describe('PgBouncer in transaction mode', function () {
       statementTimeoutMs: 1_000,
     }).initialize()
     try {
-      const cancelled = await pool
+      const cancelled: unknown = await pool
         .transaction((manager) => manager.query('SELECT pg_sleep(10)'))
         .catch((error: unknown) => error)
       expect(cancelled).to.include({ code: '57014' })

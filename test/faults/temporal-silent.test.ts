@@ -1,7 +1,6 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/posthorn.ts'
 import { testServers } from '../helpers/servers.ts'
 import { useStage } from '../helpers/use-stage.ts'
