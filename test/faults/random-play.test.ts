@@ -10,15 +10,11 @@ import { saveRecord } from './play/save-record.ts'
 /** Each comes as often as the others. POSTHORN_PLAY_FAULTS names some of them instead, separated by commas. */
 const FAULT_KINDS: readonly FaultKind[] = [
   'kill',
-  'pause',
-  'clock_step',
   'database_silence',
   'database_cut',
-  'recording_error',
   'temporal_silence',
   'temporal_cut',
   'temporal_restart',
-  'temporal_wipe',
 ]
 
 const seed = Number(process.env['POSTHORN_PLAY_SEED'] ?? randomInt(2 ** 31))
