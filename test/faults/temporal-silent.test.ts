@@ -41,7 +41,7 @@ describe('when the connection to Temporal falls silent', function () {
     expect(await posthorn.stop()).to.equal(0)
   })
 
-  it('takes up no overdue deliveries, so that another worker recovers them within 20 seconds', async () => {
+  it('takes up no overdue deliveries, so that another worker recovers them within a minute', async () => {
     const client = new Client({
       connection: await Connection.connect({ address: testServers().temporalAddress }),
     })
@@ -55,8 +55,8 @@ describe('when the connection to Temporal falls silent', function () {
     const [due] = await stage.dataSource.query<{ at: Date }[]>(
       'SELECT max(next_attempt_at) AS at FROM delivery',
     )
-    for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 5 }, 45_000)
-    expect(Date.now() - due!.at.getTime()).to.be.below(20_000 + TOLERANCE_MS)
+    for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 5 }, 70_000)
+    expect(Date.now() - due!.at.getTime()).to.be.below(60_000 + TOLERANCE_MS)
     expect(other.log()).to.include('sweep.restarted')
     expect(posthorn.log()).not.to.include('sweep.restarted')
     await client.connection.close()

@@ -39,9 +39,12 @@ describe('deliverEvent, on an engine that skips time', function () {
   })
   afterEach(() => receiver.close())
 
-  async function newDelivery() {
+  async function newDelivery(path = '') {
     const { organisationId } = await createMember(database.dataSource)
-    const webhook = await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
+    const webhook = await createWebhookRow(database.dataSource, {
+      organisationId,
+      url: `${receiver.url}${path}`,
+    })
     const [delivery] = await publishRow(database.dataSource, organisationId)
     return { organisationId, webhook, delivery: delivery! }
   }
@@ -185,20 +188,20 @@ describe('deliverEvent, on an engine that skips time', function () {
     expect(receiver.postsOf(delivery.deliveryId)).to.have.length(2)
   })
 
-  it('holds neither payload, secret, path nor receiver text in its history', async () => {
+  it('holds neither payload, secret, query, long path segments nor receiver text in its history', async () => {
     answer = (index, _post, response) => {
       response.writeHead(index === 0 ? 500 : 200).end('canary-response')
       return null
     }
-    const { delivery, webhook } = await newDelivery()
+    const { delivery, webhook } = await newDelivery('/T0123456789abcdefCanary?token=canary-token')
     await deliver(delivery)
     const history = await engine.client.workflow
       .getHandle(deliveryWorkflowId(delivery.deliveryId))
       .fetchHistory()
     const text = readableHistory(history)
     expect(text).to.include(delivery.deliveryId)
-    for (const canary of ['cus_1', 'trace-1', webhook.signingSecret, 'sha256=', 'canary-response', '/hook']) {
+    const answered = ['canary-response', 'canary-token', 'abcdefCanary']
+    for (const canary of ['cus_1', 'trace-1', webhook.signingSecret, 'sha256=', ...answered])
       expect(text, canary).not.to.include(canary)
-    }
   })
 })

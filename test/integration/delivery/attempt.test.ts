@@ -97,7 +97,7 @@ describe('an attempt', () => {
     const now = await row()
     expect(now).to.include({ state: 'waiting', attempts: 1 })
     expect((now['next_attempt_at'] as Date).getTime()).to.equal(endedAtMs + 1_000)
-    expect((now['sweep_at'] as Date).getTime()).to.equal(endedAtMs + 121_000)
+    expect((now['sweep_at'] as Date).getTime()).to.equal(endedAtMs + 16_000)
     const [record] = await records()
     expect(record).to.include({ outcome: 'failed', failure_code: 'http_status', status_code: 503 })
     expect(record!['error']).to.include('503')
