@@ -19,6 +19,8 @@ export type StageOptions = {
   webhooks: readonly WebhookPlan[]
   /** Further settings of Posthorn. */
   env?: Record<string, string>
+  /** False for Posthorns that have delivered nothing yet. */
+  isWarmedUp?: boolean
 }
 
 /** The organisation with its webhooks, and Posthorn, in one process or more, on a database and an engine of its own. */
@@ -28,6 +30,8 @@ export type Stage = {
   dataSource: DataSource
   databaseUrl: string
   engine: RunningEngine
+  /** Of the Posthorn processes. */
+  pids: readonly number[]
   /** Ids in the order of the plan. */
   webhookIds: string[]
   publish(eventKey: string, job: Pick<PublishJob, 'bodyBytes' | 'pace' | 'limit'>): Promise<PublishedEvent[]>
@@ -104,6 +108,7 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
     dataSource,
     databaseUrl,
     engine,
+    pids: posthorns.map(({ pid }) => pid),
     webhookIds: ids.slice(1),
     publish: (eventKey, job) => generator.publish({ apiUrls, organisationId, apiKey, eventKey, ...job }),
     async arrived(path, { posts = 0, deliveries = 0 }) {
@@ -137,7 +142,8 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
     },
     close,
   }
-  await warmUp(stage, rig.processes * (rig.quick ? QUICK_WARM_UP_EVENTS : WARM_UP_EVENTS[firstAttempt]))
+  if (options.isWarmedUp !== false)
+    await warmUp(stage, rig.processes * (rig.quick ? QUICK_WARM_UP_EVENTS : WARM_UP_EVENTS[firstAttempt]))
   return stage
 }
 

@@ -39,6 +39,17 @@ export async function writeWaiting(
   }
 }
 
+/** Deliveries whose fifth attempt was due a minute ago, and that have no workflow; the sweep does not look at them yet. */
+export async function writeOverdue(dataSource: DataSource, backlog: Backlog): Promise<string[]> {
+  const ids = await write(dataSource, { ...backlog, state: 'waiting' })
+  await dataSource.query(
+    `UPDATE delivery SET attempts = 4, next_attempt_at = now() - interval '1 minute', sweep_at = now() + interval '1 hour'
+      WHERE id = ANY($1::uuid[])`,
+    [ids],
+  )
+  return ids
+}
+
 async function write(
   dataSource: DataSource,
   backlog: Backlog & { state: 'failed' | 'waiting' },

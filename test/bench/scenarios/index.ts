@@ -1,12 +1,18 @@
 import type { Scenario } from '../scenario.ts'
+import { afterBurst } from './after-burst.ts'
+import { backlog } from './backlog.ts'
 import { burst } from './burst.ts'
+import { cold } from './cold.ts'
 import { cost } from './cost.ts'
 import { force } from './force.ts'
 import { growth } from './growth.ts'
 import { isolation } from './isolation.ts'
 import { lateness } from './lateness.ts'
 import { latency } from './latency.ts'
+import { manyHanging } from './many-hanging.ts'
 import { publish } from './publish.ts'
+import { recovery } from './recovery.ts'
+import { sustained } from './sustained.ts'
 
 /** In the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -18,4 +24,10 @@ export const SCENARIOS: readonly Scenario[] = [
   force,
   cost,
   growth,
+  afterBurst,
+  cold,
+  backlog,
+  manyHanging,
+  recovery,
+  sustained,
 ]

@@ -8,11 +8,12 @@ const SECONDS = 20
 /** Enough for a 99th percentile that is not the maximum. */
 const FEWEST_EVENTS = 150
 /** At a pace above what the engine does, this bounds how long the backlog takes. */
-const MOST_EVENTS = 2_000
+const MOST_EVENTS = 8_000
 
 /** At 50 a second and above, workflow by workflow a queue grows on two cores: 20 is where it does not. */
 function paces(firstAttempt: FirstAttempt): number[] {
-  return firstAttempt === 'workflow' ? [5, 20, 50, 200] : [5, 50, 200]
+  if (firstAttempt === 'workflow') return [5, 20, 50, 200]
+  return firstAttempt === 'direct' ? [5, 50, 200, 800] : [5, 50, 200]
 }
 
 /**

@@ -1,0 +1,104 @@
+import { columns, rounded } from '../measure/distribution.ts'
+import { firstPosts, groupByDelivery } from '../measure/ledger.ts'
+import { residentMib } from '../measure/memory.ts'
+import { earlyRetries, retryLateness } from '../measure/retry-lateness.ts'
+import { deliveryUpdates } from '../measure/row-updates.ts'
+import { percentile } from '../../helpers/percentile.ts'
+import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
+import type { Stage, WebhookPlan } from '../stage.ts'
+
+const HANGING_KEY = 'comment:updated'
+const FAILING_KEY = 'comment:deleted'
+const HEALTHY_KEY = 'customer:created'
+const HANGING = 300
+const QUICK_HANGING = 20
+/** Of each endpoint that hangs: one event goes to all of them. */
+const BACKLOG = 20
+/** Endpoints that answer 503 at once, and healthy ones; one event goes to all of a kind. */
+const OTHERS = 20
+const HEALTHY_EVENTS_PER_SECOND = 2.5
+const SECONDS = 60
+const QUICK_SECONDS = 10
+const FAILING_EVENTS = 3
+
+/** Many endpoints that hang, each with a backlog, beside ones that refuse at once and healthy ones. */
+export const manyHanging: Scenario = {
+  letter: 'l',
+  name: 'many-hanging',
+  title: 'what others notice of 300 endpoints that hang, each with a backlog of 20',
+  async run(bench) {
+    const alone = await measure(bench, 0)
+    const beside = await measure(bench, bench.quick ? QUICK_HANGING : HANGING)
+    const p99Ratio = rounded(Number(beside.row['p99Ms']) / Number(alone.row['p99Ms']))
+    return {
+      rows: [alone.row, { ...beside.row, p99Ratio }],
+      problems: [...alone.problems, ...beside.problems],
+    }
+  },
+}
+
+async function measure(bench: Bench, hanging: number): Promise<{ row: Row; problems: Findings['problems'] }> {
+  const stage = await bench.openStage({
+    webhooks: [
+      ...plans(hanging, '/hang', HANGING_KEY),
+      ...plans(OTHERS, '/fail/99', FAILING_KEY),
+      ...plans(OTHERS, '/ok', HEALTHY_KEY),
+    ],
+    env: { WEBHOOKS_PER_ORGANISATION: '1000' },
+  })
+  const updatesBefore = await deliveryUpdates(stage.dataSource)
+  const startedAt = performance.now()
+  if (hanging > 0) {
+    bench.say(`${BACKLOG} events for each of ${hanging} endpoints that hang`)
+    await publishAt(stage, HANGING_KEY, 4, BACKLOG)
+  }
+  const seconds = bench.quick ? QUICK_SECONDS : SECONDS
+  bench.say(`${HEALTHY_EVENTS_PER_SECOND * OTHERS} deliveries a second to healthy endpoints`)
+  const [healthy] = await Promise.all([
+    publishAt(stage, HEALTHY_KEY, HEALTHY_EVENTS_PER_SECOND, HEALTHY_EVENTS_PER_SECOND * seconds),
+    publishAt(stage, FAILING_KEY, 1, FAILING_EVENTS),
+  ])
+  const memoryMib = stage.pids.reduce((sum, pid) => sum + residentMib(pid), 0)
+  const updates = (await deliveryUpdates(stage.dataSource)) - updatesBefore
+  const measuredSeconds = (performance.now() - startedAt) / 1_000
+  const arrivals = await stage.takeArrivals()
+  await stage.close()
+
+  const waits = firstPosts(healthy, arrivals).map(
+    ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
+  )
+  const retries = retryLateness(arrivals.filter(({ path }) => path.startsWith('/fail/')))
+  const late = retries.map(({ lateMs }) => lateMs)
+  const tried = new Set(arrivals.filter(({ path }) => path.startsWith('/hang/')).map(({ path }) => path))
+  const doubled = [
+    ...groupByDelivery(arrivals.filter(({ path }) => path.startsWith('/ok/'))).values(),
+  ].filter((posts) => posts.length > 1).length
+  const row = {
+    hanging,
+    healthy: waits.length,
+    ...columns(waits),
+    retries: late.length,
+    retryEarliestMs: rounded(Math.min(...late)),
+    retryP95Ms: rounded(percentile(late, 0.95)),
+    hangingTried: tried.size,
+    updatesPerSecond: rounded(updates / measuredSeconds),
+    memoryMib,
+    doubled,
+  }
+  const untried = hanging - tried.size
+  return {
+    row,
+    problems: [
+      ...earlyRetries(retries),
+      ...(untried > 0 ? [`${untried} of ${hanging} endpoints that hang were never tried`] : []),
+    ],
+  }
+}
+
+function plans(count: number, path: string, eventKey: string): WebhookPlan[] {
+  return Array.from({ length: count }, (_, index) => ({ path: `${path}/${index}`, eventKey }))
+}
+
+function publishAt(stage: Stage, eventKey: string, perSecond: number, events: number) {
+  return stage.publish(eventKey, { pace: { kind: 'open', perSecond }, limit: { events } })
+}
