@@ -22,7 +22,7 @@ describe('what receivers and producers write, in the developer area', function (
     const { dataSource, member } = stage
     const { organisationId } = member
     stage.answerWith((_index, _post, response) => {
-      response.writeHead(500, ATTACKS[0], { 'x-attack': ATTACK, 'content-type': 'text/html' }).end(ATTACK)
+      response.writeHead(500, ATTACKS[0], { 'x-served-by': ATTACK, 'content-type': 'text/html' }).end(ATTACK)
       return null
     })
     const url = `${stage.receiver.url}/${encodeURIComponent(ATTACK)}?x=%22%3E'-hacked=1-'&y=\${hacked=1}`
@@ -77,7 +77,7 @@ describe('what receivers and producers write, in the developer area', function (
       ATTACK,
     )
     expect(await page.getByRole('region', { name: 'Headers of the answer' }).first().innerText()).to.include(
-      `x-attack: ${ATTACK}`,
+      `x-served-by: ${ATTACK}`,
     )
     await page.getByRole('button', { name: 'Raw' }).click()
     await unharmed()
