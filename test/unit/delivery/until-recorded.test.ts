@@ -20,7 +20,7 @@ describe('an outcome that is to be recorded', () => {
     let tries = 0
     let errors = 0
     const record = (): Promise<string> =>
-      tries++ < failures ? Promise.reject(error as Error) : Promise.resolve('recorded')
+      tries++ < failures ? Promise.reject(error) : Promise.resolve('recorded')
     const result = await untilRecorded(record, { logger, deliveryId: 'a', onError: () => (errors += 1) })
     return { result, errors, levels }
   }
