@@ -1,10 +1,14 @@
-// Mocha's spec reporter, which also writes the real counts to the file POSTHORN_TEST_COUNTS names.
+// Mocha's spec reporter, which also writes the real counts to the file POSTHORN_TEST_COUNTS names, and shows why a test
+// was given its second try.
 const { writeFileSync } = require('node:fs')
 const Mocha = require('mocha')
 
 module.exports = class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options)
+    runner.on('retry', (test, error) => {
+      console.log(`TRIED AGAIN: ${test.fullTitle()}\n${error.stack}`)
+    })
     runner.once('end', () => {
       const { passes, failures, pending } = runner.stats
       writeFileSync(process.env.POSTHORN_TEST_COUNTS, JSON.stringify({ passes, failures, pending }))

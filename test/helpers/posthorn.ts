@@ -71,7 +71,7 @@ export async function startPosthorn(options: {
       throw new Error('not listening')
   }, READY_TIMEOUT_MS).catch((error: unknown) => {
     child.kill('SIGKILL')
-    throw error
+    throw new Error(`${String(error)}\n${readLog()}`)
   })
   return {
     url,

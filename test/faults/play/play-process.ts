@@ -76,7 +76,7 @@ export async function createPlayProcess(options: {
           awaitEngine: false,
         })
       } catch (error) {
-        if (nowMs() > deadline) throw new Error(`${name} did not start again`, { cause: error })
+        if (nowMs() > deadline) throw new Error(`${name} did not start again: ${String(error)}`)
         await delay(START_AGAIN_MS)
       }
     }
