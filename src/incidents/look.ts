@@ -21,7 +21,7 @@ export type LookRequest = {
 }
 
 /** How long after its workflow's own time the sweep comes to an incident. */
-const SWEEP_AFTER_MS = 2 * 60_000
+const SWEEP_AFTER_MS = 30_000
 
 /**
  * One look of the workflow at its incident, in one transaction under its lock: addresses the notifications that are due
