@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { newId, randomHex } from '../../src/ids.ts'
+import { newId } from '../../src/ids.ts'
 
 describe('newId', () => {
   const ids = Array.from({ length: 10_000 }, newId)
@@ -18,14 +18,5 @@ describe('newId', () => {
 
   it('cannot be told from its neighbour: its last 48 bits are new each time', () => {
     expect(new Set(ids.map((id) => id.slice(-12))).size).to.equal(ids.length)
-  })
-})
-
-describe('randomHex', () => {
-  it('is 32 hexadecimal characters, never twice the same, nor any part of it', () => {
-    const given = Array.from({ length: 1_000 }, randomHex)
-    for (const text of given) expect(text).to.match(/^[0-9a-f]{32}$/)
-    const quarters = given.flatMap((text) => [text.slice(0, 16), text.slice(16)])
-    expect(new Set(quarters).size).to.equal(quarters.length)
   })
 })
