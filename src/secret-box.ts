@@ -11,9 +11,6 @@ export type SecretBox = {
   open(webhookId: string, sealed: string): string
 }
 
-/** Secrets kept open for the next deliveries of their webhooks: they are needed again and again, each time at once. */
-const MOST_OPENED = 1_000
-
 /** 96 random bits, as NIST SP 800-38D asks for random initialisation vectors. */
 const IV_BYTES = 12
 /** Given explicitly: without it Node accepts tags cut down to 4 bytes. */
@@ -35,8 +32,6 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
   const [sealing] = keys
   if (sealing === undefined) throw new Error('the key ring is empty')
   const byId = new Map(keys.map((entry) => [entry.id, entry.key]))
-  // By webhook and sealed text, so that only who holds both gets one; the oldest first.
-  const opened = new Map<string, string>()
 
   function open(webhookId: string, sealed: string): string {
     const keyId = KEY_ID.exec(sealed)?.[1]
@@ -76,16 +71,7 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
       ].join('|')
     },
 
-    open(webhookId, sealed) {
-      const place = `${webhookId} ${sealed}`
-      const known = opened.get(place)
-      if (known !== undefined) return known
-      const secret = open(webhookId, sealed)
-      const [oldest] = opened.keys()
-      if (oldest !== undefined && opened.size >= MOST_OPENED) opened.delete(oldest)
-      opened.set(place, secret)
-      return secret
-    },
+    open,
   }
 }
 
