@@ -31,6 +31,7 @@ import { ToldWhenCompleted11 } from './migrations/0011-told-when-completed.ts'
 import { SweepIndexes12 } from './migrations/0012-sweep-indexes.ts'
 import { KeyValues15 } from './migrations/0015-key-values.ts'
 import { StoppedAndTestDeliveries16 } from './migrations/0016-stopped-and-test-deliveries.ts'
+import { RequestedAttempts17 } from './migrations/0017-requested-attempts.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -99,6 +100,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       SweepIndexes12,
       KeyValues15,
       StoppedAndTestDeliveries16,
+      RequestedAttempts17,
     ],
     migrationsTransactionMode: 'each',
     extra: {

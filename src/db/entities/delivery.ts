@@ -75,12 +75,9 @@ export class Delivery {
   @Column('boolean', { name: 'retry_requested', default: false })
   retryRequested!: boolean
 
-  /**
-   * Unused: the number of the attempt alone decides what follows it. The column stays so that processes of the version
-   * before go on working between the migration and their replacement.
-   */
-  @Column('boolean', { default: false })
-  revived!: boolean
+  /** A person asked for the attempt under way; still true when that is made again after its worker was lost. */
+  @Column('boolean', { name: 'attempt_requested', default: false })
+  attemptRequested!: boolean
 
   @Column('timestamptz', { name: 'next_attempt_at', nullable: true })
   nextAttemptAt!: Date | null

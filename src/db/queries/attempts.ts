@@ -39,6 +39,7 @@ const CLAIM_ATTEMPT: Prepared = {
         lease_until = now() + $5 * interval '1 ms',
         sweep_at = CASE WHEN ${LIVE} THEN now() + $6 * interval '1 ms' END,
         next_attempt_at = CASE WHEN ${LIVE} THEN d.next_attempt_at END,
+        attempt_requested = d.state <> 'pending' AND d.retry_requested OR d.state = 'in_progress' AND d.attempt_requested,
         retry_requested = false,
         started_at = CASE WHEN $8::boolean THEN d.started_at ELSE coalesce(d.started_at, now()) END,
         completed_at = CASE WHEN ${LIVE} THEN NULL ELSE now() END
@@ -48,7 +49,7 @@ const CLAIM_ATTEMPT: Prepared = {
          OR d.state = 'waiting' AND (NOT $7::boolean OR d.next_attempt_at <= now() + ${DUE_TOLERANCE})
          OR d.state = 'in_progress' AND (d.lease_until < now() OR d.owner = $4::uuid))
     AND w.id = d.webhook_id AND e.id = d.event_id
-  RETURNING d.state, d.claims, OLD.retry_requested AND OLD.state <> 'pending' AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
+  RETURNING d.state, d.claims, d.attempt_requested AS asked, d.webhook_id AS "webhookId", e.key AS "eventKey", w.url, w.secret, e.body,
             (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::float8 AS "ageMs"`,
 }
 

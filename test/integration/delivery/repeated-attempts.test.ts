@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { AttemptDependencies, AttemptRequest } from '../../../src/delivery/attempt-request.ts'
 import { createAttempt } from '../../../src/delivery/attempt.ts'
-import { renewClaims } from '../../../src/db/queries/attempts.ts'
+import { claimAttempt, renewClaims } from '../../../src/db/queries/attempts.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { askForRetry } from '../../../src/db/queries/interventions.ts'
 import { createMetrics } from '../../../src/metrics.ts'
@@ -68,6 +68,21 @@ describe('an attempt that is made again under its number', () => {
     expect([posts, repeated]).to.deep.equal([3, 2])
     expect(await outcomes()).to.deep.equal(['1 succeeded'])
     expect(await suite.row(delivery.deliveryId)).to.include({ state: 'completed', claims: 0 })
+  })
+
+  it('is still the one that a user asked for after its worker was lost', async () => {
+    const { organisationId, webhookId, deliveryId } = delivery
+    await createAttempt(attempts([() => FAILED]))(request(), NEVER)
+    await askForRetry(suite.database.dataSource, organisationId, webhookId, deliveryId)
+    await claimAttempt(
+      suite.database.dataSource,
+      { organisationId, deliveryId, number: 2 },
+      { owner: randomUUID(), leaseMs: 0, sweepAfterMs: 60_000, onlyIfDue: true, beside: false },
+    )
+    posts = 0
+    await createAttempt(attempts([() => CONFIRMED]))(request({ number: 2 }), NEVER)
+    const trigger = (await suite.attemptsOf(deliveryId)).map((attempt) => attempt['trigger'])
+    expect(trigger).to.deep.equal(['schedule', 'retry'])
   })
 
   it('posts nothing again when another run has confirmed the delivery during the pause', async () => {
