@@ -31,10 +31,10 @@ const SUITES: Record<string, string[][]> = {
 }
 
 /**
- * Their tests measure real seconds, which another user of the machine can take away: each has a second try, and the
- * output says which needed it.
+ * Tests measure real seconds, which another user of the machine can take away: each has a second try, and the output
+ * says which needed it.
  */
-const TRIED_TWICE = ['slow', 'faults', 'browser']
+const SECOND_TRY = ['--retries', '1']
 
 /** Data of a test run need not outlive a power cut. */
 const FAST_AND_LOSE = [
@@ -92,10 +92,9 @@ async function run(lanes: string[][]): Promise<number> {
 
 /** Of each mocha process. */
 function mochaArguments(lanes: string[][]): string[][] {
-  const tries = TRIED_TWICE.includes(suite) ? ['--retries', '1'] : []
-  if (given.length === 0) return lanes.map((files) => [...files, ...tries])
+  if (given.length === 0) return lanes.map((files) => [...files, ...SECOND_TRY])
   const namesFiles = given.some((argument) => !argument.startsWith('-'))
-  return [[...(namesFiles ? [] : lanes.flat()), ...tries, ...given]]
+  return [[...(namesFiles ? [] : lanes.flat()), ...SECOND_TRY, ...given]]
 }
 
 async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
