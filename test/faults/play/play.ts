@@ -12,10 +12,14 @@ import { ATTEMPT_TIMEOUT_MS, createPlayWorld, NOTIFY_AFTER_MS, type PlayWorld } 
 export async function play(plan: Plan): Promise<PlayRecord> {
   const world = await createPlayWorld(plan)
   try {
+    say('the processes run')
     await playPlan(world, plan)
+    say('the last fault is over')
     await calmDown(world, plan)
+    say('all is calm, or time is up')
     const facts = await readFacts(world.dataSource)
     const processes = await Promise.all(world.processes.map((played) => played.finish()))
+    say('the processes have ended')
     return {
       seed: plan.seed,
       attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
@@ -33,6 +37,11 @@ export async function play(plan: Plan): Promise<PlayRecord> {
     await Promise.all(world.processes.map((played) => played.finish()))
     await world.close()
   }
+}
+
+/** So that one sees where a play hangs. */
+function say(what: string): void {
+  process.stdout.write(`      ${new Date().toISOString()} ${what}\n`)
 }
 
 async function playPlan(world: PlayWorld, plan: Plan): Promise<void> {
