@@ -27,6 +27,8 @@ type Link = { client: Socket; upstream: Socket; isSilent: boolean }
 /** Listens on a free port and passes connections on to `target`, such as `127.0.0.1:5432`. */
 export async function createTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const links = new Set<Link>()
+  // Also those of links whose other side has gone while they were silent.
+  const sockets = new Set<Socket>()
   let isSilent = false
   let isRefusing = false
   let delayMs = 0
@@ -44,6 +46,7 @@ export async function createTcpProxy(target: { host: string; port: number }): Pr
   })
 
   function pass(link: Link, from: Socket, to: Socket): void {
+    sockets.add(from)
     from.setNoDelay(true)
     from.on('error', () => undefined)
     if (link.isSilent) from.pause()
@@ -55,6 +58,7 @@ export async function createTcpProxy(target: { host: string; port: number }): Pr
       else setTimeout(write, delayMs)
     })
     from.on('close', () => {
+      sockets.delete(from)
       links.delete(link)
       // A peer that lost its route hears of no close.
       if (!link.isSilent) to.destroy()
@@ -97,7 +101,7 @@ export async function createTcpProxy(target: { host: string; port: number }): Pr
       delayMs = ms
     },
     async close() {
-      each((socket) => socket.destroy())
+      for (const socket of sockets) socket.destroy()
       server.close()
       await once(server, 'close')
     },
