@@ -117,6 +117,10 @@ export async function callApi(
       ...options.headers,
     },
     ...(content === undefined ? {} : { body: content }),
+  }).catch((error: unknown) => {
+    // `fetch failed` says nothing by itself.
+    const cause = error instanceof Error ? (error.cause ?? error) : error
+    throw new Error(`${method} ${path}: ${String(cause)}`, { cause: error })
   })
   const text = await textOf(response)
   const isJson = response.headers.get('content-type')?.includes('json') === true

@@ -79,15 +79,16 @@ describe('kill -9 of the process, and its incidents', function () {
     await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent']))
   })
 
-  it('two workers, and twelve hundred failing deliveries: two mails to each of two recipients, no more', async () => {
+  it('two workers, and twelve hundred failing deliveries: two mails to each of two recipients, no more', async function () {
+    this.timeout(300_000)
     await begin(0)
     const [posthorn] = await Promise.all([start(), start()])
     const deliveries: string[] = []
     for (let batch = 0; batch < 60; batch++)
       deliveries.push(...(await Promise.all(Array.from({ length: 20 }, () => stage.publish(posthorn)))))
-    await eventually(async () => expect((await states()).length).to.be.at.least(2), 60_000)
+    await eventually(async () => expect((await states()).length).to.be.at.least(2), 120_000)
     await stage.dataSource.query(`UPDATE delivery SET attempts = 9 WHERE state = 'waiting'`)
-    await eventually(async () => expect((await states()).length).to.equal(4), 60_000)
+    await eventually(async () => expect((await states()).length).to.equal(4), 120_000)
     await delay(5_000)
     expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent'])
     expect(mail.mails).to.have.length(4)
