@@ -7,14 +7,15 @@ import {
   type Claim,
   type Standing,
 } from '../db/queries/attempts.ts'
-import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
+import { isTimeout, type AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type {
   AttemptDependencies,
   AttemptRequest,
   AttemptSignals,
-  Beside,
+  InlineAttempt,
   MakeAttempt,
 } from './attempt-request.ts'
+import type { Slot } from './endpoints.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import { StoppingError } from '../shutdown.ts'
@@ -31,31 +32,27 @@ const LOOK_AGAIN_MS = 250
 const MAX_LOST_WORKERS = 5
 
 /**
- * The one way in which an attempt is made: hold → gate → claim → send → record.
+ * The one way in which an attempt is made: wait until due → acquire a slot → claim → send → record.
  * Whatever the receiver does is returned as data. While the database is away it waits before the POST, and once that is
  * over until its outcome is recorded. Throws only for faults of ours before the POST, and when a signal asks it to give
  * up.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
-  const { dataSource, gate, handedOver, metrics, clock } = dependencies
+  const { dataSource, endpoints, handedOver, metrics, clock } = dependencies
   const renewal = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
-  return async function makeAttempt(request, signals, beside = null): Promise<AttemptOutcome> {
+  return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
     if (request.hold !== null) await holdUntil(clock, request.hold, signals.cancelled)
-    const pass = gate.enter(request.webhookId, request.deliveryId)
-    if ('comeBackAfterMs' in pass) {
+    const slot = inline?.slot ?? (await endpoints.acquireSoon(request.webhookId, request.deliveryId))
+    if ('retryAfterMs' in slot) {
       metrics.attemptDeferred()
-      return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
+      return { state: 'deferred', delayMs: Math.ceil(slot.retryAfterMs) }
     }
     metrics.attemptBegun()
     handedOver.begun(request.deliveryId)
     try {
-      const posted = (): void => {
-        pass.leave()
-        beside?.posted()
-      }
-      return await claimSendRecord({ ...dependencies, renewal }, request, signals, beside, posted)
+      return await claimSendRecord({ ...dependencies, renewal }, request, signals, inline, slot)
     } finally {
-      pass.leave()
+      slot.release(null)
       handedOver.ended(request.deliveryId)
       metrics.attemptEnded()
     }
@@ -66,13 +63,13 @@ async function claimSendRecord(
   dependencies: AttemptDependencies & { renewal: ClaimRenewal },
   request: AttemptRequest,
   signals: AttemptSignals,
-  beside: Beside | null,
-  posted: () => void,
+  inline: InlineAttempt | null,
+  slot: Slot,
 ): Promise<AttemptOutcome> {
   const { metrics, clock, renewal } = dependencies
   const { deliveryId } = request
-  const run: Run = { owner: beside?.owner ?? randomUUID(), isBeside: beside !== null }
-  let held = beside?.held ?? null
+  const run: Run = { owner: inline?.owner ?? randomUUID(), isInline: inline !== null }
+  let held = inline?.claim ?? null
   // Made again where it has no outcome, or its failure does not count since the row was lost to another run.
   for (;;) {
     const claim = held ?? (await takeRow(dependencies, request, run, signals.cancelled))
@@ -85,16 +82,17 @@ async function claimSendRecord(
     const sent =
       claim.claims > MAX_LOST_WORKERS
         ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
-        : await send(dependencies, request, claim, run.owner, signals.shutDown)
+        : await send(dependencies, request, claim, run.owner, { slot, shutDown: signals.shutDown })
     if (sent.result.isInconclusive) sayRepeated(dependencies, request)
     else {
-      posted()
+      const { succeeded, durationMs, failureCode } = sent.result
+      slot.release({ succeeded, durationMs, isTimeout: isTimeout(failureCode) })
       const release = renewal.hold({
         deliveryId,
         owner: run.owner,
         sweepAfterMs: sweepAfterMs(dependencies, run),
       })
-      const made: HeldClaim = { claim, owner: run.owner, underLease: run.isBeside }
+      const made: HeldClaim = { claim, owner: run.owner, underLease: run.isInline }
       const outcome = await recordOutcome(dependencies, request, made, sent).finally(release)
       if (outcome !== null) return outcome
     }
@@ -117,22 +115,19 @@ function sayRepeated({ metrics, logger }: AttemptDependencies, request: AttemptR
  * has to end in mid-POST, which counts as a lost worker.
  */
 async function send(
-  { dataSource, secretBox, httpClient, watch, logger }: AttemptDependencies,
+  { dataSource, secretBox, httpClient, logger }: AttemptDependencies,
   request: AttemptRequest,
   held: Claim,
   owner: string,
-  shutDown: AbortSignal,
+  { slot, shutDown }: { slot: Slot; shutDown: AbortSignal },
 ): Promise<Sent> {
   let begun = false
-  const note = watch.begin(request.webhookId)
   try {
     const headers = deliveryHeaders(secretBox, request.deliveryId, held)
     begun = true
-    const sent = await post(httpClient, held, headers, shutDown)
-    note(sent.result.isInconclusive ? null : sent.result)
-    return sent
+    slot.begin()
+    return await post(httpClient, held, headers, shutDown)
   } catch (error) {
-    note(null)
     await releaseClaim(dataSource, request, {
       owner,
       counts: begun && !(error instanceof StoppingError),
@@ -146,13 +141,13 @@ async function send(
   }
 }
 
-/** One run of an attempt. `isBeside`: for a delivery without a workflow, by the process that holds its row. */
-type Run = { owner: string; isBeside: boolean }
+/** One run of an attempt. `isInline`: for a delivery without a workflow, by the process that has its lease. */
+type Run = { owner: string; isInline: boolean }
 
 /** A workflow makes up for a lost worker by itself; where there is none yet, the sweep does. */
-function sweepAfterMs({ attemptTimeoutMs }: AttemptDependencies, { isBeside }: Run): number {
+function sweepAfterMs({ attemptTimeoutMs }: AttemptDependencies, { isInline }: Run): number {
   const leaseMs = claimLeaseMs(attemptTimeoutMs)
-  return isBeside ? leaseMs : leaseMs + SWEEP_AFTER_MS
+  return isInline ? leaseMs : leaseMs + SWEEP_AFTER_MS
 }
 
 /**
@@ -171,7 +166,7 @@ async function takeRow(
     leaseMs: claimLeaseMs(attemptTimeoutMs),
     sweepAfterMs: sweepAfterMs(dependencies, run),
     onlyIfDue: request.onlyIfDue || request.hold !== null,
-    beside: run.isBeside,
+    inline: run.isInline,
   }
   for (;;) {
     signal.throwIfAborted()

@@ -1,7 +1,8 @@
 import { createHandedOver } from '../../src/delivery/handed-over.ts'
 import { createStarter, type Starter } from '../../src/delivery/starter.ts'
 import { createShutdown } from '../../src/shutdown.ts'
-import { createWebhookWatch } from '../../src/delivery/webhook-watch.ts'
+import { createEndpoints } from '../../src/delivery/endpoints.ts'
+import { createWebhookCache } from '../../src/delivery/webhook-cache.ts'
 
 type Options = Parameters<typeof createStarter>[0]
 
@@ -14,16 +15,18 @@ export function createTestStarter(
 ): Starter {
   return createStarter({
     makeAttempt: () => Promise.reject(new Error('this starter makes no attempts')),
-    watch: createWebhookWatch(),
+    endpoints: createEndpoints({ maxLimit: 50 }),
+    webhooks: createWebhookCache(options.dataSource),
     handedOver: createHandedOver(),
     mode: 'workflow',
     concurrency: 5,
-    perWebhook: null,
+    makesAttempts: false,
     slots: 50,
     attemptTimeoutMs: 1_000,
     leaseMs: TEST_LEASE_MS,
     shutdown: createShutdown(1_000),
     isServing: () => true,
+    isBackfillOwed: () => false,
     ...options,
   })
 }

@@ -5,7 +5,9 @@ import { lockWebhook, updateWebhook } from '../../src/db/queries/webhooks.ts'
 import type { AttemptDependencies, MakeAttempt } from '../../src/delivery/attempt-request.ts'
 import { createAttempt } from '../../src/delivery/attempt.ts'
 import { createRecordFirstSuccess } from '../../src/delivery/record-first-successes.ts'
-import type { createStarter, FirstAttemptMode, Starter } from '../../src/delivery/starter.ts'
+import type { FirstAttemptMode } from '../../src/delivery/route-delivery.ts'
+import type { createStarter, Starter } from '../../src/delivery/starter.ts'
+import type { WebhookCache } from '../../src/delivery/webhook-cache.ts'
 import { createSweep, type Sweep } from '../../src/delivery/sweep.ts'
 import { newId } from '../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../src/shutdown.ts'
@@ -47,7 +49,10 @@ type ProcessOptions = {
 }
 
 /** What one process has: its starter, its sweep, and what it sees of webhooks. */
-type TestProcess = Pick<AttemptDependencies, 'watch' | 'handedOver'> & { starter: Starter; sweep: Sweep }
+type TestProcess = Pick<AttemptDependencies, 'endpoints' | 'handedOver'> & { webhooks: WebhookCache } & {
+  starter: Starter
+  sweep: Sweep
+}
 
 type DeliveryColumns = {
   state: string
@@ -174,7 +179,7 @@ function createProcess(
     ...common,
     makeAttempt: watching === undefined ? makeAttempt : watching(makeAttempt),
     mode,
-    perWebhook: 50,
+    makesAttempts: true,
     ...options.starter,
     shutdown,
   })
@@ -199,7 +204,8 @@ function createProcess(
   return {
     starter: { ...starter, stop },
     sweep,
-    watch: attempts.watch,
+    endpoints: attempts.endpoints,
+    webhooks: attempts.webhooks,
     handedOver: attempts.handedOver,
     close,
   }

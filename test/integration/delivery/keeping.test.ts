@@ -28,9 +28,10 @@ function fakeWorkflows() {
   const workflows: DeliveryWorkflows = {
     start({ deliveryId }, next, { again }) {
       if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
+      if (again && running.has(deliveryId)) return Promise.resolve(false)
       starts.push({ deliveryId, next, again })
       running.add(deliveryId)
-      return Promise.resolve()
+      return Promise.resolve(true)
     },
     follow: () => Promise.resolve(),
     wake: ({ deliveryId }, attempts) => {
@@ -48,7 +49,7 @@ function fakeWorkflows() {
     if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
     asked.push(workflowId)
     const deliveryId = workflowId.replace('delivery/', '')
-    if (stuck.delete(deliveryId))
+    if (stuck.delete(deliveryId) && running.delete(deliveryId))
       return Promise.resolve({ state: 'stuck', runId: 'run', taskAttempts: 3, cause: 'non_determinism' })
     return Promise.resolve({ state: running.has(deliveryId) ? 'alive' : 'gone' })
   }
@@ -286,7 +287,7 @@ describe('keeping deliveries', () => {
     const { starter, sweep } = process(processId)
     let release = (): void => undefined
     const released = new Promise<void>((resolve) => (release = resolve))
-    fake.workflows.start = () => released
+    fake.workflows.start = () => released.then(() => true)
     starter.start(await publishMany(300))
     const isBusy = starter.isBusy()
     await publishMany(30, -1)
