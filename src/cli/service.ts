@@ -7,11 +7,16 @@ import { closeDataSource } from '../db/data-source.ts'
 import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../db/queries/recovery.ts'
-import { createEndpoints } from '../delivery/endpoints.ts'
+import { createAttempt } from '../delivery/attempt.ts'
+import { createFollowUp } from '../delivery/follow-up.ts'
 import { createHandedOver } from '../delivery/handed-over.ts'
 import { createRecordFirstSuccess } from '../delivery/record-first-successes.ts'
+import { createStarter } from '../delivery/starter.ts'
+import { createSweep } from '../delivery/sweep.ts'
+import { deliveryLeaseMs } from '../delivery/timing.ts'
 import { createIncidentTurns } from '../delivery/turns.ts'
-import { createWebhookCache } from '../delivery/webhook-cache.ts'
+import { createWebhookGate } from '../delivery/webhook-gate.ts'
+import { createWebhookWatch } from '../delivery/webhook-watch.ts'
 import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher } from '../events/publish.ts'
 import { createStreams } from '../events/streams.ts'
@@ -30,7 +35,6 @@ import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
 import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
-import { createDispatch } from './dispatch.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
@@ -107,12 +111,12 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     metrics,
     workflows,
     incidentWorkflows,
-    webhooks: createWebhookCache(dataSource),
+    watch: createWebhookWatch(),
     handedOver: createHandedOver(),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: config.firstAttempt === 'overflow' }),
     turns: createIncidentTurns(config.databasePoolSize),
     attemptTimeoutMs: config.attemptTimeoutMs,
-    endpoints: createEndpoints({ maxLimit: config.webhookConcurrency }),
+    gate: createWebhookGate(config.webhookConcurrency),
   }
   const activities = createActivities({
     ...attempts,
@@ -135,14 +139,35 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
       : null,
     onDataLost: roles.worker ? () => sweepEverything(dataSource) : null,
   })
-  const { lease, starter, sweep, backfill } = createDispatch(config, roles, {
+  const leaseMs = deliveryLeaseMs(config.attemptTimeoutMs)
+  const lease = { owner: processId, leaseMs }
+  const starter = createStarter({
     ...attempts,
-    retryWorkflows,
-    terminateIfStuck: createTerminateIfStuck(client),
-    isServing: () => engine.isServing(),
+    makeAttempt: createAttempt(attempts),
     processId,
+    mode: config.firstAttempt,
+    concurrency: config.startConcurrency,
+    perWebhook: roles.worker ? config.webhookConcurrency : null,
+    isServing: () => engine.isServing(),
+    slots: config.firstAttemptSlots,
+    leaseMs,
     shutdown,
   })
+  const sweep = createSweep({
+    dataSource,
+    workflows,
+    retryWorkflows,
+    incidentWorkflows,
+    terminateIfStuck: createTerminateIfStuck(client),
+    starter,
+    logger,
+    metrics,
+    processId,
+    leaseMs,
+    isServing: () => engine.isServing(),
+    attemptsInline: config.firstAttempt !== 'workflow',
+  })
+  const followUp = createFollowUp({ ...attempts, isIdle: () => engine.isServing() && starter.isIdle() })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
   const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
@@ -158,7 +183,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     secretBox,
     publish: createPublisher(dataSource, lease, backlog),
     lease,
-    webhooks: attempts.webhooks,
+    watch: attempts.watch,
     turns: attempts.turns,
     sweep: roles.worker ? sweep : null,
     stopping: shutdown.stopping,
@@ -198,7 +223,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     // It waits for streams that end in good order, and cuts off what takes too long.
     'the API': () => Promise.all([streams.close(), listening?.close()]),
     'the sweep': () => sweep.stop(),
-    'the backfill': () => backfill.stop(),
+    'the follow-up': () => followUp.stop(),
     'the starter': () => starter.stop(),
     'the workers': () => engine.stopWorking(),
     // Mails of which nothing has left yet are given back, and the workers need not wait for them.
@@ -207,7 +232,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   engine.start()
   if (roles.worker) {
     sweep.start()
-    backfill.start()
+    followUp.start()
   }
   const urls = { url: listening?.url ?? null, metricsUrl }
   logger.info({ event: 'service.started', processId, roles, ...urls }, 'service.started')

@@ -7,10 +7,11 @@ import type { Metrics } from '../metrics.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
-import type { Endpoints, Slot } from './endpoints.ts'
 import type { HandedOver } from './handed-over.ts'
 import type { RecordFirstSuccess } from './record-first-successes.ts'
 import type { IncidentTurns } from './turns.ts'
+import type { WebhookGate } from './webhook-gate.ts'
+import type { WebhookWatch } from './webhook-watch.ts'
 
 /** What an attempt needs of the house. `attemptTimeoutMs` is the deadline of one whole POST. */
 export type AttemptDependencies = {
@@ -20,9 +21,10 @@ export type AttemptDependencies = {
   logger: Logger
   metrics: Metrics
   attemptTimeoutMs: number
-  endpoints: Endpoints
+  gate: WebhookGate
   turns: IncidentTurns
   incidentWorkflows: IncidentWorkflows
+  watch: WebhookWatch
   handedOver: HandedOver
   recordFirstSuccess: RecordFirstSuccess
   clock: DatabaseClock
@@ -34,7 +36,7 @@ export type AttemptRequest = AttemptKey & {
   hold: { untilMs: number; atMostMs: number } | null
   /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
   onlyIfDue: boolean
-  /** It was deferred before, so its delay is not ours. Workflows of 0.1 do not say. */
+  /** The gate of its webhook turned it away before: whatever delay it has is not ours. Workflows of 0.1 do not say. */
   turnedAway?: boolean
 }
 
@@ -45,14 +47,15 @@ export type AttemptRequest = AttemptKey & {
 export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
 /**
- * A first attempt that is made without a workflow, in `slot`. `claim`: `owner` has the row under the lease of its
- * commit, and this is what it read there; null when the row is to be claimed.
+ * A first attempt that is made beside the engine, for a delivery that has no workflow yet. `held`: `owner` has it under
+ * the lease of its commit, and this is what it read there; null when the row is to be claimed. `posted` is called when
+ * its POST is over, before it is recorded.
  */
-export type InlineAttempt = { owner: string; claim: Claim | null; slot: Slot }
+export type Beside = { owner: string; held: Claim | null; posted: () => void }
 
-/** `inline` is null for attempts that a workflow asks for. */
+/** `beside` is null for attempts that a workflow asks for. */
 export type MakeAttempt = (
   request: AttemptRequest,
   signals: AttemptSignals,
-  inline?: InlineAttempt | null,
+  beside?: Beside | null,
 ) => Promise<AttemptOutcome>

@@ -7,15 +7,14 @@ import {
   type Claim,
   type Standing,
 } from '../db/queries/attempts.ts'
-import { isTimeout, type AttemptOutcome } from '../domain/attempt-outcome.ts'
+import type { AttemptOutcome } from '../domain/attempt-outcome.ts'
 import type {
   AttemptDependencies,
   AttemptRequest,
   AttemptSignals,
-  InlineAttempt,
+  Beside,
   MakeAttempt,
 } from './attempt-request.ts'
-import type { Slot } from './endpoints.ts'
 import { holdUntil } from './hold.ts'
 import { untilDatabaseAnswers } from '../db/patience.ts'
 import { StoppingError } from '../shutdown.ts'
@@ -32,27 +31,31 @@ const LOOK_AGAIN_MS = 250
 const MAX_LOST_WORKERS = 5
 
 /**
- * The one way in which an attempt is made: wait until due → acquire a slot → claim → send → record.
+ * The one way in which an attempt is made: hold → gate → claim → send → record.
  * Whatever the receiver does is returned as data. While the database is away it waits before the POST, and once that is
  * over until its outcome is recorded. Throws only for faults of ours before the POST, and when a signal asks it to give
  * up.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
-  const { dataSource, endpoints, handedOver, metrics, clock } = dependencies
+  const { dataSource, gate, handedOver, metrics, clock } = dependencies
   const renewal = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
-  return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
+  return async function makeAttempt(request, signals, beside = null): Promise<AttemptOutcome> {
     if (request.hold !== null) await holdUntil(clock, request.hold, signals.cancelled)
-    const slot = inline?.slot ?? (await endpoints.acquireSoon(request.webhookId, request.deliveryId))
-    if ('retryAfterMs' in slot) {
+    const pass = gate.enter(request.webhookId, request.deliveryId)
+    if ('comeBackAfterMs' in pass) {
       metrics.attemptDeferred()
-      return { state: 'deferred', delayMs: Math.ceil(slot.retryAfterMs) }
+      return { state: 'deferred', delayMs: Math.ceil(pass.comeBackAfterMs) }
     }
     metrics.attemptBegun()
     handedOver.begun(request.deliveryId)
     try {
-      return await claimSendRecord({ ...dependencies, renewal }, request, signals, inline, slot)
+      const posted = (): void => {
+        pass.leave()
+        beside?.posted()
+      }
+      return await claimSendRecord({ ...dependencies, renewal }, request, signals, beside, posted)
     } finally {
-      slot.release(null)
+      pass.leave()
       handedOver.ended(request.deliveryId)
       metrics.attemptEnded()
     }
@@ -63,13 +66,13 @@ async function claimSendRecord(
   dependencies: AttemptDependencies & { renewal: ClaimRenewal },
   request: AttemptRequest,
   signals: AttemptSignals,
-  inline: InlineAttempt | null,
-  slot: Slot,
+  beside: Beside | null,
+  posted: () => void,
 ): Promise<AttemptOutcome> {
   const { metrics, clock, renewal } = dependencies
   const { deliveryId } = request
-  const run: Run = { owner: inline?.owner ?? randomUUID(), isInline: inline !== null }
-  let held = inline?.claim ?? null
+  const run: Run = { owner: beside?.owner ?? randomUUID(), isBeside: beside !== null }
+  let held = beside?.held ?? null
   // Made again where it has no outcome, or its failure does not count since the row was lost to another run.
   for (;;) {
     const claim = held ?? (await takeRow(dependencies, request, run, signals.cancelled))
@@ -82,17 +85,16 @@ async function claimSendRecord(
     const sent =
       claim.claims > MAX_LOST_WORKERS
         ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
-        : await send(dependencies, request, claim, run.owner, { slot, shutDown: signals.shutDown })
+        : await send(dependencies, request, claim, run.owner, signals.shutDown)
     if (sent.result.isInconclusive) sayRepeated(dependencies, request)
     else {
-      const { succeeded, durationMs, failureCode } = sent.result
-      slot.release({ succeeded, durationMs, isTimeout: isTimeout(failureCode) })
+      posted()
       const release = renewal.hold({
         deliveryId,
         owner: run.owner,
         sweepAfterMs: sweepAfterMs(dependencies, run),
       })
-      const made: HeldClaim = { claim, owner: run.owner, underLease: run.isInline }
+      const made: HeldClaim = { claim, owner: run.owner, underLease: run.isBeside }
       const outcome = await recordOutcome(dependencies, request, made, sent).finally(release)
       if (outcome !== null) return outcome
     }
@@ -115,19 +117,22 @@ function sayRepeated({ metrics, logger }: AttemptDependencies, request: AttemptR
  * has to end in mid-POST, which counts as a lost worker.
  */
 async function send(
-  { dataSource, secretBox, httpClient, logger }: AttemptDependencies,
+  { dataSource, secretBox, httpClient, watch, logger }: AttemptDependencies,
   request: AttemptRequest,
   held: Claim,
   owner: string,
-  { slot, shutDown }: { slot: Slot; shutDown: AbortSignal },
+  shutDown: AbortSignal,
 ): Promise<Sent> {
   let begun = false
+  const note = watch.begin(request.webhookId)
   try {
     const headers = deliveryHeaders(secretBox, request.deliveryId, held)
     begun = true
-    slot.begin()
-    return await post(httpClient, held, headers, shutDown)
+    const sent = await post(httpClient, held, headers, shutDown)
+    note(sent.result.isInconclusive ? null : sent.result)
+    return sent
   } catch (error) {
+    note(null)
     await releaseClaim(dataSource, request, {
       owner,
       counts: begun && !(error instanceof StoppingError),
@@ -141,13 +146,13 @@ async function send(
   }
 }
 
-/** One run of an attempt. `isInline`: for a delivery without a workflow, by the process that has its lease. */
-type Run = { owner: string; isInline: boolean }
+/** One run of an attempt. `isBeside`: for a delivery without a workflow, by the process that holds its row. */
+type Run = { owner: string; isBeside: boolean }
 
 /** A workflow makes up for a lost worker by itself; where there is none yet, the sweep does. */
-function sweepAfterMs({ attemptTimeoutMs }: AttemptDependencies, { isInline }: Run): number {
+function sweepAfterMs({ attemptTimeoutMs }: AttemptDependencies, { isBeside }: Run): number {
   const leaseMs = claimLeaseMs(attemptTimeoutMs)
-  return isInline ? leaseMs : leaseMs + SWEEP_AFTER_MS
+  return isBeside ? leaseMs : leaseMs + SWEEP_AFTER_MS
 }
 
 /**
@@ -166,7 +171,7 @@ async function takeRow(
     leaseMs: claimLeaseMs(attemptTimeoutMs),
     sweepAfterMs: sweepAfterMs(dependencies, run),
     onlyIfDue: request.onlyIfDue || request.hold !== null,
-    inline: run.isInline,
+    beside: run.isBeside,
   }
   for (;;) {
     signal.throwIfAborted()

@@ -8,8 +8,6 @@ export type HandedOver = {
   ended(deliveryId: string): void
   /** How many of a webhook. */
   of(webhookId: string): number
-  /** Webhooks of those apart. */
-  apart(): Set<string>
   /** How many have not begun either, those apart not counted. */
   notBegun(): number
   /** Calls `listener` whenever one has ended. */
@@ -20,7 +18,7 @@ export type HandedOver = {
 
 export function createHandedOver(): HandedOver {
   // In the order in which they were handed over.
-  const handed = new Map<string, { webhookId: string; atMs: number; isAwaited: boolean; apart: boolean }>()
+  const handed = new Map<string, { webhookId: string; atMs: number; isAwaited: boolean }>()
   const perWebhook = new Map<string, number>()
   let waiting = 0
   let notify: (webhookId: string) => void = () => undefined
@@ -39,7 +37,7 @@ export function createHandedOver(): HandedOver {
   return {
     add(webhookId, deliveryId, apart) {
       if (handed.has(deliveryId)) return
-      handed.set(deliveryId, { webhookId, atMs: performance.now(), isAwaited: !apart, apart })
+      handed.set(deliveryId, { webhookId, atMs: performance.now(), isAwaited: !apart })
       perWebhook.set(webhookId, (perWebhook.get(webhookId) ?? 0) + 1)
       if (!apart) waiting++
     },
@@ -51,7 +49,6 @@ export function createHandedOver(): HandedOver {
     },
     ended,
     of: (webhookId) => perWebhook.get(webhookId) ?? 0,
-    apart: () => new Set([...handed.values()].flatMap(({ webhookId, apart }) => (apart ? [webhookId] : []))),
     notBegun: () => waiting,
     onEnded(listener) {
       notify = listener

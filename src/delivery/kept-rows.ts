@@ -16,8 +16,8 @@ export type KeptRows = {
   letGo(deliveryId: string): void
   /** Its workflow runs. */
   started(deliveryId: string): void
-  /** Gives the row back; the sweep of any process takes it up a moment later; at the end of this one, at once. */
-  giveBack(deliveryId: string): void
+  /** Gives the row back; the sweep of any process takes it up, `soon` or `later`; at the end of this one, at once. */
+  giveBack(deliveryId: string, again: 'soon' | 'later'): void
   /** Renews nothing any more, and returns when everything is noted. What is given back from now on comes at once. */
   close(): void
   flush(): Promise<void>
@@ -30,7 +30,7 @@ const NOTE_AFTER_MS = 50
 const RENEWED_AFTER = 1 / 4
 
 /** What was given back is taken up again so much later. */
-const AGAIN_AFTER_MS = 2_000
+const AGAIN_AFTER_MS = { soon: 2_000, later: 30_000 }
 
 export function createKeptRows(options: {
   dataSource: DataSource
@@ -48,9 +48,13 @@ export function createKeptRows(options: {
   const noteStarted = createBatcher<string>(NOTE_AFTER_MS, (ids) =>
     markStarted(dataSource, ids, SWEEP_AFTER_MS).catch(quietly('mark')),
   )
-  const release = createBatcher<string>(NOTE_AFTER_MS, (ids) =>
-    releaseDeliveries(dataSource, owner, ids, isClosed ? 0 : AGAIN_AFTER_MS).catch(quietly('release')),
-  )
+  const releasing = (again: 'soon' | 'later') =>
+    createBatcher<string>(NOTE_AFTER_MS, (ids) =>
+      releaseDeliveries(dataSource, owner, ids, isClosed ? 0 : AGAIN_AFTER_MS[again]).catch(
+        quietly('release'),
+      ),
+    )
+  const release = { soon: releasing('soon'), later: releasing('later') }
   const renewal = setInterval(() => {
     if (kept.size > 0) void renew().catch(quietly('renew'))
   }, leaseMs * RENEWED_AFTER)
@@ -71,16 +75,16 @@ export function createKeptRows(options: {
       kept.delete(deliveryId)
       noteStarted.add(deliveryId)
     },
-    giveBack(deliveryId) {
+    giveBack(deliveryId, again) {
       kept.delete(deliveryId)
-      release.add(deliveryId)
+      release[again].add(deliveryId)
     },
     close() {
       isClosed = true
       clearInterval(renewal)
     },
     async flush() {
-      await Promise.all([noteStarted.flush(), release.flush()])
+      await Promise.all([noteStarted.flush(), release.soon.flush(), release.later.flush()])
     },
   }
 }

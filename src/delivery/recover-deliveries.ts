@@ -22,7 +22,7 @@ const UNSTARTED_LIMIT_WHEN_BUSY = 20
 
 /** Overdue deliveries of one pass: most may be merely late, and each costs Temporal a call. */
 const OVERDUE_LIMIT = 50
-const CONCURRENT_CALLS = 16
+const CONCURRENT_CALLS = 8
 
 /** Calls of one pass take no longer, so that a pass comes to its end. */
 const CALLS_TIMEOUT_MS = 8_000
@@ -74,13 +74,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): Deli
     if (onlyHealthy && !dependencies.attemptsInline) return NOTHING
     const isBusy = starter.isBusy()
     const limit = isBusy ? UNSTARTED_LIMIT_WHEN_BUSY : UNSTARTED_LIMIT
-    const taken = await takeUnstarted(dataSource, {
-      owner,
-      leaseMs,
-      limit,
-      onlyHealthy,
-      rooms: starter.rooms(),
-    })
+    const taken = await takeUnstarted(dataSource, { owner, leaseMs, limit, onlyHealthy })
     metrics.sweepTook('delivery', taken.length)
     starter.start(taken)
     return { count: taken.length, isMoreWaiting: taken.length === UNSTARTED_LIMIT }
@@ -116,54 +110,32 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): Deli
     return { count: taken.length, isMoreWaiting }
   }
 
-  /** Starting is cheaper than asking whether a workflow runs: one that does is not started again. */
   async function recover(delivery: OverdueDelivery): Promise<Recovered> {
-    if (delivery.retryRequested) return wake(delivery)
-    if (await isStarted(delivery)) {
-      noteRestarted(delivery)
-      return 'started'
+    const { deliveryId, attempts, nextAttemptAt, retryRequested } = delivery
+    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(deliveryId))
+    if (progress.state === 'alive') {
+      if (retryRequested) await workflows.wake(delivery, attempts)
+      return retryRequested ? 'started' : 'alive'
     }
-    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    if (progress.state === 'alive') return 'alive'
-    await isStarted(delivery)
-    if (progress.state === 'stuck') noteReplaced(delivery, progress)
-    else noteRestarted(delivery)
-    return 'started'
-  }
-
-  /** The retry that a user asked for starts a workflow where none runs. */
-  async function wake(delivery: OverdueDelivery): Promise<Recovered> {
-    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    await workflows.wake(delivery, delivery.attempts)
-    if (progress.state === 'stuck') noteReplaced(delivery, progress)
-    if (progress.state === 'gone') noteRestarted(delivery)
-    return 'started'
-  }
-
-  function isStarted(delivery: OverdueDelivery): Promise<boolean> {
-    const next = { number: delivery.attempts + 1, dueAtMs: delivery.nextAttemptAt?.getTime() ?? null }
-    return workflows.start(delivery, next, { again: true })
-  }
-
-  function noteRestarted({ deliveryId, attempts }: OverdueDelivery): void {
-    metrics.workflowRecovered('gone')
-    const fields = { event: 'sweep.restarted', deliveryId, attempt: attempts + 1 }
-    logger.warn(fields, 'sweep.restarted')
-  }
-
-  function noteReplaced(
-    { deliveryId, attempts }: OverdueDelivery,
-    { cause, taskAttempts }: { cause: string; taskAttempts: number },
-  ): void {
-    metrics.workflowRecovered('stuck')
-    const fields = {
-      event: 'sweep.replaced_workflow',
-      deliveryId,
-      attempt: attempts + 1,
-      cause,
-      taskAttempts,
+    const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
+    if (retryRequested) await workflows.wake(delivery, attempts)
+    else await workflows.start(delivery, next, { again: true })
+    metrics.workflowRecovered(progress.state)
+    if (progress.state === 'stuck') {
+      const { cause, taskAttempts } = progress
+      const fields = {
+        event: 'sweep.replaced_workflow',
+        deliveryId,
+        attempt: next.number,
+        cause,
+        taskAttempts,
+      }
+      logger.error(fields, 'sweep.replaced_workflow')
+    } else {
+      const fields = { event: 'sweep.restarted', deliveryId, attempt: next.number }
+      logger.warn(fields, 'sweep.restarted')
     }
-    logger.error(fields, 'sweep.replaced_workflow')
+    return 'started'
   }
 
   return { startUnstarted, recoverOverdue }

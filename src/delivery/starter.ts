@@ -5,14 +5,17 @@ import { waitAfterAttempt } from '../domain/retry-schedule.ts'
 import type { Metrics } from '../metrics.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../temporal/engine-away.ts'
+import { createFirstAttempts, isWell, type FirstAttemptDependencies } from './first-attempts.ts'
 import type { HandedOver } from './handed-over.ts'
 import { createKeptRows } from './kept-rows.ts'
-import { createInlineAttempts, healthOf, type InlineAttemptDependencies } from './inline-attempts.ts'
-import { backlogRoom, hasBacklogRoom } from './backlog-room.ts'
-import { createBackpressure } from './backpressure.ts'
-import { createRoundRobinQueue } from './round-robin-queue.ts'
-import { isHealthy, routeDelivery, type FirstAttemptMode } from './route-delivery.ts'
-import { createStaggeredStarts } from './staggered-starts.ts'
+import { createOverflow } from './overflow.ts'
+import { createPacedStarts, createStartLines } from './start-lines.ts'
+
+/**
+ * Who makes the first attempt: the workflow; or the starter for healthy webhooks, all the time (`direct`) or while the
+ * engine is behind (`overflow`).
+ */
+export type FirstAttemptMode = 'workflow' | 'overflow' | 'direct'
 
 /** Begins with each delivery that this process committed or took from the sweep. */
 export type Starter = {
@@ -22,16 +25,10 @@ export type Starter = {
   isBusy(): boolean
   /** True while nothing waits that could be begun with now, little comes, and the engine is not behind. */
   isIdle(): boolean
-  /** Deliveries of healthy webhooks came in the last second. */
-  isInUse(): boolean
   load(): StarterLoad
-  /** For each webhook known to be slow or failing, how many more of its deliveries may be taken. */
-  rooms(): WebhookRoom[]
   /** Gives back what has not been begun, and returns when nothing is under way. Called again, what came meanwhile. */
   stop(): Promise<void>
 }
-
-type WebhookRoom = { webhookId: string; room: number }
 
 /** Deliveries that wait for their start, starts under way, and first attempts that this process makes itself. */
 export type StarterLoad = { waiting: number; inFlight: number; attempting: number }
@@ -42,75 +39,64 @@ const MAX_BACKLOG = 10_000
 /** Above this many that could go now it asks for no more work. */
 const BUSY_BACKLOG = 200
 
+/**
+ * So many deliveries of a webhook that is slow or failing wait in memory. The rest of its backlog, which takes its time
+ * anyway, waits in the database, so that nobody else's deliveries find the memory full of it.
+ */
+const MOST_OF_UNWELL = 200
+
 /** After a refused start the engine is left alone for so long. */
 const PAUSE_MS = 1_000
-
-/** Workflow starts of slow and failing webhooks under way at once: they have time. */
-const SLOW_CONCURRENCY = 4
-
-/** How often it looks for deliveries whose endpoint is not healthy any more. */
-const CHECK_INTERVAL_MS = 250
 
 /** What was handed to the engine so long ago may have been attempted by another process. */
 const ASK_AFTER_MS = 2_000
 
-type StarterDependencies = Omit<InlineAttemptDependencies, 'handlers' | 'leasedForMs'> & {
+type StarterDependencies = Omit<FirstAttemptDependencies, 'handlers' | 'heldForMs'> & {
   workflows: DeliveryWorkflows
   handedOver: HandedOver
   metrics: Metrics
   mode: FirstAttemptMode
   /** Workflow starts under way at once. */
   concurrency: number
-  /** False in a process without a worker: it leaves all attempts to others. */
-  makesAttempts: boolean
+  /** First attempts of one webhook that are with the engine at once; null in a process that makes no attempts. */
+  perWebhook: number | null
   leaseMs: number
   /** False while Temporal cannot be reached from here, as far as is known. */
   isServing: () => boolean
-  /** Workflows of completed deliveries are still to be started: fresh deliveries do not wait behind them. */
-  isBackfillOwed: () => boolean
 }
 
 /**
- * Bounded: `concurrency` starts at once, MAX_BACKLOG deliveries, and of one webhook as many first attempts with the
- * engine as its endpoint takes at once: an attempt that would be deferred need not be started yet. Nothing is lost with this process: its leases
+ * Bounded: `concurrency` starts at once, MAX_BACKLOG deliveries, `perWebhook` first attempts of one webhook with the
+ * engine, since what its gate would turn away need not be started yet. Nothing is lost with this process: its leases
  * run out and another one's sweep takes the rows.
  */
 export function createStarter(dependencies: StarterDependencies): Starter {
-  const { dataSource, workflows, handedOver, endpoints, logger, metrics, makesAttempts } = dependencies
-  const mode = makesAttempts ? dependencies.mode : 'workflow'
+  const { dataSource, workflows, handedOver, watch, logger, metrics, mode, perWebhook } = dependencies
   const rows = createKeptRows({ ...dependencies, owner: dependencies.processId })
   let stopping = false
   let pausedUntilMs = -Infinity
 
-  const createStarts = (queue: 'healthy' | 'slow', concurrency: number) =>
-    createRoundRobinQueue<DeliveryToStart>({
-      concurrency,
-      hasRoom: (webhookId) => !makesAttempts || handedOver.of(webhookId) < endpoints.limit(webhookId),
-      run: (delivery) => handOver(delivery, queue),
-    })
-  // Slow and failing webhooks have a queue of their own.
-  const starts = {
-    healthy: createStarts('healthy', dependencies.concurrency),
-    slow: createStarts('slow', Math.min(SLOW_CONCURRENCY, dependencies.concurrency)),
-  }
-  const inline = createInlineAttempts({
+  const line = createStartLines({
+    concurrency: dependencies.concurrency,
+    hasRoom: (webhookId) => perWebhook === null || handedOver.of(webhookId) < perWebhook,
+    // As fast as the endpoint can answer so many at once, and no faster.
+    paceMs: (webhookId) => watch.takesMs(webhookId, dependencies.attemptTimeoutMs) / (perWebhook ?? Infinity),
+    run: handOver,
+  })
+  handedOver.onEnded((webhookId) => line.look(webhookId))
+  const first = createFirstAttempts({
     ...dependencies,
-    leasedForMs: (deliveryId) => rows.heldForMs(deliveryId),
+    heldForMs: (deliveryId) => rows.heldForMs(deliveryId),
     handlers: { attempted, unsuited: queue, returned: (delivery) => putBack(delivery) },
   })
-  const queues = [starts.healthy, starts.slow]
-  const wake = (webhookId: string): void => [...queues, inline].forEach((queue) => queue.wake(webhookId))
-  handedOver.onEnded(wake)
-  endpoints.onRelease(wake)
-  const backpressure = createBackpressure({
-    waiting: () => starts.healthy.size() + handedOver.notBegun(),
+  const overflow = createOverflow({
+    waiting: () => line.ready() + handedOver.notBegun(),
     isAway: isPaused,
   })
-  const retries = createStaggeredStarts()
+  const retries = createPacedStarts()
   const asking = setInterval(() => {
     void forgetAttempted(handedOver.olderThan(ASK_AFTER_MS))
   }, ASK_AFTER_MS)
-  const checking = setInterval(moveUnhealthy, CHECK_INTERVAL_MS)
 
   /** Of what was handed to the engine, another process may have made the attempt. */
   async function forgetAttempted(ids: string[]): Promise<void> {
@@ -123,30 +109,19 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     }
   }
 
-  /** Deliveries of an endpoint that became slow, or fails, do not wait among healthy ones. */
-  function moveUnhealthy(): void {
-    for (const [webhookId, next] of starts.healthy.heads())
-      if (!isHealthy(healthOf(next, endpoints)))
-        for (const delivery of starts.healthy.drain(webhookId)) queue(delivery)
-  }
-
   function take(delivery: DeliveryToStart): void {
     // The sweep may find one whose outcome could not be recorded yet.
     if (rows.has(delivery.deliveryId)) return
     if (stopping || rows.size() >= MAX_BACKLOG) return putBack(delivery)
     rows.keep(delivery.deliveryId, delivery.readAtMs)
-    if (isHealthy(healthOf(delivery, endpoints))) backpressure.arrived()
-    if (routeOf(delivery) === 'inline') inline.add(delivery)
+    if (isWell(delivery, watch)) overflow.arrived()
+    if (isMadeHere() && first.suits(delivery)) first.add(delivery)
     else queue(delivery)
   }
 
-  function routeOf(delivery: DeliveryToStart): 'inline' | 'workflow' {
-    return routeDelivery({
-      mode,
-      ...healthOf(delivery, endpoints),
-      isTemporalBehind: backpressure.isTemporalBehind(),
-      isBackfillOwed: dependencies.isBackfillOwed(),
-    })
+  function isMadeHere(): boolean {
+    if (perWebhook === null || mode === 'workflow') return false
+    return mode === 'direct' || overflow.isBehind()
   }
 
   function isPaused(): boolean {
@@ -154,31 +129,20 @@ export function createStarter(dependencies: StarterDependencies): Starter {
   }
 
   function queue(delivery: DeliveryToStart): void {
-    const { webhookId } = delivery
-    const isSlow = !isHealthy(healthOf(delivery, endpoints))
-    if (isSlow && !hasBacklogRoom(backlogOf(webhookId))) return putBack(delivery)
-    // The queue may be long, and the workflow reads the payload itself.
-    starts[isSlow ? 'slow' : 'healthy'].add(webhookId, { ...delivery, fresh: null })
+    const apart = !isWell(delivery, watch)
+    if (apart && line.waitingOf(delivery.webhookId) >= MOST_OF_UNWELL) return putBack(delivery, 'later')
+    // The line may be long, and the workflow reads the payload itself.
+    line.add({ ...delivery, fresh: null }, apart)
   }
 
-  function backlogOf(webhookId: string) {
-    return {
-      endpoint: endpoints.health(webhookId, performance.now()),
-      limit: endpoints.limit(webhookId),
-      freeSlots: endpoints.freeSlots(webhookId),
-      queued: starts.slow.sizeOf(webhookId),
-      withTemporal: handedOver.of(webhookId),
-    }
-  }
-
-  function putBack({ deliveryId }: DeliveryToStart): void {
-    rows.giveBack(deliveryId)
+  function putBack({ deliveryId }: DeliveryToStart, again: 'soon' | 'later' = 'soon'): void {
+    rows.giveBack(deliveryId, again)
     metrics.startEnded('returned')
   }
 
-  async function handOver(delivery: DeliveryToStart, from: 'healthy' | 'slow'): Promise<void> {
-    // Its webhook was healthy when it came.
-    if (from === 'healthy' && !isHealthy(healthOf(delivery, endpoints))) {
+  async function handOver(delivery: DeliveryToStart, apart: boolean): Promise<void> {
+    // Its webhook was well when it came.
+    if (!apart && !isWell(delivery, watch)) {
       queue(delivery)
       return
     }
@@ -187,19 +151,17 @@ export function createStarter(dependencies: StarterDependencies): Starter {
       putBack(delivery)
       return
     }
-    const { deliveryId, webhookId, readAtMs } = delivery
-    if (makesAttempts) handedOver.add(webhookId, deliveryId, from === 'slow')
-    // An endpoint that never answered may hang, and must not occupy the slots of healthy ones.
-    const isUnproven = makesAttempts && endpoints.health(webhookId, readAtMs) === 'unproven'
-    if (await isStarted(delivery, { number: 1, dueAtMs: null }, from === 'slow' || isUnproven)) return
+    const { deliveryId, webhookId } = delivery
+    if (perWebhook !== null) handedOver.add(webhookId, deliveryId, apart)
+    if (await isStarted(delivery, { number: 1, dueAtMs: null }, apart)) return
     handedOver.ended(deliveryId)
-    if (!takeOver(delivery)) rows.giveBack(deliveryId)
+    if (!takeOver(delivery)) rows.giveBack(deliveryId, 'soon')
   }
 
   /** What the engine does not take is made here, where it may be. */
   function takeOver(delivery: DeliveryToStart): boolean {
-    const isTaken = !stopping && routeOf(delivery) === 'inline'
-    if (isTaken) inline.add(delivery)
+    const isTaken = !stopping && isMadeHere() && first.suits(delivery)
+    if (isTaken) first.add(delivery)
     return isTaken
   }
 
@@ -244,33 +206,18 @@ export function createStarter(dependencies: StarterDependencies): Starter {
     start(deliveries) {
       for (const delivery of deliveries) take(delivery)
     },
-    isBusy: () => starts.healthy.size() + inline.load().waiting > BUSY_BACKLOG || isPaused(),
-    isIdle: () => starts.healthy.size() + inline.load().waiting === 0 && backpressure.isQuiet(),
-    rooms() {
-      const webhookIds = new Set([
-        ...starts.slow.heads().map(([webhookId]) => webhookId),
-        ...handedOver.apart(),
-        ...endpoints.slow(),
-      ])
-      return [...webhookIds].map((webhookId) => ({ webhookId, room: backlogRoom(backlogOf(webhookId)) }))
-    },
-    isInUse: () => backpressure.isInUse(),
+    isBusy: () => line.ready() + first.load().waiting > BUSY_BACKLOG || isPaused(),
+    isIdle: () => line.ready() + first.load().waiting === 0 && overflow.isQuiet(),
     load() {
-      const { waiting, inFlight: attempting } = inline.load()
-      const { healthy, slow } = starts
-      return {
-        waiting: healthy.size() + slow.size() + waiting,
-        inFlight: healthy.inFlight() + slow.inFlight(),
-        attempting,
-      }
+      const { waiting, inFlight: attempting } = first.load()
+      return { waiting: line.waiting() + waiting, inFlight: line.inFlight(), attempting }
     },
     async stop() {
       stopping = true
       clearInterval(asking)
-      clearInterval(checking)
       rows.close()
-      for (const delivery of queues.flatMap((queue) => queue.drain())) putBack(delivery)
-      await Promise.all([inline.stop(), starts.healthy.idle(), starts.slow.idle()])
+      for (const delivery of line.drain()) putBack(delivery)
+      await Promise.all([first.stop(), line.idle()])
       await retries.idle()
       await rows.flush()
     },

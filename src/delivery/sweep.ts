@@ -1,3 +1,4 @@
+import { isDatabaseAway } from '../db/connection-errors.ts'
 import { findIncidentsToTell } from '../db/queries/incidents.ts'
 import { markTold, takeToTell } from '../db/queries/interventions.ts'
 import { giveBack } from '../db/queries/recovery.ts'
@@ -5,7 +6,6 @@ import { takeJobsForSweep } from '../db/queries/retry-jobs.ts'
 import { incidentWorkflowId, type IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { retryWorkflowId, type RetryWorkflows } from '../temporal/retry-workflows.ts'
 import { callForEach, type CallResults } from './bounded-calls.ts'
-import { createPollLoop } from './poll-loop.ts'
 import { createDeliveryRecovery, type RecoveryDependencies, type Taken } from './recover-deliveries.ts'
 
 /** Recovers what may have lost its process or its workflow. */
@@ -18,7 +18,7 @@ export type Sweep = {
   isStalled(): boolean
 }
 
-const INTERVAL_MS = 1_000
+const EVERY_MS = 1_000
 
 /** A pass takes a second or two; what it waits for has a shorter limit. */
 const STALLED_AFTER_MS = 30_000
@@ -52,8 +52,12 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
     dependencies
   const { logger, metrics } = dependencies
   const deliveries = createDeliveryRecovery(dependencies)
+  let timer: NodeJS.Timeout | null = null
+  let running: Promise<void> = Promise.resolve()
   // Incidents told lately: their row is settled by the workflow's look, which may take its time.
   const toldAtMs = new Map<string, number>()
+  let stopped = true
+  let passBeganAtMs: number | null = null
 
   async function sweepAll(): Promise<Taken> {
     const parts = [
@@ -132,26 +136,41 @@ export function createSweep(dependencies: SweepDependencies): Sweep {
     })
   }
 
-  const loop = createPollLoop({
-    intervalMs: INTERVAL_MS,
-    async run() {
-      const startedAtMs = performance.now()
-      const { isMoreWaiting } = await sweepAll()
-      metrics.sweepPassed(performance.now() - startedAtMs)
-      return isMoreWaiting
-    },
-    event: 'sweep.failed',
-    logger,
-  })
+  async function pass(): Promise<void> {
+    let pauseMs = EVERY_MS
+    const startedAt = performance.now()
+    passBeganAtMs = startedAt
+    try {
+      if ((await sweepAll()).isMoreWaiting) pauseMs = 0
+      metrics.sweepPassed(performance.now() - startedAt)
+    } catch (error) {
+      const fields = { event: 'sweep.failed', err: error }
+      if (isDatabaseAway(error)) logger.warn(fields, 'sweep.failed')
+      else logger.error(fields, 'sweep.failed')
+    }
+    passBeganAtMs = null
+    if (!stopped) schedule(pauseMs)
+  }
+
+  function schedule(pauseMs: number): void {
+    timer = setTimeout(() => {
+      running = pass()
+    }, pauseMs)
+  }
 
   return {
     runOnce: async () => (await sweepAll()).count,
     start() {
+      stopped = false
       metrics.sweepStarted()
-      loop.start()
+      schedule(0)
     },
-    stop: () => loop.stop(),
-    isStalled: () => (loop.runningForMs() ?? 0) > STALLED_AFTER_MS,
+    async stop() {
+      stopped = true
+      if (timer !== null) clearTimeout(timer)
+      await running
+    },
+    isStalled: () => passBeganAtMs !== null && performance.now() - passBeganAtMs > STALLED_AFTER_MS,
   }
 }
 

@@ -3,7 +3,7 @@ import type { PayloadValidator } from '../catalogue/payload-validator.ts'
 import type { Starter } from '../delivery/starter.ts'
 import type { Sweep } from '../delivery/sweep.ts'
 import type { IncidentTurns } from '../delivery/turns.ts'
-import type { WebhookCache } from '../delivery/webhook-cache.ts'
+import type { WebhookWatch } from '../delivery/webhook-watch.ts'
 import type { Publisher } from '../events/publish.ts'
 import type { Streams } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
@@ -37,7 +37,7 @@ export type ApiDependencies = {
   incidentWorkflows: IncidentWorkflows
   /** The hold that this process has on the deliveries it commits. */
   lease: { owner: string; leaseMs: number }
-  webhooks: Pick<WebhookCache, 'invalidate'>
+  watch: Pick<WebhookWatch, 'changed'>
   urlPolicy: UrlPolicy
   /** Ranges of the proxies whose X-Forwarded-For, -Proto and -Host are believed. */
   trustedProxies: readonly string[]

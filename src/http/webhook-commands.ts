@@ -115,7 +115,7 @@ export async function updateWebhookFields(
       stopped = await stopUncoveredDeliveries(manager, caller.organisationId, id)
     return { result: after, tell: resumed }
   })
-  dependencies.webhooks.invalidate(id)
+  dependencies.watch.changed(id)
   metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, tell)
   return result
@@ -143,7 +143,7 @@ export async function removeWebhook(dependencies: ApiDependencies, actor: Actor,
     const incident = await closeForGood(manager, id)
     return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id, 'webhook_deleted') }
   })
-  dependencies.webhooks.invalidate(id)
+  dependencies.watch.changed(id)
   dependencies.metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, closed)
 }

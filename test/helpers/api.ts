@@ -72,7 +72,7 @@ export async function createTestApi(
     stopping: new AbortController().signal,
     starter: { start: (deliveries) => void started.push(...deliveries) },
     lease,
-    webhooks: { invalidate: () => undefined },
+    watch: { changed: () => undefined },
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
     trustedProxies: [],
     rateLimits,

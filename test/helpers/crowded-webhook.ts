@@ -3,7 +3,7 @@ import type { IncidentLabel } from '../../src/db/queries/incidents.ts'
 import type { AttemptDependencies } from '../../src/delivery/attempt-request.ts'
 import { createAttempt } from '../../src/delivery/attempt.ts'
 import { createIncidentTurns, type IncidentTurns } from '../../src/delivery/turns.ts'
-import { createEndpoints } from '../../src/delivery/endpoints.ts'
+import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
 import type { AttemptOutcome } from '../../src/domain/attempt-outcome.ts'
 import type { PostResult } from '../../src/outbound/http-client.ts'
 import { attemptDependencies } from './attempts.ts'
@@ -39,11 +39,10 @@ export async function createCrowdedWebhook(dataSource: DataSource): Promise<Crow
   const url = 'https://receiver.example.com/'
   const { id: webhookId } = await createWebhookRow(dataSource, { organisationId, url })
   const told: IncidentLabel[] = []
-  const endpoints = createEndpoints({ maxLimit: 1_000, initialLimit: 1_000 })
   const turnsOfProcess = createIncidentTurns()
   const dependencies: AttemptDependencies = {
     ...attemptDependencies(dataSource),
-    endpoints,
+    gate: createWebhookGate(1_000),
     incidentWorkflows: { tell: (incident) => Promise.resolve(void told.push(incident)) },
   }
 

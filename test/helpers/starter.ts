@@ -1,8 +1,7 @@
 import { createHandedOver } from '../../src/delivery/handed-over.ts'
 import { createStarter, type Starter } from '../../src/delivery/starter.ts'
 import { createShutdown } from '../../src/shutdown.ts'
-import { createEndpoints } from '../../src/delivery/endpoints.ts'
-import { createWebhookCache } from '../../src/delivery/webhook-cache.ts'
+import { createWebhookWatch } from '../../src/delivery/webhook-watch.ts'
 
 type Options = Parameters<typeof createStarter>[0]
 
@@ -15,18 +14,16 @@ export function createTestStarter(
 ): Starter {
   return createStarter({
     makeAttempt: () => Promise.reject(new Error('this starter makes no attempts')),
-    endpoints: createEndpoints({ maxLimit: 50 }),
-    webhooks: createWebhookCache(options.dataSource),
+    watch: createWebhookWatch(),
     handedOver: createHandedOver(),
     mode: 'workflow',
     concurrency: 5,
-    makesAttempts: false,
+    perWebhook: null,
     slots: 50,
     attemptTimeoutMs: 1_000,
     leaseMs: TEST_LEASE_MS,
     shutdown: createShutdown(1_000),
     isServing: () => true,
-    isBackfillOwed: () => false,
     ...options,
   })
 }

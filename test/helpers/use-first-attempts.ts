@@ -5,9 +5,7 @@ import { lockWebhook, updateWebhook } from '../../src/db/queries/webhooks.ts'
 import type { AttemptDependencies, MakeAttempt } from '../../src/delivery/attempt-request.ts'
 import { createAttempt } from '../../src/delivery/attempt.ts'
 import { createRecordFirstSuccess } from '../../src/delivery/record-first-successes.ts'
-import type { FirstAttemptMode } from '../../src/delivery/route-delivery.ts'
-import type { createStarter, Starter } from '../../src/delivery/starter.ts'
-import type { WebhookCache } from '../../src/delivery/webhook-cache.ts'
+import type { createStarter, FirstAttemptMode, Starter } from '../../src/delivery/starter.ts'
 import { createSweep, type Sweep } from '../../src/delivery/sweep.ts'
 import { newId } from '../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../src/shutdown.ts'
@@ -49,10 +47,7 @@ type ProcessOptions = {
 }
 
 /** What one process has: its starter, its sweep, and what it sees of webhooks. */
-type TestProcess = Pick<AttemptDependencies, 'endpoints' | 'handedOver'> & { webhooks: WebhookCache } & {
-  starter: Starter
-  sweep: Sweep
-}
+type TestProcess = Pick<AttemptDependencies, 'watch' | 'handedOver'> & { starter: Starter; sweep: Sweep }
 
 type DeliveryColumns = {
   state: string
@@ -179,7 +174,7 @@ function createProcess(
     ...common,
     makeAttempt: watching === undefined ? makeAttempt : watching(makeAttempt),
     mode,
-    makesAttempts: true,
+    perWebhook: 50,
     ...options.starter,
     shutdown,
   })
@@ -204,8 +199,7 @@ function createProcess(
   return {
     starter: { ...starter, stop },
     sweep,
-    endpoints: attempts.endpoints,
-    webhooks: attempts.webhooks,
+    watch: attempts.watch,
     handedOver: attempts.handedOver,
     close,
   }

@@ -116,11 +116,6 @@ describe('retention', function () {
     expect(await purgeNow()).to.include({ deliveries: 0 })
   })
 
-  it('deletes a completed delivery by its age, also while it is marked for a workflow', async () => {
-    await insertDelivery('completed', '31 days', { sweepAt: new Date() })
-    expect(await purgeNow()).to.include({ deliveries: 1 })
-  })
-
   it('keeps a delivery that a person is just retrying', async () => {
     const { deliveryId } = await insertDelivery('failed', '1 year')
     await dataSource.transaction(async (retry) => {

@@ -1,29 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { proveEndpoint } from '../../helpers/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createGatedAnswers } from '../../helpers/gated-answers.ts'
 import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
 
-/** The highest limit of an endpoint. */
-const MAX_LIMIT = 50
+/** First attempts of one webhook that a process has under way at once. */
+const MOST_PER_WEBHOOK = 32
 
 describe('how many first attempts a process makes, and for whom', () => {
   const suite = useFirstAttempts()
   const completed = (count: number) =>
     eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
 
-  it('makes at most 50 of one webhook at once, and the others as these end', async () => {
+  it('makes at most 32 of one webhook at once, and the others as these end', async () => {
     const gate = createGatedAnswers()
     const endpoint = await suite.endpoint(gate.answer)
-    const { starter, endpoints } = suite.process()
-    proveEndpoint(endpoints, endpoint.webhookId)
+    const { starter } = suite.process()
     starter.start(await endpoint.publish(100))
-    await eventually(() => expect(gate.held()).to.equal(MAX_LIMIT))
-    expect(starter.load()).to.deep.equal({ waiting: 50, inFlight: 0, attempting: MAX_LIMIT })
+    await eventually(() => expect(gate.held()).to.equal(MOST_PER_WEBHOOK))
+    expect(starter.load()).to.deep.equal({ waiting: 68, inFlight: 0, attempting: MOST_PER_WEBHOOK })
     gate.release()
     await completed(100)
-    expect(gate.mostHeld()).to.equal(MAX_LIMIT)
+    expect(gate.mostHeld()).to.equal(MOST_PER_WEBHOOK)
     expect(endpoint.receiver.posts).to.have.length(100)
     expect(suite.engine.starts).to.have.length(0)
   })
@@ -57,17 +55,16 @@ describe('how many first attempts a process makes, and for whom', () => {
       await delay(1_100)
       return 200
     })
-    const { starter, endpoints } = suite.process()
-    proveEndpoint(endpoints, endpoint.webhookId)
-    starter.start(await endpoint.publish(MAX_LIMIT + 8))
-    await completed(MAX_LIMIT)
-    await eventually(() => expect(suite.engine.starts).to.have.length.of.at.least(2))
+    const { starter } = suite.process()
+    starter.start(await endpoint.publish(MOST_PER_WEBHOOK + 8))
+    await completed(MOST_PER_WEBHOOK)
+    await eventually(() => expect(suite.engine.starts).to.have.length(8))
     const next = await endpoint.publishOne()
     expect(next.troubled).to.equal(false)
     starter.start([next])
     await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
     expect(suite.engine.starts.every(({ apart, next: { number } }) => apart && number === 1)).to.equal(true)
-    expect(endpoint.receiver.posts).to.have.length(MAX_LIMIT)
+    expect(endpoint.receiver.posts).to.have.length(MOST_PER_WEBHOOK)
   })
 
   it('leaves those that come while an endpoint hangs to workflows apart, at once', async () => {
@@ -87,13 +84,11 @@ describe('how many first attempts a process makes, and for whom', () => {
   it('leaves those that wait behind an endpoint that hangs to workflows apart, long before its deadline', async () => {
     const endpoint = await suite.endpoint(() => null)
     const { starter } = suite.process({ attemptTimeoutMs: 15_000 })
-    starter.start(await endpoint.publish(10))
-    await eventually(() => expect(endpoint.receiver.posts).to.have.length(2))
-    // As many as it takes at once; the others wait in the database.
-    await eventually(() => expect(suite.engine.starts).to.have.length(2), 8_000)
+    starter.start(await endpoint.publish(MOST_PER_WEBHOOK + 8))
+    await eventually(() => expect(endpoint.receiver.posts).to.have.length(MOST_PER_WEBHOOK))
+    await eventually(() => expect(suite.engine.starts).to.have.length(8), 8_000)
     expect(suite.engine.starts.every(({ apart }) => apart)).to.equal(true)
-    expect(starter.load().attempting).to.equal(2)
-    expect(starter.load().waiting).to.be.at.most(2)
+    expect(starter.load().waiting).to.equal(0)
   })
 
   it('takes an endpoint that is quick again for one that is well', async () => {
@@ -101,14 +96,14 @@ describe('how many first attempts a process makes, and for whom', () => {
       if (index === 0 && endpoint.receiver.posts.length === 1) await delay(1_050)
       return 200
     })
-    const { starter, endpoints } = suite.process()
+    const { starter, watch } = suite.process()
     starter.start(await endpoint.publish(1))
     await completed(1)
     const next = await endpoint.publishOne()
     starter.start([next])
     await eventually(() => expect(suite.engine.starts).to.have.length(1))
     // As an attempt elsewhere in this process would find it.
-    proveEndpoint(endpoints, endpoint.webhookId, 1)
+    watch.begin(endpoint.webhookId)({ succeeded: true, durationMs: 20 })
     starter.start(await endpoint.publish(1))
     await completed(2)
     expect(suite.engine.starts).to.have.length(1)

@@ -121,8 +121,8 @@ describe('first attempts in `direct`', () => {
     let kept = 0
     const watching =
       (make: MakeAttempt): MakeAttempt =>
-      (request, signals, inline) => {
-        if (inline?.claim?.body !== large) return make(request, signals, inline)
+      (request, signals, beside) => {
+        if (beside?.held?.body !== large) return make(request, signals, beside)
         kept++
         // It need not go over the wire.
         return Promise.resolve({ state: 'completed', attempts: 1, failureCode: null, statusCode: 200 })
@@ -181,10 +181,10 @@ describe('first attempts in `direct`', () => {
 
   it('posts nothing when the webhook was disabled by this process before the POST', async () => {
     const endpoint = await suite.endpoint()
-    const { starter, webhooks } = suite.process()
+    const { starter, watch } = suite.process()
     const delivery = await endpoint.publishOne()
     await endpoint.switchOff()
-    webhooks.invalidate(endpoint.webhookId)
+    watch.changed(endpoint.webhookId)
     starter.start([delivery])
     await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 0, inFlight: 0, attempting: 0 }))
     expect(await suite.row(delivery.deliveryId)).to.include({ state: 'stopped', attempts: 0 })
@@ -198,13 +198,13 @@ describe('first attempts in `direct`', () => {
   ] as const) {
     it(`posts nothing when the event key was removed from the subscription ${when}`, async () => {
       const endpoint = await suite.endpoint()
-      const { starter, webhooks } = suite.process()
+      const { starter, watch } = suite.process()
       const delivery = await endpoint.publishOne()
       await suite.database.dataSource.query('UPDATE webhook SET subscribed_event_keys = $2 WHERE id = $1', [
         endpoint.webhookId,
         ['invoice:paid'],
       ])
-      if (ageMs === 0) webhooks.invalidate(endpoint.webhookId)
+      if (ageMs === 0) watch.changed(endpoint.webhookId)
       starter.start([{ ...delivery, readAtMs: delivery.readAtMs - ageMs }])
       await reaches(delivery.deliveryId, { state: 'stopped', attempts: 0 })
       expect(endpoint.receiver.posts).to.have.length(0)
@@ -213,10 +213,10 @@ describe('first attempts in `direct`', () => {
 
   it('posts to the new URL when it was changed by this process before the POST', async () => {
     const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
-    const { starter, webhooks } = suite.process()
+    const { starter, watch } = suite.process()
     const delivery = await endpoint.publishOne()
     await endpoint.moveTo(moved.url)
-    webhooks.invalidate(endpoint.webhookId)
+    watch.changed(endpoint.webhookId)
     starter.start([delivery])
     await reaches(delivery.deliveryId, { state: 'completed' })
     expect(moved.posts).to.have.length(1)
@@ -257,7 +257,7 @@ describe('first attempts in `direct`', () => {
   it('posts nothing in a process that makes no attempts', async () => {
     const endpoint = await suite.endpoint()
     const delivery = await endpoint.publishOne()
-    suite.process({ starter: { makesAttempts: false } }).starter.start([delivery])
+    suite.process({ starter: { perWebhook: null } }).starter.start([delivery])
     await eventually(() => expect(suite.engine.startsOf(delivery.deliveryId)).to.have.length(1))
     expect(endpoint.receiver.posts).to.have.length(0)
   })

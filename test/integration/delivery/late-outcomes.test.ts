@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { claimAttempt } from '../../../src/db/queries/attempts.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { markTold, takeToTell } from '../../../src/db/queries/interventions.ts'
-import { takeForBackfill } from '../../../src/db/queries/keeping.ts'
+import { takeToFollow } from '../../../src/db/queries/keeping.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
 import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
 
@@ -50,7 +50,7 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     claimAttempt(
       suite.database.dataSource,
       { ...delivery, number },
-      { owner, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue, inline: false },
+      { owner, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue, beside: false },
     )
   async function delivery(): Promise<DeliveryToStart> {
     const endpoint = await suite.endpoint()
@@ -138,7 +138,9 @@ describe('outcomes of an attempt whose row may have moved on', () => {
       expect(row).to.include({ state: 'completed', next_attempt_at: null })
       expect(row.attempts).to.equal(state === 'failed' ? 10 : 9)
       const { dataSource } = suite.database
-      expect(await takeForBackfill(dataSource, { leaseMs: 1, limit: 10 })).to.deep.equal([])
+      expect(await takeToFollow(dataSource, { leaseMs: 1, forgetAfterMs: 60_000, limit: 10 })).to.deep.equal(
+        [],
+      )
       expect(await takeToTell(dataSource, 10)).to.deep.equal([{ deliveryId: one.deliveryId }])
       await markTold(dataSource, [one.deliveryId])
       expect(await suite.row(one.deliveryId)).to.include({ state: 'completed', sweep_at: null })

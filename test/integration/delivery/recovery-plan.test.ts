@@ -23,7 +23,7 @@ describe('the statements of the sweep, beside many deliveries that wait for thei
   })
 
   it('read the index of what has no workflow, and no table from end to end', async () => {
-    const options = { owner: randomUUID(), leaseMs: 1_000, limit: 200, onlyHealthy: true, rooms: [] }
+    const options = { owner: randomUUID(), leaseMs: 1_000, limit: 200, onlyHealthy: true }
     const { scanned, indexes } = await planOf(database.dataSource, (db) => takeUnstarted(db, options))
     expect(indexes).to.include('delivery_unstarted_idx')
     expect(indexes).not.to.include.members(['delivery_waiting_idx', 'delivery_webhook_idx'])

@@ -77,7 +77,7 @@ describe('an attempt that is made again under its number', () => {
     await claimAttempt(
       suite.database.dataSource,
       { organisationId, deliveryId, number: 2 },
-      { owner: randomUUID(), leaseMs: 0, sweepAfterMs: 60_000, onlyIfDue: true, inline: false },
+      { owner: randomUUID(), leaseMs: 0, sweepAfterMs: 60_000, onlyIfDue: true, beside: false },
     )
     posts = 0
     await createAttempt(attempts([() => CONFIRMED]))(request({ number: 2 }), NEVER)

@@ -58,7 +58,7 @@ describe('a test event', () => {
     const ended = { state: 'stopped', attempts: 1, stop_reason: 'test_failed' }
     expect(await row(delivery)).to.deep.equal({ ...ended, next_attempt_at: null, sweep_at: null })
     const { dataSource } = suite.database
-    const lease = { owner: newId(), leaseMs: 1_000, limit: 10, onlyHealthy: false, rooms: [] }
+    const lease = { owner: newId(), leaseMs: 1_000, limit: 10, onlyHealthy: false }
     expect(await takeUnstarted(dataSource, lease)).to.deep.equal([])
     expect(await takeOverdue(dataSource, { holdMs: 1_000, limit: 10 })).to.deep.equal([])
   })

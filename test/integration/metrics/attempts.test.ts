@@ -131,12 +131,11 @@ describe('what a worker counts', () => {
     expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(0)
   })
 
-  it('is an attempt that was deferred, but not as our delay', async () => {
-    const { endpoints } = dependencies
-    dependencies.endpoints = { ...endpoints, acquireSoon: () => Promise.resolve({ retryAfterMs: 500 }) }
+  it('is an attempt that the gate turned away, but not as our delay', async () => {
+    dependencies.gate = { enter: () => ({ comeBackAfterMs: 500 }) }
     await attempt()
     expect((await counted()).valueOf('posthorn_attempts_deferred_total')).to.equal(1)
-    dependencies.endpoints = endpoints
+    dependencies.gate = { enter: () => ({ leave: () => undefined }) }
     await attempt({ turnedAway: true })
     expect(await attempts('none')).to.equal(1)
     expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)

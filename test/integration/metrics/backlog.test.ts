@@ -40,7 +40,7 @@ describe('the backlog', () => {
   async function claim(deliveryId: string, leaseMs: number): Promise<void> {
     const key = { organisationId, deliveryId, number: 1 }
     const sweepAfterMs = leaseMs + SWEEP_AFTER_MS
-    const hold = { owner: TEST_PROCESS, leaseMs, sweepAfterMs, onlyIfDue: false, inline: false }
+    const hold = { owner: TEST_PROCESS, leaseMs, sweepAfterMs, onlyIfDue: false, beside: false }
     expect(await claimAttempt(database.dataSource, key, hold)).not.to.equal(null)
   }
 

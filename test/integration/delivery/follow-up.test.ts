@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createWorkflowBackfill } from '../../../src/delivery/workflow-backfill.ts'
+import { createFollowUp } from '../../../src/delivery/follow-up.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { writeBacklog } from '../../helpers/backlog.ts'
 import { createMember, createWebhookRow } from '../../helpers/factories.ts'
@@ -9,9 +8,9 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/use-database.ts'
 
 /** Workflows of one pass. */
-const LIMIT = 20
+const LIMIT = 50
 
-describe('the backfill of workflows for deliveries that were completed without one', () => {
+describe('workflows for deliveries that were completed beside the engine', () => {
   const database = useDatabase()
   let engine: FakeEngine
   const run = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
@@ -42,11 +41,8 @@ describe('the backfill of workflows for deliveries that were completed without o
     )
     return ids
   }
-  const sleeps: number[] = []
-  const backfill = (isIdle: () => boolean = () => true) =>
-    createWorkflowBackfill({
-      isInUse: () => true,
-      sleep: (ms) => Promise.resolve(sleeps.push(ms)),
+  const followUp = (isIdle: () => boolean = () => true) =>
+    createFollowUp({
       dataSource: database.dataSource,
       workflows: engine.workflows,
       isIdle,
@@ -59,38 +55,38 @@ describe('the backfill of workflows for deliveries that were completed without o
 
   it('starts one for each, from the recorded outcome, and notes it', async () => {
     const ids = await completed(20)
-    expect(await backfill().runOnce()).to.equal(20)
+    expect(await followUp().runOnce()).to.equal(20)
     expect(followedIds()).to.have.members(ids)
     expect(engine.followed.every(({ attempts }) => attempts === 1)).to.equal(true)
     expect(await count('started_at IS NOT NULL AND sweep_at IS NULL')).to.equal(20)
-    expect(await backfill().runOnce()).to.equal(0)
+    expect(await followUp().runOnce()).to.equal(0)
   })
 
   it('begins with the oldest', async () => {
     const ids = await completed(LIMIT + 10)
-    expect(await backfill().runOnce()).to.equal(LIMIT)
+    expect(await followUp().runOnce()).to.equal(LIMIT)
     expect(followedIds()).to.have.members(ids.slice(0, LIMIT))
-    expect(await backfill().runOnce()).to.equal(10)
+    expect(await followUp().runOnce()).to.equal(10)
     expect(followedIds()).to.have.members(ids)
   })
 
   it('starts none while something is still to be delivered', async () => {
     await completed(5)
-    expect(await backfill(() => false).runOnce()).to.equal(0)
+    expect(await followUp(() => false).runOnce()).to.equal(0)
     expect(await count('sweep_at < now()')).to.equal(5)
   })
 
   it('stops in the middle when fresh work comes, and comes to the rest later', async () => {
     const ids = await completed(20)
     let looks = 0
-    await backfill(() => ++looks <= 6).runOnce()
+    await followUp(() => ++looks <= 6).runOnce()
     const first = engine.followed.length
     expect(first).to.be.within(1, 10)
     expect(await count(`sweep_at BETWEEN now() + interval '20 s' AND now() + interval '31 s'`)).to.equal(
       20 - first,
     )
     await run(`UPDATE delivery SET sweep_at = now() - interval '1 ms' WHERE sweep_at IS NOT NULL`)
-    await backfill().runOnce()
+    await followUp().runOnce()
     expect(engine.followed).to.have.length(20)
     expect(followedIds()).to.have.members(ids)
   })
@@ -98,57 +94,26 @@ describe('the backfill of workflows for deliveries that were completed without o
   it('gives none to what was completed more than an hour ago, and forgets it', async () => {
     await completed(5, '62 minutes')
     const young = await completed(3, '58 minutes')
-    const never = backfill(() => false)
-    expect(await never.runOnce()).to.equal(0)
-    expect(await count('sweep_at IS NULL')).to.equal(5)
-    expect(await backfill().runOnce()).to.equal(3)
+    expect(await followUp().runOnce()).to.equal(3)
     expect(followedIds()).to.have.members(young)
     expect(await count('sweep_at IS NULL')).to.equal(8)
     expect(await count('started_at IS NULL')).to.equal(5)
   })
 
-  it('starts one at a time, and while deliveries come sleeps for four times as long as each start takes', async () => {
-    await completed(3)
-    sleeps.length = 0
-    let [inFlight, most] = [0, 0]
-    const { workflows } = engine
-    const follow: typeof workflows.follow = (...args) => workflows.follow(...args)
-    const counted: typeof follow = async (...args) => {
-      most = Math.max(most, ++inFlight)
-      await delay(20)
-      inFlight--
-      return follow(...args)
-    }
-    engine.workflows = { ...workflows, follow: counted }
-    await backfill().runOnce()
-    expect([most, sleeps.length]).to.deep.equal([1, 3])
-    for (const ms of sleeps) expect(ms).to.be.at.least(4 * 18)
-  })
-
-  it('is owed while the last pass found some', async () => {
-    await completed(1)
-    const one = backfill()
-    expect(one.isOwed()).to.equal(false)
-    await one.runOnce()
-    expect(one.isOwed()).to.equal(true)
-    await one.runOnce()
-    expect(one.isOwed()).to.equal(false)
-  })
-
   it('tries again later when the engine is away', async () => {
     const ids = await completed(10)
     engine.away = true
-    expect(await backfill().runOnce()).to.equal(0)
+    expect(await followUp().runOnce()).to.equal(0)
     expect(await count(`started_at IS NULL AND sweep_at < now() + interval '31 s'`)).to.equal(10)
     engine.away = false
     await run(`UPDATE delivery SET sweep_at = now() - interval '1 ms'`)
-    expect(await backfill().runOnce()).to.equal(10)
+    expect(await followUp().runOnce()).to.equal(10)
     expect(followedIds()).to.have.members(ids)
   })
 
   it('never takes one in two processes', async () => {
     const ids = await completed(4 * LIMIT)
-    const processes = [backfill(), backfill(), backfill()]
+    const processes = [followUp(), followUp(), followUp()]
     for (;;) {
       const counts = await Promise.all(processes.map((process) => process.runOnce()))
       if (counts.every((started) => started === 0)) break
@@ -162,8 +127,8 @@ describe('the backfill of workflows for deliveries that were completed without o
     const states = ['pending', 'in_progress', 'waiting', 'stopped']
     for (const [index, state] of states.entries())
       await run('UPDATE delivery SET state = $2, completed_at = NULL WHERE id = $1', ids[index], state)
-    expect(await backfill().runOnce()).to.equal(0)
+    expect(await followUp().runOnce()).to.equal(0)
     await run(`UPDATE delivery SET state = 'completed', completed_at = now(), sweep_at = NULL`)
-    expect(await backfill().runOnce()).to.equal(0)
+    expect(await followUp().runOnce()).to.equal(0)
   })
 })
