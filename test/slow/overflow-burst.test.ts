@@ -11,11 +11,11 @@ const BURST = 3_000
 /** How much of the rate in `direct` a burst in `overflow` has to reach; some of it goes to the engine first. */
 const SHARE = 0.6
 
-/** The engine gives a workflow to each at some 50 a second, with other work beside it. */
-const FOLLOWED_WITHIN_MS = 180_000
+/** The engine gives a workflow to each at some 50 a second; at a fraction of that on a machine with other work. */
+const FOLLOWED_WITHIN_MS = 600_000
 
 describe(`a burst of ${BURST} events`, function () {
-  this.timeout(300_000)
+  this.timeout(900_000)
 
   /** Publishes the burst, and returns how many deliveries arrived per second. */
   async function serve(
@@ -35,7 +35,7 @@ describe(`a burst of ${BURST} events`, function () {
     return { deliveries, rate: (BURST * 1_000) / (lastAt - startedAt) }
   }
   const arrived = (stage: Stage, count: number) =>
-    eventually(() => expect(stage.receiver.posts).to.have.length(count), 60_000)
+    eventually(() => expect(stage.receiver.posts).to.have.length(count), 120_000)
 
   it('reaches its receiver in `overflow` at the rate of `direct`, and every delivery has its workflow afterwards', async function () {
     const direct = await createStage()
