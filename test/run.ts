@@ -30,10 +30,7 @@ const SUITES: Record<string, string[][]> = {
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }
 
-/**
- * Tests measure real seconds, which another user of the machine can take away: each has a second try, and the output
- * says which needed it.
- */
+/** Retries each failed test once, since other load on the machine delays real timers. The reporter prints each retry. */
 const SECOND_TRY = ['--retries', '1']
 
 /** Data of a test run need not outlive a power cut. */

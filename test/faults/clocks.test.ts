@@ -8,7 +8,7 @@ import { createFakeClock, type FakeClock } from './rig/fake-clock.ts'
 const WAITS_MS = [1_000, 2_000, 4_000, 8_000]
 const EARLY_MS = 3
 
-/** On a busy machine; less than the clocks are apart. */
+/** Allows for other load on the machine, and is smaller than the clock skew of three seconds. */
 const LATE_MS = 2_800
 
 const HOUR_S = 3_600

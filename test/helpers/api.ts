@@ -118,7 +118,7 @@ export async function callApi(
     },
     ...(content === undefined ? {} : { body: content }),
   }).catch((error: unknown) => {
-    // `fetch failed` says nothing by itself.
+    // The message of `fetch` is always `fetch failed`; the cause names the fault.
     const cause = error instanceof Error ? (error.cause ?? error) : error
     throw new Error(`${method} ${path}: ${String(cause)}`, { cause: error })
   })

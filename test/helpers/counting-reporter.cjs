@@ -1,5 +1,5 @@
-// Mocha's spec reporter, which also writes the real counts to the file POSTHORN_TEST_COUNTS names, and shows why a test
-// was given its second try.
+// Mocha's spec reporter, which also writes the real counts to the file POSTHORN_TEST_COUNTS names, and prints the
+// error of each test that is retried.
 const { writeFileSync } = require('node:fs')
 const Mocha = require('mocha')
 

@@ -64,7 +64,7 @@ export async function startPosthorn(options: {
   const url = `http://127.0.0.1:${port}`
   const readLog = (): string => readFileSync(logFile, 'utf8')
   await eventually(async () => {
-    if (child.exitCode !== null) throw new Error(`posthorn ${command} ended:\n${readLog()}`)
+    if (child.exitCode !== null) throw new Error(`posthorn ${command} ended`)
     if (awaitEngine && !readLog().includes('engine.connected'))
       throw new Error(`posthorn ${command} has not reached the engine`)
     if (command !== 'worker' && (await callApi(url, 'GET', '/healthz')).status !== 200)

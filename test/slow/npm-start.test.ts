@@ -197,7 +197,7 @@ describe('npm start', function () {
     const instance = start({ POSTHORN_DATA: join(folder, 'tour') })
     await instance.ready()
     const tour = README.slice(README.indexOf('<!-- tour:start -->'), README.indexOf('<!-- tour:end -->'))
-    // Whoever pastes the steps reads between them; the delivery is made meanwhile.
+    // A user reads each step before pasting the next one. The delivery completes in that time.
     const script = [...tour.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('sleep 2\n')
     expect(script).to.include('curl')
     const receiver = /Demo receiver\s+(\S+)/.exec(instance.output())![1]!

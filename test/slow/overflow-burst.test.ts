@@ -11,7 +11,7 @@ const BURST = 3_000
 /** How much of the rate in `direct` a burst in `overflow` has to reach; some of it goes to the engine first. */
 const SHARE = 0.6
 
-/** The engine gives a workflow to each at some 50 a second; at a fraction of that on a machine with other work. */
+/** Temporal starts some 50 workflows a second on an idle machine, and a fraction of that under other load. */
 const FOLLOWED_WITHIN_MS = 600_000
 
 describe(`a burst of ${BURST} events`, function () {

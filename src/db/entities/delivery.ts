@@ -75,7 +75,7 @@ export class Delivery {
   @Column('boolean', { name: 'retry_requested', default: false })
   retryRequested!: boolean
 
-  /** A person asked for the attempt under way; still true when that is made again after its worker was lost. */
+  /** True if a user requested the attempt in progress. Stays true when the attempt is repeated after a lost worker. */
   @Column('boolean', { name: 'attempt_requested', default: false })
   attemptRequested!: boolean
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm'
 
-/** Keeps, of an attempt under way, whether a person asked for it: in the place of a column that nothing used. */
+/** Records whether a user requested the attempt in progress. Renames an unused column. */
 export class RequestedAttempts17 implements MigrationInterface {
   readonly name = 'RequestedAttempts1765600000000'
 

@@ -4,7 +4,7 @@ import { nowMs } from './clock.ts'
 import { EVENT_KEYS, type Plan } from './plan.ts'
 import type { PlayWorld } from './world.ts'
 
-/** Whatever a fault held up is over within three minutes, once all faults have ended; later on a machine with other work. */
+/** Limits the recovery after the last fault: three minutes on an idle machine, twice that under other load. */
 export const CALM_LIMIT_MS = 360_000
 const POLL_MS = 500
 const RETRY_EVERY_MS = 10_000

@@ -39,7 +39,7 @@ export async function play(plan: Plan): Promise<PlayRecord> {
   }
 }
 
-/** So that one sees where a play hangs. */
+/** Prints the phase that begins, so that the output shows where a play hangs. */
 function say(what: string): void {
   process.stdout.write(`      ${new Date().toISOString()} ${what}\n`)
 }

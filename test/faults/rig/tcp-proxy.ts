@@ -27,7 +27,7 @@ type Link = { client: Socket; upstream: Socket; isSilent: boolean }
 /** Listens on a free port and passes connections on to `target`, such as `127.0.0.1:5432`. */
 export async function createTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const links = new Set<Link>()
-  // Also those of links whose other side has gone while they were silent.
+  // All open sockets. A silent link leaves `links` when one of its two sockets closes; the other one stays open.
   const sockets = new Set<Socket>()
   let isSilent = false
   let isRefusing = false
