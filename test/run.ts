@@ -83,6 +83,7 @@ async function run(lanes: string[][]): Promise<number> {
   const counts = await sumOf(started)
   const countsFile = process.env['POSTHORN_TEST_COUNTS']
   if (countsFile !== undefined) writeFileSync(countsFile, JSON.stringify(counts))
+  for (const failure of counts.failed) say(`FAILED: ${failure}`)
   say(`${counts.passes} passed, ${counts.failures} failed`)
   return counts.failures === 0 ? 0 : 1
 }

@@ -9,7 +9,8 @@ import type { TestServers } from './servers.ts'
 
 const LAST_WORDS_MS = 1_000
 
-export type Counts = { passes: number; failures: number; pending: number }
+/** What ran, and a line for each failure. */
+export type Counts = { passes: number; failures: number; pending: number; failed: string[] }
 
 /** A mocha process under way. Its output is held back until somebody lets it out. */
 export type Lane = { ended: Promise<Counts>; letOut(): void; stop(): void }
@@ -72,20 +73,22 @@ async function untilOver(child: ChildProcess): Promise<number | null> {
 }
 
 function countsOf(file: string, exitCode: number | null): Counts {
-  if (!existsSync(file)) return { passes: 0, failures: 1, pending: 0 }
+  const died = `a mocha process ended with ${exitCode === null ? 'a signal' : `exit code ${exitCode}`}`
+  if (!existsSync(file)) return { passes: 0, failures: 1, pending: 0, failed: [died] }
   const counts = JSON.parse(readFileSync(file, 'utf8')) as Counts
-  return exitCode === 0 ? counts : { ...counts, failures: Math.max(counts.failures, 1) }
+  return exitCode === 0 || counts.failures > 0 ? counts : { ...counts, failures: 1, failed: [died] }
 }
 
 /** Shows the output of lanes that run at the same time one after the other; returns their counts together. */
 export async function sumOf(lanes: readonly Lane[]): Promise<Counts> {
-  const sum: Counts = { passes: 0, failures: 0, pending: 0 }
+  const sum: Counts = { passes: 0, failures: 0, pending: 0, failed: [] }
   for (const lane of lanes) {
     lane.letOut()
-    const { passes, failures, pending } = await lane.ended
+    const { passes, failures, pending, failed } = await lane.ended
     sum.passes += passes
     sum.failures += failures
     sum.pending += pending
+    sum.failed.push(...failed)
   }
   return sum
 }

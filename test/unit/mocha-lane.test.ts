@@ -30,9 +30,10 @@ describe('the lanes of the tests', function () {
   it('are counted together, and show what they say one after the other', async () => {
     const lanes = [
       lane('slow', passing('first', 300)),
-      lane('fast', `${passing('second')}; it('fails', () => { throw 1 })`),
+      lane('fast', `${passing('second')}; it('fails', () => { throw new Error('the reason') })`),
     ]
-    expect(await sumOf(lanes)).to.deep.equal({ passes: 2, failures: 1, pending: 0 })
+    const failed = ['fails: the reason']
+    expect(await sumOf(lanes)).to.deep.equal({ passes: 2, failures: 1, pending: 0, failed })
     const text = told.join('')
     expect(text).to.match(/first[^]*1 passing[^]*second[^]*1 passing[^]*1 failing/)
   })
@@ -41,7 +42,8 @@ describe('the lanes of the tests', function () {
     const dying = `${passing('last words')}; it('dies', () => process.kill(process.pid, 'SIGKILL'))`
     const dead = lane('dead', dying)
     const quiet = lane('quiet', `${passing('fine')}; process.on('exit', () => process.exit(3))`)
-    expect(await sumOf([dead, quiet])).to.deep.equal({ passes: 1, failures: 2, pending: 0 })
+    const failed = ['a mocha process ended with a signal', 'a mocha process ended with exit code 3']
+    expect(await sumOf([dead, quiet])).to.deep.equal({ passes: 1, failures: 2, pending: 0, failed })
     expect(told.join('')).to.include('last words')
   })
 })
