@@ -193,8 +193,8 @@ describe('the main job, on the real engine', function () {
     this.test!.title += ` (late by p50 ${figures[0]!} ms, p99 ${figures[1]!} ms, at most ${figures[2]!} ms)`
     expect(Math.min(...lateness)).to.be.at.least(0)
     // Allows for other load on the machine; `npm run bench` measures the punctuality.
-    expect(figures[0]).to.be.below(1_000)
-    expect(figures[1]).to.be.below(3_000)
+    expect(figures[0]).to.be.below(2_000)
+    expect(figures[1]).to.be.below(10_000)
   })
 
   it('leaks no secret, key or payload into its log or the engine', async () => {

@@ -27,7 +27,8 @@ describe('retry-deliveries, on the real engine', function () {
     const { total, progress, firstPostAfterMs } = await runRetryJob(stage, posthorn, { mode: 'force' })
     expect(total).to.equal(120)
     expect(progress).to.deep.equal([...progress].sort((a, b) => a - b))
-    expect(firstPostAfterMs).to.be.below(2_000)
+    // The load test shows how soon; here it is at most slow.
+    expect(firstPostAfterMs).to.be.below(10_000)
     for (const id of [...failed, ...waiting]) expect(stage.receiver.postsOf(id), id).to.have.length(1)
     const states = await stage.dataSource.query<{ state: string; count: number }[]>(
       'SELECT state, count(*)::int AS count FROM delivery GROUP BY state',
@@ -118,7 +119,8 @@ describe('retry-deliveries, on the real engine', function () {
       (wait, index) => posts[index + 1]!.arrivedAt - posts[index]!.answeredAt - wait,
     )
     expect(Math.min(...lateness)).to.be.at.least(0)
-    expect(Math.max(...lateness)).to.be.below(1_000)
+    // Less than the five seconds for which each of the others holds its slot.
+    expect(Math.max(...lateness)).to.be.below(4_000)
     await posthorn.kill()
     await healthy.close()
   })
