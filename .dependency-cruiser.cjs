@@ -24,10 +24,10 @@ const houses = {
     may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|logger|ids)'],
     npm: true,
   },
-  delivery: {
-    own: '^src/delivery/',
+  deliveries: {
+    own: '^src/deliveries/',
     may: [
-      '^src/delivery/',
+      '^src/deliveries/',
       '^src/outbound/',
       '^src/incidents/',
       '^src/db/',
@@ -40,6 +40,11 @@ const houses = {
   incidents: {
     own: '^src/incidents/',
     may: ['^src/incidents/', '^src/db/', '^src/domain/', '^src/(errors|logger|ids)'],
+    npm: true,
+  },
+  retention: {
+    own: '^src/retention/',
+    may: ['^src/retention/', '^src/db/', '^src/domain/', '^src/logger'],
     npm: true,
   },
   notifications: {
@@ -62,7 +67,8 @@ const houses = {
     own: '^activities/',
     may: [
       '^activities/',
-      '^src/delivery/',
+      '^src/deliveries/',
+      '^src/retention/',
       '^src/incidents/',
       '^src/notifications/',
       '^src/db/',
@@ -79,7 +85,7 @@ const houses = {
     may: [
       '^src/http/',
       '^src/events/',
-      '^src/delivery/',
+      '^src/deliveries/',
       '^src/incidents/',
       '^src/outbound/url-rules',
       '^src/db/',

@@ -1,6 +1,6 @@
 import { askForRetry } from '../src/db/queries/interventions.ts'
 import { untilDatabaseAnswers } from '../src/db/patience.ts'
-import type { AttemptDependencies } from '../src/delivery/attempt-request.ts'
+import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: string }

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity'
-import type { AttemptDependencies, AttemptRequest } from '../src/delivery/attempt-request.ts'
-import { createAttempt } from '../src/delivery/attempt.ts'
+import type { AttemptDependencies, AttemptRequest } from '../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../src/deliveries/attempt/make-attempt.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
 import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'

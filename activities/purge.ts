@@ -1,4 +1,4 @@
-import { purge, type PurgeDependencies } from '../src/delivery/purge.ts'
+import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
 import type { PurgeInput, PurgeResult } from '../workflows/messages.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 

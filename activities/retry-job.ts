@@ -1,4 +1,4 @@
-import { advanceRetryJob, type RetryJobDependencies } from '../src/delivery/advance-retry-job.ts'
+import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry-jobs/advance-retry-job.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 /** Running twice is harmless: each place of the job is moved under its lock, from where it stands. */

@@ -179,7 +179,7 @@ export const SETTINGS = {
   ),
   webhookConcurrency: setting(
     'WEBHOOK_CONCURRENCY',
-    'attempts to one webhook under way at once per worker, and deliveries of it that a retry job has under way',
+    'attempts to one webhook in flight at once per worker at most, and deliveries of it that a retry job has under way',
     '50',
     integer(1, 1_000),
   ),

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { poolStatus } from '../db/pool-status.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
-import type { Starter } from '../delivery/starter.ts'
+import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import { listen } from '../http/listen.ts'
 import type { Logger } from '../logger.ts'
 import { createMetrics, type Metrics } from '../metrics.ts'
@@ -25,7 +25,7 @@ export type Metering = {
   serve(parts: MeteredParts, running: Stack): Promise<string | null>
 }
 
-type MeteredParts = { dataSource: DataSource; engine: Engine; starter: Starter }
+type MeteredParts = { dataSource: DataSource; engine: Engine; dispatcher: Dispatcher }
 
 /** The database gives up counting after that; the scrape has gone without the figures long before. */
 const COUNT_TIMEOUT_MS = 2_000
@@ -40,7 +40,7 @@ export async function createMetering(
   const registry = new Registry()
   return {
     metrics: createMetrics(registry),
-    async serve({ dataSource, engine, starter }, running) {
+    async serve({ dataSource, engine, dispatcher }, running) {
       if (port === null) return null
       collectDefaultMetrics({ register: registry })
       showVersion(registry)
@@ -49,7 +49,7 @@ export async function createMetering(
       const scrape = createScrape(registry, {
         backlog: createBacklogReader({ read: () => countBacklogInTime(counting, COUNT_TIMEOUT_MS), logger }),
         pool: () => poolStatus(dataSource),
-        starter: () => starter.load(),
+        dispatcher: () => dispatcher.load(),
         engine,
         engineMetricsUrl,
       })

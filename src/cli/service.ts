@@ -7,16 +7,12 @@ import { closeDataSource } from '../db/data-source.ts'
 import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../db/queries/recovery.ts'
-import { createAttempt } from '../delivery/attempt.ts'
-import { createFollowUp } from '../delivery/follow-up.ts'
-import { createHandedOver } from '../delivery/handed-over.ts'
-import { createRecordFirstSuccess } from '../delivery/record-first-successes.ts'
-import { createStarter } from '../delivery/starter.ts'
-import { createSweep } from '../delivery/sweep.ts'
-import { deliveryLeaseMs } from '../delivery/timing.ts'
-import { createIncidentTurns } from '../delivery/turns.ts'
-import { createWebhookGate } from '../delivery/webhook-gate.ts'
-import { createWebhookWatch } from '../delivery/webhook-watch.ts'
+import { createEndpoints } from '../deliveries/attempt/endpoints.ts'
+import { createRunningClock } from '../deliveries/attempt/running-clock.ts'
+import type { AttemptEvent } from '../deliveries/attempt/attempt-request.ts'
+import { createRecordFirstSuccess } from '../deliveries/attempt/record-first-successes.ts'
+import { createWebhookLocks } from '../incidents/webhook-locks.ts'
+import { createWebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher } from '../events/publish.ts'
 import { createStreams } from '../events/streams.ts'
@@ -35,6 +31,7 @@ import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
 import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
+import { createDispatch } from './dispatch.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
@@ -111,12 +108,12 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     metrics,
     workflows,
     incidentWorkflows,
-    watch: createWebhookWatch(),
-    handedOver: createHandedOver(),
+    webhooks: createWebhookCache(dataSource),
+    onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: config.firstAttempt === 'overflow' }),
-    turns: createIncidentTurns(config.databasePoolSize),
+    locks: createWebhookLocks(config.databasePoolSize),
     attemptTimeoutMs: config.attemptTimeoutMs,
-    gate: createWebhookGate(config.webhookConcurrency),
+    endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
   }
   const activities = createActivities({
     ...attempts,
@@ -139,35 +136,14 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
       : null,
     onDataLost: roles.worker ? () => sweepEverything(dataSource) : null,
   })
-  const leaseMs = deliveryLeaseMs(config.attemptTimeoutMs)
-  const lease = { owner: processId, leaseMs }
-  const starter = createStarter({
+  const { lease, dispatcher, sweep, backfill } = createDispatch(config, roles, {
     ...attempts,
-    makeAttempt: createAttempt(attempts),
-    processId,
-    mode: config.firstAttempt,
-    concurrency: config.startConcurrency,
-    perWebhook: roles.worker ? config.webhookConcurrency : null,
+    retryWorkflows,
+    terminateIfStuck: createTerminateIfStuck(client),
     isServing: () => engine.isServing(),
-    slots: config.firstAttemptSlots,
-    leaseMs,
+    processId,
     shutdown,
   })
-  const sweep = createSweep({
-    dataSource,
-    workflows,
-    retryWorkflows,
-    incidentWorkflows,
-    terminateIfStuck: createTerminateIfStuck(client),
-    starter,
-    logger,
-    metrics,
-    processId,
-    leaseMs,
-    isServing: () => engine.isServing(),
-    attemptsInline: config.firstAttempt !== 'workflow',
-  })
-  const followUp = createFollowUp({ ...attempts, isIdle: () => engine.isServing() && starter.isIdle() })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const validatePayload = createPayloadValidator()
   const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
@@ -183,12 +159,12 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     secretBox,
     publish: createPublisher(dataSource, lease, backlog),
     lease,
-    watch: attempts.watch,
-    turns: attempts.turns,
+    webhooks: attempts.webhooks,
+    locks: attempts.locks,
     sweep: roles.worker ? sweep : null,
     stopping: shutdown.stopping,
     streams,
-    starter,
+    dispatcher,
     workflows,
     retryWorkflows,
     incidentWorkflows,
@@ -204,7 +180,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     metrics,
   }
   const app = createApp(api, pages)
-  const metricsUrl = await metering.serve({ dataSource, engine, starter }, running)
+  const metricsUrl = await metering.serve({ dataSource, engine, dispatcher }, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api
     ? await listen(app, {
@@ -217,14 +193,14 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   running.push('the HTTP client', () => httpClient.close())
   running.push('the engine', () => engine.stop())
   // Again, for what requests and the sweep brought while they ended.
-  running.push('the last deliveries', () => starter.stop())
+  running.push('the last deliveries', () => dispatcher.stop())
   // All within the one grace: attempts under way finish, and what has not begun is given back at once.
   running.pushTogether({
     // It waits for streams that end in good order, and cuts off what takes too long.
     'the API': () => Promise.all([streams.close(), listening?.close()]),
     'the sweep': () => sweep.stop(),
-    'the follow-up': () => followUp.stop(),
-    'the starter': () => starter.stop(),
+    'the backfill': () => backfill.stop(),
+    'the dispatcher': () => dispatcher.stop(),
     'the workers': () => engine.stopWorking(),
     // Mails of which nothing has left yet are given back, and the workers need not wait for them.
     'the mail connections': () => notifications.close(),
@@ -232,7 +208,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   engine.start()
   if (roles.worker) {
     sweep.start()
-    followUp.start()
+    backfill.start()
   }
   const urls = { url: listening?.url ?? null, metricsUrl }
   logger.info({ event: 'service.started', processId, roles, ...urls }, 'service.started')

@@ -25,6 +25,11 @@ export const FAILURE_CODES = [
 
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
+/** True when the endpoint, or the way to it, gave no answer until a deadline passed. */
+export function isTimeout(code: FailureCode | null): boolean {
+  return code === 'timeout' || code === 'connect_timeout' || code === 'dns_timeout'
+}
+
 /** A receiver confirms with any 2xx status; everything else is a failed attempt (spec 4.4). */
 export function isSuccessStatus(status: number): boolean {
   return status >= 200 && status <= 299

@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { PayloadValidator } from '../catalogue/payload-validator.ts'
-import type { Starter } from '../delivery/starter.ts'
-import type { Sweep } from '../delivery/sweep.ts'
-import type { IncidentTurns } from '../delivery/turns.ts'
-import type { WebhookWatch } from '../delivery/webhook-watch.ts'
+import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
+import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
+import type { WebhookLocks } from '../incidents/webhook-locks.ts'
+import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import type { Publisher } from '../events/publish.ts'
 import type { Streams } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
@@ -25,19 +25,19 @@ export type ApiDependencies = {
   secretBox: SecretBox
   publish: Publisher
   /** Limits the transactions that wait for the locks of one webhook. */
-  turns: Pick<IncidentTurns, 'commands'>
+  locks: Pick<WebhookLocks, 'commands'>
   /** Null in a process without a worker. */
-  sweep: Pick<Sweep, 'isStalled'> | null
+  sweep: Pick<Sweeper, 'isStalled'> | null
   /** Aborted when this process is told to stop. */
   stopping: AbortSignal
   streams: Pick<Streams, 'open'>
-  starter: Pick<Starter, 'start'>
+  dispatcher: Pick<Dispatcher, 'start'>
   workflows: Pick<DeliveryWorkflows, 'wake'>
   retryWorkflows: RetryWorkflows
   incidentWorkflows: IncidentWorkflows
   /** The hold that this process has on the deliveries it commits. */
   lease: { owner: string; leaseMs: number }
-  watch: Pick<WebhookWatch, 'changed'>
+  webhooks: Pick<WebhookCache, 'invalidate'>
   urlPolicy: UrlPolicy
   /** Ranges of the proxies whose X-Forwarded-For, -Proto and -Host are believed. */
   trustedProxies: readonly string[]

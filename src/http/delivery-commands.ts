@@ -5,11 +5,11 @@ import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.
 import { askForRetry, discardDelivery, discardFailed } from '../db/queries/interventions.ts'
 import { insertRetryJob, type RetryJobRow } from '../db/queries/retry-jobs.ts'
 import { findWebhook } from '../db/queries/webhooks.ts'
-import { tellOfRetries } from '../delivery/tell.ts'
+import { wakeWorkflows } from '../deliveries/retry-jobs/wake-workflows.ts'
 import { TEST_EVENT_KEY } from '../domain/permissions.ts'
 import type { RetryMode } from '../domain/retry-mode.ts'
 import { coversEventKey } from '../domain/subscription.ts'
-import { transactOnWebhook } from '../delivery/turns.ts'
+import { transactOnWebhook } from '../incidents/webhook-locks.ts'
 import { conflict, notFound, type ProblemError } from '../errors.ts'
 import { testEnvelope } from '../events/test-event.ts'
 import { newId } from '../ids.ts'
@@ -76,7 +76,7 @@ export async function retryDelivery(
   })
   if (asked === null) throw await refusalOfRetry(dependencies, organisationId, webhookId, deliveryId)
   // The answer does not wait for the engine: the wish stands on the row, and the sweep repeats what was not told.
-  void tellOfRetries(dependencies, { organisationId, webhookId }, [asked])
+  void wakeWorkflows(dependencies, { organisationId, webhookId }, [asked])
 }
 
 /** Why a delivery cannot be retried; read after the refusal, because the webhook may have changed since the checks. */
@@ -108,7 +108,7 @@ export async function discardOne(
 ): Promise<void> {
   const { organisationId } = actor.caller
   await requireDelivery(dependencies, organisationId, webhookId, deliveryId)
-  const { result: discarded, tell } = await dependencies.turns.commands.take(webhookId, () =>
+  const { result: discarded, tell } = await dependencies.locks.commands.take(webhookId, () =>
     resolve(dependencies.dataSource, webhookId, async (manager) => {
       const found = await discardDelivery(manager, organisationId, webhookId, deliveryId)
       if (found !== null) await audit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
@@ -143,7 +143,7 @@ export async function discardAllFailed(
 
 /** Sends one `webhook:test` event to this webhook only; returns the id of its delivery. */
 export async function sendTestEvent(
-  { dataSource, starter, metrics, lease }: ApiDependencies,
+  { dataSource, dispatcher, metrics, lease }: ApiDependencies,
   actor: Actor,
   webhookId: string,
 ): Promise<string> {
@@ -159,7 +159,7 @@ export async function sendTestEvent(
   })
   if (delivery === null) throw webhookDisabled()
   metrics.eventPublished(1)
-  starter.start([delivery])
+  dispatcher.start([delivery])
   return delivery.deliveryId
 }
 

@@ -14,7 +14,7 @@ import {
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
 import { isCoveredBy } from '../domain/subscription.ts'
-import { transactOnWebhook } from '../delivery/turns.ts'
+import { transactOnWebhook } from '../incidents/webhook-locks.ts'
 import { notFound, ProblemError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { lockWebhookInLine } from '../incidents/change-incident.ts'
@@ -115,7 +115,7 @@ export async function updateWebhookFields(
       stopped = await stopUncoveredDeliveries(manager, caller.organisationId, id)
     return { result: after, tell: resumed }
   })
-  dependencies.watch.changed(id)
+  dependencies.webhooks.invalidate(id)
   metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, tell)
   return result
@@ -143,7 +143,7 @@ export async function removeWebhook(dependencies: ApiDependencies, actor: Actor,
     const incident = await closeForGood(manager, id)
     return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id, 'webhook_deleted') }
   })
-  dependencies.watch.changed(id)
+  dependencies.webhooks.invalidate(id)
   dependencies.metrics.deliveriesStopped(stopped)
   void tellOfIncident(dependencies, closed)
 }

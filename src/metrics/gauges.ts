@@ -1,6 +1,6 @@
 import type { Backlog } from '../db/queries/backlog.ts'
 import type { PoolStatus } from '../db/pool-status.ts'
-import type { StarterLoad } from '../delivery/starter.ts'
+import type { DispatcherLoad } from '../deliveries/dispatch/dispatcher.ts'
 import type { WorkerLoad } from '../temporal/worker.ts'
 import type { Define } from './define.ts'
 
@@ -9,7 +9,7 @@ export type Snapshot = {
   /** Null when the database could not be asked. */
   backlog: Backlog | null
   pool: PoolStatus
-  starter: StarterLoad
+  dispatcher: DispatcherLoad
   engineUp: boolean
   /** Null in a process without a worker. */
   worker: WorkerLoad | null
@@ -27,7 +27,7 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
   const starterInFlight = define.gauge('starter_in_flight', 'Workflow starts under way')
   const attempting = define.gauge(
     'starter_attempts_in_flight',
-    'First attempts that the starter itself makes',
+    'First attempts that the dispatcher itself makes',
   )
   const engineUp = define.gauge('engine_up', '1 when Temporal answers this process')
 
@@ -39,9 +39,9 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
     pool.set({ state: 'idle' }, idle)
     pool.set({ state: 'waiting' }, waiting)
     poolSize.set(size)
-    starterWaiting.set(snapshot.starter.waiting)
-    starterInFlight.set(snapshot.starter.inFlight)
-    attempting.set(snapshot.starter.attempting)
+    starterWaiting.set(snapshot.dispatcher.waiting)
+    starterInFlight.set(snapshot.dispatcher.inFlight)
+    attempting.set(snapshot.dispatcher.attempting)
     engineUp.set(snapshot.engineUp ? 1 : 0)
   }
 }

@@ -2,7 +2,7 @@ import type { NotificationChannel, NotificationKind } from '../domain/incident-r
 import { seconds, type Define } from './define.ts'
 
 /**
- * `attempted`: the starter made the first attempt itself. `followed`: the workflow of such a delivery that was completed.
+ * `attempted`: the dispatcher made the first attempt itself. `followed`: the workflow of such a delivery that was completed.
  * `returned`: not tried, and given back to the sweep.
  */
 type StartResult = 'started' | 'attempted' | 'followed' | 'refused' | 'returned'
@@ -35,7 +35,7 @@ const KINDS: readonly NotificationKind[] = [1, 2]
 /** In seconds. A pass comes every second, and takes some milliseconds where there is nothing to do. */
 const PASS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** The starter, the sweep, and the sending of notifications. */
+/** The dispatcher, the sweep, and the sending of notifications. */
 export function createKeeperMetrics(define: Define): KeeperMetrics {
   const starts = define.counter('starter_starts_total', 'Deliveries begun with, by what came of it', [
     'result',

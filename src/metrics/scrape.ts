@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { Backlog } from '../db/queries/backlog.ts'
 import type { PoolStatus } from '../db/pool-status.ts'
-import type { StarterLoad } from '../delivery/starter.ts'
+import type { DispatcherLoad } from '../deliveries/dispatch/dispatcher.ts'
 import type { Engine } from '../temporal/engine.ts'
 import { createDefine } from './define.ts'
 import { createGauges } from './gauges.ts'
@@ -10,7 +10,7 @@ import { createGauges } from './gauges.ts'
 export type Sources = {
   backlog: () => Promise<Backlog | null>
   pool: () => PoolStatus
-  starter: () => StarterLoad
+  dispatcher: () => DispatcherLoad
   engine: Pick<Engine, 'isUp' | 'workerLoad'>
   /** Address of what the engine's native core has counted; null where it does not. */
   engineMetricsUrl: string | null
@@ -29,7 +29,7 @@ export function createScrape(registry: Registry, sources: Sources): () => Promis
       sources.engineMetricsUrl === null ? '' : readText(sources.engineMetricsUrl),
     ])
     const worker = sources.engine.workerLoad()
-    show({ backlog, engineUp, worker, pool: sources.pool(), starter: sources.starter() })
+    show({ backlog, engineUp, worker, pool: sources.pool(), dispatcher: sources.dispatcher() })
     return `${await registry.metrics()}${engineText}`
   }
 }

@@ -14,12 +14,14 @@ export function inTime<T>(client: Client, call: () => Promise<T>): Promise<T> {
   return client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call)
 }
 
-/** Starts a workflow; one that the engine says has started already counts as started. */
-export async function startOnce(client: Client, start: () => Promise<unknown>): Promise<void> {
+/** Starts a workflow; false when one of that id has started already. */
+export async function startOnce(client: Client, start: () => Promise<unknown>): Promise<boolean> {
   try {
     await inTime(client, start)
+    return true
   } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false
+    throw error
   }
 }
 

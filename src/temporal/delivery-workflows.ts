@@ -13,10 +13,10 @@ type DeliveryLabel = {
   url: string
 }
 
-/** The workflows of deliveries, as the starter and the sweep see them. Every call throws while the engine is away. */
+/** The workflows of deliveries, as the dispatcher and the sweep see them. Every call throws while the engine is away. */
 export type DeliveryWorkflows = {
   /**
-   * Starts `delivery/<deliveryId>`; one that runs already counts as started.
+   * Starts `delivery/<deliveryId>`; false when one runs already.
    * Unless `again`, one that ran before counts too, so that a repeated start makes nothing twice.
    * `apart`: its first attempt is made on the task queue of its own that retries have.
    */
@@ -24,7 +24,7 @@ export type DeliveryWorkflows = {
     delivery: DeliveryLabel,
     next: DeliverEventInput['next'],
     options: { again: boolean; apart?: boolean },
-  ): Promise<void>
+  ): Promise<boolean>
   /** Starts the workflow of a delivery that was completed without one: it shows the outcome, and ends. */
   follow(delivery: DeliveryLabel, attempts: number): Promise<void>
   /**
@@ -82,10 +82,10 @@ export function createDeliveryWorkflows(options: {
     delivery: DeliveryLabel,
     begin: Parameters<typeof startOptions>[1],
     workflowIdReusePolicy: WorkflowIdReusePolicy,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const temporal = client()
     const start = { ...startOptions(delivery, begin), workflowIdReusePolicy, requestEagerStart: eager }
-    await startOnce(temporal, () => temporal.workflow.start('deliverEvent', start))
+    return startOnce(temporal, () => temporal.workflow.start('deliverEvent', start))
   }
 
   return {
@@ -94,7 +94,7 @@ export function createDeliveryWorkflows(options: {
       const waits = dueAtMs !== null && clock !== undefined
       const first = waits ? { number, dueAtMs, waitMs: dueAtMs - clock.nowMs() } : next
       const begin = apart === true ? { next: first, apart } : { next: first }
-      await startWorkflow(delivery, begin, again ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
+      return startWorkflow(delivery, begin, again ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
     },
 
     async follow(delivery, attempts) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { FirstAttemptMode } from '../../src/delivery/starter.ts'
+import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
 import { createNeighbour, type Neighbour } from '../helpers/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { publishRow } from '../helpers/factories.ts'

@@ -3,8 +3,8 @@ import { createPayloadValidator } from '../../src/catalogue/payload-validator.ts
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
 import { createPublisher } from '../../src/events/publish.ts'
-import { deliveryLeaseMs } from '../../src/delivery/timing.ts'
-import { createIncidentTurns } from '../../src/delivery/turns.ts'
+import { deliveryLeaseMs } from '../../src/deliveries/lease-times.ts'
+import { createWebhookLocks } from '../../src/incidents/webhook-locks.ts'
 import { createStreams } from '../../src/events/streams.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createAuthRefusals } from '../../src/http/auth-refusals.ts'
@@ -20,7 +20,7 @@ export type ApiResponse = { status: number; headers: Headers; text: string; json
 
 export type TestApi = {
   url: string
-  /** Deliveries that the API handed to the starter. */
+  /** Deliveries that the API handed to the dispatcher. */
   started: DeliveryToStart[]
   /** Ids of deliveries whose workflow it woke, and of retry jobs that it started. */
   woken: string[]
@@ -67,12 +67,12 @@ export async function createTestApi(
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     incidentWorkflows: { tell: () => Promise.resolve() },
     publish: createPublisher(dataSource, lease),
-    turns: createIncidentTurns(),
+    locks: createWebhookLocks(),
     sweep: null,
     stopping: new AbortController().signal,
-    starter: { start: (deliveries) => void started.push(...deliveries) },
+    dispatcher: { start: (deliveries) => void started.push(...deliveries) },
     lease,
-    watch: { changed: () => undefined },
+    webhooks: { invalidate: () => undefined },
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
     trustedProxies: [],
     rateLimits,

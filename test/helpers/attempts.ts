@@ -1,30 +1,32 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../activities/index.ts'
-import { createHandedOver } from '../../src/delivery/handed-over.ts'
-import { createRecordFirstSuccess } from '../../src/delivery/record-first-successes.ts'
-import { createIncidentTurns } from '../../src/delivery/turns.ts'
-import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
-import { createWebhookWatch } from '../../src/delivery/webhook-watch.ts'
+import { createEndpoints, type Endpoints } from '../../src/deliveries/attempt/endpoints.ts'
+import { createRecordFirstSuccess } from '../../src/deliveries/attempt/record-first-successes.ts'
+import { createWebhookLocks } from '../../src/incidents/webhook-locks.ts'
+import { createWebhookCache, type WebhookCache } from '../../src/deliveries/dispatch/webhook-cache.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { createHttpClient } from '../../src/outbound/http-client.ts'
 import { createShutdown } from '../../src/shutdown.ts'
 import { testSecretBox } from './factories.ts'
 import { silentLogger } from './silent-logger.ts'
 
-/** What activities need, with receivers on this machine allowed; nothing is woken. */
-export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 15_000): ActivityDependencies {
+/** What activities and inline attempts need, with receivers on this machine allowed; nothing is woken. */
+export function attemptDependencies(
+  dataSource: DataSource,
+  attemptTimeoutMs = 15_000,
+): ActivityDependencies & { webhooks: WebhookCache } {
   return {
     dataSource,
+    webhooks: createWebhookCache(dataSource),
     clock: { nowMs: () => Date.now() },
     secretBox: testSecretBox,
     logger: silentLogger,
     metrics: createMetrics(),
     attemptTimeoutMs,
-    gate: createWebhookGate(50),
+    endpoints: createEndpoints({ maxLimit: 50 }),
     webhookConcurrency: 50,
-    turns: createIncidentTurns(),
-    watch: createWebhookWatch(),
-    handedOver: createHandedOver(),
+    locks: createWebhookLocks(),
+    onAttempt: () => undefined,
     shutdown: createShutdown(1_000),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: false }),
     incidentWorkflows: { tell: () => Promise.resolve() },
@@ -43,3 +45,13 @@ export function attemptDependencies(dataSource: DataSource, attemptTimeoutMs = 1
 
 /** Lets every message through at once. */
 export const unbounded = { enter: () => Promise.resolve(() => undefined) }
+
+/** Lets the endpoint answer `count` POSTs at once, by default so many that its limit is the highest. */
+export function proveEndpoint(endpoints: Endpoints, webhookId: string, count = 50): void {
+  for (let index = 0; index < count; index++) {
+    const slot = endpoints.acquire(webhookId, '')
+    if (!('begin' in slot)) throw new Error('the endpoint has no free slot')
+    slot.begin()
+    slot.release({ succeeded: true, durationMs: 20, isTimeout: false })
+  }
+}

@@ -26,6 +26,13 @@ export async function publishBurst(
   return deliveries
 }
 
+/** Has the stage's endpoint answer so many deliveries that it takes as many POSTs at once as any may. */
+export async function proveEndpoint(stage: Stage, posthorn: PosthornProcess): Promise<void> {
+  stage.answerWith(() => 200)
+  for (const deliveryId of await publishBurst(stage, posthorn, 80))
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 20_000)
+}
+
 /** An endpoint of another organisation, and events for it that are published all at the same time. */
 export type Neighbour = {
   receiver: Receiver

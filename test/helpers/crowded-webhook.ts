@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { IncidentLabel } from '../../src/db/queries/incidents.ts'
-import type { AttemptDependencies } from '../../src/delivery/attempt-request.ts'
-import { createAttempt } from '../../src/delivery/attempt.ts'
-import { createIncidentTurns, type IncidentTurns } from '../../src/delivery/turns.ts'
-import { createWebhookGate } from '../../src/delivery/webhook-gate.ts'
+import type { AttemptDependencies } from '../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../src/deliveries/attempt/make-attempt.ts'
+import { createWebhookLocks, type WebhookLocks } from '../../src/incidents/webhook-locks.ts'
+import { createEndpoints } from '../../src/deliveries/attempt/endpoints.ts'
 import type { AttemptOutcome } from '../../src/domain/attempt-outcome.ts'
 import type { PostResult } from '../../src/outbound/http-client.ts'
 import { attemptDependencies } from './attempts.ts'
@@ -24,7 +24,7 @@ export type CrowdedWebhook = {
    * Makes all of them at once: no receiver answers before every POST that comes has come, so that all are recorded at
    * the same time.
    */
-  attempt(planned: readonly Planned[], turns?: IncidentTurns): Promise<AttemptOutcome[]>
+  attempt(planned: readonly Planned[], locks?: WebhookLocks): Promise<AttemptOutcome[]>
   incidents(): Promise<{ id: string; open: boolean; exhausted: boolean }[]>
   /** How many deliveries are in each state. */
   states(): Promise<Record<string, number>>
@@ -39,22 +39,23 @@ export async function createCrowdedWebhook(dataSource: DataSource): Promise<Crow
   const url = 'https://receiver.example.com/'
   const { id: webhookId } = await createWebhookRow(dataSource, { organisationId, url })
   const told: IncidentLabel[] = []
-  const turnsOfProcess = createIncidentTurns()
+  const endpoints = createEndpoints({ maxLimit: 1_000, initialLimit: 1_000 })
+  const processLocks = createWebhookLocks()
   const dependencies: AttemptDependencies = {
     ...attemptDependencies(dataSource),
-    gate: createWebhookGate(1_000),
+    endpoints,
     incidentWorkflows: { tell: (incident) => Promise.resolve(void told.push(incident)) },
   }
 
   async function attempt(
     planned: readonly Planned[],
-    turns: IncidentTurns = turnsOfProcess,
+    locks: WebhookLocks = processLocks,
   ): Promise<AttemptOutcome[]> {
     const starting = createStartingGun(planned.length)
     const succeeding = new Set(planned.filter(({ succeeds }) => succeeds).map(({ deliveryId }) => deliveryId))
     const make = createAttempt({
       ...dependencies,
-      turns,
+      locks,
       httpClient: {
         post: async ({ headers }) => {
           await starting.ready()

@@ -36,8 +36,11 @@ export function createFakeEngine(): FakeEngine {
     followed: [],
     woken: [],
     workflows: {
-      start: ({ deliveryId, webhookId }, next, { again, apart = false }) =>
-        note(() => engine.starts.push({ deliveryId, webhookId, next, again, apart })),
+      async start({ deliveryId, webhookId }, next, { again, apart = false }) {
+        const runs = again && engine.startsOf(deliveryId).length > 0
+        await note(() => runs || engine.starts.push({ deliveryId, webhookId, next, again, apart }))
+        return !runs
+      },
       follow: ({ deliveryId }, attempts) => note(() => engine.followed.push({ deliveryId, attempts })),
       wake: ({ deliveryId }) => note(() => engine.woken.push(deliveryId)),
       stop: () => note(() => undefined),

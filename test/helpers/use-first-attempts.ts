@@ -2,11 +2,17 @@ import type { DataSource } from 'typeorm'
 import { insertEventsWithDeliveries, type DeliveryToStart } from '../../src/db/queries/events.ts'
 import { stopDeliveries } from '../../src/db/queries/interventions.ts'
 import { lockWebhook, updateWebhook } from '../../src/db/queries/webhooks.ts'
-import type { AttemptDependencies, MakeAttempt } from '../../src/delivery/attempt-request.ts'
-import { createAttempt } from '../../src/delivery/attempt.ts'
-import { createRecordFirstSuccess } from '../../src/delivery/record-first-successes.ts'
-import type { createStarter, FirstAttemptMode, Starter } from '../../src/delivery/starter.ts'
-import { createSweep, type Sweep } from '../../src/delivery/sweep.ts'
+import type {
+  AttemptDependencies,
+  AttemptEvent,
+  MakeAttempt,
+} from '../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../src/deliveries/attempt/make-attempt.ts'
+import { createRecordFirstSuccess } from '../../src/deliveries/attempt/record-first-successes.ts'
+import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
+import type { createDispatcher, Dispatcher } from '../../src/deliveries/dispatch/dispatcher.ts'
+import type { WebhookCache } from '../../src/deliveries/dispatch/webhook-cache.ts'
+import { createSweeper, type Sweeper } from '../../src/deliveries/recovery/sweeper.ts'
 import { newId } from '../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'
@@ -14,7 +20,7 @@ import type { TestDatabase } from './database.ts'
 import { createMember, createWebhookRow, TEST_PROCESS } from './factories.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
 import { createReceiver, type Answer, type Receiver } from './receiver.ts'
-import { createTestStarter, TEST_LEASE_MS } from './starter.ts'
+import { createTestDispatcher, TEST_LEASE_MS } from './dispatcher.ts'
 import { useDatabase } from './use-database.ts'
 
 type Lease = { owner?: string; leaseMs?: number }
@@ -39,15 +45,18 @@ type ProcessOptions = {
   processId?: string
   attemptTimeoutMs?: number
   attempts?: Partial<AttemptDependencies>
-  starter?: Partial<Omit<Parameters<typeof createStarter>[0], 'shutdown'>>
-  /** Begun by the `stop` of its starter; with 50 ms of grace if not given. */
+  dispatcher?: Partial<Omit<Parameters<typeof createDispatcher>[0], 'shutdown'>>
+  /** Begun by the `stop` of its dispatcher; with 50 ms of grace if not given. */
   shutdown?: Shutdown
-  /** Sees what the starter asks of an attempt. */
+  /** Sees what the dispatcher asks of an attempt. */
   watching?: (make: MakeAttempt) => MakeAttempt
 }
 
-/** What one process has: its starter, its sweep, and what it sees of webhooks. */
-type TestProcess = Pick<AttemptDependencies, 'watch' | 'handedOver'> & { starter: Starter; sweep: Sweep }
+/** What one process has: its dispatcher, its sweep, and what it sees of webhooks. */
+type TestProcess = Pick<AttemptDependencies, 'endpoints'> & { webhooks: WebhookCache } & {
+  dispatcher: Dispatcher
+  sweep: Sweeper
+}
 
 type DeliveryColumns = {
   state: string
@@ -166,25 +175,26 @@ function createProcess(
   const attempts = {
     ...attemptDependencies(dataSource, attemptTimeoutMs),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: mode === 'overflow' }),
+    onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
     ...options.attempts,
   }
   const common = { ...attempts, workflows: engine.workflows, processId }
   const makeAttempt = createAttempt(attempts)
-  const starter = createTestStarter({
+  const dispatcher = createTestDispatcher({
     ...common,
     makeAttempt: watching === undefined ? makeAttempt : watching(makeAttempt),
     mode,
-    perWebhook: 50,
-    ...options.starter,
+    makesAttempts: true,
+    ...options.dispatcher,
     shutdown,
   })
-  const sweep = createSweep({
+  const sweep = createSweeper({
     ...common,
     retryWorkflows: { start: () => Promise.resolve() },
     terminateIfStuck: engine.terminateIfStuck,
     isServing: () => true,
     attemptsInline: mode !== 'workflow',
-    starter,
+    dispatcher,
     leaseMs: TEST_LEASE_MS,
   })
   const close = async (): Promise<void> => {
@@ -194,13 +204,13 @@ function createProcess(
   }
   const stop = (): Promise<void> => {
     shutdown.begin()
-    return starter.stop()
+    return dispatcher.stop()
   }
   return {
-    starter: { ...starter, stop },
+    dispatcher: { ...dispatcher, stop },
     sweep,
-    watch: attempts.watch,
-    handedOver: attempts.handedOver,
+    endpoints: attempts.endpoints,
+    webhooks: attempts.webhooks,
     close,
   }
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { purge } from '../../src/delivery/purge.ts'
+import { purge } from '../../src/retention/purge.ts'
 import { createMember, publishRow, type TestMember } from '../helpers/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import { useApi } from '../helpers/use-api.ts'

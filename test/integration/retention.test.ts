@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../src/db/data-source.ts'
-import { purge } from '../../src/delivery/purge.ts'
+import { purge } from '../../src/retention/purge.ts'
 import type { DeliveryState } from '../../src/domain/delivery-state.ts'
 import { newId } from '../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
@@ -114,6 +114,11 @@ describe('retention', function () {
   it('keeps a stopped delivery whose workflow has still to be told', async () => {
     await insertDelivery('stopped', '1 year', { sweepAt: new Date() })
     expect(await purgeNow()).to.include({ deliveries: 0 })
+  })
+
+  it('deletes a completed delivery by its age, also while it is marked for a workflow', async () => {
+    await insertDelivery('completed', '31 days', { sweepAt: new Date() })
+    expect(await purgeNow()).to.include({ deliveries: 1 })
   })
 
   it('keeps a delivery that a person is just retrying', async () => {

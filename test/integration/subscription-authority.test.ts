@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { askForRetry } from '../../src/db/queries/interventions.ts'
-import { advanceRetryJob } from '../../src/delivery/advance-retry-job.ts'
-import { createIncidentTurns } from '../../src/delivery/turns.ts'
-import type { AttemptDependencies } from '../../src/delivery/attempt-request.ts'
-import { createAttempt } from '../../src/delivery/attempt.ts'
+import { advanceRetryJob } from '../../src/deliveries/retry-jobs/advance-retry-job.ts'
+import { createWebhookLocks } from '../../src/incidents/webhook-locks.ts'
+import type { AttemptDependencies } from '../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../src/deliveries/attempt/make-attempt.ts'
 import { attemptDependencies } from '../helpers/attempts.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../helpers/api.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/factories.ts'
@@ -189,7 +189,7 @@ describe('the subscription as the authority over attempts and retries', () => {
         advanceRetryJob(
           {
             dataSource: database.dataSource,
-            turns: createIncidentTurns(),
+            locks: createWebhookLocks(),
             workflows,
             logger: silentLogger,
             webhookConcurrency: 50,

@@ -152,7 +152,7 @@ describe('docs/receiving.md', () => {
   })
 
   it('shows every header that an attempt is sent with', () => {
-    const source = `${read('src/delivery/send-signed.ts')}${read('src/outbound/exchange.ts')}`
+    const source = `${read('src/deliveries/attempt/send-signed.ts')}${read('src/outbound/exchange.ts')}`
     const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
       header.replaceAll('`', ''),
     )

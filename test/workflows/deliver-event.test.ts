@@ -49,7 +49,7 @@ describe('deliverEvent, on an engine that skips time', function () {
     return { organisationId, webhook, delivery: delivery! }
   }
 
-  /** Starts the delivery as the starter would, lets `meanwhile` act, and awaits the end. */
+  /** Starts the delivery as the dispatcher would, lets `meanwhile` act, and awaits the end. */
   async function deliver(
     delivery: Awaited<ReturnType<typeof newDelivery>>['delivery'],
     meanwhile: () => Promise<void> = () => Promise.resolve(),

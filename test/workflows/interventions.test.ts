@@ -3,7 +3,6 @@ import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { askForRetry, discardDelivery, stopDeliveries } from '../../src/db/queries/interventions.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
-import type { WebhookGate } from '../../src/delivery/webhook-gate.ts'
 import {
   createDeliveryWorkflows,
   deliveryWorkflowId,
@@ -25,22 +24,27 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   let receiver: Receiver
   let answer: Answer
   let delivery: DeliveryToStart
-  let gateIsFull = false
+  let isEndpointFull = false
 
   before(async () => {
     engine = await createTimeSkippingEngine()
     const open = attemptDependencies(database.dataSource)
-    const gate: WebhookGate = {
-      enter: (...args) => (gateIsFull ? { comeBackAfterMs: 500 } : open.gate.enter(...args)),
+    const { endpoints } = open
+    dependencies = {
+      ...open,
+      endpoints: {
+        ...endpoints,
+        acquireSoon: (...args) =>
+          isEndpointFull ? Promise.resolve({ retryAfterMs: 500 }) : endpoints.acquireSoon(...args),
+      },
     }
-    dependencies = { ...open, gate }
   })
   after(async () => {
     await dependencies.httpClient.close()
     await engine.teardown()
   })
   beforeEach(async () => {
-    gateIsFull = false
+    isEndpointFull = false
     answer = () => 500
     receiver = await createReceiver({ answer: (...args) => answer(...args) })
     const { organisationId } = await createMember(database.dataSource)
@@ -248,10 +252,10 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
     await scene(async ({ workflows, result }) => {
       await engine.sleep('16 seconds')
       await reaches('waiting', 5)
-      gateIsFull = true
+      isEndpointFull = true
       await workflows.stop(delivery.deliveryId)
       await engine.sleep('10 seconds')
-      gateIsFull = false
+      isEndpointFull = false
       await engine.sleep('2 minutes')
       expect(posts()).to.have.length(5)
       answer = () => 200
@@ -261,11 +265,11 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   it('due before a full gate: attempted once it has room, and counted once', async () => {
     answer = () => 200
-    gateIsFull = true
+    isEndpointFull = true
     await scene(async ({ result }) => {
       await engine.sleep('5 seconds')
       expect(posts()).to.have.length(0)
-      gateIsFull = false
+      isEndpointFull = false
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
     })
     expect(posts()).to.have.length(1)

@@ -25,7 +25,7 @@ describe('a first attempt, on an engine that skips time', function () {
     await engine.teardown()
   })
 
-  /** What is counted for a delivery that so many full gates turn away before its attempt is made. */
+  /** What is counted for a delivery that is deferred so many times before its attempt is made. */
   async function recordedAfter(refusals: number): Promise<RecordedAttempt[]> {
     const { dataSource } = database
     const { organisationId } = await createMember(dataSource)
@@ -33,9 +33,14 @@ describe('a first attempt, on an engine that skips time', function () {
     const [delivery] = await publishRow(dataSource, organisationId)
     const recorded: RecordedAttempt[] = []
     let left = refusals
+    const common = attemptDependencies(dataSource)
     const dependencies: ActivityDependencies = {
-      ...attemptDependencies(dataSource),
-      gate: { enter: () => (left-- > 0 ? { comeBackAfterMs: 500 } : { leave: () => undefined }) },
+      ...common,
+      endpoints: {
+        ...common.endpoints,
+        acquireSoon: (...args) =>
+          left-- > 0 ? Promise.resolve({ retryAfterMs: 500 }) : common.endpoints.acquireSoon(...args),
+      },
       metrics: { ...createMetrics(), attemptRecorded: (attempt) => void recorded.push(attempt) },
     }
     await withWorker(engine, dependencies, async (taskQueue) => {
@@ -53,7 +58,7 @@ describe('a first attempt, on an engine that skips time', function () {
     expect(attempt?.firstDelayMs).to.be.within(0, 30_000)
   })
 
-  it('is not timed when the gate of its webhook turned it away before: that delay is not ours', async () => {
+  it('is not timed when it was deferred before: that delay is not ours', async () => {
     const attempts = await recordedAfter(2)
     expect(attempts.map(({ succeeded, firstDelayMs }) => ({ succeeded, firstDelayMs }))).to.deep.equal([
       { succeeded: true, firstDelayMs: null },

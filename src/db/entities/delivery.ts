@@ -100,7 +100,7 @@ export class Delivery {
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
 
-  /** When its workflow was seen to have started: by the starter, or by its first attempt; null while it has none. */
+  /** When its workflow was seen to have started: by the dispatcher, or by its first attempt; null while it has none. */
   @Column('timestamptz', { name: 'started_at', nullable: true })
   startedAt!: Date | null
 

@@ -57,14 +57,13 @@ const CLAIM_ATTEMPT: Prepared = {
  * Takes the delivery for attempt `number`, by compare-and-set: the row must be at `number - 1` recorded attempts,
  * not final, and not held by another attempt that may still be posting. A webhook that is disabled, deleted or no longer
  * subscribed to the event key turns the delivery into `stopped` instead. With `onlyIfDue` a waiting row is taken only
- * when its time has come, by the database's clock. `beside`: the attempt is made beside the engine, and the delivery has
- * no workflow yet. A retry that was asked for before the first attempt is that attempt. Null when the row could not be
- * taken (`findStanding` tells why).
+ * when its time has come, by the database's clock. `inline`: the attempt is made without a workflow. A retry that was
+ * asked for before the first attempt is that attempt. Null when the row could not be taken (`findStanding` tells why).
  */
 export async function claimAttempt(
   db: Db,
   key: AttemptKey,
-  hold: { owner: string; leaseMs: number; sweepAfterMs: number; onlyIfDue: boolean; beside: boolean },
+  hold: { owner: string; leaseMs: number; sweepAfterMs: number; onlyIfDue: boolean; inline: boolean },
 ): Promise<Claim | null> {
   const values = [
     key.deliveryId,
@@ -74,7 +73,7 @@ export async function claimAttempt(
     hold.leaseMs,
     hold.sweepAfterMs,
     hold.onlyIfDue,
-    hold.beside,
+    hold.inline,
   ]
   const [claim] = await preparedRows<Claim>(db, CLAIM_ATTEMPT, values)
   return claim ?? null

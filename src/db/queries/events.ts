@@ -10,7 +10,7 @@ export type NewEvent = {
   traceId: string
 }
 
-/** A delivery that waits for its first attempt: what the starter needs to know of it. */
+/** A delivery that waits for its first attempt: what the dispatcher needs to know of it. */
 export type DeliveryToStart = {
   deliveryId: string
   organisationId: string

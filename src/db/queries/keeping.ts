@@ -37,14 +37,19 @@ export async function markStarted(db: Db, deliveryIds: string[], sweepAfterMs: n
   )
 }
 
-/** Of these deliveries, those whose first attempt is still to come or under way. */
-export async function findUnattempted(db: Db, deliveryIds: string[]): Promise<string[]> {
-  const found = await rows<{ id: string }>(
+/** How the first attempts of these deliveries stand: `open`, not made yet; `completed`; or made otherwise, or not to be made. */
+export async function findFirstAttempts(
+  db: Db,
+  deliveryIds: string[],
+): Promise<Map<string, 'open' | 'completed' | 'other'>> {
+  const found = await rows<{ id: string; state: 'open' | 'completed' | 'other' }>(
     db,
-    `SELECT id FROM delivery WHERE id = ANY($1::uuid[]) AND attempts = 0 AND state IN ('pending', 'in_progress')`,
+    `SELECT id, CASE WHEN attempts = 0 AND state IN ('pending', 'in_progress') THEN 'open'
+                     WHEN state = 'completed' THEN 'completed' ELSE 'other' END AS state
+       FROM delivery WHERE id = ANY($1::uuid[])`,
     [deliveryIds],
   )
-  return found.map(({ id }) => id)
+  return new Map(found.map(({ id, state }) => [id, state]))
 }
 
 /**
@@ -72,30 +77,45 @@ export type CompletedDelivery = DeliveryLabel & { attempts: number }
 type DeliveryLabel = Omit<DeliveryToStart, 'troubled' | 'readAtMs' | 'fresh'>
 
 /**
- * Takes up to `limit` completed deliveries that are still to have a workflow, the oldest first, for `leaseMs`. Those
- * whose end is longer ago than `forgetAfterMs` get none any more.
+ * Takes up to `limit` completed deliveries that are still to have a workflow for `leaseMs`, those first that have waited
+ * longest.
  */
-export async function takeToFollow(
+export async function takeForBackfill(
   db: Db,
-  options: { leaseMs: number; forgetAfterMs: number; limit: number },
+  options: { leaseMs: number; limit: number },
 ): Promise<CompletedDelivery[]> {
   return rows(
     db,
     `WITH due AS (
-       SELECT id FROM delivery WHERE state = 'completed' AND started_at IS NULL AND sweep_at IS NOT NULL AND sweep_at < now()
-        ORDER BY sweep_at LIMIT $3 FOR UPDATE SKIP LOCKED
+       SELECT id FROM delivery WHERE ${BACKFILL} AND sweep_at < now()
+        ORDER BY sweep_at LIMIT $2 FOR UPDATE SKIP LOCKED
      ), taken AS (
-       UPDATE delivery d
-          SET sweep_at = CASE WHEN d.completed_at > now() - $2 * interval '1 ms' THEN now() + $1 * interval '1 ms' END
-         FROM due WHERE d.id = due.id
-       RETURNING d.*
+       UPDATE delivery d SET sweep_at = now() + $1 * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
      )
      SELECT ${LABEL}, t.attempts
-       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id
-      WHERE t.sweep_at IS NOT NULL`,
-    [options.leaseMs, options.forgetAfterMs, options.limit],
+       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
+    [options.leaseMs, options.limit],
   )
 }
+
+/** Leaves up to `limit` completed deliveries without a workflow that have waited for `olderThanMs`; returns how many. */
+export async function forgetBackfill(
+  db: Db,
+  options: { olderThanMs: number; limit: number },
+): Promise<number> {
+  const forgotten = await rows(
+    db,
+    `UPDATE delivery SET sweep_at = NULL WHERE id = ANY(ARRAY(
+       SELECT id FROM delivery WHERE ${BACKFILL} AND sweep_at < now() - $1 * interval '1 ms'
+        ORDER BY sweep_at LIMIT $2 FOR UPDATE SKIP LOCKED
+     )) RETURNING 1`,
+    [options.olderThanMs, options.limit],
+  )
+  return forgotten.length
+}
+
+/** Completed deliveries that are still to have a workflow (`delivery_follow_idx`). */
+const BACKFILL = `state = 'completed' AND started_at IS NULL AND sweep_at IS NOT NULL`
 
 export const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
             e.key AS "eventKey", w.url`

@@ -14,17 +14,33 @@ export const STARTED = `(${NOT_FINAL} AND (d.started_at IS NOT NULL OR d.attempt
 /** When the next attempt of delivery `d` should have begun. */
 const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
 
-/** Of a webhook at least so many, if the others leave room. */
+/** Of a webhook at least so many, if the others leave room; and at most so many while it has an open incident. */
 const MIN_PER_WEBHOOK = 20
+
+/** Overdue deliveries, of all webhooks, among which the next ones are chosen. */
+const OVERDUE_WINDOW = 2_000
+
+/** The place of a delivery among those of its webhook counts no more than this in `sweepEverything`. */
+const MAX_SPREAD_MS = 5_000
+
+/** Of webhook `hook`. */
+const OPEN_INCIDENT = `SELECT 1 FROM incident i WHERE i.webhook_id = hook.id AND i.closed_at IS NULL`
 
 /**
  * Takes up to `limit` deliveries that nobody has begun with and whose lease is over, for this process: webhook by
- * webhook in turn, of each the longest overdue first. `onlyHealthy`: of webhooks without an open incident.
+ * webhook in turn, of each the longest overdue first. Of the webhooks in `rooms` no more than these say.
+ * `onlyHealthy`: of webhooks without an open incident.
  * One whose process was lost in an inline attempt is `pending` again.
  */
 export async function takeUnstarted(
   db: Db,
-  options: { owner: string; leaseMs: number; limit: number; onlyHealthy: boolean },
+  options: {
+    owner: string
+    leaseMs: number
+    limit: number
+    onlyHealthy: boolean
+    rooms: readonly { webhookId: string; room: number }[]
+  },
 ): Promise<DeliveryToStart[]> {
   const readAtMs = performance.now()
   const taken = await rows<Omit<DeliveryToStart, 'readAtMs' | 'fresh'>>(
@@ -40,9 +56,12 @@ export async function takeUnstarted(
          FROM hook CROSS JOIN LATERAL (
            SELECT d.id, d.sweep_at FROM delivery d
             WHERE ${UNSTARTED} AND d.webhook_id = hook.id AND d.sweep_at < now()
-            ORDER BY d.sweep_at LIMIT greatest(${MIN_PER_WEBHOOK}, $3 / (SELECT greatest(1, count(id)) FROM hook))
+            ORDER BY d.sweep_at
+            LIMIT coalesce((SELECT given.room FROM unnest($5::uuid[], $6::int[]) AS given (id, room) WHERE given.id = hook.id),
+                           CASE WHEN EXISTS (${OPEN_INCIDENT}) THEN ${MIN_PER_WEBHOOK}
+                                ELSE greatest(${MIN_PER_WEBHOOK}, $3 / (SELECT greatest(1, count(id)) FROM hook)) END)
          ) oldest
-        WHERE NOT $4 OR NOT EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = hook.id AND i.closed_at IS NULL)
+        WHERE NOT $4 OR NOT EXISTS (${OPEN_INCIDENT})
      ), chosen AS (
        SELECT id FROM overdue ORDER BY place, sweep_at LIMIT $3
      ), due AS (
@@ -57,7 +76,14 @@ export async function takeUnstarted(
      )
      SELECT ${LABEL}, ${TROUBLED}
        FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
-    [options.owner, options.leaseMs, options.limit, options.onlyHealthy],
+    [
+      options.owner,
+      options.leaseMs,
+      options.limit,
+      options.onlyHealthy,
+      options.rooms.map(({ webhookId }) => webhookId),
+      options.rooms.map(({ room }) => room),
+    ],
   )
   return taken.map((delivery) => ({ ...delivery, readAtMs, fresh: null }))
 }
@@ -70,13 +96,20 @@ export type OverdueDelivery = Omit<DeliveryToStart, 'troubled' | 'readAtMs' | 'f
   retryRequested: boolean
 }
 
-/** Takes up to `limit` overdue deliveries for `holdMs`, those first that have waited longest to be looked at. */
+/** Takes up to `limit` overdue deliveries for `holdMs`: webhook by webhook in turn, of each the longest overdue first. */
 export function takeOverdue(db: Db, options: { holdMs: number; limit: number }): Promise<OverdueDelivery[]> {
   return rows(
     db,
-    `WITH due AS (
-       SELECT d.id FROM delivery d WHERE ${STARTED} AND d.sweep_at < now()
-        ORDER BY d.sweep_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    `WITH overdue AS (
+       SELECT d.id, d.webhook_id, d.sweep_at FROM delivery d WHERE ${STARTED} AND d.sweep_at < now()
+        ORDER BY d.sweep_at LIMIT ${OVERDUE_WINDOW}
+     ), chosen AS (
+       SELECT id FROM (SELECT id, sweep_at, row_number() OVER (PARTITION BY webhook_id ORDER BY sweep_at) AS place
+                         FROM overdue) placed
+        ORDER BY place, sweep_at LIMIT $2
+     ), due AS (
+       SELECT d.id FROM delivery d JOIN chosen USING (id) WHERE ${STARTED} AND d.sweep_at < now()
+          FOR UPDATE OF d SKIP LOCKED
      ), taken AS (
        UPDATE delivery d SET sweep_at = now() + $1 * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
      )
@@ -127,13 +160,16 @@ export async function giveBack(db: Db, deliveryIds: string[], delayMs: number): 
 }
 
 /**
- * Has the sweep look at everything that a workflow looked after until now and that does not wait for its time: overdue
- * deliveries, open incidents, incidents with messages left to send, and retry jobs. All workflows are gone.
+ * Makes everything due for the sweeper that had a workflow and does not wait for its time: overdue deliveries, webhook by
+ * webhook in turn; open incidents, incidents with messages left to send, and retry jobs. All workflows are gone.
  */
 export async function sweepEverything(db: Db): Promise<void> {
   await rows(
     db,
-    `UPDATE delivery d SET sweep_at = now() WHERE ${STARTED} AND d.sweep_at > now() AND ${DUE_AT} < now()`,
+    `UPDATE delivery d SET sweep_at = now() + least(o.place, ${MAX_SPREAD_MS}) * interval '1 ms'
+       FROM (SELECT d.id, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.sweep_at) AS place
+               FROM delivery d WHERE ${STARTED} AND d.sweep_at IS NOT NULL AND ${DUE_AT} < now()) o
+      WHERE d.id = o.id AND ${STARTED} AND d.sweep_at IS NOT NULL`,
   )
   await rows(
     db,

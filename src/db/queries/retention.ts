@@ -29,12 +29,15 @@ const page = (column: string): string => `${column} < ${TOO_OLD}
  */
 const among = (ids: string): string => `id = ANY(ARRAY(SELECT unnest(${ids}::uuid[])))`
 
+/** Its workflow need not be told any more. */
+const MAY_GO = `(state = 'completed' OR sweep_at IS NULL)`
+
 const pageParameters = ({ days, after, limit }: PurgePage): unknown[] => [days, after.at, after.id, limit]
 
 /**
  * Deletes one batch of deliveries that have been in a final state for more than `days`, their attempts (by cascade),
- * and the events whose last delivery went with them, in one transaction. Never a stopped one whose workflow has still
- * to be told. Rows that another purge or a user's retry holds at that moment are passed over (SKIP LOCKED). An open
+ * and the events whose last delivery went with them, in one transaction. Never a failed or stopped one whose workflow
+ * has still to be told; a completed one is deleted by its age alone. Rows that another purge or a user's retry holds at that moment are passed over (SKIP LOCKED). An open
  * incident stays open without them: only a success, a discard or the end of its webhook closes it. Lock order:
  * delivery, event.
  */
@@ -47,7 +50,7 @@ export async function purgeDeliveries(
     const candidates = await rows<{ id: string; at: string }>(
       manager,
       `SELECT id, completed_at::text AS at FROM delivery
-        WHERE state = $5 AND completed_at IS NOT NULL AND sweep_at IS NULL AND ${page('completed_at')}`,
+        WHERE state = $5 AND completed_at IS NOT NULL AND ${MAY_GO} AND ${page('completed_at')}`,
       [...pageParameters({ days, after, limit }), state],
     )
     const deliveryIds = candidates.map(({ id }) => id)
@@ -55,7 +58,7 @@ export async function purgeDeliveries(
       manager,
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
          SELECT id FROM delivery
-          WHERE ${among('$2')} AND state = $3 AND completed_at < ${TOO_OLD} AND sweep_at IS NULL
+          WHERE ${among('$2')} AND state = $3 AND completed_at < ${TOO_OLD} AND ${MAY_GO}
             FOR UPDATE SKIP LOCKED
        )) RETURNING event_id AS "eventId"`,
       [days, deliveryIds, state],

@@ -31,7 +31,7 @@ const publishRoute = routeWithBody({
       problem: true,
     },
   },
-  async handle({ publish, starter, metrics }, { caller, body, bodyText, idempotency }) {
+  async handle({ publish, dispatcher, metrics }, { caller, body, bodyText, idempotency }) {
     const request = {
       organisationId: caller.organisationId,
       event: body.event,
@@ -43,7 +43,7 @@ const publishRoute = routeWithBody({
     }
     const { id, deliveries, toStart, replayed } = await publish(request, idempotency)
     if (!replayed) metrics.eventPublished(deliveries.length)
-    starter.start(toStart)
+    dispatcher.start(toStart)
     return { status: 202, body: { id, deliveries } }
   },
 })

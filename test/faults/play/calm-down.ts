@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { publish, retryAll, switchOn } from './act.ts'
 import { nowMs } from './clock.ts'
 import { EVENT_KEYS, type Plan } from './plan.ts'
+import { say } from './say.ts'
 import type { PlayWorld } from './world.ts'
 
 /** Limits the recovery after the last fault: three minutes on an idle machine, twice that under other load. */
@@ -22,6 +23,7 @@ export async function calmDown(
   await Promise.all(world.webhooks.map(({ id }) => switchOn(world, id)))
   if (resumesStopped)
     while ((await retryAll(world, 'stopped', null)) !== 202 && nowMs() < deadline) await delay(POLL_MS)
+  say('webhooks are on, and what was stopped is retried where that is planned')
   await waitUntil(
     deadline,
     () => hasNone(world, UNFINISHED_DELIVERIES),
@@ -29,19 +31,24 @@ export async function calmDown(
       await retryAll(world, 'force', null)
     },
   )
+  say('every delivery is final')
   await publishUntilAccepted(world, deadline)
+  const unfinished = `${UNFINISHED_DELIVERIES} UNION ALL ${UNFINISHED_BUSINESS}`
   await waitUntil(
     deadline,
-    () => hasNone(world, `${UNFINISHED_DELIVERIES} UNION ALL ${UNFINISHED_BUSINESS}`),
+    () => hasNone(world, unfinished),
     () => Promise.resolve(),
   )
+  const left = await world.dataSource.query<{ what: string; id: string }[]>(unfinished)
+  if (left.length === 0) say('all is calm')
+  else say(`time is up, with ${left.map(({ what, id }) => `${what} ${id}`).join(', ')} unfinished`)
 }
 
-const UNFINISHED_DELIVERIES = `SELECT id FROM delivery WHERE state NOT IN ('completed', 'stopped')`
+const UNFINISHED_DELIVERIES = `SELECT 'delivery' AS what, id FROM delivery WHERE state NOT IN ('completed', 'stopped')`
 
-const UNFINISHED_BUSINESS = `SELECT id FROM incident WHERE closed_at IS NULL OR sweep_at IS NOT NULL
-  UNION ALL SELECT id FROM retry_job WHERE state <> 'done'
-  UNION ALL SELECT id FROM notification WHERE state IN ('pending', 'sending')`
+const UNFINISHED_BUSINESS = `SELECT 'incident' AS what, id FROM incident WHERE closed_at IS NULL OR sweep_at IS NOT NULL
+  UNION ALL SELECT 'retry_job', id FROM retry_job WHERE state <> 'done'
+  UNION ALL SELECT 'notification', id FROM notification WHERE state IN ('pending', 'sending')`
 
 /** One event for each event key, so that every webhook has a success at the end. */
 async function publishUntilAccepted(world: PlayWorld, deadline: number): Promise<void> {

@@ -5,6 +5,7 @@ import { nowMs } from './clock.ts'
 import { injectFault } from './inject-fault.ts'
 import type { Plan, PlannedFault } from './plan.ts'
 import { readFacts } from './read-facts.ts'
+import { say } from './say.ts'
 import type { PlayRecord, ReceivedMail } from './record.ts'
 import { ATTEMPT_TIMEOUT_MS, createPlayWorld, NOTIFY_AFTER_MS, type PlayWorld } from './world.ts'
 
@@ -16,7 +17,6 @@ export async function play(plan: Plan): Promise<PlayRecord> {
     await playPlan(world, plan)
     say('the last fault is over')
     await calmDown(world, plan)
-    say('all is calm, or time is up')
     const facts = await readFacts(world.dataSource)
     const processes = await Promise.all(world.processes.map((played) => played.finish()))
     say('the processes have ended')
@@ -37,11 +37,6 @@ export async function play(plan: Plan): Promise<PlayRecord> {
     await Promise.all(world.processes.map((played) => played.finish()))
     await world.close()
   }
-}
-
-/** Prints the phase that begins, so that the output shows where a play hangs. */
-function say(what: string): void {
-  process.stdout.write(`      ${new Date().toISOString()} ${what}\n`)
 }
 
 async function playPlan(world: PlayWorld, plan: Plan): Promise<void> {

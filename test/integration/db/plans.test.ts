@@ -39,7 +39,7 @@ describe('plans that a connection made while its tables were empty', function ()
     const deliveries = (await insertEventsWithDeliveries(db, events, lease)).flat()
     expect(deliveries).to.have.lengthOf(count)
     const key = { organisationId, deliveryId: deliveries[0]!.deliveryId, number: 1 }
-    await claimAttempt(db, key, { ...lease, sweepAfterMs: 60_000, onlyIfDue: false, beside: false })
+    await claimAttempt(db, key, { ...lease, sweepAfterMs: 60_000, onlyIfDue: false, inline: false })
     const records = deliveries.map(({ deliveryId }) => ({
       organisationId,
       deliveryId,

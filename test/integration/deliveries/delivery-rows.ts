@@ -9,7 +9,7 @@ export type AttemptFacts = Partial<Omit<AttemptRecord, 'organisationId' | 'deliv
   next?: 'completed' | 'waiting' | 'failed'
 }
 
-const LEASE = { owner: TEST_PROCESS, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue: false, beside: false }
+const LEASE = { owner: TEST_PROCESS, leaseMs: 60_000, sweepAfterMs: 60_000, onlyIfDue: false, inline: false }
 
 /** Claims and records attempt `number` of a delivery as the delivery path does, without a POST. */
 export async function attempt(

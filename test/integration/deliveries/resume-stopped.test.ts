@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { advanceRetryJob } from '../../../src/delivery/advance-retry-job.ts'
-import { createAttempt } from '../../../src/delivery/attempt.ts'
+import { advanceRetryJob } from '../../../src/deliveries/retry-jobs/advance-retry-job.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { attemptDependencies } from '../../helpers/attempts.ts'
 import { writeBacklog } from '../../helpers/backlog.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createAttempt } from '../../../src/delivery/attempt.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { attemptDependencies } from '../../helpers/attempts.ts'
 import { createCrowdedWebhook, type CrowdedWebhook } from '../../helpers/crowded-webhook.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { DataSource, EntityManager } from 'typeorm'
 import { createDataSource } from '../../../src/db/data-source.ts'
-import { purge } from '../../../src/delivery/purge.ts'
-import { createIncidentTurns, type IncidentTurns } from '../../../src/delivery/turns.ts'
+import { purge } from '../../../src/retention/purge.ts'
+import { createWebhookLocks, type WebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { findIncidentsToTell } from '../../../src/db/queries/incidents.ts'
 import { recordInIncident, resolve } from '../../../src/incidents/change-incident.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
@@ -181,16 +181,16 @@ describe('incidents, when much happens at the same time', function () {
   })
 
   describe('while two hundred successes of one webhook are recorded', () => {
-    const unordered: IncidentTurns['failing'] = { take: (_webhookId, work) => work() }
-    const noTurns: IncidentTurns = { resolving: unordered, failing: unordered, commands: unordered }
+    const unordered: WebhookLocks['failing'] = { take: (_webhookId, work) => work() }
+    const noTurns: WebhookLocks = { resolving: unordered, failing: unordered, commands: unordered }
 
     /** How long a query of somebody else takes while the successes stand in line for the incident. */
-    async function queryMeanwhile(turns: IncidentTurns, succeeds = true): Promise<number> {
+    async function queryMeanwhile(locks: WebhookLocks, succeeds = true): Promise<number> {
       const ids = await webhook.publishFailing(200)
       const holder = database.dataSource.createQueryRunner()
       await holder.startTransaction()
       await holder.query('SELECT 1 FROM incident WHERE webhook_id = $1 FOR UPDATE', [webhook.webhookId])
-      const recorded = webhook.attempt(plan(ids, 2, succeeds), turns)
+      const recorded = webhook.attempt(plan(ids, 2, succeeds), locks)
       await eventually(async () => {
         const [waiting] = await database.dataSource.query<{ count: number }[]>(
           `SELECT count(*)::int AS count FROM pg_stat_activity
@@ -208,11 +208,11 @@ describe('incidents, when much happens at the same time', function () {
     }
 
     it('a query of another is served at once', async () => {
-      expect(await queryMeanwhile(createIncidentTurns())).to.be.below(AT_ONCE_MS)
+      expect(await queryMeanwhile(createWebhookLocks())).to.be.below(AT_ONCE_MS)
     })
 
     it('a query of another is served at once while they fail, too', async () => {
-      expect(await queryMeanwhile(createIncidentTurns(), false)).to.be.below(AT_ONCE_MS)
+      expect(await queryMeanwhile(createWebhookLocks(), false)).to.be.below(AT_ONCE_MS)
     })
 
     it('a query of another would stand in line, were there no turns', async () => {

@@ -5,8 +5,8 @@ import { addressNotification } from '../../../src/db/queries/incident-look.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { askForRetry } from '../../../src/db/queries/interventions.ts'
-import type { AttemptRequest } from '../../../src/delivery/attempt-request.ts'
-import { createAttempt } from '../../../src/delivery/attempt.ts'
+import type { AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { sendDue } from '../../../src/notifications/send-due.ts'
@@ -131,11 +131,12 @@ describe('what a worker counts', () => {
     expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(0)
   })
 
-  it('is an attempt that the gate turned away, but not as our delay', async () => {
-    dependencies.gate = { enter: () => ({ comeBackAfterMs: 500 }) }
+  it('is an attempt that was deferred, but not as our delay', async () => {
+    const { endpoints } = dependencies
+    dependencies.endpoints = { ...endpoints, acquireSoon: () => Promise.resolve({ retryAfterMs: 500 }) }
     await attempt()
     expect((await counted()).valueOf('posthorn_attempts_deferred_total')).to.equal(1)
-    dependencies.gate = { enter: () => ({ leave: () => undefined }) }
+    dependencies.endpoints = endpoints
     await attempt({ turnedAway: true })
     expect(await attempts('none')).to.equal(1)
     expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm'
 import { claimAttempt } from '../../../src/db/queries/attempts.ts'
 import { countBacklog, countBacklogInTime } from '../../../src/db/queries/backlog.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
-import { SWEEP_AFTER_MS } from '../../../src/delivery/timing.ts'
+import { SWEEP_AFTER_MS } from '../../../src/deliveries/lease-times.ts'
 import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/settings.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
@@ -40,7 +40,7 @@ describe('the backlog', () => {
   async function claim(deliveryId: string, leaseMs: number): Promise<void> {
     const key = { organisationId, deliveryId, number: 1 }
     const sweepAfterMs = leaseMs + SWEEP_AFTER_MS
-    const hold = { owner: TEST_PROCESS, leaseMs, sweepAfterMs, onlyIfDue: false, beside: false }
+    const hold = { owner: TEST_PROCESS, leaseMs, sweepAfterMs, onlyIfDue: false, inline: false }
     expect(await claimAttempt(database.dataSource, key, hold)).not.to.equal(null)
   }
 

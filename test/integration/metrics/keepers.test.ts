@@ -1,22 +1,22 @@
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
-import type { Starter } from '../../../src/delivery/starter.ts'
-import { createSweep } from '../../../src/delivery/sweep.ts'
+import type { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
+import { createSweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { useDatabase } from '../../helpers/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition } from '../../helpers/exposition.ts'
 import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { createTestStarter, TEST_LEASE_MS } from '../../helpers/starter.ts'
+import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/dispatcher.ts'
 
 const CONCURRENCY = 2
 
-describe('what starter and sweep count', () => {
+describe('what dispatcher and sweep count', () => {
   const database = useDatabase()
   let organisationId: string
   let registry: Registry
-  let starter: Starter
+  let dispatcher: Dispatcher
   let release: () => void
   let isAway: boolean
 
@@ -26,15 +26,15 @@ describe('what starter and sweep count', () => {
     await createWebhookRow(database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
     registry = new Registry()
     isAway = false
-    starter = createTestStarter({ ...keeping(), concurrency: CONCURRENCY })
+    dispatcher = createTestDispatcher({ ...keeping(), concurrency: CONCURRENCY })
   })
-  afterEach(() => starter.stop())
+  afterEach(() => dispatcher.stop())
 
   /** An engine that takes starts once the test says so. */
   function keeping() {
     const ready = new Promise<void>((resolve) => (release = resolve))
     const workflows = {
-      start: () => (isAway ? Promise.reject(new Error('away')) : ready),
+      start: () => (isAway ? Promise.reject(new Error('away')) : ready.then(() => true)),
       follow: () => Promise.resolve(),
       wake: () => Promise.resolve(),
       stop: () => Promise.resolve(),
@@ -52,24 +52,28 @@ describe('what starter and sweep count', () => {
   const starts = (result: string) => valueOf('posthorn_starter_starts_total', { result })
 
   it('is each start, while what waits and what is under way can be seen', async () => {
-    starter.start(await publish(5))
-    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 3, inFlight: 2, attempting: 0 }))
+    dispatcher.start(await publish(5))
+    await eventually(() =>
+      expect(dispatcher.load()).to.deep.equal({ waiting: 3, inFlight: 2, attempting: 0 }),
+    )
     release()
     await eventually(async () => expect(await starts('started')).to.equal(5))
-    expect(starter.load()).to.deep.equal({ waiting: 0, inFlight: 0, attempting: 0 })
+    expect(dispatcher.load()).to.deep.equal({ waiting: 0, inFlight: 0, attempting: 0 })
   })
 
   it('is each start that was refused, and each that was given back untried', async () => {
     isAway = true
-    starter.start(await publish(1))
+    dispatcher.start(await publish(1))
     await eventually(async () => expect(await starts('refused')).to.equal(1))
     isAway = false
-    starter.start(await publish(4))
-    await eventually(() => expect(starter.load()).to.deep.equal({ waiting: 2, inFlight: 2, attempting: 0 }))
-    const stopped = starter.stop()
+    dispatcher.start(await publish(4))
+    await eventually(() =>
+      expect(dispatcher.load()).to.deep.equal({ waiting: 2, inFlight: 2, attempting: 0 }),
+    )
+    const stopped = dispatcher.stop()
     release()
     await stopped
-    starter.start(await publish(1))
+    dispatcher.start(await publish(1))
     expect([await starts('started'), await starts('returned')]).to.deep.equal([2, 3])
   })
 
@@ -77,14 +81,14 @@ describe('what starter and sweep count', () => {
     registry.clear()
     const dependencies = keeping()
     const rest = { tell: () => Promise.resolve(), start: () => Promise.resolve() }
-    const sweep = createSweep({
+    const sweep = createSweeper({
       ...dependencies,
       retryWorkflows: rest,
       incidentWorkflows: rest,
       terminateIfStuck: () => Promise.resolve({ state: 'alive' }),
       isServing: () => true,
       attemptsInline: false,
-      starter,
+      dispatcher,
       leaseMs: TEST_LEASE_MS,
     })
     const [delivery] = await publish(2)
@@ -96,6 +100,7 @@ describe('what starter and sweep count', () => {
       delivery!.deliveryId,
     ])
     const startedAt = Date.now() / 1_000
+    release()
     sweep.start()
     await eventually(async () =>
       expect(await valueOf('posthorn_sweep_duration_seconds_count')).to.be.greaterThan(0),

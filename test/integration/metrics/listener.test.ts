@@ -7,7 +7,7 @@ import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../../src/db/data-source.ts'
 import { poolStatus } from '../../../src/db/pool-status.ts'
 import { countBacklogInTime } from '../../../src/db/queries/backlog.ts'
-import type { StarterLoad } from '../../../src/delivery/starter.ts'
+import type { DispatcherLoad } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { listen, type Listening } from '../../../src/http/listen.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { createMetricsApp } from '../../../src/metrics/app.ts'
@@ -57,7 +57,7 @@ describe('the listener of the metrics', () => {
     const scrape = createScrape(registry, {
       backlog: createBacklogReader({ read: () => countBacklogInTime(counting, 1_000), logger: silentLogger }),
       pool: () => poolStatus(pool),
-      starter: () => ({ waiting: 7, inFlight: 3, attempting: 5 }),
+      dispatcher: () => ({ waiting: 7, inFlight: 3, attempting: 5 }),
       engine: {
         isUp: () => Promise.resolve(true),
         workerLoad: () => ({
@@ -195,11 +195,11 @@ describe('the listener of the metrics', () => {
 
   it('answers 500 and goes on when something of ours is broken', async () => {
     let isBroken = true
-    const starter = (): StarterLoad => {
+    const dispatcher = (): DispatcherLoad => {
       if (isBroken) throw new Error('a fault of ours')
       return { waiting: 0, inFlight: 0, attempting: 0 }
     }
-    const url = await open({ starter })
+    const url = await open({ dispatcher })
     const answer = await fetch(`${url}/metrics`)
     expect([answer.status, await answer.text()]).to.deep.equal([500, 'Internal Server Error'])
     isBroken = false

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { purge } from '../../../src/delivery/purge.ts'
+import { purge } from '../../../src/retention/purge.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -67,7 +67,7 @@ describe('docs/metrics/alert-rules.yml', () => {
     const operations = readDocument('docs/operations.md')
     const settings = readDocument('.env.example')
     for (const [name] of texts.matchAll(/\b[A-Z]+_[A-Z_]+\b/g)) expect(settings).to.include(`${name}=`)
-    for (const [name] of texts.matchAll(/\b(?:starter|sweep|http|notification)\.[a-z_]+\b/g))
+    for (const [name] of texts.matchAll(/\b(?:dispatcher|sweep|http|notification)\.[a-z_]+\b/g))
       expect(operations).to.include(`\`${name}\``)
   })
 })

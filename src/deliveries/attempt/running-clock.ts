@@ -1,0 +1,22 @@
+const TICK_MS = 100
+
+/** A stall of the event loop counts for no more, however long it is. */
+const MAX_STEP_MS = 200
+
+/**
+ * Returns a clock of the milliseconds during which this process runs. A process that was paused, or starved of processor
+ * time, has not waited for anybody: what came meanwhile is still unread. `nowMs` is any monotonic clock.
+ */
+export function createRunningClock(nowMs: () => number = () => performance.now()): () => number {
+  let tickedAtMs = nowMs()
+  let totalMs = 0
+
+  function tick(): void {
+    const now = nowMs()
+    totalMs += Math.min(now - tickedAtMs, MAX_STEP_MS)
+    tickedAtMs = now
+  }
+
+  setInterval(tick, TICK_MS).unref()
+  return () => totalMs + Math.min(nowMs() - tickedAtMs, MAX_STEP_MS)
+}

@@ -1,0 +1,26 @@
+import type { EndpointHealth } from '../attempt/endpoints.ts'
+
+/** What a webhook that is not healthy has in this process. */
+type Backlog = {
+  endpoint: EndpointHealth
+  /** POSTs that its endpoint takes at once, and how many more it takes now. */
+  limit: number
+  freeSlots: number
+  /** Deliveries that wait in memory, and first attempts that are in Temporal. */
+  queued: number
+  inTemporal: number
+}
+
+/** Deliveries of a failing webhook that wait in memory: it answers quickly, and they are soon served. */
+const MAX_FAILING_QUEUED = 20
+
+/** Whether one more delivery may wait in memory. What may not is released once, and waits in the database, untouched. */
+export function hasBacklogRoom({ endpoint, limit, queued }: Pick<Backlog, 'endpoint' | 'limit' | 'queued'>) {
+  return queued < (endpoint === 'slow' ? limit : MAX_FAILING_QUEUED)
+}
+
+/** How many deliveries may be taken from the database: those of a slow endpoint only when it has free slots. */
+export function backlogRoom({ endpoint, limit, freeSlots, queued, inTemporal }: Backlog): number {
+  if (endpoint !== 'slow') return Math.max(0, MAX_FAILING_QUEUED - queued)
+  return Math.max(0, Math.min(freeSlots, limit - inTemporal) - queued)
+}

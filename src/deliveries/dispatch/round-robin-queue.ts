@@ -1,0 +1,95 @@
+/** A queue that serves keys in turn, so that many items of one do not stand before those of others. */
+export type RoundRobinQueue<Item> = {
+  add(key: string, item: Item): void
+  /** The key may have room now that it had not before. */
+  wake(key: string): void
+  size(): number
+  /** Items of keys that have room. */
+  ready(): number
+  sizeOf(key: string): number
+  inFlight(): number
+  /** The keys that wait, each with its next item. */
+  heads(): [key: string, item: Item][]
+  /** Takes out all items, or all of one key. */
+  drain(key?: string): Item[]
+  /** Returns when nothing is in flight. */
+  idle(): Promise<void>
+}
+
+/**
+ * Runs `concurrency` items at once; the next one is of the key that was served longest ago.
+ * A key for which `hasRoom` is false is passed over until `wake` is called for it. `run` never rejects.
+ */
+export function createRoundRobinQueue<Item>(options: {
+  concurrency: number
+  hasRoom: (key: string) => boolean
+  run: (item: Item) => Promise<void>
+}): RoundRobinQueue<Item> {
+  const { concurrency, hasRoom, run } = options
+  const queues = new Map<string, Item[]>()
+  // Keys that may have room, the one served longest ago first.
+  const ready = new Set<string>()
+  const running = new Set<Promise<void>>()
+  let size = 0
+
+  function take(): Item | null {
+    for (const key of ready) {
+      ready.delete(key)
+      if (!hasRoom(key)) continue
+      const queue = queues.get(key)
+      const item = queue?.shift()
+      if (queue === undefined || item === undefined) continue
+      if (queue.length === 0) queues.delete(key)
+      else ready.add(key)
+      size--
+      return item
+    }
+    return null
+  }
+
+  function runNext(): void {
+    while (running.size < concurrency) {
+      const item = take()
+      if (item === null) return
+      const task = run(item).finally(() => {
+        running.delete(task)
+        runNext()
+      })
+      running.add(task)
+    }
+  }
+
+  return {
+    add(key, item) {
+      const queue = queues.get(key)
+      if (queue === undefined) queues.set(key, [item])
+      else queue.push(item)
+      size++
+      ready.add(key)
+      runNext()
+    },
+    wake(key) {
+      if (!queues.has(key)) return
+      ready.add(key)
+      runNext()
+    },
+    size: () => size,
+    ready: () => [...queues].reduce((sum, [key, items]) => sum + (hasRoom(key) ? items.length : 0), 0),
+    sizeOf: (key) => queues.get(key)?.length ?? 0,
+    inFlight: () => running.size,
+    heads: () => [...queues].flatMap(([key, [item]]) => (item === undefined ? [] : [[key, item]])),
+    drain(key) {
+      const keys = key === undefined ? [...queues.keys()] : [key]
+      const items = keys.flatMap((one) => queues.get(one) ?? [])
+      for (const one of keys) {
+        queues.delete(one)
+        ready.delete(one)
+      }
+      size -= items.length
+      return items
+    },
+    async idle() {
+      await Promise.all(running)
+    },
+  }
+}

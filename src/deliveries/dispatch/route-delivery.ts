@@ -1,0 +1,46 @@
+import type { DeliveryToStart } from '../../db/queries/events.ts'
+import type { EndpointHealth, Endpoints } from '../attempt/endpoints.ts'
+
+/**
+ * Who makes the first attempt: the workflow; or the process itself for healthy webhooks, always (`direct`) or while
+ * Temporal is behind (`overflow`).
+ */
+export type FirstAttemptMode = 'workflow' | 'overflow' | 'direct'
+
+/** What decides where the first attempt of a delivery is made. */
+type Situation = {
+  mode: FirstAttemptMode
+  /** Of its webhook, when that was read. */
+  hasOpenIncident: boolean
+  endpoint: EndpointHealth
+  isTemporalBehind: boolean
+  /** Workflows of completed deliveries are still to be started. */
+  isBackfillOwed: boolean
+}
+
+/** An inline attempt is for healthy webhooks only: nobody waits in memory behind one that hangs or fails. */
+export function routeDelivery(situation: Situation): 'inline' | 'workflow' {
+  const { mode, isTemporalBehind, isBackfillOwed } = situation
+  if (!isHealthy(situation)) return 'workflow'
+  switch (mode) {
+    case 'workflow':
+      return 'workflow'
+    case 'direct':
+      return 'inline'
+    case 'overflow':
+      return isTemporalBehind || isBackfillOwed ? 'inline' : 'workflow'
+  }
+}
+
+/** An endpoint that has not answered yet counts as healthy: its limit keeps it from doing harm. */
+export function isHealthy({
+  hasOpenIncident,
+  endpoint,
+}: Pick<Situation, 'hasOpenIncident' | 'endpoint'>): boolean {
+  return !hasOpenIncident && (endpoint === 'healthy' || endpoint === 'unproven')
+}
+
+/** How the webhook of a delivery does, by the database when it was read and by this process since. */
+export function healthOf({ webhookId, troubled, readAtMs }: DeliveryToStart, endpoints: Endpoints) {
+  return { hasOpenIncident: troubled, endpoint: endpoints.health(webhookId, readAtMs) }
+}

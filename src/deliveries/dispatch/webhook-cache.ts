@@ -1,0 +1,62 @@
+import type { DataSource } from 'typeorm'
+import { findTarget, type Target } from '../../db/queries/webhooks.ts'
+
+/** Where a webhook's deliveries go, as read at `readAtMs` on `performance.now()`; null when it takes none. */
+type CachedWebhook = { target: Target | null; readAtMs: number }
+
+/** Webhooks as this process read them lately, and which of them were changed through this process. */
+export type WebhookCache = {
+  /** At most WEBHOOK_TTL_MS old; of many callers at the same time one queries the database. */
+  get(organisationId: string, webhookId: string): Promise<CachedWebhook>
+  /** A member has just changed, disabled or deleted the webhook through this process. */
+  invalidate(webhookId: string): void
+  /** Whether it was invalidated after `readAtMs`. */
+  hasChangedSince(webhookId: string, readAtMs: number): boolean
+}
+
+/** For how long a webhook is used as it was read. */
+export const WEBHOOK_TTL_MS = 1_000
+
+/** A change is older than everything in memory after that. */
+const CHANGE_TTL_MS = 60_000
+
+/** Expired webhooks are dropped when there are more than this. */
+const MAX_WEBHOOKS = 1_000
+
+export function createWebhookCache(dataSource: DataSource): WebhookCache {
+  const known = new Map<string, { readAtMs: number; webhook: Promise<CachedWebhook> }>()
+  // In the order of the changes.
+  const changedAtMs = new Map<string, number>()
+
+  async function read(organisationId: string, webhookId: string, readAtMs: number): Promise<CachedWebhook> {
+    try {
+      return { target: await findTarget(dataSource, organisationId, webhookId), readAtMs }
+    } catch (error) {
+      known.delete(webhookId)
+      throw error
+    }
+  }
+
+  return {
+    get(organisationId, webhookId) {
+      const now = performance.now()
+      const last = known.get(webhookId)
+      if (last !== undefined && now - last.readAtMs < WEBHOOK_TTL_MS) return last.webhook
+      if (known.size > MAX_WEBHOOKS)
+        for (const [id, { readAtMs }] of known) if (now - readAtMs >= WEBHOOK_TTL_MS) known.delete(id)
+      const webhook = read(organisationId, webhookId, now)
+      known.set(webhookId, { readAtMs: now, webhook })
+      return webhook
+    },
+    invalidate(webhookId) {
+      const now = performance.now()
+      for (const [id, atMs] of changedAtMs) {
+        if (now - atMs < CHANGE_TTL_MS) break
+        changedAtMs.delete(id)
+      }
+      changedAtMs.delete(webhookId)
+      changedAtMs.set(webhookId, now)
+    },
+    hasChangedSince: (webhookId, readAtMs) => (changedAtMs.get(webhookId) ?? -Infinity) >= readAtMs,
+  }
+}

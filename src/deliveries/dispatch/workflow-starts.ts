@@ -1,0 +1,170 @@
+import type { DeliveryToStart } from '../../db/queries/events.ts'
+import type { Logger } from '../../logger.ts'
+import type { Metrics } from '../../metrics.ts'
+import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import { isEngineAway } from '../../temporal/engine-away.ts'
+import type { Endpoints } from '../attempt/endpoints.ts'
+import type { Leases } from './leases.ts'
+import { createRoundRobinQueue } from './round-robin-queue.ts'
+import { healthOf, isHealthy } from './route-delivery.ts'
+import { createStaggeredStarts } from './staggered-starts.ts'
+
+/** Starts the workflows of deliveries. */
+export type WorkflowStarts = {
+  /** Queues the start, for the first attempt; `isSlow`: its endpoint is slow or failing. */
+  add(delivery: DeliveryToStart, isSlow: boolean): void
+  /** Starts the workflow with the attempt after an inline one. What cannot be started is recovered after its time. */
+  addRetry(delivery: DeliveryToStart, next: { number: number; dueAtMs: number | null }): void
+  /** The endpoint may have a free slot now. */
+  wake(webhookId: string): void
+  /** Starts of healthy endpoints that are queued, and those of them for which there is room. */
+  waiting(): number
+  ready(): number
+  /** Starts of a slow or failing endpoint that are queued. */
+  slowWaiting(webhookId: string): number
+  /** Webhooks of the latter. */
+  slowWebhooks(): string[]
+  inFlight(): number
+  /** Temporal cannot be reached, or did not answer a moment ago. */
+  isPaused(): boolean
+  /** Returns what is queued. */
+  drain(): DeliveryToStart[]
+  /** Returns when no start is in flight. */
+  stop(): Promise<void>
+}
+
+/**
+ * `refused`: Temporal took no start. `paused`: it was not asked, since it is away. `unsuited`: it was not asked, since the
+ * endpoint is not healthy any more.
+ */
+export type StartResult = 'started' | 'refused' | 'paused' | 'unsuited'
+
+/** Time without starts after one that Temporal did not answer. */
+const PAUSE_MS = 1_000
+
+/** Starts for slow and failing endpoints in flight at once. */
+const SLOW_CONCURRENCY = 4
+
+/** Interval at which deliveries that should not wait for a slot any more leave the queue of healthy endpoints. */
+const CHECK_INTERVAL_MS = 250
+
+type QueueName = 'healthy' | 'slow'
+
+export type WorkflowStartDependencies = {
+  workflows: Pick<DeliveryWorkflows, 'start'>
+  endpoints: Endpoints
+  logger: Logger
+  metrics: Metrics
+  /** Starts in flight at once. */
+  concurrency: number
+  /** False in a process without a worker: it leaves all attempts to others. */
+  makesAttempts: boolean
+  /** False while Temporal cannot be reached from here, as far as is known. */
+  isServing: () => boolean
+  leases: Pick<Leases, 'started'>
+  /** First attempts of the webhook that are in Temporal: no more are started than its endpoint takes at once. */
+  inTemporal: (webhookId: string) => number
+  onStarting: (delivery: DeliveryToStart, isSlow: boolean) => void
+  onEnded: (delivery: DeliveryToStart, result: StartResult) => void
+}
+
+export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
+  const { workflows, endpoints, logger, metrics, concurrency, makesAttempts, leases, onEnded } = dependencies
+  let pausedUntilMs = -Infinity
+
+  const createQueue = (name: QueueName, places: number) =>
+    createRoundRobinQueue<DeliveryToStart>({
+      concurrency: places,
+      hasRoom: (webhookId) =>
+        !makesAttempts || dependencies.inTemporal(webhookId) < endpoints.limit(webhookId),
+      run: (delivery) => start(delivery, name),
+    })
+  // Deliveries of slow and failing endpoints do not wait among healthy ones.
+  const queues = {
+    healthy: createQueue('healthy', concurrency),
+    slow: createQueue('slow', Math.min(SLOW_CONCURRENCY, concurrency)),
+  }
+  const bothQueues = [queues.healthy, queues.slow]
+  const retries = createStaggeredStarts()
+  const checking = setInterval(passOn, CHECK_INTERVAL_MS)
+
+  async function start(delivery: DeliveryToStart, from: QueueName): Promise<void> {
+    if (from === 'healthy' && !isHealthy(healthOf(delivery, endpoints))) {
+      onEnded(delivery, 'unsuited')
+      return
+    }
+    if (isPaused()) {
+      onEnded(delivery, 'paused')
+      return
+    }
+    const { webhookId, readAtMs } = delivery
+    // An endpoint that never answered may hang, and must not occupy the slots of healthy ones.
+    const isUnproven = makesAttempts && endpoints.health(webhookId, readAtMs) === 'unproven'
+    const isSlow = from === 'slow'
+    dependencies.onStarting(delivery, isSlow)
+    const isStarted = await callTemporal(delivery, { number: 1, dueAtMs: null }, isSlow || isUnproven)
+    onEnded(delivery, isStarted ? 'started' : 'refused')
+    if (!isStarted) wake(webhookId)
+  }
+
+  async function callTemporal(
+    delivery: DeliveryToStart,
+    next: { number: number; dueAtMs: number | null },
+    isSlow: boolean,
+  ): Promise<boolean> {
+    const { deliveryId } = delivery
+    try {
+      await workflows.start(delivery, next, { again: false, apart: isSlow })
+      leases.started(deliveryId)
+      metrics.startEnded('started')
+      return true
+    } catch (error) {
+      metrics.startEnded('refused')
+      // While Temporal is away the others need not each find that out, nor fill the log.
+      if (isPaused()) return false
+      if (isEngineAway(error)) pausedUntilMs = performance.now() + PAUSE_MS
+      logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
+      return false
+    }
+  }
+
+  function isPaused(): boolean {
+    return performance.now() < pausedUntilMs || !dependencies.isServing()
+  }
+
+  /** Their endpoint is not healthy any more; or Temporal is away, and with it the attempts that hold the slots. */
+  function passOn(): void {
+    for (const [webhookId, next] of queues.healthy.heads()) {
+      const result = isHealthy(healthOf(next, endpoints)) ? 'paused' : 'unsuited'
+      if (result === 'unsuited' || !dependencies.isServing())
+        for (const delivery of queues.healthy.drain(webhookId)) onEnded(delivery, result)
+    }
+  }
+
+  function wake(webhookId: string): void {
+    for (const queue of bothQueues) queue.wake(webhookId)
+  }
+
+  return {
+    add(delivery, isSlow) {
+      // The queue may be long, and the workflow reads the payload itself.
+      queues[isSlow ? 'slow' : 'healthy'].add(delivery.webhookId, { ...delivery, fresh: null })
+    },
+    addRetry(delivery, next) {
+      if (!isPaused()) retries.add(() => callTemporal(delivery, next, false))
+    },
+    wake,
+    waiting: () => queues.healthy.size(),
+    ready: () => queues.healthy.ready(),
+    slowWaiting: (webhookId) => queues.slow.sizeOf(webhookId),
+    slowWebhooks: () => queues.slow.heads().map(([webhookId]) => webhookId),
+    inFlight: () => queues.healthy.inFlight() + queues.slow.inFlight(),
+    isPaused,
+    drain: () => bothQueues.flatMap((queue) => queue.drain()),
+    async stop() {
+      clearInterval(checking)
+      await Promise.all(bothQueues.map((queue) => queue.idle()))
+      await retries.idle()
+    },
+  }
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { askForNextRetries, askForRetry, stopDeliveries } from '../../../src/db/queries/interventions.ts'
+import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
+import { lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
+import { newId } from '../../../src/ids.ts'
+import { attemptDependencies } from '../../helpers/attempts.ts'
+import { writeBacklog } from '../../helpers/backlog.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
+import { createReceiver, type Receiver } from '../../helpers/receiver.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
+
+const never = new AbortController().signal
+const NEVER = { cancelled: never, shutDown: never }
+
+describe('outcomes, a switch-off and a retry job at the same instant', function () {
+  this.timeout(60_000)
+  const database = useDatabase()
+  let dependencies: AttemptDependencies
+  let receiver: Receiver
+  let organisationId: string
+  let webhookId: string
+
+  before(() => {
+    dependencies = attemptDependencies(database.dataSource)
+  })
+  after(() => dependencies.httpClient.close())
+  beforeEach(async () => {
+    let count = 0
+    receiver = await createReceiver({ answer: () => (count++ % 2 === 0 ? 200 : 500) })
+    organisationId = (await createMember(database.dataSource)).organisationId
+    const webhook = await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
+    webhookId = webhook.id
+  })
+  afterEach(() => receiver.close())
+
+  const countBy = async (column: string): Promise<Record<string, number>> => {
+    const found = await database.dataSource.query<{ value: string; count: number }[]>(
+      `SELECT ${column} AS value, count(*)::int AS count FROM delivery WHERE webhook_id = $1 GROUP BY 1`,
+      [webhookId],
+    )
+    return Object.fromEntries(found.map(({ value, count }) => [value, count]))
+  }
+  const switchOff = () =>
+    database.dataSource.transaction(async (manager) => {
+      const webhook = await lockWebhook(manager, organisationId, webhookId)
+      await updateWebhook(manager, organisationId, { ...webhook!, enabled: false })
+      await stopDeliveries(manager, organisationId, webhookId, 'webhook_disabled')
+    })
+  const attempt = (delivery: DeliveryToStart) =>
+    createAttempt(dependencies)(
+      { organisationId, deliveryId: delivery.deliveryId, webhookId, number: 1, hold: null, onlyIfDue: false },
+      NEVER,
+    )
+
+  it('leave no delivery waiting or under way, and every record agrees with its row', async () => {
+    const published = await Promise.all(
+      Array.from({ length: 100 }, () => publishRow(database.dataSource, organisationId)),
+    )
+    await writeBacklog(database.dataSource, { organisationId, webhookId, state: 'failed', count: 100 })
+    const job = { id: newId(), organisationId, webhookId, mode: 'force' as const, requestedBy: 'mem_1' }
+    const [, , outcomes] = await Promise.all([
+      database.dataSource.transaction((manager) => insertRetryJob(manager, job)),
+      switchOff(),
+      Promise.all(published.flat().map(attempt)),
+      askForNextRetries(database.dataSource, {
+        organisationId,
+        webhookId,
+        jobId: job.id,
+        mode: 'force',
+        cursor: null,
+        limit: 50,
+      }),
+    ])
+    // What the job brought back before the switch-off was stopped by it; the rest stayed as it was.
+    const states = await countBy('state')
+    expect(Object.keys(states)).to.have.members(
+      Object.keys(states).filter((state) => ['completed', 'stopped', 'failed'].includes(state)),
+    )
+    const handled = outcomes.map((outcome) => outcome.state)
+    // An attempt that failed before the switch-off said `waiting`, and its row was stopped a moment later.
+    expect(states['completed'] ?? 0).to.equal(handled.filter((state) => state === 'completed').length)
+    const [disagreeing] = await database.dataSource.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM delivery d
+        WHERE d.webhook_id = $1 AND d.attempts < 10
+          AND d.attempts <> (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.id)`,
+      [webhookId],
+    )
+    expect(disagreeing!.count).to.equal(0)
+  })
+
+  it('a hundred simultaneous wishes for one delivery make one retry of it', async () => {
+    const [deliveryId] = await writeBacklog(database.dataSource, {
+      organisationId,
+      webhookId,
+      state: 'failed',
+      count: 1,
+    })
+    const asked = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        askForRetry(database.dataSource, organisationId, webhookId, deliveryId!),
+      ),
+    )
+    expect(asked.every((answer) => answer?.attempts === 10)).to.equal(true)
+    const request = {
+      organisationId,
+      deliveryId: deliveryId!,
+      webhookId,
+      number: 11,
+      hold: null,
+      onlyIfDue: true,
+    }
+    await Promise.all(Array.from({ length: 10 }, () => createAttempt(dependencies)(request, NEVER)))
+    expect(receiver.postsOf(deliveryId!)).to.have.length(1)
+  })
+
+  it('nobody but the organisation itself reaches a delivery', async () => {
+    const [deliveryId] = await writeBacklog(database.dataSource, {
+      organisationId,
+      webhookId,
+      state: 'failed',
+      count: 1,
+    })
+    const foreign = await createMember(database.dataSource)
+    expect(await askForRetry(database.dataSource, foreign.organisationId, webhookId, deliveryId!)).to.equal(
+      null,
+    )
+    expect(await askForRetry(database.dataSource, organisationId, randomUUID(), deliveryId!)).to.equal(null)
+  })
+
+  it('switching off a webhook with 100,000 waiting deliveries takes less than five seconds', async () => {
+    await writeBacklog(database.dataSource, { organisationId, webhookId, state: 'waiting', count: 100_000 })
+    const startedAt = performance.now()
+    await switchOff()
+    const tookMs = Math.round(performance.now() - startedAt)
+    this.ctx.test!.title += ` (${tookMs} ms)`
+    expect(tookMs).to.be.below(5_000)
+    expect(await countBy('state')).to.deep.equal({ stopped: 100_000 })
+  })
+})

@@ -1,0 +1,266 @@
+import { expect } from 'chai'
+import { askForRetry } from '../../../src/db/queries/interventions.ts'
+import type { MakeAttempt } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { wakeWorkflows } from '../../../src/deliveries/retry-jobs/wake-workflows.ts'
+import { SWEEP_AFTER_MS } from '../../../src/deliveries/lease-times.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { TEST_PROCESS } from '../../helpers/factories.ts'
+import { createGatedAnswers } from '../../helpers/gated-answers.ts'
+import { createReceiver } from '../../helpers/receiver.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { onlyNew } from '../../helpers/use-sealed-secrets.ts'
+
+/** From the end of an attempt, as its receiver saw it, to the end as we saw it. */
+const SEEN_WITHIN_MS = 150
+
+describe('first attempts in `direct`', () => {
+  const suite = useFirstAttempts()
+  const reaches = (deliveryId: string, expected: object) =>
+    eventually(async () => expect(await suite.row(deliveryId)).to.include(expected))
+
+  it('posts without a workflow, and leaves a completed row that nobody needs to look at', async () => {
+    const endpoint = await suite.endpoint()
+    const delivery = await endpoint.publishOne()
+    suite.process().dispatcher.start([delivery])
+    await reaches(delivery.deliveryId, {
+      state: 'completed',
+      attempts: 1,
+      claims: 0,
+      owner: null,
+      lease_until: null,
+      started_at: null,
+      sweep_at: null,
+    })
+    expect(endpoint.receiver.posts).to.have.length(1)
+    expect(endpoint.receiver.posts[0]!.body).to.deep.equal(delivery.fresh!.body)
+    expect(await suite.attemptsOf(delivery.deliveryId)).to.have.length(1)
+    expect(suite.engine.starts).to.have.length(0)
+  })
+
+  it('gives a delivery that failed its workflow, from attempt 2 on, due a second after the first ended', async () => {
+    const endpoint = await suite.endpoint(() => 503)
+    const delivery = await endpoint.publishOne()
+    const { deliveryId, webhookId } = delivery
+    suite.process().dispatcher.start([delivery])
+    await eventually(() => expect(suite.engine.starts).to.have.length(1))
+    const { next, ...start } = suite.engine.starts[0]!
+    expect(start).to.deep.equal({ deliveryId, webhookId, again: false, apart: false })
+    expect(next.number).to.equal(2)
+    const [post] = endpoint.receiver.posts
+    expect(next.dueAtMs! - 1_000 - post!.answeredAt).to.be.within(0, SEEN_WITHIN_MS)
+    const row = await eventually(async () => {
+      const noted = await suite.row(deliveryId)
+      expect(noted.started_at).not.to.equal(null)
+      return noted
+    })
+    expect(row).to.include({ state: 'waiting', attempts: 1 })
+    expect(row.next_attempt_at!.getTime()).to.equal(next.dueAtMs)
+    expect(row.sweep_at!.getTime()).to.equal(next.dueAtMs! + SWEEP_AFTER_MS)
+    expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
+  })
+
+  it('leaves the workflow of one that failed to the sweep while the engine is away', async () => {
+    const endpoint = await suite.endpoint(() => 503)
+    const delivery = await endpoint.publishOne()
+    const { deliveryId } = delivery
+    const { dispatcher, sweep } = suite.process()
+    suite.engine.away = true
+    dispatcher.start([delivery])
+    await reaches(deliveryId, { state: 'waiting', attempts: 1, started_at: null })
+    const row = await suite.row(deliveryId)
+    const dueAtMs = row.next_attempt_at!.getTime()
+    expect(row.sweep_at!.getTime()).to.equal(dueAtMs + 5_000)
+    suite.engine.away = false
+    await suite.age(deliveryId)
+    await eventually(async () => {
+      await sweep.runOnce()
+      expect(suite.engine.starts).to.have.length(1)
+    })
+    expect(suite.engine.starts[0]).to.deep.include({ deliveryId, next: { number: 2, dueAtMs } })
+    expect((await suite.row(deliveryId)).started_at).not.to.equal(null)
+    expect(endpoint.receiver.posts).to.have.length(1)
+  })
+
+  it('leaves those of a webhook with an open incident to workflows apart, whoever saw it fail', async () => {
+    const endpoint = await suite.endpoint(() => 500)
+    const failing = await endpoint.publishOne()
+    suite.process().dispatcher.start([failing])
+    await reaches(failing.deliveryId, { state: 'waiting' })
+    endpoint.answerWith(() => 200)
+    const next = await endpoint.publishOne()
+    expect(next.troubled).to.equal(true)
+    // A process that has seen nothing of the endpoint.
+    suite.process().dispatcher.start([next])
+    await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
+    expect(suite.engine.startsOf(next.deliveryId)[0]).to.deep.include({
+      next: { number: 1, dueAtMs: null },
+      apart: true,
+    })
+    expect(endpoint.receiver.posts).to.have.length(1)
+  })
+
+  it('hands a delivery to a workflow when a fault of ours comes between, and uses up no attempt', async () => {
+    const endpoint = await suite.endpoint()
+    const delivery = await endpoint.publishOne()
+    const { deliveryId } = delivery
+    suite.process({ attempts: { secretBox: onlyNew } }).dispatcher.start([delivery])
+    await eventually(() => expect(suite.engine.startsOf(deliveryId)).to.have.length(1))
+    expect(suite.engine.startsOf(deliveryId)[0]!.next).to.deep.equal({ number: 1, dueAtMs: null })
+    await eventually(async () => expect((await suite.row(deliveryId)).started_at).not.to.equal(null))
+    expect(await suite.row(deliveryId)).to.include({ state: 'pending', attempts: 0, claims: 0 })
+    expect(endpoint.receiver.posts).to.have.length(0)
+  })
+
+  it('keeps 64 MiB of payloads that wait in memory, and reads those beyond that again', async () => {
+    const endpoint = await suite.endpoint()
+    const gate = createGatedAnswers()
+    const first = await suite.endpoint(gate.answer)
+    const deliveries = await endpoint.publish(2)
+    const large = Buffer.alloc(33 * 1024 * 1024)
+    let kept = 0
+    const watching =
+      (make: MakeAttempt): MakeAttempt =>
+      (request, signals, inline) => {
+        if (inline?.claim?.body !== large) return make(request, signals, inline)
+        kept++
+        // It need not go over the wire.
+        return Promise.resolve({ state: 'completed', attempts: 1, failureCode: null, statusCode: 200 })
+      }
+    const { dispatcher } = suite.process({ dispatcher: { slots: 1 }, watching })
+    dispatcher.start(await first.publish(1))
+    await eventually(() => expect(gate.held()).to.equal(1))
+    const readAtMs = performance.now()
+    dispatcher.start(deliveries.map((one) => ({ ...one, readAtMs, fresh: { ...one.fresh!, body: large } })))
+    gate.release()
+    await eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(2))
+    expect(kept).to.equal(1)
+    expect(endpoint.receiver.posts.map(({ body }) => body)).to.deep.equal([deliveries[1]!.fresh!.body])
+  })
+
+  it('tells no workflow of a retry that a person asks for before the first attempt, and makes that one', async () => {
+    const endpoint = await suite.endpoint()
+    const { organisationId, webhookId } = endpoint
+    const delivery = await endpoint.publishOne()
+    const asked = await askForRetry(suite.database.dataSource, organisationId, webhookId, delivery.deliveryId)
+    expect(asked).to.include({ isFirst: true, attempts: 0 })
+    const { workflows } = suite.engine
+    await wakeWorkflows({ workflows, logger: silentLogger }, { organisationId, webhookId }, [asked!])
+    expect(suite.engine.woken).to.have.length(0)
+    suite.process().dispatcher.start([delivery])
+    await reaches(delivery.deliveryId, { state: 'completed', attempts: 1 })
+    expect(endpoint.receiver.posts).to.have.length(1)
+  })
+
+  it('completes what was confirmed although the webhook was switched off meanwhile', async () => {
+    const endpoint = await suite.endpoint()
+    endpoint.answerWith(async () => {
+      await endpoint.switchOff()
+      return 200
+    })
+    const delivery = await endpoint.publishOne()
+    const { deliveryId } = delivery
+    suite.process().dispatcher.start([delivery])
+    await reaches(deliveryId, { state: 'completed', attempts: 1, sweep_at: null })
+    expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
+  })
+
+  it('stops what failed while its webhook was switched off, with its attempt recorded', async () => {
+    const endpoint = await suite.endpoint()
+    endpoint.answerWith(async () => {
+      await endpoint.switchOff()
+      return 500
+    })
+    const delivery = await endpoint.publishOne()
+    const { deliveryId } = delivery
+    suite.process().dispatcher.start([delivery])
+    await reaches(deliveryId, { state: 'stopped', attempts: 1 })
+    expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
+    expect(suite.engine.starts).to.have.length(0)
+  })
+
+  it('posts nothing when the webhook was disabled by this process before the POST', async () => {
+    const endpoint = await suite.endpoint()
+    const { dispatcher, webhooks } = suite.process()
+    const delivery = await endpoint.publishOne()
+    await endpoint.switchOff()
+    webhooks.invalidate(endpoint.webhookId)
+    dispatcher.start([delivery])
+    await eventually(() =>
+      expect(dispatcher.load()).to.deep.equal({ waiting: 0, inFlight: 0, attempting: 0 }),
+    )
+    expect(await suite.row(delivery.deliveryId)).to.include({ state: 'stopped', attempts: 0 })
+    expect(endpoint.receiver.posts).to.have.length(0)
+    expect(suite.engine.starts).to.have.length(0)
+  })
+
+  for (const [when, ageMs] of [
+    ['by this process', 0],
+    ['more than a second ago by another process', 1_001],
+  ] as const) {
+    it(`posts nothing when the event key was removed from the subscription ${when}`, async () => {
+      const endpoint = await suite.endpoint()
+      const { dispatcher, webhooks } = suite.process()
+      const delivery = await endpoint.publishOne()
+      await suite.database.dataSource.query('UPDATE webhook SET subscribed_event_keys = $2 WHERE id = $1', [
+        endpoint.webhookId,
+        ['invoice:paid'],
+      ])
+      if (ageMs === 0) webhooks.invalidate(endpoint.webhookId)
+      dispatcher.start([{ ...delivery, readAtMs: delivery.readAtMs - ageMs }])
+      await reaches(delivery.deliveryId, { state: 'stopped', attempts: 0 })
+      expect(endpoint.receiver.posts).to.have.length(0)
+    })
+  }
+
+  it('posts to the new URL when it was changed by this process before the POST', async () => {
+    const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
+    const { dispatcher, webhooks } = suite.process()
+    const delivery = await endpoint.publishOne()
+    await endpoint.moveTo(moved.url)
+    webhooks.invalidate(endpoint.webhookId)
+    dispatcher.start([delivery])
+    await reaches(delivery.deliveryId, { state: 'completed' })
+    expect(moved.posts).to.have.length(1)
+    expect(endpoint.receiver.posts).to.have.length(0)
+    expect((await suite.attemptsOf(delivery.deliveryId))[0]).to.include({ url: moved.url })
+    await moved.close()
+  })
+
+  it('claims what waited for more than a second, and so sees a change by another process', async () => {
+    const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
+    const delivery = await endpoint.publishOne()
+    await endpoint.moveTo(moved.url)
+    suite.process().dispatcher.start([{ ...delivery, readAtMs: delivery.readAtMs - 1_001 }])
+    await reaches(delivery.deliveryId, { state: 'completed', claims: 0, started_at: null })
+    expect(moved.posts).to.have.length(1)
+    expect(endpoint.receiver.posts).to.have.length(0)
+    await moved.close()
+  })
+
+  it('makes what it committed an instant ago under the lease of the commit, without a claim', async () => {
+    const endpoint = await suite.endpoint()
+    const rows: object[] = []
+    endpoint.answerWith(async (_index, post) => {
+      rows.push(await suite.row(String(post.headers['x-webhook-event-id'])))
+      return 200
+    })
+    const fresh = await endpoint.publishOne()
+    const { dispatcher } = suite.process()
+    dispatcher.start([fresh])
+    await reaches(fresh.deliveryId, { state: 'completed' })
+    const old = await endpoint.publishOne()
+    dispatcher.start([{ ...old, fresh: null }])
+    await reaches(old.deliveryId, { state: 'completed' })
+    expect(rows[0]).to.include({ state: 'pending', claims: 0, owner: TEST_PROCESS })
+    expect(rows[1]).to.include({ state: 'in_progress', claims: 1, started_at: null })
+  })
+
+  it('posts nothing in a process that makes no attempts', async () => {
+    const endpoint = await suite.endpoint()
+    const delivery = await endpoint.publishOne()
+    suite.process({ dispatcher: { makesAttempts: false } }).dispatcher.start([delivery])
+    await eventually(() => expect(suite.engine.startsOf(delivery.deliveryId)).to.have.length(1))
+    expect(endpoint.receiver.posts).to.have.length(0)
+  })
+})

@@ -1,0 +1,253 @@
+import { expect } from 'chai'
+import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { attemptDependencies } from '../../helpers/attempts.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
+
+const never = new AbortController().signal
+const NEVER = { cancelled: never, shutDown: never }
+
+describe('an attempt', () => {
+  const database = useDatabase()
+  let dependencies: AttemptDependencies
+  let receiver: Receiver
+  let answer: Answer
+  let delivery: DeliveryToStart
+
+  before(() => {
+    dependencies = attemptDependencies(database.dataSource, 1_000)
+  })
+  after(() => dependencies.httpClient.close())
+  beforeEach(async () => {
+    answer = () => 200
+    receiver = await createReceiver({ answer: (...args) => answer(...args) })
+    const { organisationId } = await createMember(database.dataSource)
+    await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
+    const [published] = await publishRow(database.dataSource, organisationId)
+    delivery = published!
+  })
+  afterEach(() => receiver.close())
+
+  const request = (number = 1): AttemptRequest => ({
+    organisationId: delivery.organisationId,
+    deliveryId: delivery.deliveryId,
+    number,
+    webhookId: delivery.webhookId,
+    onlyIfDue: false,
+    hold: null,
+  })
+  const attempt = (number = 1) => createAttempt(dependencies)(request(number), NEVER)
+  const run = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
+    database.dataSource.query<Row[]>(sql, parameters)
+  const row = async () => {
+    const [found] = await run<Record<string, unknown>>(
+      'SELECT * FROM delivery WHERE id = $1',
+      delivery.deliveryId,
+    )
+    return found!
+  }
+  const records = () =>
+    run<Record<string, unknown>>(
+      'SELECT * FROM attempt WHERE delivery_id = $1 ORDER BY number',
+      delivery.deliveryId,
+    )
+
+  it('completes a delivery that the receiver confirms, and records what happened', async () => {
+    expect(await attempt()).to.deep.equal({
+      state: 'completed',
+      attempts: 1,
+      failureCode: null,
+      statusCode: 200,
+    })
+    const now = await row()
+    expect(now).to.include({
+      state: 'completed',
+      attempts: 1,
+      claims: 0,
+      owner: null,
+      lease_until: null,
+      sweep_at: null,
+    })
+    expect(now['completed_at']).to.be.instanceOf(Date)
+    const [record] = await records()
+    expect(record).to.include({
+      number: 1,
+      trigger: 'schedule',
+      url: receiver.url,
+      outcome: 'succeeded',
+      status_code: 200,
+    })
+    expect(record).to.include({
+      response_body: 'answer 0',
+      response_truncated: false,
+      error: null,
+      failure_code: null,
+    })
+    expect(record!['response_headers']).to.include({ 'content-type': 'text/plain' })
+  })
+
+  it('waits after a failure, and says for what and until when', async () => {
+    answer = () => 503
+    const outcome = await attempt()
+    expect(outcome).to.include({ state: 'waiting', attempts: 1, failureCode: 'http_status', statusCode: 503 })
+    const endedAtMs = outcome.state === 'waiting' ? outcome.endedAtMs : Number.NaN
+    const now = await row()
+    expect(now).to.include({ state: 'waiting', attempts: 1 })
+    expect((now['next_attempt_at'] as Date).getTime()).to.equal(endedAtMs + 1_000)
+    expect((now['sweep_at'] as Date).getTime()).to.equal(endedAtMs + 16_000)
+    const [record] = await records()
+    expect(record).to.include({ outcome: 'failed', failure_code: 'http_status', status_code: 503 })
+    expect(record!['error']).to.include('503')
+  })
+
+  it('posts nothing for an attempt that is recorded, and returns the recorded outcome', async () => {
+    answer = () => 500
+    const first = await attempt()
+    const again = await attempt()
+    expect(again).to.deep.equal({ ...first, sinceEndMs: again.state === 'waiting' ? again.sinceEndMs : 0 })
+    expect(receiver.posts).to.have.length(1)
+    expect(await records()).to.have.length(1)
+  })
+
+  it('posts nothing for a delivery that is completed', async () => {
+    await attempt()
+    expect(await attempt(2)).to.deep.equal({
+      state: 'completed',
+      attempts: 1,
+      failureCode: null,
+      statusCode: null,
+    })
+    expect(receiver.posts).to.have.length(1)
+  })
+
+  it('believes the rows when it is asked for a later attempt than theirs, and posts nothing', async () => {
+    expect(await attempt(3)).to.include({ state: 'waiting', attempts: 0 })
+    expect(receiver.posts).to.have.length(0)
+  })
+
+  it('uses up no attempt and counts no lost worker when the signing secret cannot be opened', async () => {
+    const [{ secret }] = (await run<{ secret: string }>(
+      'SELECT secret FROM webhook WHERE id = $1',
+      delivery.webhookId,
+    )) as [{ secret: string }]
+    await run(`UPDATE webhook SET secret = 'lost|' || secret WHERE id = $1`, delivery.webhookId)
+    for (let run = 0; run < 7; run++) {
+      const failure = await attempt().catch((error: unknown) => error)
+      expect(failure).to.be.instanceOf(Error).with.property('message').that.includes('no key "lost"')
+    }
+    expect(await row()).to.include({ state: 'in_progress', attempts: 0, claims: 0 })
+    expect(receiver.posts).to.have.length(0)
+    await run('UPDATE webhook SET secret = $2 WHERE id = $1', delivery.webhookId, secret)
+    expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
+  })
+
+  for (const [how, change] of [
+    ['disabled', 'enabled = false'],
+    ['deleted', 'deleted_at = now(), secret = NULL'],
+  ] as const) {
+    it(`stops without a POST when the webhook is ${how}`, async () => {
+      await run(`UPDATE webhook SET ${change} WHERE id = $1`, delivery.webhookId)
+      expect(await attempt()).to.deep.equal({
+        state: 'stopped',
+        attempts: 0,
+        failureCode: null,
+        statusCode: null,
+      })
+      expect(receiver.posts).to.have.length(0)
+      expect(await row()).to.include({ state: 'stopped', attempts: 0, sweep_at: null })
+    })
+
+    it(`stops after a failing POST during which the webhook was ${how}`, async () => {
+      answer = async () => {
+        await run(`UPDATE webhook SET ${change} WHERE id = $1`, delivery.webhookId)
+        return 500
+      }
+      expect(await attempt()).to.include({ state: 'stopped', attempts: 1 })
+      expect(await row()).to.include({ state: 'stopped', attempts: 1, next_attempt_at: null, sweep_at: null })
+      expect(await records()).to.have.length(1)
+    })
+  }
+
+  it('completes when the receiver confirms although the webhook was disabled meanwhile', async () => {
+    answer = async () => {
+      await run('UPDATE webhook SET enabled = false WHERE id = $1', delivery.webhookId)
+      return 200
+    }
+    expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
+  })
+
+  it('never posts while another attempt holds the row, and takes over when the hold has run out', async () => {
+    const heldUntil = Date.now() + 700
+    await run(
+      `UPDATE delivery SET state = 'in_progress', claims = 1, owner = gen_random_uuid(), lease_until = $2 WHERE id = $1`,
+      delivery.deliveryId,
+      new Date(heldUntil),
+    )
+    expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
+    expect(receiver.posts).to.have.length(1)
+    expect(receiver.posts[0]!.arrivedAt).to.be.at.least(heldUntil)
+  })
+
+  it('makes one POST of two runs of the same attempt at the same time', async () => {
+    const outcomes = await Promise.all([attempt(), attempt()])
+    expect(outcomes.map((outcome) => outcome.state)).to.deep.equal(['completed', 'completed'])
+    expect(receiver.posts).to.have.length(1)
+  })
+
+  it('is recorded as failed, without a POST, after its worker was lost five times', async () => {
+    await run(
+      `UPDATE delivery SET state = 'in_progress', claims = 5, owner = gen_random_uuid(), lease_until = now() WHERE id = $1`,
+      delivery.deliveryId,
+    )
+    expect(await attempt()).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
+    expect(receiver.posts).to.have.length(0)
+    expect(await row()).to.include({ state: 'waiting', attempts: 1, claims: 0 })
+  })
+
+  it('keeps an answer with NUL and broken UTF-8 as text', async () => {
+    answer = (_index, _post, response) => {
+      response.writeHead(500, { 'x-odd': 'a' }).end(Buffer.from([0x61, 0x00, 0xff, 0x62]))
+      return null
+    }
+    await attempt()
+    const [record] = await records()
+    expect(record!['response_body']).to.equal('a��b')
+  })
+
+  it('holds until the instant it is due, and never posts a millisecond early', async () => {
+    const dueAtMs = Date.now() + 150
+    await createAttempt(dependencies)({ ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } }, NEVER)
+    expect(receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
+  })
+
+  it('never holds longer than it is told', async () => {
+    const startedAt = Date.now()
+    await createAttempt(dependencies)(
+      { ...request(), hold: { untilMs: startedAt + 60_000, atMostMs: 100 } },
+      NEVER,
+    )
+    expect(receiver.posts[0]!.arrivedAt - startedAt).to.be.within(100, 1_000)
+  })
+
+  it('sends exactly the headers of the specification, besides those of HTTP itself', async () => {
+    await attempt()
+    const names = receiver.posts[0]!.rawHeaders.filter((_text, index) => index % 2 === 0)
+    expect(names.map((name) => name.toLowerCase())).to.have.members([
+      'host',
+      'connection',
+      'content-length',
+      'user-agent',
+      'content-type',
+      'x-webhook-event-id',
+      'x-webhook-signature',
+    ])
+    expect(names).to.include.members(['Content-Type', 'X-Webhook-Event-ID', 'X-Webhook-Signature'])
+    expect(receiver.posts[0]!.headers).to.include({
+      'content-type': 'application/json',
+      'x-webhook-event-id': delivery.deliveryId,
+    })
+  })
+})

@@ -1,0 +1,132 @@
+import { expect } from 'chai'
+import { proveEndpoint } from '../../helpers/attempts.ts'
+import { endAttempts } from '../../helpers/dispatcher.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createGatedAnswers } from '../../helpers/gated-answers.ts'
+import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+
+/** So many deliveries that wait for the engine mean that it is behind. */
+const BEHIND = 16
+
+describe('first attempts in `overflow`', () => {
+  const suite = useFirstAttempts()
+  const completed = (count: number) =>
+    eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
+
+  it('leaves all to workflows while the engine keeps up', async () => {
+    const endpoint = await suite.endpoint()
+    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    proveEndpoint(endpoints, endpoint.webhookId)
+    for (let round = 0; round < 4; round++) {
+      const deliveries = await endpoint.publish(BEHIND)
+      dispatcher.start(deliveries)
+      await eventually(() => expect(suite.engine.starts).to.have.length((round + 1) * BEHIND))
+      // As the worker of this process does with each attempt that a workflow asks it for.
+      endAttempts(dispatcher, deliveries)
+    }
+    expect(suite.engine.starts.every(({ apart, next }) => !apart && next.number === 1)).to.equal(true)
+    expect(endpoint.receiver.posts).to.have.length(0)
+  })
+
+  it('makes those here that would have to wait for the engine, and marks them for a workflow', async () => {
+    const endpoint = await suite.endpoint()
+    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    proveEndpoint(endpoints, endpoint.webhookId)
+    dispatcher.start(await endpoint.publish(60))
+    await completed(60 - BEHIND)
+    await eventually(() => expect(suite.engine.starts).to.have.length(BEHIND))
+    expect(endpoint.receiver.posts).to.have.length(60 - BEHIND)
+    const marked = `state = 'completed' AND started_at IS NULL AND sweep_at <= now()`
+    expect(await suite.count(marked)).to.equal(60 - BEHIND)
+    expect(suite.engine.followed).to.have.length(0)
+  })
+
+  it('makes none here of an endpoint that is failing, however far the engine is behind', async () => {
+    const [well, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
+    suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
+    await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
+    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    proveEndpoint(endpoints, well.webhookId)
+    dispatcher.start(await well.publish(BEHIND))
+    const unwell = await failing.publish(10)
+    dispatcher.start([...unwell, ...(await well.publish(10))])
+    await completed(10)
+    // Of an endpoint that never answered well, two are with the engine at once.
+    await eventually(() => expect(suite.engine.starts).to.have.length(1 + BEHIND + 2))
+    for (const { deliveryId } of unwell.slice(0, 2))
+      expect(suite.engine.startsOf(deliveryId)[0]).to.include({ apart: true })
+    expect(failing.receiver.posts).to.have.length(1)
+  })
+
+  it('makes none here that a workflow has begun with or that are apart: the engine is not behind with those', async () => {
+    const [well, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
+    suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
+    await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
+    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    proveEndpoint(endpoints, well.webhookId)
+    dispatcher.start(await failing.publish(BEHIND))
+    await eventually(() => expect(suite.engine.starts).to.have.length(3))
+    const begun = await well.publish(BEHIND)
+    dispatcher.start(begun)
+    await eventually(() => expect(suite.engine.starts).to.have.length(3 + BEHIND))
+    for (const { deliveryId, webhookId } of begun)
+      dispatcher.onAttempt({ type: 'begun', isInline: false, deliveryId, webhookId })
+    dispatcher.start(await well.publish(1))
+    await eventually(() => expect(suite.engine.starts).to.have.length(4 + BEHIND))
+    expect(well.receiver.posts).to.have.length(0)
+  })
+
+  it('makes them here while the engine is away', async () => {
+    const endpoint = await suite.endpoint()
+    const { dispatcher } = suite.process({ mode: 'overflow' })
+    suite.engine.away = true
+    dispatcher.start(await endpoint.publish(1))
+    await eventually(() => expect(dispatcher.isBusy()).to.equal(true))
+    const deliveries = await endpoint.publish(5)
+    dispatcher.start(deliveries)
+    for (const { deliveryId } of deliveries)
+      await eventually(async () => {
+        const row = await suite.row(deliveryId)
+        expect(row).to.include({ state: 'completed', started_at: null })
+        expect(row.sweep_at).not.to.equal(null)
+      })
+  })
+
+  it('makes those here that wait for attempts which Temporal took and then went away with', async () => {
+    const endpoint = await suite.endpoint()
+    let isServing = true
+    const { dispatcher } = suite.process({ mode: 'overflow', dispatcher: { isServing: () => isServing } })
+    const deliveries = await endpoint.publish(10)
+    dispatcher.start(deliveries)
+    // An endpoint that never answered takes two at once.
+    await eventually(() => expect(suite.engine.starts).to.have.length(2))
+    isServing = false
+    await completed(8)
+  })
+
+  it('delivers a single event while the engine is away', async () => {
+    const endpoint = await suite.endpoint()
+    const { dispatcher, sweep } = suite.process({ mode: 'overflow' })
+    suite.engine.away = true
+    sweep.start()
+    dispatcher.start(await endpoint.publish(1))
+    await completed(1)
+    expect(endpoint.receiver.posts).to.have.length(1)
+  })
+
+  it('gives one that failed here its workflow, as in `direct`', async () => {
+    const [endpoint, gate] = [await suite.endpoint(), createGatedAnswers()]
+    endpoint.answerWith(gate.answer)
+    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    proveEndpoint(endpoints, endpoint.webhookId)
+    const deliveries = await endpoint.publish(BEHIND + 3)
+    dispatcher.start(deliveries)
+    await eventually(() => expect(gate.held()).to.equal(3))
+    gate.release(500)
+    const seconds = () => suite.engine.starts.filter(({ next }) => next.number === 2)
+    await eventually(() => expect(seconds()).to.have.length(3))
+    await eventually(async () =>
+      expect(await suite.count(`state = 'waiting' AND started_at IS NOT NULL`)).to.equal(3),
+    )
+  })
+})

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
+import { writeBacklog } from '../../helpers/backlog.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
+import { planOf } from '../../helpers/plan.ts'
+import { useDatabase } from '../../helpers/use-database.ts'
+
+const WAITING = 5_000
+
+describe('the statements of the sweep, beside many deliveries that wait for their time', () => {
+  const database = useDatabase()
+
+  before(async () => {
+    const { dataSource } = database
+    const { organisationId } = await createMember(dataSource)
+    const url = 'https://receiver.example.com/'
+    const { id: webhookId } = await createWebhookRow(dataSource, { organisationId, url })
+    await writeBacklog(dataSource, { organisationId, webhookId, state: 'waiting', count: WAITING })
+    await writeBacklog(dataSource, { organisationId, webhookId, state: 'failed', count: WAITING })
+    for (let count = 0; count < 10; count++) await publishRow(dataSource, organisationId)
+    await dataSource.query('ANALYZE')
+  })
+
+  it('read the index of what has no workflow, and no table from end to end', async () => {
+    const options = { owner: randomUUID(), leaseMs: 1_000, limit: 200, onlyHealthy: true, rooms: [] }
+    const { scanned, indexes } = await planOf(database.dataSource, (db) => takeUnstarted(db, options))
+    expect(indexes).to.include('delivery_unstarted_idx')
+    expect(indexes).not.to.include.members(['delivery_waiting_idx', 'delivery_webhook_idx'])
+    expect(scanned).not.to.include('delivery')
+  })
+
+  it('read the index of what has a workflow, and no table from end to end', async () => {
+    const options = { holdMs: 1_000, limit: 50 }
+    const { scanned, indexes } = await planOf(database.dataSource, (db) => takeOverdue(db, options))
+    expect(indexes).to.include('delivery_started_idx')
+    expect(scanned).not.to.include('delivery')
+  })
+})

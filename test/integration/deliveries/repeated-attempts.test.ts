@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { claimAttempt, renewClaims } from '../../../src/db/queries/attempts.ts'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { askForRetry } from '../../../src/db/queries/interventions.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import type { PostResult } from '../../../src/outbound/http-client.ts'
+import { attemptDependencies } from '../../helpers/attempts.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createGatedAnswers } from '../../helpers/gated-answers.ts'
+import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+
+const never = new AbortController().signal
+const NEVER = { cancelled: never, shutDown: never }
+
+const FAILED: PostResult = {
+  succeeded: false,
+  failureCode: 'timeout',
+  statusCode: null,
+  error: 'No answer within 15 seconds.',
+  startedAt: new Date(),
+  durationMs: 25_000,
+  response: null,
+  isInconclusive: false,
+}
+const PAUSED: PostResult = { ...FAILED, isInconclusive: true }
+const CONFIRMED: PostResult = { ...FAILED, succeeded: true, failureCode: null, statusCode: 200, error: null }
+
+describe('an attempt that is made again under its number', () => {
+  const suite = useFirstAttempts()
+  let delivery: DeliveryToStart
+  let posts: number
+
+  beforeEach(async () => {
+    delivery = await (await suite.endpoint()).publishOne()
+    posts = 0
+  })
+
+  const change = (assignments: string) =>
+    suite.database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [delivery.deliveryId])
+  const request = (changes: Partial<AttemptRequest> = {}): AttemptRequest => {
+    const { organisationId, deliveryId, webhookId } = delivery
+    return { organisationId, deliveryId, webhookId, number: 1, hold: null, onlyIfDue: false, ...changes }
+  }
+  /** Attempts whose POSTs end as `results` say, in order. */
+  function attempts(results: (() => Promise<PostResult> | PostResult)[]): AttemptDependencies {
+    const post = async (): Promise<PostResult> => results[posts++]!()
+    return {
+      ...attemptDependencies(suite.database.dataSource),
+      httpClient: { post, close: () => Promise.resolve() },
+    }
+  }
+  const outcomes = async (): Promise<string[]> =>
+    (await suite.attemptsOf(delivery.deliveryId)).map(
+      ({ number, outcome }) => `${String(number)} ${String(outcome)}`,
+    )
+
+  it('posts again when this process was paused in mid-POST, and records the outcome of that', async () => {
+    let repeated = 0
+    const metrics = { ...createMetrics(), attemptRepeated: () => (repeated += 1) }
+    const dependencies = { ...attempts([() => PAUSED, () => PAUSED, () => CONFIRMED]), metrics }
+    expect(await createAttempt(dependencies)(request(), NEVER)).to.include({
+      state: 'completed',
+      attempts: 1,
+    })
+    expect([posts, repeated]).to.deep.equal([3, 2])
+    expect(await outcomes()).to.deep.equal(['1 succeeded'])
+    expect(await suite.row(delivery.deliveryId)).to.include({ state: 'completed', claims: 0 })
+  })
+
+  it('is still the one that a user asked for after its worker was lost', async () => {
+    const { organisationId, webhookId, deliveryId } = delivery
+    await createAttempt(attempts([() => FAILED]))(request(), NEVER)
+    await askForRetry(suite.database.dataSource, organisationId, webhookId, deliveryId)
+    await claimAttempt(
+      suite.database.dataSource,
+      { organisationId, deliveryId, number: 2 },
+      { owner: randomUUID(), leaseMs: 0, sweepAfterMs: 60_000, onlyIfDue: true, inline: false },
+    )
+    posts = 0
+    await createAttempt(attempts([() => CONFIRMED]))(request({ number: 2 }), NEVER)
+    const trigger = (await suite.attemptsOf(deliveryId)).map((attempt) => attempt['trigger'])
+    expect(trigger).to.deep.equal(['schedule', 'retry'])
+  })
+
+  it('posts nothing again when another run has confirmed the delivery during the pause', async () => {
+    const confirm = async (): Promise<PostResult> => {
+      await change(`lease_until = now() - interval '1 ms'`)
+      await createAttempt(attempts([() => PAUSED, () => CONFIRMED]))(request(), NEVER)
+      return PAUSED
+    }
+    const outcome = await createAttempt(attempts([confirm]))(request(), NEVER)
+    expect(outcome).to.include({ state: 'completed', attempts: 1 })
+    expect(posts).to.equal(2)
+  })
+
+  it('waits for the run that has taken the row, and returns what that recorded, when its own failure comes late', async () => {
+    const gate = createGatedAnswers()
+    const taking: Promise<unknown>[] = []
+    const metrics = createMetrics()
+    let superseded = 0
+    const lose = async (): Promise<PostResult> => {
+      await change(`lease_until = now() - interval '1 ms'`)
+      const post = async (): Promise<PostResult> => {
+        await gate.answer(0, {} as never, {} as never)
+        return CONFIRMED
+      }
+      taking.push(createAttempt(attempts([post, post]))(request(), NEVER))
+      await eventually(() => expect(posts).to.equal(2))
+      return FAILED
+    }
+    const dependencies = {
+      ...attempts([lose]),
+      metrics: { ...metrics, attemptSuperseded: () => (superseded += 1) },
+    }
+    const outcome = createAttempt(dependencies)(request(), NEVER)
+    await eventually(() => expect(superseded).to.equal(1))
+    gate.release()
+    await Promise.all(taking)
+    expect(await outcome).to.include({ state: 'completed', attempts: 1 })
+    expect(await outcomes()).to.deep.equal(['1 succeeded'])
+    expect(posts).to.equal(2)
+  })
+
+  it('closes the incident that another run opened with a failure, when the answer was a confirmation after all', async () => {
+    const { dataSource } = suite.database
+    const lose = async (): Promise<PostResult> => {
+      await change(`lease_until = now() - interval '1 ms'`)
+      await createAttempt(attempts([() => FAILED, () => FAILED]))(request(), NEVER)
+      expect(await suite.row(delivery.deliveryId)).to.include({ state: 'waiting', attempts: 1 })
+      return CONFIRMED
+    }
+    expect(await createAttempt(attempts([lose]))(request(), NEVER)).to.include({ state: 'completed' })
+    expect(await outcomes()).to.deep.equal(['1 succeeded'])
+    const open = await dataSource.query<object[]>(
+      'SELECT 1 FROM incident WHERE webhook_id = $1 AND closed_at IS NULL',
+      [delivery.webhookId],
+    )
+    expect(open).to.have.length(0)
+  })
+
+  it('waits for what is left until its time when the row says that it comes too early', async () => {
+    await change(
+      `state = 'waiting', attempts = 1, owner = NULL, next_attempt_at = clock_timestamp() + interval '400 ms'`,
+    )
+    const { next_attempt_at: dueAt } = await suite.row(delivery.deliveryId)
+    let postedAtMs = 0
+    const post = (): PostResult => {
+      postedAtMs = Date.now()
+      return CONFIRMED
+    }
+    // A process whose idea of the clock is three seconds ahead.
+    const dependencies = { ...attempts([post]), clock: { nowMs: () => Date.now() + 3_000 } }
+    const hold = { untilMs: dueAt!.getTime(), atMostMs: 1_000 }
+    expect(await createAttempt(dependencies)(request({ number: 2, hold }), NEVER)).to.include({
+      state: 'completed',
+    })
+    expect(postedAtMs - dueAt!.getTime()).to.be.within(-5, 2_000)
+  })
+
+  it('leaves a retry that is not due for long to its workflow, which waits once more', async () => {
+    await change(
+      `state = 'waiting', attempts = 5, next_attempt_at = now() + interval '5 minutes', owner = NULL`,
+    )
+    const hold = { untilMs: Date.now() - 1, atMostMs: 1_000 }
+    const outcome = await createAttempt(attempts([]))(request({ number: 6, hold }), NEVER)
+    expect(outcome).to.include({ state: 'waiting', attempts: 5, immediately: false })
+    if (outcome.state === 'waiting') expect(outcome.sinceEndMs).to.be.below(1_000)
+  })
+
+  it('follows at once when it was asked for while a first attempt was under way that then failed', async () => {
+    const gate = createGatedAnswers()
+    const endpoint = await suite.endpoint(gate.answer)
+    const { organisationId, webhookId } = endpoint
+    const one = await endpoint.publishOne()
+    suite.process().dispatcher.start([one])
+    await eventually(() => expect(gate.held()).to.equal(1))
+    expect(await suite.row(one.deliveryId)).to.include({ state: 'pending' })
+    expect(
+      await askForRetry(suite.database.dataSource, organisationId, webhookId, one.deliveryId),
+    ).not.to.equal(null)
+    gate.release(503)
+    await eventually(() => expect(suite.engine.startsOf(one.deliveryId)).to.have.length(1))
+    expect(suite.engine.startsOf(one.deliveryId)[0]!.next).to.deep.equal({ number: 2, dueAtMs: null })
+    const row = await suite.row(one.deliveryId)
+    expect(row).to.include({ state: 'waiting', attempts: 1, retry_requested: true })
+    expect(row.next_attempt_at!.getTime()).to.be.at.most(Date.now())
+    const [attempt] = await suite.attemptsOf(one.deliveryId)
+    expect(attempt).to.include({ trigger: 'schedule', outcome: 'failed' })
+  })
+})
+
+describe('an outcome that the database refuses', () => {
+  const suite = useFirstAttempts()
+
+  it('keeps its row by renewing the lease, until it is recorded', async function () {
+    this.timeout(30_000)
+    const { dataSource } = suite.database
+    const endpoint = await suite.endpoint()
+    const { deliveryId, organisationId, webhookId } = await endpoint.publishOne()
+    let refused = 0
+    const dependencies = {
+      ...attemptDependencies(dataSource, 100),
+      metrics: { ...createMetrics(), attemptNotRecorded: () => (refused += 1) },
+      recordFirstSuccess: () =>
+        refused < 6
+          ? Promise.reject(Object.assign(new Error('disk full'), { code: '53100' }))
+          : Promise.resolve({ isRecorded: true, mayCloseIncident: false }),
+    }
+    const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
+    const outcome = createAttempt(dependencies)(request, NEVER)
+    await eventually(() => expect(refused).to.equal(1))
+    const { lease_until: before } = await suite.row(deliveryId)
+    await eventually(async () => {
+      const { lease_until: after } = await suite.row(deliveryId)
+      expect(after!.getTime()).to.be.above(before!.getTime())
+    })
+    expect(await outcome).to.include({ state: 'completed' })
+    expect(endpoint.receiver.posts).to.have.length(1)
+    await dependencies.httpClient.close()
+  })
+
+  it('leaves rows that another one has taken alone when it renews', async () => {
+    const endpoint = await suite.endpoint()
+    const { deliveryId } = await endpoint.publishOne()
+    const before = await suite.row(deliveryId)
+    await renewClaims(
+      suite.database.dataSource,
+      [{ deliveryId, owner: randomUUID(), sweepAfterMs: 1 }],
+      999_000,
+    )
+    expect(await suite.row(deliveryId)).to.deep.equal(before)
+  })
+})

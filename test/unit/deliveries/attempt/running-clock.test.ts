@@ -1,0 +1,22 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import { createRunningClock } from '../../../../src/deliveries/attempt/running-clock.ts'
+
+describe('the clock of the time during which a process runs', () => {
+  it('counts a stall for 200 ms, however long it is', () => {
+    let now = 1_000
+    const runningMs = createRunningClock(() => now)
+    expect(runningMs()).to.equal(0)
+    now += 150
+    expect(runningMs()).to.equal(150)
+    now += 60_000
+    expect(runningMs()).to.equal(200)
+  })
+
+  it('goes on while the event loop runs', async () => {
+    const runningMs = createRunningClock()
+    const startedAtMs = performance.now()
+    await delay(250)
+    expect(runningMs()).to.be.within(150, performance.now() - startedAtMs + 1)
+  })
+})

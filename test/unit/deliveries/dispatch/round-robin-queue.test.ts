@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import { createRoundRobinQueue } from '../../../../src/deliveries/dispatch/round-robin-queue.ts'
+
+describe('a round-robin queue', () => {
+  /** A queue whose items end when they are told to. */
+  function createQueue(options: { concurrency?: number; hasRoom?: (webhookId: string) => boolean } = {}) {
+    const begun: string[] = []
+    const ending = new Map<string, () => void>()
+    const queue = createRoundRobinQueue<string>({
+      concurrency: 1,
+      hasRoom: () => true,
+      ...options,
+      run: (item) =>
+        new Promise((resolve) => {
+          begun.push(item)
+          ending.set(item, resolve)
+        }),
+    })
+    const end = async (item: string): Promise<void> => {
+      ending.get(item)!()
+      // What follows on the end of an item has happened after the next turn of the event loop.
+      await new Promise(setImmediate)
+    }
+    const add = (webhookId: string, ...items: string[]): void => {
+      for (const item of items) queue.add(webhookId, item)
+    }
+    return { queue, begun, end, add }
+  }
+
+  it('runs items at once while it has slots', () => {
+    const { queue, begun, add } = createQueue({ concurrency: 2 })
+    add('a', 'a1', 'a2', 'a3')
+    expect(begun).to.deep.equal(['a1', 'a2'])
+    expect([queue.inFlight(), queue.size(), queue.sizeOf('a')]).to.deep.equal([2, 1, 1])
+  })
+
+  it('serves the key that was served longest ago, each in its own order', async () => {
+    const { begun, end, add } = createQueue()
+    add('a', 'a1', 'a2', 'a3')
+    add('b', 'b1', 'b2')
+    add('c', 'c1')
+    for (const item of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) await end(item)
+    expect(begun).to.deep.equal(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+  })
+
+  it('passes over a key without room', () => {
+    const { queue, begun, add } = createQueue({
+      concurrency: 5,
+      hasRoom: (webhookId) => webhookId !== 'full',
+    })
+    add('full', 'f1', 'f2')
+    add('b', 'b1')
+    expect(begun).to.deep.equal(['b1'])
+    expect([queue.size(), queue.sizeOf('full')]).to.deep.equal([2, 2])
+  })
+
+  it('serves a key again when it is woken and has room', async () => {
+    let room = 0
+    const { queue, begun, end, add } = createQueue({ concurrency: 5, hasRoom: () => room-- > 0 })
+    add('a', 'a1', 'a2', 'a3')
+    expect(begun).to.have.length(0)
+    room = 1
+    queue.wake('a')
+    expect(begun).to.deep.equal(['a1'])
+    await end('a1')
+    expect(begun).to.deep.equal(['a1'])
+    room = 2
+    queue.wake('a')
+    expect(begun).to.deep.equal(['a1', 'a2', 'a3'])
+    queue.wake('unknown')
+  })
+
+  it('returns all that wait when it is drained, and runs none of them', async () => {
+    const { queue, begun, end, add } = createQueue()
+    add('a', 'a1', 'a2')
+    add('b', 'b1')
+    expect(queue.drain()).to.have.members(['a2', 'b1'])
+    expect([queue.size(), queue.inFlight()]).to.deep.equal([0, 1])
+    await end('a1')
+    expect(begun).to.deep.equal(['a1'])
+  })
+
+  it('is idle when the last item has ended', async () => {
+    const { queue, end, add } = createQueue({ concurrency: 2 })
+    add('a', 'a1', 'a2')
+    let isIdle = false
+    const idle = queue.idle().then(() => {
+      isIdle = true
+    })
+    await end('a1')
+    expect(isIdle).to.equal(false)
+    await end('a2')
+    await idle
+    expect(queue.inFlight()).to.equal(0)
+  })
+})

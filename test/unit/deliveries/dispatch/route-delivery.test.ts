@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { routeDelivery } from '../../../../src/deliveries/dispatch/route-delivery.ts'
+
+const QUIET = {
+  hasOpenIncident: false,
+  endpoint: 'healthy',
+  isTemporalBehind: false,
+  isBackfillOwed: false,
+} as const
+
+describe('the route of a first attempt', () => {
+  it('is always the workflow in `workflow`', () => {
+    const worst = { ...QUIET, isTemporalBehind: true, isBackfillOwed: true }
+    expect(routeDelivery({ ...worst, mode: 'workflow' })).to.equal('workflow')
+  })
+
+  it('is inline in `direct`, however well Temporal keeps up', () => {
+    expect(routeDelivery({ ...QUIET, mode: 'direct' })).to.equal('inline')
+    expect(routeDelivery({ ...QUIET, mode: 'direct', endpoint: 'unproven' })).to.equal('inline')
+  })
+
+  it('is inline in `overflow` only while Temporal is behind or backfill is owed', () => {
+    const mode = 'overflow'
+    expect(routeDelivery({ ...QUIET, mode })).to.equal('workflow')
+    expect(routeDelivery({ ...QUIET, mode, isTemporalBehind: true })).to.equal('inline')
+    expect(routeDelivery({ ...QUIET, mode, isBackfillOwed: true })).to.equal('inline')
+  })
+
+  it('is the workflow for a webhook that is not healthy, in every mode', () => {
+    for (const mode of ['workflow', 'overflow', 'direct'] as const)
+      for (const unhealthy of [
+        { hasOpenIncident: true },
+        { endpoint: 'failing' },
+        { endpoint: 'slow' },
+      ] as const)
+        expect(routeDelivery({ ...QUIET, isTemporalBehind: true, mode, ...unhealthy })).to.equal('workflow')
+  })
+})
