@@ -18,7 +18,7 @@ export type DeliveryToStart = {
   eventKey: string
   url: string
   /** Its webhook has an open incident. */
-  troubled: boolean
+  hasOpenIncident: boolean
   /** When all this was asked for, on `performance.now()`. */
   readAtMs: number
   /** What else a first attempt needs; null where it has to be read again. `secret` is sealed. */
@@ -31,7 +31,7 @@ type InsertedDelivery = Omit<DeliveryToStart, 'fresh' | 'readAtMs'> & {
 }
 
 /** Of webhook `w`. */
-export const TROUBLED = `EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = w.id AND i.closed_at IS NULL) AS troubled`
+export const HAS_OPEN_INCIDENT = `EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = w.id AND i.closed_at IS NULL) AS "hasOpenIncident"`
 
 /** The events that the statements below write, of $1 to $8. The payloads come as one: so they go over as they are. */
 const GIVEN = `given AS (
@@ -42,7 +42,7 @@ const GIVEN = `given AS (
 
 /** What the statements below give of a delivery and its webhook. */
 const INSERTED = `d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
-  m.key AS "eventKey", m.url, m.secret, m.troubled`
+  m.key AS "eventKey", m.url, m.secret, m."hasOpenIncident"`
 
 const INSERT_EVENTS: Prepared = {
   name: 'insert_events',
@@ -50,7 +50,7 @@ const INSERT_EVENTS: Prepared = {
    INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
    SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
  ), matching AS (
-   SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
+   SELECT g.id AS event_id, g.organisation_id, g.key, w.id AS webhook_id, w.url, w.secret, ${HAS_OPEN_INCIDENT}
      FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
     WHERE w.deleted_at IS NULL AND w.enabled
       AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
@@ -103,7 +103,7 @@ export async function insertTestEvent(
   const found = await firstRow<InsertedDelivery>(
     db,
     `WITH ${GIVEN}, matching AS (
-       SELECT g.*, w.id AS webhook_id, w.url, w.secret, ${TROUBLED}
+       SELECT g.*, w.id AS webhook_id, w.url, w.secret, ${HAS_OPEN_INCIDENT}
          FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
         WHERE w.id = $11 AND w.enabled AND w.deleted_at IS NULL
      ), new_event AS (
@@ -120,9 +120,9 @@ export async function insertTestEvent(
     [...eventParameters([event]), lease.owner, lease.leaseMs, webhookId],
   )
   if (found === null) return null
-  const { deliveryId, organisationId, eventKey, url, troubled, secret } = found
+  const { deliveryId, organisationId, eventKey, url, hasOpenIncident, secret } = found
   const fresh = { body: event.body, secret }
-  return { deliveryId, organisationId, webhookId, eventKey, url, troubled, readAtMs, fresh }
+  return { deliveryId, organisationId, webhookId, eventKey, url, hasOpenIncident, readAtMs, fresh }
 }
 
 /** $1 to $8 of the statements above. */

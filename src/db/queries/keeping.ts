@@ -74,7 +74,7 @@ export async function noteUnderWay(
 /** A delivery that was completed beside the engine, and is still to have a workflow that shows it. */
 export type CompletedDelivery = DeliveryLabel & { attempts: number }
 
-type DeliveryLabel = Omit<DeliveryToStart, 'troubled' | 'readAtMs' | 'fresh'>
+type DeliveryLabel = Omit<DeliveryToStart, 'hasOpenIncident' | 'readAtMs' | 'fresh'>
 
 /**
  * Takes up to `limit` completed deliveries that are still to have a workflow for `leaseMs`, those first that have waited

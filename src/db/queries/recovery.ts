@@ -1,6 +1,6 @@
 // Hand-written: rows are chosen and taken in one statement, which passes over those that another process takes.
 import { rows, type Db } from '../db.ts'
-import { TROUBLED, type DeliveryToStart } from './events.ts'
+import { HAS_OPEN_INCIDENT, type DeliveryToStart } from './events.ts'
 import { LABEL } from './keeping.ts'
 
 const NOT_FINAL = `d.state IN ('pending', 'in_progress', 'waiting')`
@@ -74,7 +74,7 @@ export async function takeUnstarted(
          FROM due WHERE d.id = due.id
        RETURNING d.*
      )
-     SELECT ${LABEL}, ${TROUBLED}
+     SELECT ${LABEL}, ${HAS_OPEN_INCIDENT}
        FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
     [
       options.owner,
@@ -89,7 +89,7 @@ export async function takeUnstarted(
 }
 
 /** A delivery whose attempt is overdue, though it has a workflow, or is to have one from its second attempt on. */
-export type OverdueDelivery = Omit<DeliveryToStart, 'troubled' | 'readAtMs' | 'fresh'> & {
+export type OverdueDelivery = Omit<DeliveryToStart, 'hasOpenIncident' | 'readAtMs' | 'fresh'> & {
   attempts: number
   nextAttemptAt: Date | null
   /** A user asked for the next attempt at once, and the workflow may not know. */

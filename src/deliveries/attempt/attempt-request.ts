@@ -49,7 +49,7 @@ export type AttemptRequest = AttemptKey & {
 }
 
 /**
- * `cancelled`: nobody wants the attempt of this process any more, unless its POST has begun. `shutDown`: this process
+ * `cancelled`: this process is not to make the attempt any more, unless its POST has begun. `shutDown`: this process
  * ends now.
  */
 export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }

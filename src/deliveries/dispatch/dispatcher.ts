@@ -7,7 +7,7 @@ import { createBackpressure } from './backpressure.ts'
 import { createDeliveryStates } from './delivery-states.ts'
 import { createInlineAttempts, type InlineAttemptDependencies, type InlineResult } from './inline-attempts.ts'
 import { createLeases } from './leases.ts'
-import { healthOf, isHealthy, routeDelivery, type FirstAttemptMode } from './route-delivery.ts'
+import { healthOf, isForHealthyEndpoint, routeDelivery, type FirstAttemptMode } from './route-delivery.ts'
 import { createWorkflowStarts, type StartResult, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /** Decides who makes the first attempt of each delivery that this process leases, and has it made. */
@@ -90,12 +90,12 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (state?.at === 'queued' || state?.at === 'inline') return
     if (stopping || states.count('queued') + states.count('inline') >= MAX_BACKLOG) return release(delivery)
     leases.hold(deliveryId, readAtMs)
-    if (isHealthy(healthOf(delivery, endpoints))) backpressure.arrived()
-    if (!isMadeInline(delivery)) queueStart(delivery)
+    if (isForHealthyEndpoint(delivery, endpoints)) backpressure.arrived()
+    if (!tryInline(delivery)) queueStart(delivery)
   }
 
-  /** Queues an inline attempt where the delivery is to have one. */
-  function isMadeInline(delivery: DeliveryToStart): boolean {
+  /** Queues an inline attempt and returns true where the delivery is to have one. */
+  function tryInline(delivery: DeliveryToStart): boolean {
     const route = routeDelivery({
       mode,
       ...healthOf(delivery, endpoints),
@@ -110,7 +110,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   function queueStart(delivery: DeliveryToStart): void {
     const { webhookId } = delivery
-    const isSlow = !isHealthy(healthOf(delivery, endpoints))
+    const isSlow = !isForHealthyEndpoint(delivery, endpoints)
     if (stopping || (isSlow && !hasBacklogRoom(backlogOf(webhookId)))) return release(delivery)
     states.set(delivery, { at: 'queued' })
     starts.add(delivery, isSlow)
@@ -130,20 +130,20 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       case 'unsuited':
         return queueStart(delivery)
       case 'started':
-        // Nobody here learns when the attempt ends.
+        // This process does not learn when the attempt ends.
         if (!makesAttempts) states.remove(delivery.deliveryId)
         return
       case 'refused':
       case 'paused':
-        if (!isMadeInline(delivery)) release(delivery, result)
+        if (!tryInline(delivery)) release(delivery, result)
     }
   }
 
   /** Goes on with a delivery whose inline attempt has an outcome, or was not made. */
   function inlineEnded(delivery: DeliveryToStart, result: InlineResult): void {
     if (result === 'stopping') return release(delivery)
-    // A workflow makes it again, with pauses; this process does not.
-    if (result === 'fault') return queueStart({ ...delivery, troubled: true })
+    // As for an open incident, only a workflow makes it again, with pauses.
+    if (result === 'fault') return queueStart({ ...delivery, hasOpenIncident: true })
     if (result === 'unsuited' || result.state === 'deferred') return queueStart(delivery)
     states.remove(delivery.deliveryId)
     leases.forget(delivery.deliveryId)
@@ -170,9 +170,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (attempts.length === 0) return
     try {
       const ids = attempts.map(({ deliveryId }) => deliveryId)
-      const states = await findFirstAttempts(dataSource, ids)
+      const standing = await findFirstAttempts(dataSource, ids)
       for (const { deliveryId, webhookId } of attempts) {
-        const state = states.get(deliveryId)
+        const state = standing.get(deliveryId)
         if (state === 'open') continue
         if (state === 'completed') endpoints.succeededElsewhere(webhookId)
         onAttempt({ type: 'ended', isInline: false, deliveryId, webhookId })

@@ -9,7 +9,7 @@ import type { Shutdown } from '../../shutdown.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Endpoints, Slot } from '../attempt/endpoints.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
-import { healthOf, isHealthy } from './route-delivery.ts'
+import { isForHealthyEndpoint } from './route-delivery.ts'
 import { claimLeaseMs } from '../lease-times.ts'
 import { WEBHOOK_TTL_MS, type WebhookCache } from './webhook-cache.ts'
 
@@ -87,7 +87,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
   function begin(delivery: DeliveryToStart): Promise<void> {
     waitingBytes -= bytesOf(delivery)
     const { webhookId, deliveryId } = delivery
-    const slot = isHealthy(healthOf(delivery, endpoints)) ? endpoints.acquire(webhookId, deliveryId) : null
+    const slot = isForHealthyEndpoint(delivery, endpoints) ? endpoints.acquire(webhookId, deliveryId) : null
     if (slot === null || 'retryAfterMs' in slot) {
       onEnded(delivery, 'unsuited')
       return Promise.resolve()
@@ -154,12 +154,9 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
   /** Deliveries of an endpoint that hangs need not wait for its deadline. */
   function passOnUnhealthy(): void {
     for (const queue of bothQueues)
-      for (const [webhookId, next] of queue.heads()) {
-        if (isHealthy(healthOf(next, endpoints))) continue
-        for (const delivery of queue.drain(webhookId)) {
-          waitingBytes -= bytesOf(delivery)
-          onEnded(delivery, 'unsuited')
-        }
+      for (const delivery of queue.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))) {
+        waitingBytes -= bytesOf(delivery)
+        onEnded(delivery, 'unsuited')
       }
   }
 

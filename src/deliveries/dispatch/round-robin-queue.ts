@@ -1,4 +1,4 @@
-/** A queue that serves keys in turn, so that many items of one do not stand before those of others. */
+/** A queue that serves its keys round-robin, so that many items of one key do not delay those of others. */
 export type RoundRobinQueue<Item> = {
   add(key: string, item: Item): void
   /** The key may have room now that it had not before. */
@@ -8,10 +8,12 @@ export type RoundRobinQueue<Item> = {
   ready(): number
   sizeOf(key: string): number
   inFlight(): number
-  /** The keys that wait, each with its next item. */
-  heads(): [key: string, item: Item][]
-  /** Takes out all items, or all of one key. */
-  drain(key?: string): Item[]
+  /** The keys that have items. */
+  keys(): string[]
+  /** Takes out all items. */
+  drain(): Item[]
+  /** Takes out all items of the keys whose next item `isTaken`. */
+  drainWhere(isTaken: (next: Item) => boolean): Item[]
   /** Returns when nothing is in flight. */
   idle(): Promise<void>
 }
@@ -59,6 +61,16 @@ export function createRoundRobinQueue<Item>(options: {
     }
   }
 
+  function drain(keys: readonly string[]): Item[] {
+    const items = keys.flatMap((key) => queues.get(key) ?? [])
+    for (const key of keys) {
+      queues.delete(key)
+      ready.delete(key)
+    }
+    size -= items.length
+    return items
+  }
+
   return {
     add(key, item) {
       const queue = queues.get(key)
@@ -77,17 +89,10 @@ export function createRoundRobinQueue<Item>(options: {
     ready: () => [...queues].reduce((sum, [key, items]) => sum + (hasRoom(key) ? items.length : 0), 0),
     sizeOf: (key) => queues.get(key)?.length ?? 0,
     inFlight: () => running.size,
-    heads: () => [...queues].flatMap(([key, [item]]) => (item === undefined ? [] : [[key, item]])),
-    drain(key) {
-      const keys = key === undefined ? [...queues.keys()] : [key]
-      const items = keys.flatMap((one) => queues.get(one) ?? [])
-      for (const one of keys) {
-        queues.delete(one)
-        ready.delete(one)
-      }
-      size -= items.length
-      return items
-    },
+    keys: () => [...queues.keys()],
+    drain: () => drain([...queues.keys()]),
+    drainWhere: (isTaken) =>
+      drain([...queues].flatMap(([key, [next]]) => (next !== undefined && isTaken(next) ? [key] : []))),
     async idle() {
       await Promise.all(running)
     },

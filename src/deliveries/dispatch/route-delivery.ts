@@ -18,7 +18,7 @@ type Situation = {
   isBackfillOwed: boolean
 }
 
-/** An inline attempt is for healthy webhooks only: nobody waits in memory behind one that hangs or fails. */
+/** An inline attempt is for healthy webhooks only: no delivery waits in memory behind an endpoint that hangs or fails. */
 export function routeDelivery(situation: Situation): 'inline' | 'workflow' {
   const { mode, isTemporalBehind, isBackfillOwed } = situation
   if (!isHealthy(situation)) return 'workflow'
@@ -33,14 +33,16 @@ export function routeDelivery(situation: Situation): 'inline' | 'workflow' {
 }
 
 /** An endpoint that has not answered yet counts as healthy: its limit keeps it from doing harm. */
-export function isHealthy({
-  hasOpenIncident,
-  endpoint,
-}: Pick<Situation, 'hasOpenIncident' | 'endpoint'>): boolean {
+function isHealthy({ hasOpenIncident, endpoint }: Pick<Situation, 'hasOpenIncident' | 'endpoint'>): boolean {
   return !hasOpenIncident && (endpoint === 'healthy' || endpoint === 'unproven')
 }
 
 /** How the webhook of a delivery does, by the database when it was read and by this process since. */
-export function healthOf({ webhookId, troubled, readAtMs }: DeliveryToStart, endpoints: Endpoints) {
-  return { hasOpenIncident: troubled, endpoint: endpoints.health(webhookId, readAtMs) }
+export function healthOf({ webhookId, hasOpenIncident, readAtMs }: DeliveryToStart, endpoints: Endpoints) {
+  return { hasOpenIncident, endpoint: endpoints.health(webhookId, readAtMs) }
+}
+
+/** Whether the delivery may wait among those of healthy endpoints. */
+export function isForHealthyEndpoint(delivery: DeliveryToStart, endpoints: Endpoints): boolean {
+  return isHealthy(healthOf(delivery, endpoints))
 }

@@ -6,7 +6,7 @@ import { isEngineAway } from '../../temporal/engine-away.ts'
 import type { Endpoints } from '../attempt/endpoints.ts'
 import type { Leases } from './leases.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
-import { healthOf, isHealthy } from './route-delivery.ts'
+import { isForHealthyEndpoint } from './route-delivery.ts'
 import { createStaggeredStarts } from './staggered-starts.ts'
 
 /** Starts the workflows of deliveries. */
@@ -89,7 +89,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const checking = setInterval(passOn, CHECK_INTERVAL_MS)
 
   async function start(delivery: DeliveryToStart, from: QueueName): Promise<void> {
-    if (from === 'healthy' && !isHealthy(healthOf(delivery, endpoints))) {
+    if (from === 'healthy' && !isForHealthyEndpoint(delivery, endpoints)) {
       onEnded(delivery, 'unsuited')
       return
     }
@@ -134,11 +134,10 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
 
   /** Their endpoint is not healthy any more; or Temporal is away, and with it the attempts that hold the slots. */
   function passOn(): void {
-    for (const [webhookId, next] of queues.healthy.heads()) {
-      const result = isHealthy(healthOf(next, endpoints)) ? 'paused' : 'unsuited'
-      if (result === 'unsuited' || !dependencies.isServing())
-        for (const delivery of queues.healthy.drain(webhookId)) onEnded(delivery, result)
-    }
+    const unsuited = queues.healthy.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))
+    for (const delivery of unsuited) onEnded(delivery, 'unsuited')
+    if (dependencies.isServing()) return
+    for (const delivery of queues.healthy.drain()) onEnded(delivery, 'paused')
   }
 
   function wake(webhookId: string): void {
@@ -157,7 +156,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     waiting: () => queues.healthy.size(),
     ready: () => queues.healthy.ready(),
     slowWaiting: (webhookId) => queues.slow.sizeOf(webhookId),
-    slowWebhooks: () => queues.slow.heads().map(([webhookId]) => webhookId),
+    slowWebhooks: () => queues.slow.keys(),
     inFlight: () => queues.healthy.inFlight() + queues.slow.inFlight(),
     isPaused,
     drain: () => bothQueues.flatMap((queue) => queue.drain()),

@@ -63,7 +63,7 @@ describe('how many first attempts a process makes, and for whom', () => {
     await completed(MAX_LIMIT)
     await eventually(() => expect(suite.engine.starts).to.have.length.of.at.least(2))
     const next = await endpoint.publishOne()
-    expect(next.troubled).to.equal(false)
+    expect(next.hasOpenIncident).to.equal(false)
     dispatcher.start([next])
     await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
     expect(suite.engine.starts.every(({ apart, next: { number } }) => apart && number === 1)).to.equal(true)
@@ -96,7 +96,7 @@ describe('how many first attempts a process makes, and for whom', () => {
     expect(dispatcher.load().waiting).to.be.at.most(2)
   })
 
-  it('takes an endpoint that is quick again for one that is well', async () => {
+  it('takes an endpoint that is quick again for a healthy one', async () => {
     const endpoint = await suite.endpoint(async (index) => {
       if (index === 0 && endpoint.receiver.posts.length === 1) await delay(1_050)
       return 200

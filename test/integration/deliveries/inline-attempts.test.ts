@@ -89,7 +89,7 @@ describe('first attempts in `direct`', () => {
     await reaches(failing.deliveryId, { state: 'waiting' })
     endpoint.answerWith(() => 200)
     const next = await endpoint.publishOne()
-    expect(next.troubled).to.equal(true)
+    expect(next.hasOpenIncident).to.equal(true)
     // A process that has seen nothing of the endpoint.
     suite.process().dispatcher.start([next])
     await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))

@@ -12,7 +12,7 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
   const suite = useFirstAttempts()
 
   async function backlog(mode: 'workflow' | 'overflow' | 'direct') {
-    const [failing, well] = [await suite.endpoint(() => 500), await suite.endpoint()]
+    const [failing, healthy] = [await suite.endpoint(() => 500), await suite.endpoint()]
     suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
     await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
     const endpoints = createEndpoints({ maxLimit: WITH_ENGINE, initialLimit: WITH_ENGINE })
@@ -24,7 +24,7 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
       expect(made.dispatcher.load()).to.include({ inFlight: 0 })
     })
     const { waiting } = made.dispatcher.load()
-    return { ...made, failing, well, starts, waiting }
+    return { ...made, failing, healthy, starts, waiting }
   }
 
   for (const mode of ['workflow', 'overflow', 'direct'] as const) {
@@ -44,13 +44,13 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
     })
 
     it(`stands before nobody else's delivery in \`${mode}\`, nor before the sweep`, async () => {
-      const { dispatcher, sweep, well } = await backlog(mode)
-      const [fresh, abandoned] = [await well.publishOne(), await well.publishOne({ leaseMs: -1 })]
+      const { dispatcher, sweep, healthy } = await backlog(mode)
+      const [fresh, abandoned] = [await healthy.publishOne(), await healthy.publishOne({ leaseMs: -1 })]
       dispatcher.start([fresh])
       await sweep.runOnce()
       for (const { deliveryId } of [fresh, abandoned])
         await eventually(() => {
-          const isBegun = [...well.receiver.postsOf(deliveryId), ...suite.engine.startsOf(deliveryId)]
+          const isBegun = [...healthy.receiver.postsOf(deliveryId), ...suite.engine.startsOf(deliveryId)]
           expect(isBegun).to.have.length(1)
         }, 2_000)
     })

@@ -5,6 +5,7 @@ import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { markTold, takeToTell } from '../../../src/db/queries/interventions.ts'
 import { takeForBackfill } from '../../../src/db/queries/keeping.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
+import { attemptRecord } from '../../helpers/attempt-record.ts'
 import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
 
 describe('outcomes of an attempt whose row may have moved on', () => {
@@ -13,25 +14,8 @@ describe('outcomes of an attempt whose row may have moved on', () => {
   const change = (deliveryId: string, assignments: string) =>
     suite.database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [deliveryId])
 
-  const record = (
-    { deliveryId, organisationId, url }: DeliveryToStart,
-    changes: Partial<AttemptRecord> = {},
-  ): AttemptRecord => ({
-    deliveryId,
-    organisationId,
-    number: 1,
-    trigger: 'schedule',
-    url,
-    startedAt: new Date('2026-01-02T03:04:05.678Z'),
-    durationMs: 12,
-    failureCode: null,
-    statusCode: 204,
-    error: null,
-    response: { headers: { 'content-type': 'text/plain' }, body: 'ok', truncated: false },
-    owner: stale,
-    underLease: false,
-    ...changes,
-  })
+  const record = (delivery: DeliveryToStart, changes: Partial<AttemptRecord> = {}): AttemptRecord =>
+    attemptRecord(delivery, { owner: stale, underLease: false, ...changes })
   const success = (delivery: DeliveryToStart, number = 1): Promise<boolean> =>
     recordSuccess(suite.database.dataSource, record(delivery, { number }))
   const failure = (delivery: DeliveryToStart, changes: Partial<AttemptRecord> = {}, dueInMs = 1_000) =>

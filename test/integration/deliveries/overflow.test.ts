@@ -42,38 +42,38 @@ describe('first attempts in `overflow`', () => {
   })
 
   it('makes none here of an endpoint that is failing, however far the engine is behind', async () => {
-    const [well, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
+    const [healthy, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
     suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
     await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
     const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
-    proveEndpoint(endpoints, well.webhookId)
-    dispatcher.start(await well.publish(BEHIND))
-    const unwell = await failing.publish(10)
-    dispatcher.start([...unwell, ...(await well.publish(10))])
+    proveEndpoint(endpoints, healthy.webhookId)
+    dispatcher.start(await healthy.publish(BEHIND))
+    const toFailing = await failing.publish(10)
+    dispatcher.start([...toFailing, ...(await healthy.publish(10))])
     await completed(10)
-    // Of an endpoint that never answered well, two are with the engine at once.
+    // Of an endpoint without a success, two are in Temporal at once.
     await eventually(() => expect(suite.engine.starts).to.have.length(1 + BEHIND + 2))
-    for (const { deliveryId } of unwell.slice(0, 2))
+    for (const { deliveryId } of toFailing.slice(0, 2))
       expect(suite.engine.startsOf(deliveryId)[0]).to.include({ apart: true })
     expect(failing.receiver.posts).to.have.length(1)
   })
 
   it('makes none here that a workflow has begun with or that are apart: the engine is not behind with those', async () => {
-    const [well, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
+    const [healthy, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
     suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
     await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
     const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
-    proveEndpoint(endpoints, well.webhookId)
+    proveEndpoint(endpoints, healthy.webhookId)
     dispatcher.start(await failing.publish(BEHIND))
     await eventually(() => expect(suite.engine.starts).to.have.length(3))
-    const begun = await well.publish(BEHIND)
+    const begun = await healthy.publish(BEHIND)
     dispatcher.start(begun)
     await eventually(() => expect(suite.engine.starts).to.have.length(3 + BEHIND))
     for (const { deliveryId, webhookId } of begun)
       dispatcher.onAttempt({ type: 'begun', isInline: false, deliveryId, webhookId })
-    dispatcher.start(await well.publish(1))
+    dispatcher.start(await healthy.publish(1))
     await eventually(() => expect(suite.engine.starts).to.have.length(4 + BEHIND))
-    expect(well.receiver.posts).to.have.length(0)
+    expect(healthy.receiver.posts).to.have.length(0)
   })
 
   it('makes them here while the engine is away', async () => {

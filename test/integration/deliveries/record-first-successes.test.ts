@@ -4,31 +4,15 @@ import { recordFirstSuccesses, type AttemptRecord } from '../../../src/db/querie
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-first-successes.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { createMember, TEST_PROCESS } from '../../helpers/factories.ts'
+import { attemptRecord } from '../../helpers/attempt-record.ts'
 import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
 
 describe('outcomes of first attempts that are recorded together', () => {
   const suite = useFirstAttempts()
   const change = (deliveryId: string, assignments: string) =>
     suite.database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [deliveryId])
-  const record = (
-    { deliveryId, organisationId, url }: DeliveryToStart,
-    changes: Partial<AttemptRecord> = {},
-  ): AttemptRecord => ({
-    deliveryId,
-    organisationId,
-    number: 1,
-    trigger: 'schedule',
-    url,
-    startedAt: new Date('2026-01-02T03:04:05.678Z'),
-    durationMs: 12,
-    failureCode: null,
-    statusCode: 204,
-    error: null,
-    response: { headers: { 'content-type': 'text/plain' }, body: 'ok', truncated: false },
-    owner: TEST_PROCESS,
-    underLease: true,
-    ...changes,
-  })
+  const record = (delivery: DeliveryToStart, changes: Partial<AttemptRecord> = {}): AttemptRecord =>
+    attemptRecord(delivery, { owner: TEST_PROCESS, underLease: true, ...changes })
 
   /** In how many transactions the attempts of these deliveries, and their rows, were written. */
   const commits = async (deliveries: readonly DeliveryToStart[]): Promise<number> => {

@@ -13,7 +13,7 @@ const TIMED_OUT: PostOutcome = { succeeded: false, durationMs: 15_000, isTimeout
 
 const isSlot = (result: Slot | Deferral): result is Slot => 'release' in result
 
-/** Endpoints on a clock that moves only when it is told to. */
+/** Endpoints on a manual clock. */
 function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
   let nowMs = 1_000_000
   let stalledMs = 0
