@@ -153,29 +153,17 @@ export const SETTINGS = {
     '200',
     integer(1, 10_000),
   ),
-  apartSlots: setting(
-    'WORKER_APART_SLOTS',
-    'retries and attempts of slow or failing webhooks under way at once per worker, held ones included',
+  retrySlots: setting(
+    'WORKER_RETRY_SLOTS',
+    'retries and attempts of webhooks that fail quickly under way at once per worker, held ones included',
     '1000',
     integer(1, 10_000),
   ),
-  workflowTaskSlots: setting(
-    'WORKER_WORKFLOW_SLOTS',
-    'workflow tasks under way at once per worker',
-    '100',
-    integer(2, 10_000),
-  ),
-  pollers: setting(
-    'WORKER_POLLERS',
-    'long polls that a worker holds open for each kind of task on each task queue',
-    '10',
-    integer(2, 100),
-  ),
-  cachedWorkflows: setting(
-    'WORKER_CACHED_WORKFLOWS',
-    'workflows kept in memory per worker',
-    '2000',
-    integer(1, 100_000),
+  slowSlots: setting(
+    'WORKER_SLOW_SLOTS',
+    'attempts of webhooks that are slow, hang or are unknown under way at once per worker',
+    '1000',
+    integer(1, 10_000),
   ),
   webhookConcurrency: setting(
     'WEBHOOK_CONCURRENCY',

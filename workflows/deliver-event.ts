@@ -1,5 +1,5 @@
 import { condition, setHandler } from '@temporalio/workflow'
-import { describeOutcome, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
+import { describeOutcome, isTimeout, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { attemptName, waitAfterAttempt } from '../src/domain/retry-schedule.ts'
 import { askForRetry, makeAttempt } from './delivery-activities.ts'
 import {
@@ -20,14 +20,13 @@ const ORDINARY_REPORT_MS = 1_000
 
 /**
  * The next attempt: its number, when it is due on the database's clock, and at what time of Temporal's to wake up.
- * `onlyIfDue`: whether it is due at all is for the row to say. `turnedAway`: its webhook's gate was full before.
+ * `onlyIfDue`: whether it is due at all is for the row to say.
  */
 type Turn = {
   number: number
   dueAtMs: number | null
   wakeAtMs: number
   onlyIfDue: boolean
-  turnedAway?: boolean
 }
 
 /**
@@ -55,6 +54,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     return recorded
   }
   let turn = firstTurn(input)
+  let kind = input.kind ?? (input.next.number > 1 ? 'retry' : 'first')
   let everWaited = input.next.number > 1
   for (;;) {
     const sleepMs = turn.wakeAtMs - Date.now()
@@ -75,12 +75,13 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
     const outcome = await makeAttempt(input, turn.number, {
       dueAtMs: onlyIfDue ? null : turn.dueAtMs,
       onlyIfDue,
-      turnedAway: turn.turnedAway === true,
+      kind,
     })
     if (outcome.state === 'deferred') {
       snapshot.state = before
       const wakeAtMs = Date.now() + outcome.delayMs
-      turn = { ...turn, onlyIfDue, dueAtMs: null, wakeAtMs, turnedAway: true }
+      turn = { ...turn, onlyIfDue, dueAtMs: null, wakeAtMs }
+      kind = 'slow'
       continue
     }
     const nothingNew =
@@ -96,6 +97,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
       snapshot.lastOutcome = describeOutcome(outcome)
     if (outcome.state === 'waiting') {
       turn = turnAfter(outcome, leadMs)
+      kind = isTimeout(outcome.failureCode) ? 'slow' : 'retry'
       continue
     }
     // A person may have asked for a retry in the instants around the end; the row knows.

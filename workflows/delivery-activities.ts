@@ -2,7 +2,7 @@ import { proxyActivities, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
-import { apartQueue } from '../src/domain/task-queues.ts'
+import { attemptQueue, type AttemptKind } from '../src/domain/task-queues.ts'
 import type { DeliverEventInput } from './messages.ts'
 
 /**
@@ -19,25 +19,24 @@ const activities = proxyActivities<Activities>(OWN_FAULTS)
 
 /**
  * Has a worker make attempt `number`: not before `dueAtMs` on the database's clock when that is given, and with
- * `onlyIfDue` only if the row says that its time has come. `turnedAway`: the gate of its webhook was full before.
- * Retries, and all attempts of webhooks that are slow or failing, have slots of their own.
+ * `onlyIfDue` only if the row says that its time has come.
  */
 export function makeAttempt(
   input: DeliverEventInput,
   number: number,
-  when: { dueAtMs: number | null; onlyIfDue: boolean; turnedAway: boolean },
+  how: { dueAtMs: number | null; onlyIfDue: boolean; kind: AttemptKind },
 ): Promise<AttemptOutcome> {
   const { organisationId, webhookId, deliveryId, leadMs } = input
-  const { dueAtMs, onlyIfDue, turnedAway } = when
+  const { dueAtMs, onlyIfDue, kind } = how
   const hold = dueAtMs === null || leadMs === 0 ? null : { untilMs: dueAtMs, atMostMs: leadMs }
   const { taskQueue } = workflowInfo()
   const options = {
     ...OWN_FAULTS,
     summary: attemptName(number),
-    taskQueue: number > 1 || input.apart === true ? apartQueue(taskQueue) : taskQueue,
+    taskQueue: attemptQueue(taskQueue, kind),
   }
   return activities.makeAttempt.executeWithOptions(options, [
-    { organisationId, webhookId, deliveryId, number, hold, onlyIfDue, turnedAway },
+    { organisationId, webhookId, deliveryId, number, hold, onlyIfDue, kind },
   ])
 }
 

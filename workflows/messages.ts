@@ -1,5 +1,6 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
+import type { AttemptKind } from '../src/domain/task-queues.ts'
 
 /** Input of `deliverEvent`: ids, numbers and settings only; payload, URL and secret stay in PostgreSQL. */
 export type DeliverEventInput = {
@@ -11,8 +12,8 @@ export type DeliverEventInput = {
    * and in how many ms that is. Workflows of 0.1 do not say that: they go by the clock of Temporal.
    */
   next: { number: number; dueAtMs: number | null; waitMs?: number }
-  /** The first attempt is made where retries are, since its webhook is slow or failing. */
-  apart?: boolean
+  /** Of the attempt to begin with; without it, what its number says. */
+  kind?: AttemptKind
   /** How the delivery came to its end without a workflow: nothing is left to do but to show it. */
   recorded?: DeliverEventResult
   /** How long before a retry is due its attempt goes to a worker, which holds it until the instant; 0 for no hold. */

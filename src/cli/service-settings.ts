@@ -24,11 +24,7 @@ export function workerSettings(config: Config) {
   return {
     namespace: config.temporalNamespace,
     taskQueue: config.temporalTaskQueue,
-    activitySlots: config.activitySlots,
-    apartSlots: config.apartSlots,
-    workflowTaskSlots: config.workflowTaskSlots,
-    pollers: config.pollers,
-    cachedWorkflows: config.cachedWorkflows,
+    activitySlots: { first: config.activitySlots, retry: config.retrySlots, slow: config.slowSlots },
     shutdownGraceMs: config.shutdownGraceMs,
   }
 }

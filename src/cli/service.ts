@@ -8,6 +8,7 @@ import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../db/queries/recovery.ts'
 import { createEndpoints } from '../deliveries/attempt/endpoints.ts'
+import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
 import { createRunningClock } from '../deliveries/attempt/running-clock.ts'
 import type { AttemptEvent } from '../deliveries/attempt/attempt-request.ts'
 import { createRecordFirstSuccess } from '../deliveries/attempt/record-first-successes.ts'
@@ -114,6 +115,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     locks: createWebhookLocks(config.databasePoolSize),
     attemptTimeoutMs: config.attemptTimeoutMs,
     endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
+    timeoutPace: createPace({ intervalMs: TIMEOUT_INTERVAL_MS }),
   }
   const activities = createActivities({
     ...attempts,

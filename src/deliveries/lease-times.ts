@@ -1,6 +1,9 @@
 /** How long an attempt is overdue before the sweep asks whether the workflow is gone or stuck. */
 export const SWEEP_AFTER_MS = 15_000
 
+/** The same after a time-out: retries of endpoints that hang wait for each other. */
+export const SWEEP_SLOW_AFTER_MS = 60_000
+
 /** The same for one whose first attempt was made inline, and whose workflow was never seen to start. */
 export const START_AGAIN_AFTER_MS = 5_000
 

@@ -1,7 +1,13 @@
 /**
- * The task queue for attempts that may take long: retries, and all attempts of webhooks that are slow or failing. Its
- * slots are its own, so that they cannot take those of healthy webhooks' first attempts.
+ * Attempts by what may be expected of them: `first` ones of healthy webhooks; `unproven`, first ones at an endpoint that
+ * never answered; `retry`, retries and attempts of webhooks that fail quickly; `slow`, of webhooks that are slow or hang.
  */
-export function apartQueue(taskQueue: string): string {
-  return `${taskQueue}-apart`
+export type AttemptKind = 'first' | 'unproven' | 'retry' | 'slow'
+
+/** The kinds that have a task queue and slots of their own, so that none waits for another. */
+export type QueueKind = Exclude<AttemptKind, 'unproven'>
+
+/** Workflows and first attempts share the queue of the worker's name. An unproven endpoint may hang. */
+export function attemptQueue(taskQueue: string, kind: AttemptKind): string {
+  return kind === 'first' ? taskQueue : `${taskQueue}-${kind === 'unproven' ? 'slow' : kind}`
 }

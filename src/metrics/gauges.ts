@@ -84,7 +84,7 @@ function createWorkerGauges(define: Define): (worker: WorkerLoad | null) => void
   const running = define.gauge('worker_running', '1 while the worker takes tasks; nothing without a worker')
   const activities = define.gauge(
     'worker_activities',
-    'Activities under way, by task queue; apart: attempts that may take long, those on hold included',
+    'Activities under way, by task queue: first, retry (those on hold included), slow',
     ['queue'],
   )
   const tasks = define.gauge('worker_workflow_tasks', 'Workflow tasks under way')
@@ -97,8 +97,7 @@ function createWorkerGauges(define: Define): (worker: WorkerLoad | null) => void
       return
     }
     running.set(worker.isRunning ? 1 : 0)
-    activities.set({ queue: 'main' }, worker.activities)
-    activities.set({ queue: 'apart' }, worker.apartActivities)
+    for (const [queue, count] of Object.entries(worker.activities)) activities.set({ queue }, count)
     tasks.set(worker.workflowTasks)
     cached.set(worker.cachedWorkflows)
   }

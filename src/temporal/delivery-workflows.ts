@@ -1,5 +1,6 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { DeliverEventInput } from '../../workflows/messages.ts'
+import type { AttemptKind } from '../domain/task-queues.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import { inTime, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
@@ -18,12 +19,12 @@ export type DeliveryWorkflows = {
   /**
    * Starts `delivery/<deliveryId>`; false when one runs already.
    * Unless `again`, one that ran before counts too, so that a repeated start makes nothing twice.
-   * `apart`: its first attempt is made on the task queue of its own that retries have.
+   * `kind`: of the attempt that it begins with; without it, what its number says.
    */
   start(
     delivery: DeliveryLabel,
     next: DeliverEventInput['next'],
-    options: { again: boolean; apart?: boolean },
+    options: { again: boolean; kind?: AttemptKind },
   ): Promise<boolean>
   /** Starts the workflow of a delivery that was completed without one: it shows the outcome, and ends. */
   follow(delivery: DeliveryLabel, attempts: number): Promise<void>
@@ -59,7 +60,7 @@ export function createDeliveryWorkflows(options: {
   /** What a run of a delivery is started with, whoever starts it. */
   function startOptions(
     delivery: DeliveryLabel,
-    begin: Pick<DeliverEventInput, 'next' | 'apart' | 'recorded'>,
+    begin: Pick<DeliverEventInput, 'next' | 'kind' | 'recorded'>,
   ) {
     const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
     const input: DeliverEventInput = { organisationId, deliveryId, webhookId, leadMs, ...begin }
@@ -89,11 +90,11 @@ export function createDeliveryWorkflows(options: {
   }
 
   return {
-    async start(delivery, next, { again, apart }) {
+    async start(delivery, next, { again, kind }) {
       const { number, dueAtMs } = next
       const waits = dueAtMs !== null && clock !== undefined
       const first = waits ? { number, dueAtMs, waitMs: dueAtMs - clock.nowMs() } : next
-      const begin = apart === true ? { next: first, apart } : { next: first }
+      const begin = kind === undefined ? { next: first } : { next: first, kind }
       return startWorkflow(delivery, begin, again ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
     },
 

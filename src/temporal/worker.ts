@@ -2,31 +2,32 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
 import type { Activities } from '../../activities/index.ts'
-import { apartQueue } from '../domain/task-queues.ts'
+import { attemptQueue, type QueueKind } from '../domain/task-queues.ts'
 
 export type WorkerSettings = {
   namespace: string
   taskQueue: string
-  /** Activities under way at once, first attempts of healthy webhooks above all. */
-  activitySlots: number
-  /** Attempts under way at once that may take long (`apartQueue`). */
-  apartSlots: number
-  /** Workflow tasks under way at once. */
-  workflowTaskSlots: number
-  /** Long polls held open for each kind of task on each task queue. */
-  pollers: number
-  /** Workflows kept in memory; one that is not is replayed when its timer fires. */
-  cachedWorkflows: number
+  /** Activities under way at once: those of workflows besides `first` attempts, and attempts of the other kinds. */
+  activitySlots: Readonly<Record<QueueKind, number>>
   /** How long attempts under way may still take when the worker is told to stop. */
   shutdownGraceMs: number
 }
 
+/** Workflow tasks in flight at once. */
+export const WORKFLOW_TASK_SLOTS = 100
+
+/** Workflows kept in memory; one that is not is replayed when its timer fires. */
+export const MAX_CACHED_WORKFLOWS = 2_000
+
+/** Long polls held open for each kind of task on each task queue. */
+const POLLERS = 10
+
 /** After the grace an attempt is told to give up, and this much later the worker ends without it. */
 const FORCE_AFTER_GRACE_MS = 2_000
 
-/** What works in one process: on the task queue our workflows and activities, on the one beside it attempts only. */
+/** What works in one process: on the task queue workflows and their activities, on the other queues attempts only. */
 export type Workers = {
-  /** Runs until it is told to stop. Rejects when one of the workers ends by itself, after the other has ended too. */
+  /** Runs until it is told to stop. Rejects when one of the workers ends by itself, after the others have ended too. */
   run(): Promise<void>
   shutdown(): void
   /** Lets go of the connection, instead of `run`. */
@@ -34,59 +35,62 @@ export type Workers = {
   load(): WorkerLoad
 }
 
+const KINDS: readonly QueueKind[] = ['first', 'retry', 'slow']
+
 /** How a worker is made: `Worker.create`. */
 export type CreateWorker = (options: WorkerOptions) => Promise<Worker>
 
-/** The workers of the task queue and of the one for attempts that may take long, on the client's connection. */
+/** A worker for each kind of attempt, on the client's connection. */
 export async function createWorkers(
   connection: NativeConnection,
   settings: WorkerSettings,
   activities: Activities,
   createWorker: CreateWorker = (options) => Worker.create(options),
 ): Promise<Workers> {
-  const { namespace, taskQueue, activitySlots, apartSlots, workflowTaskSlots, pollers, shutdownGraceMs } =
-    settings
+  const { namespace, taskQueue, activitySlots, shutdownGraceMs } = settings
   const common = {
     connection,
     namespace,
     shutdownGraceTime: shutdownGraceMs,
     shutdownForceTime: shutdownGraceMs + FORCE_AFTER_GRACE_MS,
   }
-  const main = await createWorker({
-    ...common,
-    taskQueue,
-    activities,
+  const workflowOptions = {
     ...workflowCode(),
-    maxConcurrentActivityTaskExecutions: activitySlots,
-    maxConcurrentWorkflowTaskExecutions: workflowTaskSlots,
-    maxConcurrentWorkflowTaskPolls: Math.min(pollers, workflowTaskSlots),
-    maxConcurrentActivityTaskPolls: Math.min(pollers, activitySlots),
-    maxCachedWorkflows: settings.cachedWorkflows,
-  })
-  const apart = await createWorker({
-    ...common,
-    taskQueue: apartQueue(taskQueue),
-    activities: { makeAttempt: activities.makeAttempt },
-    maxConcurrentActivityTaskExecutions: apartSlots,
-    maxConcurrentActivityTaskPolls: Math.min(pollers, apartSlots),
-  }).catch(async (error: unknown) => {
-    await discard(main)
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASK_SLOTS,
+    maxConcurrentWorkflowTaskPolls: POLLERS,
+    maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
+  }
+  const create = (kind: QueueKind): Promise<Worker> =>
+    createWorker({
+      ...common,
+      taskQueue: attemptQueue(taskQueue, kind),
+      ...(kind === 'first'
+        ? { activities, ...workflowOptions }
+        : { activities: { makeAttempt: activities.makeAttempt } }),
+      maxConcurrentActivityTaskExecutions: activitySlots[kind],
+      maxConcurrentActivityTaskPolls: Math.min(POLLERS, activitySlots[kind]),
+    })
+  const workers = new Map<QueueKind, Worker>()
+  try {
+    for (const kind of KINDS) workers.set(kind, await create(kind))
+  } catch (error) {
+    await Promise.all([...workers.values()].map(discard))
     throw error
-  })
-  const both = [main, apart]
+  }
   const shutdown = (): void => {
-    for (const worker of both) if (worker.getState() === 'RUNNING') worker.shutdown()
+    for (const worker of workers.values()) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   return {
     async run() {
-      const ended = await Promise.allSettled(both.map((worker) => worker.run().finally(shutdown)))
+      const runs = [...workers.values()].map((worker) => worker.run().finally(shutdown))
+      const ended = await Promise.allSettled(runs)
       for (const end of ended) if (end.status === 'rejected') throw end.reason
     },
     shutdown,
     async discard() {
-      await Promise.all(both.map(discard))
+      await Promise.all([...workers.values()].map(discard))
     },
-    load: () => loadOf(main, apart),
+    load: () => loadOf(workers),
   }
 }
 
@@ -95,14 +99,10 @@ function discard(worker: Worker): Promise<void> {
   return worker.runUntil(Promise.resolve())
 }
 
-/**
- * What the workers of a process do at the moment. `isRunning`: they take tasks. `apartActivities`: attempts that may
- * take long.
- */
+/** What the workers of a process do at the moment. `isRunning`: they take tasks. */
 export type WorkerLoad = {
   isRunning: boolean
-  activities: number
-  apartActivities: number
+  activities: Readonly<Record<QueueKind, number>>
   workflowTasks: number
   cachedWorkflows: number
 }
@@ -110,21 +110,20 @@ export type WorkerLoad = {
 /** Workers that are not there yet, or ended by themselves and are to be made again. */
 export const NO_LOAD: WorkerLoad = {
   isRunning: false,
-  activities: 0,
-  apartActivities: 0,
+  activities: { first: 0, retry: 0, slow: 0 },
   workflowTasks: 0,
   cachedWorkflows: 0,
 }
 
-function loadOf(main: Worker, apart: Worker): WorkerLoad {
-  const status = main.getStatus()
-  const statusApart = apart.getStatus()
+function loadOf(workers: ReadonlyMap<QueueKind, Worker>): WorkerLoad {
+  const statuses = new Map([...workers].map(([kind, worker]) => [kind, worker.getStatus()]))
+  const activities = (kind: QueueKind): number => statuses.get(kind)?.numInFlightActivities ?? 0
+  const main = statuses.get('first')
   return {
-    isRunning: status.runState === 'RUNNING' && statusApart.runState === 'RUNNING',
-    activities: status.numInFlightActivities,
-    apartActivities: statusApart.numInFlightActivities,
-    workflowTasks: status.numInFlightWorkflowActivations,
-    cachedWorkflows: status.numCachedWorkflows,
+    isRunning: [...statuses.values()].every(({ runState }) => runState === 'RUNNING'),
+    activities: { first: activities('first'), retry: activities('retry'), slow: activities('slow') },
+    workflowTasks: main?.numInFlightWorkflowActivations ?? 0,
+    cachedWorkflows: main?.numCachedWorkflows ?? 0,
   }
 }
 

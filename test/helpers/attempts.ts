@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { createEndpoints, type Endpoints } from '../../src/deliveries/attempt/endpoints.ts'
+import { createPace } from '../../src/deliveries/attempt/pace.ts'
 import { createRecordFirstSuccess } from '../../src/deliveries/attempt/record-first-successes.ts'
 import { createWebhookLocks } from '../../src/incidents/webhook-locks.ts'
 import { createWebhookCache, type WebhookCache } from '../../src/deliveries/dispatch/webhook-cache.ts'
@@ -26,6 +27,7 @@ export function attemptDependencies(
     endpoints: createEndpoints({ maxLimit: 50 }),
     webhookConcurrency: 50,
     locks: createWebhookLocks(),
+    timeoutPace: createPace({ intervalMs: 1 }),
     onAttempt: () => undefined,
     shutdown: createShutdown(1_000),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: false }),

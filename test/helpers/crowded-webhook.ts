@@ -67,7 +67,7 @@ export async function createCrowdedWebhook(dataSource: DataSource): Promise<Crow
     return Promise.all(
       planned.map(({ deliveryId, number }) =>
         make(
-          { organisationId, webhookId, deliveryId, number, hold: null, onlyIfDue: false },
+          { organisationId, webhookId, deliveryId, number, hold: null, onlyIfDue: false, kind: 'slow' },
           { cancelled: never, shutDown: never },
         ).finally(starting.leave),
       ),

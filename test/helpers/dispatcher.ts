@@ -1,6 +1,7 @@
 import { createDispatcher, type Dispatcher } from '../../src/deliveries/dispatch/dispatcher.ts'
 import { createShutdown } from '../../src/shutdown.ts'
 import { createEndpoints } from '../../src/deliveries/attempt/endpoints.ts'
+import { createPace } from '../../src/deliveries/attempt/pace.ts'
 import { createWebhookCache } from '../../src/deliveries/dispatch/webhook-cache.ts'
 
 type Options = Parameters<typeof createDispatcher>[0]
@@ -21,6 +22,7 @@ export function createTestDispatcher(
     makesAttempts: false,
     slots: 50,
     attemptTimeoutMs: 1_000,
+    timeoutPace: createPace({ intervalMs: 1 }),
     leaseMs: TEST_LEASE_MS,
     shutdown: createShutdown(1_000),
     isServing: () => true,

@@ -1,3 +1,4 @@
+import type { AttemptKind } from '../../src/domain/task-queues.ts'
 import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
 import { EngineAwayError } from '../../src/temporal/engine-away.ts'
 import type { TerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
@@ -7,7 +8,7 @@ type Start = {
   webhookId: string
   next: { number: number; dueAtMs: number | null }
   again: boolean
-  apart: boolean
+  kind?: AttemptKind
 }
 
 /** The engine at its typed seam: notes what it is asked; can be away. It makes no attempts. */
@@ -36,9 +37,11 @@ export function createFakeEngine(): FakeEngine {
     followed: [],
     woken: [],
     workflows: {
-      async start({ deliveryId, webhookId }, next, { again, apart = false }) {
+      async start({ deliveryId, webhookId }, next, { again, kind }) {
         const runs = again && engine.startsOf(deliveryId).length > 0
-        await note(() => runs || engine.starts.push({ deliveryId, webhookId, next, again, apart }))
+        await note(
+          () => runs || engine.starts.push({ deliveryId, webhookId, next, again, ...(kind && { kind }) }),
+        )
         return !runs
       },
       follow: ({ deliveryId }, attempts) => note(() => engine.followed.push({ deliveryId, attempts })),

@@ -139,7 +139,7 @@ function createReceiverSide(
         return new Promise((answered) => (answer = answered))
       })
     })
-    const request = { ...of, deliveryId, number, hold: null, onlyIfDue: false }
+    const request = { ...of, deliveryId, number, hold: null, onlyIfDue: false, kind: 'slow' as const }
     const outcome = attempt(request, { cancelled: never, shutDown: never })
     const isPosted = await Promise.race([posted, outcome.then(() => false)])
     if (!isPosted) return null

@@ -4,7 +4,7 @@ import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import { createActivities, type ActivityDependencies } from '../../activities/index.ts'
-import { apartQueue } from '../../src/domain/task-queues.ts'
+import { attemptQueue } from '../../src/domain/task-queues.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { quietRuntime } from './runtime.ts'
 import { eventually } from './eventually.ts'
@@ -48,7 +48,9 @@ export async function withWorker<T>(
   const taskQueue = `test-${randomUUID()}`
   const connection = environment.nativeConnection
   const activities = createActivities(dependencies)
-  const apart = await Worker.create({ connection, taskQueue: apartQueue(taskQueue), activities })
+  const create = (kind: 'retry' | 'slow'): Promise<Worker> =>
+    Worker.create({ connection, taskQueue: attemptQueue(taskQueue, kind), activities })
+  const [retry, slow] = [await create('retry'), await create('slow')]
   const worker = await Worker.create({
     connection,
     taskQueue,
@@ -57,7 +59,7 @@ export async function withWorker<T>(
     // A bug of ours fails the test instead of being tried again for ever.
     workflowFailureErrorTypes: { '*': ['Error'] },
   })
-  return apart.runUntil(() => worker.runUntil(() => work(taskQueue)))
+  return slow.runUntil(() => retry.runUntil(() => worker.runUntil(() => work(taskQueue))))
 }
 
 /**

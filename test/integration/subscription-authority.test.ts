@@ -62,7 +62,15 @@ describe('the subscription as the authority over attempts and retries', () => {
     )!.deliveryId
   const attempt = (deliveryId: string, number = 1) =>
     createAttempt(dependencies)(
-      { organisationId: full.organisationId, deliveryId, number, webhookId, onlyIfDue: false, hold: null },
+      {
+        organisationId: full.organisationId,
+        deliveryId,
+        number,
+        webhookId,
+        onlyIfDue: false,
+        hold: null,
+        kind: 'first',
+      },
       NEVER,
     )
   const stateOf = async (deliveryId: string): Promise<string> => {

@@ -2,13 +2,13 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
-import { apartQueue } from '../../src/domain/task-queues.ts'
+import { attemptQueue } from '../../src/domain/task-queues.ts'
 import {
   createDeliveryWorkflows,
   deliveryWorkflowId,
   type DeliveryWorkflows,
 } from '../../src/temporal/delivery-workflows.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
+import { attemptDependencies, proveEndpoint } from '../helpers/attempts.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
 import type { History } from '../helpers/history.ts'
 import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
@@ -17,7 +17,7 @@ import { useDatabase } from '../helpers/use-database.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 
-describe('workflows of deliveries whose first attempt was made beside the engine, or is to be made apart', function () {
+describe('workflows of deliveries whose first attempt was made beside the engine, or is to be made as a slow one', function () {
   this.timeout(60_000)
   const database = useDatabase()
   let engine: TestWorkflowEnvironment
@@ -27,7 +27,7 @@ describe('workflows of deliveries whose first attempt was made beside the engine
 
   before(async () => {
     engine = await createTimeSkippingEngine()
-    dependencies = attemptDependencies(database.dataSource)
+    dependencies = attemptDependencies(database.dataSource, 2_000)
   })
   after(async () => {
     await dependencies.httpClient.close()
@@ -106,30 +106,55 @@ describe('workflows of deliveries whose first attempt was made beside the engine
     expect(receiver.posts).to.have.length(1)
   })
 
-  it('make retries on the queue of their own, and first attempts of a healthy webhook on the common one', async () => {
+  it('make retries on a queue of their own, and first attempts of a healthy webhook on the common one', async () => {
     answer = (index) => (index < 2 ? 500 : 200)
     const delivery = await newDelivery()
     await withWorkflows(async (workflows, taskQueue) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 3 })
-      const apart = apartQueue(taskQueue)
-      expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([
-        taskQueue,
-        apart,
-        apart,
-      ])
+      const retry = attemptQueue(taskQueue, 'retry')
+      const queues = queuesOf(await handleOf(delivery.deliveryId).fetchHistory())
+      expect(queues).to.deep.equal([taskQueue, retry, retry])
     })
   })
 
-  it('make first attempts apart too, where the webhook is slow or failing', async () => {
+  it('make the first attempt on the queue it is said to be for, where the webhook is slow, and its retry on that of retries', async () => {
     answer = (index) => (index === 0 ? 500 : 200)
     const delivery = await newDelivery()
     await withWorkflows(async (workflows, taskQueue) => {
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false, apart: true })
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false, kind: 'slow' })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
-      const apart = apartQueue(taskQueue)
-      expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([apart, apart])
+      const queues = queuesOf(await handleOf(delivery.deliveryId).fetchHistory())
+      expect(queues).to.deep.equal(['slow', 'retry'].map((kind) => `${taskQueue}-${kind}`))
     })
+  })
+
+  it('make the retry of a time-out on the queue of slow attempts', async () => {
+    answer = (index) => (index === 0 ? null : 200)
+    const delivery = await newDelivery()
+    await withWorkflows(async (workflows, taskQueue) => {
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
+      const queues = queuesOf(await handleOf(delivery.deliveryId).fetchHistory())
+      expect(queues).to.deep.equal([taskQueue, `${taskQueue}-slow`])
+    })
+  })
+
+  it('make an attempt that a worker gives back, since its endpoint is slow, on the queue of slow attempts', async () => {
+    const delivery = await newDelivery()
+    const { endpoints } = dependencies
+    proveEndpoint(endpoints, delivery.webhookId, 1)
+    const slot = endpoints.acquire(delivery.webhookId, 'another')
+    if (!('begin' in slot)) throw new Error('no slot is free')
+    slot.begin()
+    slot.release({ succeeded: true, durationMs: 5_000, isTimeout: false })
+    await withWorkflows(async (workflows, taskQueue) => {
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 1 })
+      const queues = queuesOf(await handleOf(delivery.deliveryId).fetchHistory())
+      expect(queues).to.deep.equal([taskQueue, `${taskQueue}-slow`])
+    })
+    expect(receiver.posts).to.have.length(1)
   })
 
   it('begin with the second attempt when the first was made beside the engine, and not before it is due', async () => {
@@ -144,7 +169,7 @@ describe('workflows of deliveries whose first attempt was made beside the engine
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
       expect(await engine.currentTimeMs()).to.be.at.least(dueAtMs)
       expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([
-        apartQueue(taskQueue),
+        attemptQueue(taskQueue, 'retry'),
       ])
     })
     expect(receiver.posts).to.have.length(1)

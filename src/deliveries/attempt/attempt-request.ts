@@ -2,12 +2,14 @@ import type { DataSource } from 'typeorm'
 import type { DatabaseClock } from '../../db/database-clock.ts'
 import type { AttemptKey, Claim } from '../../db/queries/attempts.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import type { AttemptKind } from '../../domain/task-queues.ts'
 import type { Logger } from '../../logger.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { HttpClient } from '../../outbound/http-client.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import type { IncidentWorkflows } from '../../temporal/incident-workflows.ts'
 import type { Endpoints, Slot } from './endpoints.ts'
+import type { Pace } from './pace.ts'
 import type { RecordFirstSuccess } from './record-first-successes.ts'
 import type { WebhookLocks } from '../../incidents/webhook-locks.ts'
 
@@ -24,6 +26,8 @@ export type AttemptDependencies = {
   incidentWorkflows: IncidentWorkflows
   onAttempt: (event: AttemptEvent) => void
   recordFirstSuccess: RecordFirstSuccess
+  /** At which time-outs are reported to Temporal: what hangs together times out together. */
+  timeoutPace: Pace
   clock: DatabaseClock
 }
 
@@ -44,8 +48,8 @@ export type AttemptRequest = AttemptKey & {
   hold: { untilMs: number; atMostMs: number } | null
   /** Make it only if the row says that its time has come: the caller was woken and does not know what for. */
   onlyIfDue: boolean
-  /** It was deferred before, so its delay is not ours. Workflows of 0.1 do not say. */
-  turnedAway?: boolean
+  /** What it was taken for: only a `slow` one may go to an endpoint that is slow. */
+  kind: AttemptKind
 }
 
 /**

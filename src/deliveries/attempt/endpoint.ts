@@ -1,5 +1,15 @@
 import type { Slot } from './endpoints.ts'
 
+/**
+ * How an endpoint, the receiving side of a webhook, does as far as this process has seen: `slow` ones answer late,
+ * `hanging` ones not at all.
+ */
+export type EndpointHealth = 'healthy' | 'unproven' | 'failing' | 'slow' | 'hanging'
+
+export function isSlowOrHanging(health: EndpointHealth): boolean {
+  return health === 'slow' || health === 'hanging'
+}
+
 /** Begun at `beganAtMs`, and on the clock of the time during which this process runs. */
 export type Post = { beganAtMs: number | null; beganRunningMs: number }
 
@@ -14,14 +24,16 @@ export type Endpoint = {
   posts: Set<Post>
   /** Those that wait for a slot, in order. */
   waiting: Set<(slot: Slot) => void>
-  /** Deferred deliveries, each with the time when it counts as gone. */
-  deferred: Map<string, number>
+  /** Deliveries that come back soon, deferred ones and retries of time-outs, each with the time when it counts as gone. */
+  expected: Map<string, number>
   /** What a POST takes, and what one that succeeds takes; null until there was one. */
   typicalMs: number | null
   typicalSuccessMs: number | null
   succeededRunningMs: number
   failedAtMs: number
   slowAtMs: number
+  /** Of a time-out, if nothing ended otherwise since. */
+  timedOutAtMs: number
   lastAtMs: number
 }
 
@@ -37,12 +49,13 @@ export function newEndpoint(limit: number): Endpoint {
     slots: new Set(),
     posts: new Set(),
     waiting: new Set(),
-    deferred: new Map(),
+    expected: new Map(),
     typicalMs: null,
     typicalSuccessMs: null,
     succeededRunningMs: -Infinity,
     failedAtMs: -Infinity,
     slowAtMs: -Infinity,
+    timedOutAtMs: -Infinity,
     lastAtMs: -Infinity,
   }
 }

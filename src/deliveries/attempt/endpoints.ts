@@ -1,10 +1,12 @@
-import { isHanging, newEndpoint, type Endpoint, type Post } from './endpoint.ts'
+import { isHanging, newEndpoint, type Endpoint, type EndpointHealth, type Post } from './endpoint.ts'
 
-/** How an endpoint, the receiving side of a webhook, does as far as this process has seen. */
-export type EndpointHealth = 'healthy' | 'unproven' | 'failing' | 'slow'
-
-/** The outcome of a POST, as far as it says something of its endpoint. */
-export type PostOutcome = { succeeded: boolean; durationMs: number; isTimeout: boolean }
+/** The outcome of a POST, as far as it says something of its endpoint. `retry`: its delivery comes back after `inMs`. */
+export type PostOutcome = {
+  succeeded: boolean
+  durationMs: number
+  isTimeout: boolean
+  retry?: { deliveryId: string; inMs: number } | null
+}
 
 /** The right to make one POST. */
 export type Slot = {
@@ -32,9 +34,9 @@ export type Endpoints = {
   hasFreeSlot(webhookId: string): boolean
   /** Another process made a POST that succeeded: the limit grows as if this one had. */
   succeededElsewhere(webhookId: string): void
-  /** Free slots that no deferred retry is waiting for. */
+  /** Free slots that no delivery is expected to come back for soon. */
   freeSlots(webhookId: string): number
-  /** Endpoints that are slow now. */
+  /** Endpoints that are slow now, or hang. */
   slow(): string[]
 }
 
@@ -61,8 +63,11 @@ const MAX_WAIT_MS = 250
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 5 * 60_000
 
-/** A deferred delivery that is this late went to another worker, or is final. */
-const DEFERRED_TTL_MS = 60_000
+/** A delivery that is expected, and so late, went to another worker or is final. */
+const EXPECTED_TTL_MS = 60_000
+
+/** Slots are not kept free for a retry that comes later. */
+const MAX_EXPECTED_MS = 10_000
 
 /** Endpoints of which nothing was seen lately are forgotten when there are more than this. */
 const MAX_ENDPOINTS = 10_000
@@ -98,7 +103,7 @@ export function createEndpoints(options: {
     return isHanging(endpoint, runningMs()) ? Math.min(limit, HANGING_LIMIT) : limit
   }
 
-  function takeSlot(webhookId: string, endpoint: Endpoint): Slot {
+  function takeSlot(endpoint: Endpoint): Slot {
     const post: Post = { beganAtMs: null, beganRunningMs: Infinity }
     endpoint.slots.add(post)
     return {
@@ -117,7 +122,7 @@ export function createEndpoints(options: {
           note(endpoint, { ...outcome, durationMs: outcome.durationMs - stalledMs(post) }, post)
         for (const take of endpoint.waiting) {
           if (endpoint.slots.size >= limitOf(endpoint)) break
-          take(takeSlot(webhookId, endpoint))
+          take(takeSlot(endpoint))
         }
       },
     }
@@ -129,10 +134,11 @@ export function createEndpoints(options: {
   }
 
   function note(endpoint: Endpoint, outcome: PostOutcome, { beganAtMs }: Post): void {
-    const { succeeded, durationMs, isTimeout } = outcome
+    const { succeeded, durationMs, isTimeout, retry = null } = outcome
     const now = nowMs()
     endpoint.lastAtMs = now
     endpoint.slowAtMs = durationMs > SLOW_MS ? now : -Infinity
+    endpoint.timedOutAtMs = isTimeout ? now : -Infinity
     if (succeeded) {
       endpoint.succeededRunningMs = runningMs()
       endpoint.typicalSuccessMs = average(endpoint.typicalSuccessMs, durationMs)
@@ -143,7 +149,10 @@ export function createEndpoints(options: {
     }
     endpoint.typicalMs = average(endpoint.typicalMs, durationMs)
     endpoint.failedAtMs = now
-    if (!isTimeout || (beganAtMs ?? -Infinity) < endpoint.reducedAtMs) return
+    if (!isTimeout) return
+    if (retry !== null && retry.inMs <= MAX_EXPECTED_MS)
+      endpoint.expected.set(retry.deliveryId, now + retry.inMs + EXPECTED_TTL_MS)
+    if ((beganAtMs ?? -Infinity) < endpoint.reducedAtMs) return
     endpoint.limit = Math.max(MIN_LIMIT, endpoint.limit / 2)
     endpoint.isSlowStart = false
     endpoint.reducedAtMs = now
@@ -156,32 +165,34 @@ export function createEndpoints(options: {
   function acquire(webhookId: string, deliveryId: string): Slot | Deferral {
     const endpoint = endpointOf(webhookId)
     if (endpoint.slots.size >= limitOf(endpoint)) return defer(endpoint, deliveryId)
-    endpoint.deferred.delete(deliveryId)
-    return takeSlot(webhookId, endpoint)
+    endpoint.expected.delete(deliveryId)
+    return takeSlot(endpoint)
   }
 
   /** Each round of POSTs before this delivery takes as long as one POST does; before the first outcome its limit is unknown. */
   function defer(endpoint: Endpoint, deliveryId: string): Deferral {
     forgetGone(endpoint)
-    const { deferred, typicalMs } = endpoint
-    deferred.delete(deliveryId)
+    const { expected, typicalMs } = endpoint
+    expected.delete(deliveryId)
     const isUnknown = typicalMs === null && !isHanging(endpoint, runningMs())
-    const rounds = Math.ceil((deferred.size + 1) / (isUnknown ? maxLimit : limitOf(endpoint)))
+    const rounds = Math.ceil((expected.size + 1) / (isUnknown ? maxLimit : limitOf(endpoint)))
     const retryAfterMs = Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, rounds * (typicalMs ?? ASSUMED_MS)))
-    deferred.set(deliveryId, nowMs() + retryAfterMs + DEFERRED_TTL_MS)
+    expected.set(deliveryId, nowMs() + retryAfterMs + EXPECTED_TTL_MS)
     return { retryAfterMs }
   }
 
-  /** In the order in which they were deferred, so that the first ones are enough. */
-  function forgetGone({ deferred }: Endpoint): void {
-    for (const [deliveryId, goneAtMs] of deferred) {
+  /** In the order in which they were noted, so that the first ones are enough. */
+  function forgetGone({ expected }: Endpoint): void {
+    for (const [deliveryId, goneAtMs] of expected) {
       if (goneAtMs > nowMs()) return
-      deferred.delete(deliveryId)
+      expected.delete(deliveryId)
     }
   }
 
-  function isSlow(endpoint: Endpoint): boolean {
-    return isHanging(endpoint, runningMs()) || nowMs() - endpoint.slowAtMs <= SLOW_TTL_MS
+  function slowness(endpoint: Endpoint): 'hanging' | 'slow' | null {
+    const sinceMs = nowMs() - SLOW_TTL_MS
+    if (isHanging(endpoint, runningMs()) || endpoint.timedOutAtMs >= sinceMs) return 'hanging'
+    return endpoint.slowAtMs >= sinceMs ? 'slow' : null
   }
 
   function isWorthWaiting(endpoint: Endpoint): boolean {
@@ -198,13 +209,14 @@ export function createEndpoints(options: {
         return acquire(webhookId, deliveryId)
       const slot = await nextSlot(endpoint)
       if (slot === null) return acquire(webhookId, deliveryId)
-      endpoint.deferred.delete(deliveryId)
+      endpoint.expected.delete(deliveryId)
       return slot
     },
     health(webhookId, readAtMs) {
       const endpoint = endpoints.get(webhookId)
       if (endpoint === undefined) return 'unproven'
-      if (isSlow(endpoint)) return 'slow'
+      const slow = slowness(endpoint)
+      if (slow !== null) return slow
       if (endpoint.failedAtMs >= readAtMs) return 'failing'
       return endpoint.typicalSuccessMs === null ? 'unproven' : 'healthy'
     },
@@ -220,9 +232,9 @@ export function createEndpoints(options: {
     freeSlots(webhookId) {
       const endpoint = endpointOf(webhookId)
       forgetGone(endpoint)
-      return Math.max(0, limitOf(endpoint) - endpoint.slots.size - endpoint.deferred.size)
+      return Math.max(0, limitOf(endpoint) - endpoint.slots.size - endpoint.expected.size)
     },
-    slow: () => [...endpoints].flatMap(([id, endpoint]) => (isSlow(endpoint) ? [id] : [])),
+    slow: () => [...endpoints].flatMap(([id, endpoint]) => (slowness(endpoint) === null ? [] : [id])),
   }
 }
 
@@ -244,6 +256,6 @@ function average(typicalMs: number | null, newestMs: number): number {
 }
 
 function forgetIdle(endpoints: Map<string, Endpoint>, now: number): void {
-  for (const [id, { slots, waiting, deferred, lastAtMs }] of endpoints)
-    if (slots.size + waiting.size + deferred.size === 0 && lastAtMs < now - SLOW_TTL_MS) endpoints.delete(id)
+  for (const [id, { slots, waiting, expected, lastAtMs }] of endpoints)
+    if (slots.size + waiting.size + expected.size === 0 && lastAtMs < now - SLOW_TTL_MS) endpoints.delete(id)
 }

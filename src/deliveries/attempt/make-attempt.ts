@@ -16,9 +16,12 @@ import type {
   InlineAttempt,
   MakeAttempt,
 } from './attempt-request.ts'
-import type { Slot } from './endpoints.ts'
+import { isSlowOrHanging } from './endpoint.ts'
+import type { Deferral, Endpoints, Slot } from './endpoints.ts'
 import { waitUntilDue } from './wait-until-due.ts'
 import { untilDatabaseAnswers } from '../../db/patience.ts'
+import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
+import { tellOfIncident } from '../../incidents/tell.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { createClaimRenewal, type ClaimRenewal } from './claim-renewal.ts'
 import { recordOutcome, type HeldClaim } from './record-outcome.ts'
@@ -33,7 +36,7 @@ const ASK_AGAIN_MS = 250
 const MAX_LOST_WORKERS = 5
 
 /**
- * The one way in which an attempt is made: wait until due → acquire a slot → claim → send → record.
+ * The one way in which an attempt is made: wait until due → acquire a slot → claim → send → record → report.
  * Whatever the receiver does is returned as data. While the database is away it waits before the POST, and once that is
  * over until its outcome is recorded. Throws only for faults of ours before the POST, and when a signal asks it to give
  * up.
@@ -43,12 +46,12 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   const renewal = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
   return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
     if (request.hold !== null) await waitUntilDue(clock, request.hold, signals.cancelled)
-    const slot = inline?.slot ?? (await endpoints.acquireSoon(request.webhookId, request.deliveryId))
+    const { webhookId, deliveryId } = request
+    const slot = inline?.slot ?? (await slotFor(endpoints, request))
     if ('retryAfterMs' in slot) {
       metrics.attemptDeferred()
       return { state: 'deferred', delayMs: Math.ceil(slot.retryAfterMs) }
     }
-    const { webhookId, deliveryId } = request
     const report = (type: AttemptEvent['type']): void =>
       onAttempt({ type, isInline: inline !== null, webhookId, deliveryId })
     metrics.attemptBegun()
@@ -67,6 +70,15 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
       metrics.attemptEnded()
     }
   }
+}
+
+/** An attempt of another kind is not made at an endpoint that is slow: it comes back as a `slow` one. */
+function slotFor(
+  endpoints: Endpoints,
+  { kind, webhookId, deliveryId }: AttemptRequest,
+): Slot | Deferral | Promise<Slot | Deferral> {
+  const isMisplaced = kind !== 'slow' && isSlowOrHanging(endpoints.health(webhookId, -Infinity))
+  return isMisplaced ? { retryAfterMs: 0 } : endpoints.acquireSoon(webhookId, deliveryId)
 }
 
 async function claimSendRecord(
@@ -96,15 +108,23 @@ async function claimSendRecord(
     if (sent.result.isInconclusive) sayRepeated(dependencies, request)
     else {
       const { succeeded, durationMs, failureCode } = sent.result
-      slot.release({ succeeded, durationMs, isTimeout: isTimeout(failureCode) })
+      const timedOut = isTimeout(failureCode)
+      const waitMs = waitAfterAttempt(request.number)
+      const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
+      slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
       const release = renewal.hold({
         deliveryId,
         owner: run.owner,
         sweepAfterMs: sweepAfterMs(dependencies, run),
       })
       const made: HeldClaim = { claim, owner: run.owner, underLease: run.isInline }
-      const outcome = await recordOutcome(dependencies, request, made, sent).finally(release)
-      if (outcome !== null) return outcome
+      const recorded = await recordOutcome(dependencies, request, made, sent).finally(release)
+      if (recorded !== null) {
+        // Endpoints that hang together time out together: Temporal hears of that little by little, of incidents by the sweeper.
+        if (timedOut) await dependencies.timeoutPace.next(signals.cancelled)
+        else await tellOfIncident(dependencies, recorded.tell)
+        return recorded.outcome
+      }
     }
   }
 }

@@ -1,21 +1,27 @@
 import { findStanding, type Claim } from '../../db/queries/attempts.ts'
 import type { IncidentLabel } from '../../db/queries/incidents.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../../db/queries/outcomes.ts'
-import { stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import { TEST_EVENT_KEY } from '../../domain/permissions.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import { closeIfResolved, recordInIncident, resolve, type Changed } from '../../incidents/change-incident.ts'
-import { tellOfIncident } from '../../incidents/tell.ts'
 import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
 import type { Sent } from './send-signed.ts'
 import { recordedOutcome } from './recorded-outcome.ts'
-import { START_AGAIN_AFTER_MS, SWEEP_AFTER_MS } from '../lease-times.ts'
+import { START_AGAIN_AFTER_MS, SWEEP_AFTER_MS, SWEEP_SLOW_AFTER_MS } from '../lease-times.ts'
 import { untilRecorded } from './until-recorded.ts'
+
+/** When the sweeper looks after a retry that is late: one of a hanging endpoint waits for others of the same. */
+const AFTER_FAILURE = { sweepAfterMs: SWEEP_AFTER_MS, startAfterMs: START_AGAIN_AFTER_MS }
+const AFTER_TIMEOUT = { sweepAfterMs: SWEEP_SLOW_AFTER_MS, startAfterMs: SWEEP_SLOW_AFTER_MS }
 
 type RecordDependencies = Pick<
   AttemptDependencies,
-  'dataSource' | 'logger' | 'metrics' | 'incidentWorkflows' | 'locks' | 'recordFirstSuccess'
+  'dataSource' | 'logger' | 'metrics' | 'locks' | 'recordFirstSuccess'
 >
+
+/** What became of the delivery, and the incident whose workflow is to be signalled. */
+export type RecordedOutcome = { outcome: AttemptOutcome; tell: IncidentLabel | null }
 
 /** The row as the run holds it. `underLease`: `owner` is the process that has it since its commit. */
 export type HeldClaim = { claim: Claim; owner: string; underLease: boolean }
@@ -31,7 +37,7 @@ export async function recordOutcome(
   request: AttemptRequest,
   { claim, owner, underLease }: HeldClaim,
   sent: Sent,
-): Promise<AttemptOutcome | null> {
+): Promise<RecordedOutcome | null> {
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
   const trigger = claim.asked ? 'retry' : 'schedule'
@@ -69,7 +75,8 @@ export async function recordOutcome(
   // How long after its time a retry was begun.
   const lateMs = request.hold === null ? null : startedAt.getTime() - request.hold.untilMs
   if (isNew && outcome.state !== 'deferred') {
-    const isFirst = number === 1 && request.turnedAway !== true
+    // That of a slow endpoint may have waited for others of the same.
+    const isFirst = number === 1 && request.kind !== 'slow'
     metrics.attemptRecorded({
       succeeded,
       failureCode,
@@ -96,8 +103,7 @@ export async function recordOutcome(
     },
     'delivery.attempted',
   )
-  await tellOfIncident(dependencies, tell)
-  return outcome
+  return { outcome, tell }
 }
 
 function insist<T>(
@@ -136,8 +142,7 @@ async function write(
     state,
     // Asked when the statement goes out: its time counts from the end of the POST.
     dueInMs: waitMs === null ? null : waitMs - sinceEndMs(),
-    sweepAfterMs: SWEEP_AFTER_MS,
-    startAfterMs: START_AGAIN_AFTER_MS,
+    ...(isTimeout(failureCode) ? AFTER_TIMEOUT : AFTER_FAILURE),
   }))
   if (written === null) return { outcome: null, isNew: false, tell }
   if (written.state !== 'waiting') {

@@ -1,4 +1,4 @@
-import type { EndpointHealth } from '../attempt/endpoints.ts'
+import { isSlowOrHanging, type EndpointHealth } from '../attempt/endpoint.ts'
 
 /** What a webhook that is not healthy has in this process. */
 type Backlog = {
@@ -16,11 +16,11 @@ const MAX_FAILING_QUEUED = 20
 
 /** Whether one more delivery may wait in memory. What may not is released once, and waits in the database, untouched. */
 export function hasBacklogRoom({ endpoint, limit, queued }: Pick<Backlog, 'endpoint' | 'limit' | 'queued'>) {
-  return queued < (endpoint === 'slow' ? limit : MAX_FAILING_QUEUED)
+  return queued < (isSlowOrHanging(endpoint) ? limit : MAX_FAILING_QUEUED)
 }
 
 /** How many deliveries may be taken from the database: those of a slow endpoint only when it has free slots. */
 export function backlogRoom({ endpoint, limit, freeSlots, queued, inTemporal }: Backlog): number {
-  if (endpoint !== 'slow') return Math.max(0, MAX_FAILING_QUEUED - queued)
+  if (!isSlowOrHanging(endpoint)) return Math.max(0, MAX_FAILING_QUEUED - queued)
   return Math.max(0, Math.min(freeSlots, limit - inTemporal) - queued)
 }

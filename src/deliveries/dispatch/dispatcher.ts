@@ -1,5 +1,6 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
 import { findFirstAttempts } from '../../db/queries/keeping.ts'
+import { isTimeout } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { backlogRoom, hasBacklogRoom } from './backlog-room.ts'
@@ -149,9 +150,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     leases.forget(delivery.deliveryId)
     metrics.startEnded('attempted')
     if (result.state !== 'waiting') return
-    const { attempts, endedAtMs, immediately } = result
+    const { attempts, endedAtMs, immediately, failureCode } = result
     const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
-    starts.addRetry(delivery, { number: attempts + 1, dueAtMs })
+    starts.addRetry(delivery, { number: attempts + 1, dueAtMs }, isTimeout(failureCode) ? 'slow' : 'retry')
   }
 
   function onAttempt({ type, isInline, webhookId, deliveryId }: AttemptEvent): void {

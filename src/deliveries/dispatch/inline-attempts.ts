@@ -107,7 +107,8 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   async function make(delivery: DeliveryToStart, slot: Slot): Promise<void> {
     const { organisationId, webhookId, deliveryId } = delivery
-    const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
+    const kind = 'first' as const
+    const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false, kind }
     const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
     try {
       const inline = { owner: processId, claim: await claimOfLease(delivery), slot }

@@ -1,5 +1,6 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
-import type { EndpointHealth, Endpoints } from '../attempt/endpoints.ts'
+import type { EndpointHealth } from '../attempt/endpoint.ts'
+import type { Endpoints } from '../attempt/endpoints.ts'
 
 /**
  * Who makes the first attempt: the workflow; or the process itself for healthy webhooks, always (`direct`) or while

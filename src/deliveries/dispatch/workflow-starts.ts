@@ -3,18 +3,21 @@ import type { Logger } from '../../logger.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isEngineAway } from '../../temporal/engine-away.ts'
+import type { Shutdown } from '../../shutdown.ts'
+import type { AttemptKind } from '../../domain/task-queues.ts'
+import { isSlowOrHanging, type EndpointHealth } from '../attempt/endpoint.ts'
 import type { Endpoints } from '../attempt/endpoints.ts'
+import { createPace, type Pace } from '../attempt/pace.ts'
 import type { Leases } from './leases.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
 import { isForHealthyEndpoint } from './route-delivery.ts'
-import { createStaggeredStarts } from './staggered-starts.ts'
 
 /** Starts the workflows of deliveries. */
 export type WorkflowStarts = {
-  /** Queues the start, for the first attempt; `isSlow`: its endpoint is slow or failing. */
+  /** Queues the start, for the first attempt; `isSlow`: its endpoint is slow, hangs or fails. */
   add(delivery: DeliveryToStart, isSlow: boolean): void
   /** Starts the workflow with the attempt after an inline one. What cannot be started is recovered after its time. */
-  addRetry(delivery: DeliveryToStart, next: { number: number; dueAtMs: number | null }): void
+  addRetry(delivery: DeliveryToStart, next: NextAttempt, kind: AttemptKind): void
   /** The endpoint may have a free slot now. */
   wake(webhookId: string): void
   /** Starts of healthy endpoints that are queued, and those of them for which there is room. */
@@ -45,10 +48,15 @@ const PAUSE_MS = 1_000
 /** Starts for slow and failing endpoints in flight at once. */
 const SLOW_CONCURRENCY = 4
 
+/** What fails together is to be retried together. Started together, it would leave Temporal no time for anything else. */
+const RETRY_PACE = { intervalMs: 18, maxDelayMs: 600 }
+
 /** Interval at which deliveries that should not wait for a slot any more leave the queue of healthy endpoints. */
 const CHECK_INTERVAL_MS = 250
 
-type QueueName = 'healthy' | 'slow'
+type QueueName = 'healthy' | 'slow' | 'hanging'
+
+type NextAttempt = { number: number; dueAtMs: number | null }
 
 export type WorkflowStartDependencies = {
   workflows: Pick<DeliveryWorkflows, 'start'>
@@ -62,6 +70,9 @@ export type WorkflowStartDependencies = {
   /** False while Temporal cannot be reached from here, as far as is known. */
   isServing: () => boolean
   leases: Pick<Leases, 'started'>
+  shutdown: Pick<Shutdown, 'stopping'>
+  /** At which workflows of hanging endpoints start. */
+  timeoutPace: Pace
   /** First attempts of the webhook that are in Temporal: no more are started than its endpoint takes at once. */
   inTemporal: (webhookId: string) => number
   onStarting: (delivery: DeliveryToStart, isSlow: boolean) => void
@@ -70,25 +81,35 @@ export type WorkflowStartDependencies = {
 
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
   const { workflows, endpoints, logger, metrics, concurrency, makesAttempts, leases, onEnded } = dependencies
+  const { timeoutPace } = dependencies
   let pausedUntilMs = -Infinity
 
   const createQueue = (name: QueueName, places: number) =>
     createRoundRobinQueue<DeliveryToStart>({
       concurrency: places,
-      hasRoom: (webhookId) =>
-        !makesAttempts || dependencies.inTemporal(webhookId) < endpoints.limit(webhookId),
+      hasRoom: (webhookId) => !makesAttempts || hasRoom(webhookId, name),
       run: (delivery) => start(delivery, name),
     })
-  // Deliveries of slow and failing endpoints do not wait among healthy ones.
+  // What hangs, what is slow or fails, and what is well do not wait for each other.
   const queues = {
     healthy: createQueue('healthy', concurrency),
     slow: createQueue('slow', Math.min(SLOW_CONCURRENCY, concurrency)),
+    hanging: createQueue('hanging', 1),
   }
-  const bothQueues = [queues.healthy, queues.slow]
-  const retries = createStaggeredStarts()
+  const allQueues = [queues.healthy, queues.slow, queues.hanging]
+  const retryPace = createPace(RETRY_PACE)
+  const retries = new Set<Promise<unknown>>()
   const checking = setInterval(passOn, CHECK_INTERVAL_MS)
 
+  function hasRoom(webhookId: string, name: QueueName): boolean {
+    const inTemporal = dependencies.inTemporal(webhookId)
+    if (inTemporal >= endpoints.limit(webhookId)) return false
+    // Retries come first, and while they have the slots there is nothing to gain from another delivery.
+    return name !== 'hanging' || endpoints.freeSlots(webhookId) > 0
+  }
+
   async function start(delivery: DeliveryToStart, from: QueueName): Promise<void> {
+    if (from === 'hanging') await timeoutPace.next(dependencies.shutdown.stopping)
     if (from === 'healthy' && !isForHealthyEndpoint(delivery, endpoints)) {
       onEnded(delivery, 'unsuited')
       return
@@ -98,23 +119,27 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       return
     }
     const { webhookId, readAtMs } = delivery
-    // An endpoint that never answered may hang, and must not occupy the slots of healthy ones.
-    const isUnproven = makesAttempts && endpoints.health(webhookId, readAtMs) === 'unproven'
-    const isSlow = from === 'slow'
-    dependencies.onStarting(delivery, isSlow)
-    const isStarted = await callTemporal(delivery, { number: 1, dueAtMs: null }, isSlow || isUnproven)
+    const kind = kindOf(endpoints.health(webhookId, readAtMs), from === 'healthy')
+    dependencies.onStarting(delivery, from !== 'healthy')
+    const isStarted = await callTemporal(delivery, { number: 1, dueAtMs: null }, kind)
     onEnded(delivery, isStarted ? 'started' : 'refused')
     if (!isStarted) wake(webhookId)
   }
 
+  function kindOf(health: EndpointHealth, isForHealthy: boolean): AttemptKind {
+    if (isSlowOrHanging(health)) return 'slow'
+    if (makesAttempts && health === 'unproven') return 'unproven'
+    return isForHealthy ? 'first' : 'retry'
+  }
+
   async function callTemporal(
     delivery: DeliveryToStart,
-    next: { number: number; dueAtMs: number | null },
-    isSlow: boolean,
+    next: NextAttempt,
+    kind: AttemptKind,
   ): Promise<boolean> {
     const { deliveryId } = delivery
     try {
-      await workflows.start(delivery, next, { again: false, apart: isSlow })
+      await workflows.start(delivery, next, { again: false, kind })
       leases.started(deliveryId)
       metrics.startEnded('started')
       return true
@@ -141,29 +166,36 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   }
 
   function wake(webhookId: string): void {
-    for (const queue of bothQueues) queue.wake(webhookId)
+    for (const queue of allQueues) queue.wake(webhookId)
   }
 
   return {
     add(delivery, isSlow) {
       // The queue may be long, and the workflow reads the payload itself.
-      queues[isSlow ? 'slow' : 'healthy'].add(delivery.webhookId, { ...delivery, fresh: null })
+      const { webhookId, readAtMs } = delivery
+      const unhealthy = endpoints.health(webhookId, readAtMs) === 'hanging' ? 'hanging' : 'slow'
+      queues[isSlow ? unhealthy : 'healthy'].add(webhookId, { ...delivery, fresh: null })
     },
-    addRetry(delivery, next) {
-      if (!isPaused()) retries.add(() => callTemporal(delivery, next, false))
+    addRetry(delivery, next, kind) {
+      if (isPaused()) return
+      const retry = retryPace
+        .next(dependencies.shutdown.stopping)
+        .then(() => callTemporal(delivery, next, kind))
+        .finally(() => retries.delete(retry))
+      retries.add(retry)
     },
     wake,
     waiting: () => queues.healthy.size(),
     ready: () => queues.healthy.ready(),
-    slowWaiting: (webhookId) => queues.slow.sizeOf(webhookId),
-    slowWebhooks: () => queues.slow.keys(),
-    inFlight: () => queues.healthy.inFlight() + queues.slow.inFlight(),
+    slowWaiting: (webhookId) => queues.slow.sizeOf(webhookId) + queues.hanging.sizeOf(webhookId),
+    slowWebhooks: () => [...queues.slow.keys(), ...queues.hanging.keys()],
+    inFlight: () => allQueues.reduce((sum, queue) => sum + queue.inFlight(), 0),
     isPaused,
-    drain: () => bothQueues.flatMap((queue) => queue.drain()),
+    drain: () => allQueues.flatMap((queue) => queue.drain()),
     async stop() {
       clearInterval(checking)
-      await Promise.all(bothQueues.map((queue) => queue.idle()))
-      await retries.idle()
+      await Promise.all(allQueues.map((queue) => queue.idle()))
+      await Promise.all(retries)
     },
   }
 }

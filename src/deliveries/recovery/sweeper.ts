@@ -26,6 +26,9 @@ const STALLED_AFTER_MS = 30_000
 /** Rows of each other kind in one pass; after a full pass the next follows at once. */
 const LIMIT = 200
 
+/** Incidents of one pass. There is no hurry, and hundreds begin at once where hundreds of endpoints hang. */
+const INCIDENT_LIMIT = 10
+
 /** An incident whose workflow has not evaluated it after that is signalled once more. */
 const TELL_AGAIN_MS = 60_000
 
@@ -101,14 +104,14 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
 
   async function sweepIncidents(): Promise<Taken> {
     for (const [id, atMs] of toldAtMs) if (performance.now() - atMs > TELL_AGAIN_MS) toldAtMs.delete(id)
-    const owed = await findIncidentsToTell(dataSource, LIMIT, [...toldAtMs.keys()])
+    const owed = await findIncidentsToTell(dataSource, INCIDENT_LIMIT, [...toldAtMs.keys()])
     metrics.sweepTook('incident', owed.length)
     const { answered } = await calling(owed, async (incident) => {
       await endIfStuck(incidentWorkflowId(incident.webhookId, incident.incidentId))
       await incidentWorkflows.tell(incident)
     })
     for (const { row } of answered) toldAtMs.set(row.incidentId, performance.now())
-    return takenOf(owed)
+    return { count: owed.length, isMoreWaiting: false }
   }
 
   async function endIfStuck(workflowId: string): Promise<void> {

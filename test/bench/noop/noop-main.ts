@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { NativeConnection, Worker, type InjectedSinks } from '@temporalio/worker'
 import pLimit from 'p-limit'
-import { loadConfig } from '../../../src/config.ts'
+import { MAX_CACHED_WORKFLOWS, WORKFLOW_TASK_SLOTS } from '../../../src/temporal/worker.ts'
 import { quietRuntime } from '../../helpers/runtime.ts'
 import { serveHarness } from '../harness/harness-process.ts'
 import { clock } from '../measure/clock.ts'
@@ -19,7 +19,6 @@ serveHarness(async ({ address, workflows, concurrency }: NoopRequest) => {
   quietRuntime()
   const connection = await NativeConnection.connect({ address })
   const counter = createCounter()
-  const { workflowTaskSlots, cachedWorkflows } = loadConfig({}, ['workflowTaskSlots', 'cachedWorkflows'])
   const worker = await Worker.create({
     connection,
     taskQueue: TASK_QUEUE,
@@ -27,8 +26,8 @@ serveHarness(async ({ address, workflows, concurrency }: NoopRequest) => {
     sinks: {
       noop: { ran: { fn: counter.count, callDuringReplay: false } },
     } satisfies InjectedSinks<NoopSinks>,
-    maxConcurrentWorkflowTaskExecutions: workflowTaskSlots,
-    maxCachedWorkflows: cachedWorkflows,
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASK_SLOTS,
+    maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
   })
   const client = new Client({ connection })
   const limit = pLimit(concurrency)

@@ -52,7 +52,15 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     })
   const attempt = (delivery: DeliveryToStart) =>
     createAttempt(dependencies)(
-      { organisationId, deliveryId: delivery.deliveryId, webhookId, number: 1, hold: null, onlyIfDue: false },
+      {
+        organisationId,
+        deliveryId: delivery.deliveryId,
+        webhookId,
+        number: 1,
+        hold: null,
+        onlyIfDue: false,
+        kind: 'first',
+      },
       NEVER,
     )
 
@@ -112,6 +120,7 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       number: 11,
       hold: null,
       onlyIfDue: true,
+      kind: 'retry' as const,
     }
     await Promise.all(Array.from({ length: 10 }, () => createAttempt(dependencies)(request, NEVER)))
     expect(receiver.postsOf(deliveryId!)).to.have.length(1)

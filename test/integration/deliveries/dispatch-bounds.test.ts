@@ -52,7 +52,7 @@ describe('how many first attempts a process makes, and for whom', () => {
       expect(half.filter((one) => one === index).length, `of ${index}`).to.be.within(7, 13)
   })
 
-  it('leaves those that wait behind an endpoint that takes more than a second to workflows apart', async () => {
+  it('leaves those that wait behind an endpoint that takes more than a second to workflows with slow attempts', async () => {
     const endpoint = await suite.endpoint(async () => {
       await delay(1_100)
       return 200
@@ -66,11 +66,11 @@ describe('how many first attempts a process makes, and for whom', () => {
     expect(next.hasOpenIncident).to.equal(false)
     dispatcher.start([next])
     await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
-    expect(suite.engine.starts.every(({ apart, next: { number } }) => apart && number === 1)).to.equal(true)
+    expect(suite.engine.starts.every(({ kind, next }) => kind === 'slow' && next.number === 1)).to.equal(true)
     expect(endpoint.receiver.posts).to.have.length(MAX_LIMIT)
   })
 
-  it('leaves those that come while an endpoint hangs to workflows apart, at once', async () => {
+  it('leaves those that come while an endpoint hangs to workflows with slow attempts, at once', async () => {
     const endpoint = await suite.endpoint(() => null)
     const { dispatcher } = suite.process()
     dispatcher.start(await endpoint.publish(1))
@@ -80,20 +80,19 @@ describe('how many first attempts a process makes, and for whom', () => {
     const next = await endpoint.publishOne()
     dispatcher.start([next])
     await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
-    expect(suite.engine.starts[0]).to.include({ apart: true })
+    expect(suite.engine.starts[0]).to.include({ kind: 'slow' })
     expect(endpoint.receiver.posts).to.have.length(1)
   })
 
-  it('leaves those that wait behind an endpoint that hangs to workflows apart, long before its deadline', async () => {
+  it('starts none that wait behind an endpoint that hangs, nor keeps them, until it has a slot', async () => {
     const endpoint = await suite.endpoint(() => null)
     const { dispatcher } = suite.process({ attemptTimeoutMs: 15_000 })
     dispatcher.start(await endpoint.publish(10))
     await eventually(() => expect(endpoint.receiver.posts).to.have.length(2))
-    // As many as it takes at once; the others wait in the database.
-    await eventually(() => expect(suite.engine.starts).to.have.length(2), 8_000)
-    expect(suite.engine.starts.every(({ apart }) => apart)).to.equal(true)
-    expect(dispatcher.load().attempting).to.equal(2)
-    expect(dispatcher.load().waiting).to.be.at.most(2)
+    const released = `state = 'pending' AND owner IS NULL AND started_at IS NULL`
+    await eventually(async () => expect(await suite.count(released)).to.equal(6), 8_000)
+    expect(dispatcher.load()).to.deep.equal({ waiting: 2, inFlight: 0, attempting: 2 })
+    expect(suite.engine.starts).to.have.length(0)
   })
 
   it('takes an endpoint that is quick again for a healthy one', async () => {

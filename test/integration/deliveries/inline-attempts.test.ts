@@ -45,7 +45,7 @@ describe('first attempts in `direct`', () => {
     suite.process().dispatcher.start([delivery])
     await eventually(() => expect(suite.engine.starts).to.have.length(1))
     const { next, ...start } = suite.engine.starts[0]!
-    expect(start).to.deep.equal({ deliveryId, webhookId, again: false, apart: false })
+    expect(start).to.deep.equal({ deliveryId, webhookId, again: false, kind: 'retry' })
     expect(next.number).to.equal(2)
     const [post] = endpoint.receiver.posts
     expect(next.dueAtMs! - 1_000 - post!.answeredAt).to.be.within(0, SEEN_WITHIN_MS)
@@ -82,7 +82,7 @@ describe('first attempts in `direct`', () => {
     expect(endpoint.receiver.posts).to.have.length(1)
   })
 
-  it('leaves those of a webhook with an open incident to workflows apart, whoever saw it fail', async () => {
+  it('leaves those of a webhook with an open incident to workflows, whoever saw it fail', async () => {
     const endpoint = await suite.endpoint(() => 500)
     const failing = await endpoint.publishOne()
     suite.process().dispatcher.start([failing])
@@ -95,7 +95,7 @@ describe('first attempts in `direct`', () => {
     await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
     expect(suite.engine.startsOf(next.deliveryId)[0]).to.deep.include({
       next: { number: 1, dueAtMs: null },
-      apart: true,
+      kind: 'unproven',
     })
     expect(endpoint.receiver.posts).to.have.length(1)
   })

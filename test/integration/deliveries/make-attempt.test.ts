@@ -38,6 +38,7 @@ describe('an attempt', () => {
     webhookId: delivery.webhookId,
     onlyIfDue: false,
     hold: null,
+    kind: 'first',
   })
   const attempt = (number = 1) => createAttempt(dependencies)(request(number), NEVER)
   const run = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
@@ -121,6 +122,32 @@ describe('an attempt', () => {
       statusCode: null,
     })
     expect(receiver.posts).to.have.length(1)
+  })
+
+  it('reports a time-out at the pace of time-outs, and leaves its incident to the sweeper', async () => {
+    const calls: string[] = []
+    const reporting: AttemptDependencies = {
+      ...dependencies,
+      timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
+      incidentWorkflows: { tell: () => Promise.resolve(void calls.push('incident')) },
+    }
+    answer = () => null
+    expect(await createAttempt(reporting)(request(), NEVER)).to.include({ failureCode: 'timeout' })
+    expect(calls).to.deep.equal(['pace'])
+    const owed = 'SELECT 1 FROM incident WHERE webhook_id = $1 AND sweep_at IS NOT NULL'
+    expect(await run(owed, delivery.webhookId)).to.have.length(1)
+  })
+
+  it('signals the incident of another failure at once', async () => {
+    const calls: string[] = []
+    const reporting: AttemptDependencies = {
+      ...dependencies,
+      timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
+      incidentWorkflows: { tell: () => Promise.resolve(void calls.push('incident')) },
+    }
+    answer = () => 500
+    await createAttempt(reporting)(request(), NEVER)
+    expect(calls).to.deep.equal(['incident'])
   })
 
   it('believes the rows when it is asked for a later attempt than theirs, and posts nothing', async () => {

@@ -24,7 +24,9 @@ describe('first attempts in `overflow`', () => {
       // As the worker of this process does with each attempt that a workflow asks it for.
       endAttempts(dispatcher, deliveries)
     }
-    expect(suite.engine.starts.every(({ apart, next }) => !apart && next.number === 1)).to.equal(true)
+    expect(suite.engine.starts.every(({ kind, next }) => kind === 'first' && next.number === 1)).to.equal(
+      true,
+    )
     expect(endpoint.receiver.posts).to.have.length(0)
   })
 
@@ -54,11 +56,11 @@ describe('first attempts in `overflow`', () => {
     // Of an endpoint without a success, two are in Temporal at once.
     await eventually(() => expect(suite.engine.starts).to.have.length(1 + BEHIND + 2))
     for (const { deliveryId } of toFailing.slice(0, 2))
-      expect(suite.engine.startsOf(deliveryId)[0]).to.include({ apart: true })
+      expect(suite.engine.startsOf(deliveryId)[0]).to.include({ kind: 'unproven' })
     expect(failing.receiver.posts).to.have.length(1)
   })
 
-  it('makes none here that a workflow has begun with or that are apart: the engine is not behind with those', async () => {
+  it('makes none here that a workflow has begun with or that are for a failing endpoint: the engine is not behind with those', async () => {
     const [healthy, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
     suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
     await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))

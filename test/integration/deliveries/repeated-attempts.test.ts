@@ -42,7 +42,16 @@ describe('an attempt that is made again under its number', () => {
     suite.database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [delivery.deliveryId])
   const request = (changes: Partial<AttemptRequest> = {}): AttemptRequest => {
     const { organisationId, deliveryId, webhookId } = delivery
-    return { organisationId, deliveryId, webhookId, number: 1, hold: null, onlyIfDue: false, ...changes }
+    return {
+      organisationId,
+      deliveryId,
+      webhookId,
+      number: 1,
+      hold: null,
+      onlyIfDue: false,
+      kind: 'first',
+      ...changes,
+    }
   }
   /** Attempts whose POSTs end as `results` say, in order. */
   function attempts(results: (() => Promise<PostResult> | PostResult)[]): AttemptDependencies {
@@ -209,7 +218,15 @@ describe('an outcome that the database refuses', () => {
           ? Promise.reject(Object.assign(new Error('disk full'), { code: '53100' }))
           : Promise.resolve({ isRecorded: true, mayCloseIncident: false }),
     }
-    const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
+    const request: AttemptRequest = {
+      organisationId,
+      webhookId,
+      deliveryId,
+      number: 1,
+      hold: null,
+      onlyIfDue: false,
+      kind: 'first',
+    }
     const outcome = createAttempt(dependencies)(request, NEVER)
     await eventually(() => expect(refused).to.equal(1))
     const { lease_until: before } = await suite.row(deliveryId)

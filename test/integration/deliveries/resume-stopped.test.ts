@@ -73,7 +73,9 @@ describe('POST retry-deliveries with mode stopped', function () {
     const workflows = {
       wake: ({ deliveryId, webhookId: of }: { deliveryId: string; webhookId: string }, made: number) => {
         const request = { organisationId, deliveryId, webhookId: of, number: made + 1, hold: null }
-        attempts.push(attempt({ ...request, onlyIfDue: true }, { cancelled: NEVER, shutDown: NEVER }))
+        attempts.push(
+          attempt({ ...request, onlyIfDue: true, kind: 'retry' }, { cancelled: NEVER, shutDown: NEVER }),
+        )
         return Promise.resolve()
       },
     }

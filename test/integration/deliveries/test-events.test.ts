@@ -34,7 +34,15 @@ describe('a test event', () => {
   }
   async function attempt({ organisationId, deliveryId }: DeliveryToStart) {
     const dependencies = attemptDependencies(suite.database.dataSource)
-    const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
+    const request = {
+      organisationId,
+      webhookId,
+      deliveryId,
+      number: 1,
+      hold: null,
+      onlyIfDue: false,
+      kind: 'first' as const,
+    }
     const outcome = await createAttempt(dependencies)(request, { cancelled: NEVER, shutDown: NEVER })
     await dependencies.httpClient.close()
     return outcome

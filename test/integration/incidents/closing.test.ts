@@ -109,6 +109,7 @@ describe('what closes an incident', function () {
           number: opened + 1,
           hold: null,
           onlyIfDue: false,
+          kind: 'slow',
         },
         { cancelled: never, shutDown: never },
       )

@@ -38,7 +38,15 @@ describe('what a worker counts', () => {
     })
     const [published] = await publishRow(database.dataSource, organisationId)
     const { deliveryId } = published!
-    request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false }
+    request = {
+      organisationId,
+      webhookId,
+      deliveryId,
+      number: 1,
+      hold: null,
+      onlyIfDue: false,
+      kind: 'first',
+    }
   })
   afterEach(async () => {
     await dependencies.httpClient.close()
@@ -137,7 +145,7 @@ describe('what a worker counts', () => {
     await attempt()
     expect((await counted()).valueOf('posthorn_attempts_deferred_total')).to.equal(1)
     dependencies.endpoints = endpoints
-    await attempt({ turnedAway: true })
+    await attempt({ kind: 'slow' })
     expect(await attempts('none')).to.equal(1)
     expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)
   })

@@ -62,8 +62,7 @@ describe('the listener of the metrics', () => {
         isUp: () => Promise.resolve(true),
         workerLoad: () => ({
           isRunning: true,
-          activities: 4,
-          apartActivities: 7,
+          activities: { first: 4, retry: 5, slow: 7 },
           workflowTasks: 2,
           cachedWorkflows: 9,
         }),
@@ -120,8 +119,9 @@ describe('the listener of the metrics', () => {
     expect(valueOf('posthorn_starter_attempts_in_flight')).to.equal(5)
     expect(valueOf('posthorn_engine_up')).to.equal(1)
     expect(valueOf('posthorn_worker_running')).to.equal(1)
-    expect(valueOf('posthorn_worker_activities', { queue: 'main' })).to.equal(4)
-    expect(valueOf('posthorn_worker_activities', { queue: 'apart' })).to.equal(7)
+    expect(valueOf('posthorn_worker_activities', { queue: 'first' })).to.equal(4)
+    expect(valueOf('posthorn_worker_activities', { queue: 'retry' })).to.equal(5)
+    expect(valueOf('posthorn_worker_activities', { queue: 'slow' })).to.equal(7)
     expect(valueOf('posthorn_worker_workflow_tasks')).to.equal(2)
     expect(valueOf('posthorn_worker_cached_workflows')).to.equal(9)
     expect(valueOf('temporal_request_total')).to.equal(5)

@@ -21,11 +21,7 @@ describe('the workers of a process', function () {
   const settings = {
     namespace: 'default',
     taskQueue: `workers-${randomUUID()}`,
-    activitySlots: 2,
-    apartSlots: 2,
-    workflowTaskSlots: 2,
-    pollers: 2,
-    cachedWorkflows: 10,
+    activitySlots: { first: 2, retry: 2, slow: 2 },
     shutdownGraceMs: 1_000,
   }
 

@@ -210,6 +210,38 @@ describe('a delivery for an endpoint without a free slot', () => {
   })
 })
 
+describe('a retry of a time-out', () => {
+  const timedOut = (inMs: number): PostOutcome => ({ ...TIMED_OUT, retry: { deliveryId: 'a', inMs } })
+
+  it('has a slot kept for it, until it comes', () => {
+    const { endpoints, post } = create()
+    const other = post()
+    post().release(timedOut(8_000))
+    expect(endpoints.limit('w')).to.equal(1)
+    other.release(null)
+    expect(endpoints.freeSlots('w')).to.equal(0)
+    const retry = endpoints.acquire('w', 'a')
+    if (!isSlot(retry)) throw new Error('no slot is free')
+    retry.release(null)
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+
+  it('has none kept any more when it is a minute late', () => {
+    const { endpoints, post, pass } = create()
+    post().release(timedOut(1_000))
+    pass(60_999)
+    expect(endpoints.freeSlots('w')).to.equal(0)
+    pass(1)
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+
+  it('has none kept for it when it comes in five minutes', () => {
+    const { endpoints, post } = create()
+    post().release(timedOut(300_000))
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+})
+
 describe('the health of an endpoint', () => {
   it('is unproven until a success', () => {
     const { endpoints, round, now } = create()
@@ -250,7 +282,7 @@ describe('the health of an endpoint', () => {
     expect(endpoints.health('w', now())).to.equal('healthy')
   })
 
-  it('is slow while a POST hangs, and for a minute after a slow answer unless a quick one follows', () => {
+  it('is slow for a minute after a slow answer unless a quick one follows, and hanging while a POST hangs', () => {
     const { endpoints, round, post, pass, now } = create()
     round(SLOW)
     expect(endpoints.health('w', now())).to.equal('slow')
@@ -261,7 +293,18 @@ describe('the health of an endpoint', () => {
     expect(endpoints.health('w', now())).to.equal('healthy')
     post()
     pass(15_001)
+    expect(endpoints.health('w', now())).to.equal('hanging')
+  })
+
+  it('is hanging for a minute after a time-out, unless a POST ends otherwise', () => {
+    const { endpoints, round, pass, now } = create()
+    round(TIMED_OUT)
+    expect(endpoints.health('w', now())).to.equal('hanging')
+    round(SLOW)
     expect(endpoints.health('w', now())).to.equal('slow')
+    round(TIMED_OUT)
+    pass(60_001)
+    expect(endpoints.health('w', now())).to.equal('healthy')
   })
 
   it('forgets no endpoint with a POST in flight, however many others it sees', () => {

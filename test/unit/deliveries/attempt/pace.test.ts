@@ -1,0 +1,44 @@
+import { expect } from 'chai'
+import { createPace } from '../../../../src/deliveries/attempt/pace.ts'
+
+describe('a pace', () => {
+  let now: number
+  let waits: number[]
+  const options = {
+    intervalMs: 18,
+    nowMs: () => now,
+    sleep(ms: number) {
+      waits.push(ms)
+      return Promise.resolve()
+    },
+  }
+  beforeEach(() => {
+    now = 0
+    waits = []
+  })
+
+  it('lets the first go at once, the others 18 ms after each other, and none wait longer than 600 ms', async () => {
+    const pace = createPace({ ...options, maxDelayMs: 600 })
+    for (let count = 0; count < 100; count++) await pace.next()
+    expect(waits).to.deep.equal(Array.from({ length: 99 }, (_, index) => Math.min(18 * (index + 1), 600)))
+  })
+
+  it('lets the next go at once after a pause', async () => {
+    const pace = createPace(options)
+    for (const atMs of [0, 0, 1_000]) {
+      now = atMs
+      await pace.next()
+    }
+    expect(waits).to.deep.equal([18])
+  })
+
+  it('lets go what waits when the signal aborts, and what comes after that', async () => {
+    const stopping = new AbortController()
+    const pace = createPace({ intervalMs: 60_000 })
+    await pace.next(stopping.signal)
+    const waiting = pace.next(stopping.signal)
+    stopping.abort()
+    await waiting
+    await pace.next(stopping.signal)
+  })
+})
