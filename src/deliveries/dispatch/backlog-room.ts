@@ -15,8 +15,9 @@ type Backlog = {
 const MAX_FAILING_QUEUED = 20
 
 /** Whether one more delivery may wait in memory. What may not is released once, and waits in the database, untouched. */
-export function hasBacklogRoom({ endpoint, limit, queued }: Pick<Backlog, 'endpoint' | 'limit' | 'queued'>) {
-  return queued < (isSlowOrHanging(endpoint) ? limit : MAX_FAILING_QUEUED)
+export function hasBacklogRoom(backlog: Backlog): boolean {
+  if (backlog.endpoint === 'hanging') return backlogRoom(backlog) > 0
+  return backlog.queued < (backlog.endpoint === 'slow' ? backlog.limit : MAX_FAILING_QUEUED)
 }
 
 /** How many deliveries may be taken from the database: those of a slow endpoint only when it has free slots. */

@@ -17,6 +17,11 @@ describe('the room for the backlog of a webhook that is not healthy', () => {
     expect(backlogRoom({ ...SLOW, inTemporal: 1, queued: 1 })).to.equal(0)
   })
 
+  it('is none in memory for one that hangs and has no free slot', () => {
+    expect(hasBacklogRoom({ ...SLOW, endpoint: 'hanging', freeSlots: 1 })).to.equal(true)
+    expect(hasBacklogRoom({ ...SLOW, endpoint: 'hanging', freeSlots: 0 })).to.equal(false)
+  })
+
   it('is twenty in memory for one that fails quickly', () => {
     expect(backlogRoom({ ...FAILING, freeSlots: 0, inTemporal: 2, queued: 5 })).to.equal(15)
     expect(hasBacklogRoom({ ...FAILING, queued: 19 })).to.equal(true)
