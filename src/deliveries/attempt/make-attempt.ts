@@ -121,8 +121,8 @@ async function claimSendRecord(
       const recorded = await recordOutcome(dependencies, request, made, sent).finally(release)
       if (recorded !== null) {
         // Endpoints that hang together time out together: Temporal hears of that little by little, of incidents by the sweeper.
-        if (timedOut) await dependencies.timeoutPace.next(signals.cancelled)
-        else await tellOfIncident(dependencies, recorded.tell)
+        if (!timedOut) await tellOfIncident(dependencies, recorded.tell)
+        else if (inline === null) await dependencies.timeoutPace.next(signals.cancelled)
         return recorded.outcome
       }
     }

@@ -51,6 +51,9 @@ const SLOW_CONCURRENCY = 4
 /** What fails together is to be retried together. Started together, it would leave Temporal no time for anything else. */
 const RETRY_PACE = { intervalMs: 18, maxDelayMs: 600 }
 
+/** Starts that wait for their pace, and those in flight. What is above that the sweeper recovers. */
+const MAX_RETRIES = 1_000
+
 /** Interval at which deliveries that should not wait for a slot any more leave the queue of healthy endpoints. */
 const CHECK_INTERVAL_MS = 250
 
@@ -177,10 +180,12 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       queues[isSlow ? unhealthy : 'healthy'].add(webhookId, { ...delivery, fresh: null })
     },
     addRetry(delivery, next, kind) {
-      if (isPaused()) return
-      const retry = retryPace
+      if (isPaused() || retries.size >= MAX_RETRIES) return
+      const pace = kind === 'slow' ? timeoutPace : retryPace
+      const waiting = { ...delivery, fresh: null }
+      const retry = pace
         .next(dependencies.shutdown.stopping)
-        .then(() => callTemporal(delivery, next, kind))
+        .then(() => callTemporal(waiting, next, kind))
         .finally(() => retries.delete(retry))
       retries.add(retry)
     },
