@@ -19,19 +19,6 @@ import { Session } from './entities/session.ts'
 import { StreamTicket } from './entities/stream-ticket.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
-import { PeopleActOnDeliveries2 } from './migrations/0002-people-act-on-deliveries.ts'
-import { PurgeIndex3 } from './migrations/0003-retention.ts'
-import { Incidents4 } from './migrations/0004-incidents.ts'
-import { ApiKeyNames5 } from './migrations/0005-api-key-names.ts'
-import { Audit6 } from './migrations/0006-audit.ts'
-import { FirstAttempts7 } from './migrations/0007-first-attempts.ts'
-import { EventStream8 } from './migrations/0008-event-stream.ts'
-import { Sessions9 } from './migrations/0009-sessions.ts'
-import { ToldWhenCompleted11 } from './migrations/0011-told-when-completed.ts'
-import { SweepIndexes12 } from './migrations/0012-sweep-indexes.ts'
-import { KeyValues15 } from './migrations/0015-key-values.ts'
-import { StoppedAndTestDeliveries16 } from './migrations/0016-stopped-and-test-deliveries.ts'
-import { RequestedAttempts17 } from './migrations/0017-requested-attempts.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -86,22 +73,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       EventHorizon,
       StreamTicket,
     ],
-    migrations: [
-      Initial1,
-      PeopleActOnDeliveries2,
-      PurgeIndex3,
-      Incidents4,
-      ApiKeyNames5,
-      Audit6,
-      FirstAttempts7,
-      EventStream8,
-      Sessions9,
-      ToldWhenCompleted11,
-      SweepIndexes12,
-      KeyValues15,
-      StoppedAndTestDeliveries16,
-      RequestedAttempts17,
-    ],
+    migrations: [Initial1],
     migrationsTransactionMode: 'each',
     extra: {
       Client: DatabaseClient,

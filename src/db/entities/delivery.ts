@@ -55,7 +55,7 @@ export class Delivery {
   @Column('text')
   state!: DeliveryState
 
-  /** Why a `stopped` delivery is stopped; null in every other state, and for what was stopped before this was kept. */
+  /** Why a `stopped` delivery is stopped; null in every other state. */
   @Column('text', { name: 'stop_reason', nullable: true })
   stopReason!: StopReason | null
 

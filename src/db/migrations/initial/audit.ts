@@ -1,23 +1,9 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-
-/** The audit trail, which the database itself keeps from being changed. */
-export class Audit6 implements MigrationInterface {
-  readonly name = 'Audit1764500000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of UP) await runner.query(statement)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    for (const statement of DOWN) await runner.query(statement)
-  }
-}
-
-const UP = [
+/** Creates the audit trail. Triggers refuse every change of an entry, and its deletion before it is 30 days old. */
+export const CREATE_AUDIT = [
   `CREATE TABLE "audit_entry" (
     "id" uuid NOT NULL,
     "organisation_id" text NOT NULL,
-    "at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+    "at" timestamptz NOT NULL DEFAULT now(),
     "member_id" text,
     "api_key_id" uuid,
     "action" text NOT NULL,
@@ -40,5 +26,3 @@ const UP = [
   `CREATE TRIGGER "audit_entry_not_truncated" BEFORE TRUNCATE ON "audit_entry"
     FOR EACH STATEMENT EXECUTE FUNCTION "audit_entry_stays"()`,
 ]
-
-const DOWN = [`DROP TABLE "audit_entry"`, `DROP FUNCTION "audit_entry_stays"()`]
