@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { ProblemError } from '../errors.ts'
+import { methodNotAllowed } from '../errors.ts'
 import type { Mail } from './mail-folder.ts'
 import { renderMailbox, type MailboxHints } from './render-mailbox.ts'
 
@@ -24,7 +24,7 @@ export function mailboxPage(mails: () => Mail[], hints: MailboxHints): Middlewar
       await next()
       return
     }
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed()
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
     ctx.vary('Accept')
     // What asks for anything, as curl does, gets the first of them.
     if (ctx.accepts('json', 'html') !== 'html') {
@@ -35,14 +35,4 @@ export function mailboxPage(mails: () => Mail[], hints: MailboxHints): Middlewar
     ctx.type = 'html'
     ctx.body = renderMailbox(mails(), { ...hints, paused: ctx.querystring === 'paused' })
   }
-}
-
-function methodNotAllowed(): ProblemError {
-  return new ProblemError({
-    status: 405,
-    code: 'method_not_allowed',
-    title: 'Method not allowed',
-    detail: 'This path answers GET, HEAD.',
-    headers: { allow: 'GET, HEAD' },
-  })
 }

@@ -1,6 +1,6 @@
 import Router, { type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
-import { notFound, ProblemError } from '../errors.ts'
+import { methodNotAllowed, notFound } from '../errors.ts'
 import { admit } from './admit.ts'
 import { answer } from './answer.ts'
 import type { ApiDependencies } from './api.ts'
@@ -111,12 +111,6 @@ function unmatched(routes: readonly Route[]): Middleware {
   return (ctx) => {
     const allowed = new Set(layers.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods))
     if (allowed.size === 0) throw notFound('route')
-    throw new ProblemError({
-      status: 405,
-      code: 'method_not_allowed',
-      title: 'Method not allowed',
-      detail: `This path answers ${[...allowed].join(', ')}.`,
-      headers: { allow: [...allowed].join(', ') },
-    })
+    throw methodNotAllowed([...allowed])
   }
 }

@@ -7,11 +7,11 @@ import {
   noteFailure,
   openIncident,
   queueForIncident,
-  type IncidentLabel,
   type LockedIncident,
 } from '../db/queries/incidents.ts'
 import { lockStopReason, lockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
 import type { StopReason } from '../domain/delivery-state.ts'
+import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import { newId } from '../ids.ts'
 
 /** Which webhook's incident. */

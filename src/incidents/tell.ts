@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { IncidentLabel } from '../db/queries/incidents.ts'
+import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import type { Logger } from '../logger.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 

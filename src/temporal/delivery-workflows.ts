@@ -2,17 +2,9 @@ import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temp
 import type { DeliverEventInput } from '../../workflows/messages.ts'
 import type { AttemptKind } from '../domain/task-queues.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
+import type { DeliveryLabel } from '../domain/workflow-labels.ts'
 import { inTime, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
-
-/** A delivery as its workflow is labelled: ids, and the URL, which is shown shortened. */
-type DeliveryLabel = {
-  organisationId: string
-  deliveryId: string
-  webhookId: string
-  eventKey: string
-  url: string
-}
 
 /** The workflows of deliveries, as the dispatcher and the sweep see them. Every call throws while the engine is away. */
 export type DeliveryWorkflows = {

@@ -1,17 +1,9 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
 import type { IncidentInput } from '../../workflows/messages.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
+import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import { signalWithStart } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
-
-/** An incident as its workflow is labelled: ids, and the URL, which is shown shortened. */
-type IncidentLabel = {
-  organisationId: string
-  webhookId: string
-  incidentId: string
-  url: string
-  openedAt: Date
-}
 
 /** The workflows of incidents. Every call throws while the engine is away. */
 export type IncidentWorkflows = {

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { notFound, ProblemError } from '../errors.ts'
+import { methodNotAllowed, notFound } from '../errors.ts'
 import type { WebFiles } from './web-files.ts'
 
 /**
@@ -28,7 +28,7 @@ export function webPages(files: WebFiles): Middleware {
       await next()
       return
     }
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed()
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
     ctx.set({
       'content-security-policy': PAGE_POLICY,
       'cross-origin-opener-policy': 'same-origin',
@@ -45,14 +45,4 @@ export function webPages(files: WebFiles): Middleware {
     ctx.type = file.type
     ctx.body = file.body
   }
-}
-
-function methodNotAllowed(): ProblemError {
-  return new ProblemError({
-    status: 405,
-    code: 'method_not_allowed',
-    title: 'Method not allowed',
-    detail: 'This path answers GET, HEAD.',
-    headers: { allow: 'GET, HEAD' },
-  })
 }

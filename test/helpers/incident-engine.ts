@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findIncidentsToTell, type IncidentLabel } from '../../src/db/queries/incidents.ts'
+import { findIncidentsToTell } from '../../src/db/queries/incidents.ts'
 import {
   nextRound,
   nextTimer,
@@ -7,6 +7,7 @@ import {
   type SendingTimer,
   type StreakTimer,
 } from '../../src/domain/incident-rules.ts'
+import type { IncidentLabel } from '../../src/domain/workflow-labels.ts'
 import type { Channels } from '../../src/notifications/send-due.ts'
 import type { IncidentWorkflows } from '../../src/temporal/incident-workflows.ts'
 import { keepIncidentOnce, type Death } from './mortal-worker.ts'

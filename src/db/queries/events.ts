@@ -1,3 +1,4 @@
+import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import { firstRow, type Db } from '../db.ts'
 import { preparedRows, type Prepared } from '../prepared.ts'
 
@@ -11,12 +12,7 @@ export type NewEvent = {
 }
 
 /** A delivery that waits for its first attempt: what the dispatcher needs to know of it. */
-export type DeliveryToStart = {
-  deliveryId: string
-  organisationId: string
-  webhookId: string
-  eventKey: string
-  url: string
+export type DeliveryToStart = DeliveryLabel & {
   /** Its webhook has an open incident. */
   hasOpenIncident: boolean
   /** When all this was asked for, on `performance.now()`. */

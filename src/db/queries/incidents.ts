@@ -1,13 +1,5 @@
+import type { IncidentLabel } from '../../domain/workflow-labels.ts'
 import { firstRow, rows, type Db } from '../db.ts'
-
-/** An incident as its workflow is called and labelled. */
-export type IncidentLabel = {
-  organisationId: string
-  webhookId: string
-  incidentId: string
-  url: string
-  openedAt: Date
-}
 
 /** An open incident, locked until the transaction ends. `resting`: its workflow waits for the next failure. */
 export type LockedIncident = { id: string; resting: boolean; exhausted: boolean }

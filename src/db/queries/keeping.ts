@@ -1,5 +1,5 @@
+import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import { rows, type Db } from '../db.ts'
-import type { DeliveryToStart } from './events.ts'
 
 /** Prolongs this process's hold on deliveries that still wait to be begun with; returns those it still holds. */
 export async function renewLeases(
@@ -73,8 +73,6 @@ export async function noteUnderWay(
 
 /** A delivery that was completed beside the engine, and is still to have a workflow that shows it. */
 export type CompletedDelivery = DeliveryLabel & { attempts: number }
-
-type DeliveryLabel = Omit<DeliveryToStart, 'hasOpenIncident' | 'readAtMs' | 'fresh'>
 
 /**
  * Takes up to `limit` completed deliveries that are still to have a workflow for `leaseMs`, those first that have waited
