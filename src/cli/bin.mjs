@@ -1,13 +1,36 @@
 #!/usr/bin/env node
-// The `posthorn` command: the compiled code where there is a build, the sources through tsx in a working copy.
-import { existsSync } from 'node:fs'
+// The `posthorn` command. Runs the compiled code where there is a build, and the sources through tsx otherwise.
+// Refuses to run a build that is older than the sources beside it. A container image has no sources.
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
 const compiled = new URL('../../dist/src/cli/posthorn.js', import.meta.url)
+const source = new URL('./posthorn.ts', import.meta.url)
+const hasBuild = existsSync(compiled)
+const changed = hasBuild && existsSync(source) ? findChangedSource() : undefined
 
-if (existsSync(compiled)) {
+if (changed !== undefined) {
+  process.stderr.write(
+    `${changed} changed after the build in dist/: run \`npm run build\`, or delete dist/ to run the sources.\n`,
+  )
+  process.exitCode = 1
+} else if (hasBuild) {
   await import(compiled.href)
 } else {
   const { register } = await import('tsx/esm/api')
   register()
-  await import(new URL('./posthorn.ts', import.meta.url).href)
+  await import(source.href)
+}
+
+/** Returns a file that changed after the build, relative to the root; undefined where none did. */
+function findChangedSource() {
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  const builtMs = statSync(compiled).mtimeMs
+  const files = ['src', 'workflows', 'activities'].flatMap((folder) =>
+    readdirSync(`${root}${folder}`, { recursive: true }).map((path) => `${folder}/${path}`),
+  )
+  return files.find((path) => {
+    const stats = statSync(`${root}${path}`)
+    return stats.isFile() && stats.mtimeMs > builtMs
+  })
 }

@@ -15,7 +15,7 @@ export type Machine = {
   linux: string
   /** What the figures belong to; with a mark if the working tree has changes. */
   commit: string
-  /** What `posthorn` runs where there is a build: that, however old it is. */
+  /** What `posthorn` runs: the build where there is one, which it refuses when a source is newer. */
   code: 'compiled' | 'sources'
   /** What a commit of PostgreSQL waits for: writing one page and having it on the disk. */
   syncMs: { p50: number; p99: number }
