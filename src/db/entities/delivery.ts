@@ -30,10 +30,10 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_started_idx', ['sweepAt'], {
   where: "state IN ('pending', 'in_progress', 'waiting') AND (started_at IS NOT NULL OR attempts > 0)",
 })
-@Index('delivery_tell_idx', ['sweepAt'], {
+@Index('delivery_signal_idx', ['sweepAt'], {
   where: "sweep_at IS NOT NULL AND (state = 'stopped' OR state = 'completed' AND started_at IS NOT NULL)",
 })
-@Index('delivery_follow_idx', ['sweepAt'], {
+@Index('delivery_backfill_idx', ['sweepAt'], {
   where: "sweep_at IS NOT NULL AND state = 'completed' AND started_at IS NULL",
 })
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })

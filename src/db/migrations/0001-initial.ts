@@ -30,7 +30,7 @@ const UP = [
 /** The reverse order. Indexes, sequences and triggers are dropped with their table. */
 const DOWN = [
   `DROP TABLE "audit_entry"`,
-  `DROP FUNCTION "audit_entry_stays"()`,
+  `DROP FUNCTION "audit_entry_append_only"()`,
   `DROP TABLE "notification"`,
   `DROP TABLE "incident"`,
   `DROP TABLE "retry_job_webhook"`,

@@ -112,7 +112,7 @@ export async function forgetBackfill(
   return forgotten.length
 }
 
-/** Completed deliveries that are still to have a workflow (`delivery_follow_idx`). */
+/** Completed deliveries that are still to have a workflow (`delivery_backfill_idx`). */
 const BACKFILL = `state = 'completed' AND started_at IS NULL AND sweep_at IS NOT NULL`
 
 export const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",

@@ -16,13 +16,13 @@ export const CREATE_AUDIT = [
   )`,
   `CREATE INDEX "audit_entry_organisation_idx" ON "audit_entry" ("organisation_id", "id")`,
   `CREATE INDEX "audit_entry_purge_idx" ON "audit_entry" ("at")`,
-  `CREATE FUNCTION "audit_entry_stays"() RETURNS trigger LANGUAGE plpgsql AS $$
+  `CREATE FUNCTION "audit_entry_append_only"() RETURNS trigger LANGUAGE plpgsql AS $$
    BEGIN
      IF TG_OP = 'DELETE' AND OLD.at < now() - interval '30 days' THEN RETURN OLD; END IF;
      RAISE EXCEPTION 'the audit trail is append-only';
    END $$`,
-  `CREATE TRIGGER "audit_entry_stays" BEFORE UPDATE OR DELETE ON "audit_entry"
-    FOR EACH ROW EXECUTE FUNCTION "audit_entry_stays"()`,
+  `CREATE TRIGGER "audit_entry_append_only" BEFORE UPDATE OR DELETE ON "audit_entry"
+    FOR EACH ROW EXECUTE FUNCTION "audit_entry_append_only"()`,
   `CREATE TRIGGER "audit_entry_not_truncated" BEFORE TRUNCATE ON "audit_entry"
-    FOR EACH STATEMENT EXECUTE FUNCTION "audit_entry_stays"()`,
+    FOR EACH STATEMENT EXECUTE FUNCTION "audit_entry_append_only"()`,
 ]

@@ -57,9 +57,9 @@ export const CREATE_DELIVERIES = [
     WHERE state IN ('pending', 'in_progress', 'waiting') AND started_at IS NULL AND attempts = 0`,
   `CREATE INDEX "delivery_started_idx" ON "delivery" ("sweep_at")
     WHERE state IN ('pending', 'in_progress', 'waiting') AND (started_at IS NOT NULL OR attempts > 0)`,
-  `CREATE INDEX "delivery_tell_idx" ON "delivery" ("sweep_at")
+  `CREATE INDEX "delivery_signal_idx" ON "delivery" ("sweep_at")
     WHERE sweep_at IS NOT NULL AND (state = 'stopped' OR state = 'completed' AND started_at IS NOT NULL)`,
-  `CREATE INDEX "delivery_follow_idx" ON "delivery" ("sweep_at")
+  `CREATE INDEX "delivery_backfill_idx" ON "delivery" ("sweep_at")
     WHERE sweep_at IS NOT NULL AND state = 'completed' AND started_at IS NULL`,
   // Retention.
   `CREATE INDEX "delivery_purge_idx" ON "delivery" ("state", "completed_at") WHERE completed_at IS NOT NULL`,
