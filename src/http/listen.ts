@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
+import { PROBLEMS } from '../domain/problems.ts'
 import { createPipeline, type HandleRequest, type PipelineLimits } from './pipeline.ts'
 
 /** Whole request within this time, so that a slow sender cannot hold a connection. */
@@ -87,10 +88,11 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   }
 }
 
+const { title, status } = PROBLEMS.too_many_connections
 const REFUSAL = JSON.stringify({
   type: 'urn:posthorn:problem:too_many_connections',
-  title: 'Too many connections',
-  status: 503,
+  title,
+  status,
   code: 'too_many_connections',
   detail: 'This process has as many connections open as it may have. Try again.',
 })
@@ -98,7 +100,7 @@ const REFUSAL = JSON.stringify({
 function refuse(response: ServerResponse): void {
   response.shouldKeepAlive = false
   response
-    .writeHead(503, {
+    .writeHead(status, {
       'content-type': 'application/problem+json',
       'content-length': Buffer.byteLength(REFUSAL),
       'cache-control': 'no-store',

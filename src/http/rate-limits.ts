@@ -123,10 +123,7 @@ function inSeconds(ms: number): number {
 }
 
 function rateLimited(detail: string, seconds: number, headers: Record<string, string>): ProblemError {
-  return new ProblemError({
-    status: 429,
-    code: 'rate_limited',
-    title: 'Too many requests',
+  return new ProblemError('rate_limited', {
     detail: `${detail} Try again in ${seconds} s.`,
     headers: { ...headers, 'retry-after': String(seconds) },
   })

@@ -54,10 +54,7 @@ function unpack(request: IncomingMessage, encoding: string): Readable {
 function bodyProblem(error: unknown, maxBytes: number): unknown {
   const status = error instanceof Error && 'status' in error ? error.status : undefined
   if (status === 413) {
-    return new ProblemError({
-      status: 413,
-      code: 'body_too_large',
-      title: 'Body too large',
+    return new ProblemError('body_too_large', {
       detail: `The body may have at most ${maxBytes} bytes.`,
       headers: { connection: 'close' },
     })
@@ -87,10 +84,7 @@ function isUtf8(charset: string): boolean {
 }
 
 function unsupportedMediaType(): ProblemError {
-  return new ProblemError({
-    status: 415,
-    code: 'unsupported_media_type',
-    title: 'Unsupported media type',
+  return new ProblemError('unsupported_media_type', {
     detail:
       'Send the body as Content-Type: application/json, in UTF-8, plain or packed with gzip, deflate or br.',
   })

@@ -46,10 +46,7 @@ export function requireSameOrigin(ctx: Context): void {
   const site = ctx.get('sec-fetch-site')
   const isOurs = site === '' ? hostOf(ctx.get('origin')) === ctx.host : site === 'same-origin'
   if (isOurs) return
-  throw new ProblemError({
-    status: 403,
-    code: 'cross_site',
-    title: 'Not from this site',
+  throw new ProblemError('cross_site', {
     detail: 'With a session in a cookie only pages of this very site may change anything.',
   })
 }

@@ -63,10 +63,7 @@ export async function describeCaller(
 }
 
 function needsTls(): ProblemError {
-  return new ProblemError({
-    status: 403,
-    code: 'needs_tls',
-    title: 'Not over plain HTTP',
+  return new ProblemError('needs_tls', {
     detail:
       'Signing in works over https and on this machine itself. Behind a proxy that speaks TLS, the operator sets POSTHORN_PUBLIC_URL, or TRUSTED_PROXIES with X-Forwarded-Proto.',
   })

@@ -62,10 +62,7 @@ export async function createWebhook(
 async function requireRoom(db: Db, organisationId: string, max: number): Promise<void> {
   await lockOrganisation(db, organisationId)
   if ((await countWebhooks(db, organisationId)) < max) return
-  throw new ProblemError({
-    status: 409,
-    code: 'too_many_webhooks',
-    title: 'Too many webhooks',
+  throw new ProblemError('too_many_webhooks', {
     detail: `An organisation may have at most ${max} webhooks. Delete one first.`,
   })
 }

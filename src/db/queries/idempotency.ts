@@ -73,10 +73,7 @@ async function storedAnswer<Answer>(manager: EntityManager, request: IdempotentR
     identity(request),
   )
   if (stored?.digest.equals(request.digest) === true) return stored.response
-  throw new ProblemError({
-    status: 422,
-    code: 'idempotency_key_reused',
-    title: 'Idempotency key reused',
+  throw new ProblemError('idempotency_key_reused', {
     detail: 'This Idempotency-Key was sent before with another body.',
   })
 }

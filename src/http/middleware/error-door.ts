@@ -26,10 +26,7 @@ function toProblem(error: unknown, logger: Logger): ProblemError {
     return unavailable()
   }
   logger.error({ event: 'http.fault', err: error }, 'http.fault')
-  return new ProblemError({
-    status: 500,
-    code: 'internal_error',
-    title: 'Internal error',
+  return new ProblemError('internal_error', {
     detail: 'This is our fault. Try again; the log has the details.',
   })
 }

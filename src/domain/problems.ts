@@ -1,0 +1,229 @@
+/** One kind of refusal: the HTTP status, the title of the problem document, what causes it and what the caller does. */
+type ProblemKind = { status: number; title: string; cause: string; cure: string }
+
+const UNREADABLE = { status: 400, title: 'The request cannot be read' } as const
+const CONFLICT = { status: 409, title: 'Not possible in this state' } as const
+
+/**
+ * Every problem code that the API answers with, ordered by status. The code is stable; `cause` and `cure` are the text
+ * of docs/api.md.
+ */
+export const PROBLEMS = {
+  malformed_path: {
+    ...UNREADABLE,
+    cause: 'The target of the request line is not a URL.',
+    cure: 'Send a valid path, with reserved characters percent-encoded.',
+  },
+  malformed_json: {
+    ...UNREADABLE,
+    cause: 'The body is not valid JSON, or not valid UTF-8.',
+    cure: 'Send JSON in UTF-8.',
+  },
+  too_deep: {
+    ...UNREADABLE,
+    cause: 'The JSON of the body has more than 64 levels.',
+    cure: 'Send a flatter payload.',
+  },
+  incomplete_body: {
+    ...UNREADABLE,
+    cause: 'The body ended early, or could not be unpacked.',
+    cure: 'Send the whole body, and a `Content-Encoding` that matches it.',
+  },
+  invalid_cursor: {
+    ...UNREADABLE,
+    cause: 'The parameter `cursor` was not made by this API.',
+    cure: 'Send the `nextCursor` of the page before unchanged, or start again without a cursor.',
+  },
+  invalid_idempotency_key: {
+    ...UNREADABLE,
+    cause: 'The header `Idempotency-Key` is malformed, or is sent more than once.',
+    cure: 'Send it once, with 1 to 255 of the characters `A-Z a-z 0-9 . _ : -`.',
+  },
+  unauthenticated: {
+    status: 401,
+    title: 'A valid API key is needed',
+    cause:
+      'The API key is missing, malformed, unknown, expired or revoked, or the session or ticket has ended.',
+    cure: 'Send a valid key in one `x-api-key` header.',
+  },
+  missing_permission: {
+    status: 403,
+    title: 'Permission missing',
+    cause: "The key's member lacks the permissions that `missingPermissions` names.",
+    cure: 'Use the key of another member, or have the operator grant the permissions.',
+  },
+  needs_tls: {
+    status: 403,
+    title: 'Not over plain HTTP',
+    cause: 'A browser signs in over plain HTTP from another machine.',
+    cure: 'Open the page over https. The operator sets `POSTHORN_PUBLIC_URL` or `TRUSTED_PROXIES`.',
+  },
+  cross_site: {
+    status: 403,
+    title: 'Not from this site',
+    cause: 'A request with a session cookie comes from a page of another site.',
+    cure: 'Make changes from the pages of Posthorn, or send an API key instead of a session.',
+  },
+  not_found: {
+    status: 404,
+    title: 'Not found',
+    cause: 'The route or the resource does not exist, or belongs to another organisation.',
+    cure: 'Check the path, the ids, and that the key belongs to the organisation in the path.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    cause: 'The path exists, but does not answer this method.',
+    cure: 'Use a method that the header `Allow` names.',
+  },
+  delivery_completed: {
+    ...CONFLICT,
+    cause: 'The delivery is completed, so there is nothing to retry.',
+    cure: 'None is needed. To send the data again, publish another event.',
+  },
+  webhook_disabled: {
+    ...CONFLICT,
+    cause: 'The webhook is disabled.',
+    cure: 'Enable the webhook first.',
+  },
+  not_subscribed: {
+    ...CONFLICT,
+    cause: 'The webhook is no longer subscribed to the event key of the delivery.',
+    cure: 'Add the event key to the subscription again, then retry.',
+  },
+  test_delivery: {
+    ...CONFLICT,
+    cause: 'A test event gets one attempt and is never retried.',
+    cure: 'Send another test event.',
+  },
+  delivery_changed: {
+    ...CONFLICT,
+    cause: 'Another request changed the delivery at the same time.',
+    cure: 'Read the delivery, then try again.',
+  },
+  not_discardable: {
+    ...CONFLICT,
+    cause: 'The delivery is neither waiting nor permanently failed.',
+    cure: 'Wait until an attempt in progress has ended. A final delivery needs no discard.',
+  },
+  too_many_webhooks: {
+    status: 409,
+    title: 'Too many webhooks',
+    cause: 'The organisation has `WEBHOOKS_PER_ORGANISATION` webhooks.',
+    cure: 'Delete a webhook, or have the operator raise the limit.',
+  },
+  too_many_subscriptions: {
+    ...CONFLICT,
+    cause: 'The member has 20 push subscriptions.',
+    cure: 'Remove the subscription of a browser that is no longer used.',
+  },
+  push_not_configured: {
+    ...CONFLICT,
+    cause: 'This installation sends no push messages.',
+    cure: 'The operator sets `VAPID_PRIVATE_KEY`.',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'Body too large',
+    cause: 'The body, unpacked, is larger than the route allows.',
+    cure: 'Send less: references instead of contents.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    cause: 'The body is not announced as JSON in UTF-8, or is packed in an unknown way.',
+    cure: 'Send `Content-Type: application/json`, plain or packed with gzip, deflate or br.',
+  },
+  invalid_fields: {
+    status: 422,
+    title: 'Fields are not valid',
+    cause:
+      'At least one field or query parameter is not valid; `errors` names each, 100 at most. Nothing was done.',
+    cure: 'Correct the fields and send the request again.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'Idempotency key reused',
+    cause: 'The `Idempotency-Key` was sent with another body within 24 hours.',
+    cure: 'Use one key for one request: a new key for a new body.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    cause: 'The API key or the address has used up its requests for now.',
+    cure: 'Wait for the seconds that `Retry-After` gives, then try again.',
+  },
+  too_many_streams: {
+    status: 429,
+    title: 'Too many streams',
+    cause: 'The API key has `STREAMS_PER_KEY` event streams open in this process.',
+    cure: 'Close a stream, or wait until one has ended.',
+  },
+  internal_error: {
+    status: 500,
+    title: 'Internal error',
+    cause: 'A fault of Posthorn.',
+    cure: 'Try again. The operator finds `http.fault` in the log, under the `x-request-id` of the answer.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'Temporarily unavailable',
+    cause: 'The database did not answer in time. The request may or may not have been carried out.',
+    cure: 'Try again after `Retry-After`, with the same `Idempotency-Key`.',
+  },
+  overloaded: {
+    status: 503,
+    title: 'Overloaded',
+    cause: '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. Nothing was published.',
+    cure: 'Try again after `Retry-After`.',
+  },
+  no_stream_now: {
+    status: 503,
+    title: 'No stream can be opened for now',
+    cause: 'The process has `STREAMS_PER_PROCESS` streams open, is stopping, or waits for the database.',
+    cure: 'Try again after `Retry-After`; another process may answer.',
+  },
+  too_many_connections: {
+    status: 503,
+    title: 'Too many connections',
+    cause: 'The process has `API_CONNECTIONS` connections open.',
+    cure: 'Try again after `Retry-After`, and reuse connections.',
+  },
+} as const satisfies Record<string, ProblemKind>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** The codes that are answered with one status. */
+export type ProblemCodeOf<Status extends number> = {
+  [Code in ProblemCode]: (typeof PROBLEMS)[Code]['status'] extends Status ? Code : never
+}[ProblemCode]
+
+/** What the `code` of each field in `errors` of an `invalid_fields` means. The codes are stable. */
+export const FIELD_PROBLEMS = {
+  required: 'the field is missing',
+  unknown_field: 'there is no such field',
+  wrong_type: 'the value has another JSON type',
+  not_allowed_value: 'the value is not one of those allowed',
+  wrong_format: 'the value does not match its format or pattern',
+  too_short: 'the text has too few characters',
+  too_long: 'the text has too many characters',
+  too_few: 'the list or object has too few entries',
+  too_many: 'the list or object has too many entries',
+  too_small: 'the number is below its minimum',
+  too_large: 'the number is above its maximum',
+  duplicate: 'the value, or the parameter, is there twice',
+  invalid: 'the value is not valid for another reason, which `detail` says',
+  unknown_event_key: 'there is no such event key',
+  not_subscribable: 'the event key cannot be subscribed to by name',
+  wildcard_not_alone: '`*` is combined with other event keys',
+  invalid_url: 'the URL cannot be parsed',
+  invalid_characters: 'the URL holds white space, a backslash or an invisible character',
+  scheme_not_allowed: 'the URL does not begin with an allowed scheme',
+  credentials_not_allowed: 'the URL holds a user name or a password',
+  fragment_not_allowed: 'the URL has a `#` part',
+  invalid_host: 'the host of the URL is not a valid name',
+  host_not_public: 'the host of the URL is not on the public internet',
+  port_not_allowed: 'the port of the URL belongs to another protocol',
+  invalid_public_key: 'the push key is not a point of the curve P-256',
+  invalid_auth_secret: 'the push secret does not have 16 bytes',
+} as const satisfies Record<string, string>
