@@ -21,7 +21,7 @@ const decoder = new TextDecoder('utf-8')
 const REDACTED = '[redacted]'
 /**
  * Response headers whose values are kept: they describe the answer and help to find the request in the receiver's log.
- * Whatever else a server invents may carry a credential. README.md lists them.
+ * Whatever else a server invents may carry a credential. docs/api.md lists them.
  */
 export const KEPT_HEADERS: ReadonlySet<string> = new Set([
   'age',

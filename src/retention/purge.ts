@@ -31,7 +31,7 @@ type Deleted = Partial<Omit<PurgeResult, 'finished'>>
 type Step = (after: PurgeCursor) => Promise<Deleted & { next: Place }>
 
 /**
- * Deletes what is older than its limit (`docs/operations.md`, Retention), batch after batch until nothing is left or
+ * Deletes what is older than its limit (`docs/production.md`, Retention), batch after batch until nothing is left or
  * the time is up. Two at once are harmless. Rejects when `signal` aborts; what was deleted stays deleted.
  */
 export async function purge(

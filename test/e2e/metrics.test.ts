@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/backlog.ts'
 import { groupedBy, readQueries, selectorsOf } from '../helpers/dashboards.ts'
-import { readDocument, tableBelow } from '../helpers/documents.ts'
+import { itemsBetween, readDocument } from '../helpers/documents.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { parseExposition, type Exposition } from '../helpers/exposition.ts'
 import { TEST_KEY_RING } from '../helpers/factories.ts'
@@ -114,17 +114,18 @@ describe('the metrics of real processes', function () {
     expect(text).not.to.include(new URL(stage.receiver.url).port + '"')
   })
 
-  it('are those of the table in docs/operations.md, with their kinds and labels', async () => {
+  it('are those of the list in docs/production.md, with their kinds and labels', async () => {
     const { kinds, samples } = await scrape()
     const exposed = [...kinds].filter(([name]) => name.startsWith('posthorn_'))
-    const rows = tableBelow(readDocument('docs/operations.md'), '## Metrics').map((cells) =>
-      cells.slice(0, 3),
+    const listed = itemsBetween(readDocument('docs/production.md'), 'metrics').map((item) => {
+      const [, name = '', kind = '', labels = ''] =
+        /^`(\w+)`, (\w+)(?:, by ((?:`\w+`(?:, )?)+))?:/.exec(item) ?? []
+      return { name, kind, labels }
+    })
+    expect(listed.map(({ name, kind }) => `${name} ${kind}`)).to.have.members(
+      exposed.map(([name, kind]) => `${name} ${kind}`),
     )
-    expect(rows.map(([name, kind]) => `${name ?? ''} ${kind ?? ''}`)).to.have.members(
-      exposed.map(([name, kind]) => `\`${name}\` ${kind}`),
-    )
-    for (const [cell = '', , labels = ''] of rows) {
-      const name = cell.replaceAll('`', '')
+    for (const { name, labels } of listed) {
       const sample = samples.find((one) => one.name === name || one.name === `${name}_count`)
       // Nobody was refused by name here, for example: some series come with their first event.
       const expected = Object.keys(sample?.labels ?? {})

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { freePort } from '../../src/free-port.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 type Command = readonly [program: string, ...args: string[]]
 type Sample = {
@@ -110,6 +112,41 @@ describe('the verification samples', function () {
     for (const body of [text, bytes]) {
       const { stdout } = await run(['openssl', 'dgst', '-sha256', '-hmac', secret], body)
       expect(stdout.trim().split(' ').at(-1)).to.equal(hmacHex(secret, body))
+    }
+  })
+})
+
+describe('docs/verify/receiver.mjs', function () {
+  this.timeout(TIMEOUT_MS)
+
+  it('handles a valid delivery once, answers a repeat with 200 and a wrong signature with 401', async () => {
+    const port = await freePort()
+    const child = spawn(process.execPath, [join(SAMPLES_DIR, 'receiver.mjs')], {
+      env: { ...process.env, SECRET: secret, PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
+    const body =
+      '{"event":"customer:created","data":{"id":"cus_1"},"timestamp":1,"traceId":"1","triggeredBy":null}'
+    const deliver = async (id: string, signature: string): Promise<number> => {
+      const headers = { 'X-Webhook-Event-ID': id, 'X-Webhook-Signature': signature }
+      const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body })
+      return response.status
+    }
+    const signature = `sha256=${hmacHex(secret, Buffer.from(body))}`
+    try {
+      await eventually(async () => expect(await deliver('id-1', signature)).to.equal(200), TIMEOUT_MS)
+      expect(await deliver('id-1', signature)).to.equal(200)
+      expect(await deliver('id-2', `sha256=${'0'.repeat(64)}`)).to.equal(401)
+      expect(await deliver('id-3', signature)).to.equal(200)
+      await eventually(() =>
+        expect(output).to.equal(
+          'handled id-1: customer:created {"id":"cus_1"}\nhandled id-3: customer:created {"id":"cus_1"}\n',
+        ),
+      )
+    } finally {
+      child.kill()
     }
   })
 })

@@ -70,7 +70,11 @@ describe('npm start', function () {
   const curlLines = (output: string): string[] =>
     output.split('\n').filter((line) => line.trim().startsWith('curl '))
   const sh = (script: string, env: Record<string, string> = {}): string =>
-    execFileSync('sh', ['-eu', '-c', script], { encoding: 'utf8', env: { ...process.env, ...env } })
+    execFileSync('sh', ['-eu', '-c', script], {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    })
   /** Processes that belong to this instance: our own, PostgreSQL's and Temporal's all name its data folder. */
   const processes = (): string[] =>
     execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' })
@@ -200,8 +204,18 @@ describe('npm start', function () {
     // A user reads each step before pasting the next one. The delivery completes in that time.
     const script = [...tour.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('sleep 2\n')
     expect(script).to.include('curl')
-    const receiver = /Demo receiver\s+(\S+)/.exec(instance.output())![1]!
-    sh(script, { API: api(), RECEIVER: receiver })
-    await eventually(() => expect(instance.output()).to.include('X-Webhook-Event-ID'))
+    const databaseUrl = /PostgreSQL\s+(\S+)/.exec(instance.output())![1]!
+    // A step that fails must not leave the receiver behind: it would keep the pipe of its output open.
+    const shown = sh(`trap 'kill "\${RECEIVER:-}" 2>/dev/null || true' EXIT\n${script}`, {
+      API: api(),
+      DATABASE_URL: databaseUrl,
+      RECEIVER_PORT: String(await freePort()),
+    })
+    expect(shown.match(/^handled [-\w]+: customer:created/gm)).to.have.length(2)
+    expect(shown)
+      .to.match(/"failureCode":"connect\w+"/)
+      .and.match(/"closedAt":null/)
+      .and.match(/"state":"completed"/)
+      .and.match(/"closedAt":"\d{4}-/)
   })
 })

@@ -6,13 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { eventKeys } from '../../src/catalogue/catalogue.ts'
 import { COMMAND_NAMES, COMMANDS } from '../../src/cli/commands.ts'
+import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
+import { FIELD_PROBLEMS, PROBLEMS } from '../../src/domain/problems.ts'
 import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
-import { headingsOf, readDocument as read, tableBelow } from '../helpers/documents.ts'
+import { headingsOf, itemsBetween, readDocument as read, tableBelow } from '../helpers/documents.ts'
 import { payloadTable } from '../helpers/payload-table.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -32,9 +34,14 @@ const NPM_START_VARIABLES = [
 
 const UNIT_MS: Record<string, number> = { second: 1_000, minute: 60_000, hour: 3_600_000 }
 
-const readme = read('README.md')
+const README_MAX_LINES = 250
+const MAX_COLUMNS = 120
+
+const api = read('docs/api.md')
+const configuration = read('docs/configuration.md')
+const production = read('docs/production.md')
 const receiving = read('docs/receiving.md')
-const operations = read('docs/operations.md')
+const troubleshooting = read('docs/troubleshooting.md')
 const documents = [
   'README.md',
   'CONTRIBUTING.md',
@@ -71,16 +78,32 @@ describe('the documentation', () => {
 })
 
 describe('README.md', () => {
+  const lines = read('README.md').trimEnd().split('\n')
+
+  it('has at most 250 lines of at most 120 columns', () => {
+    expect(lines.length).to.be.at.most(README_MAX_LINES)
+    for (const line of lines) expect(line.length, line).to.be.at.most(MAX_COLUMNS)
+  })
+})
+
+describe('the generated parts of the documents', () => {
+  for (const part of GENERATED_PARTS)
+    it(`match the code: ${part.name} in ${part.file} (npm run check:docs -- --write)`, () => {
+      expect(readPart(part)).to.equal(part.render())
+    })
+})
+
+describe('docs/configuration.md', () => {
   it('lists every setting with its default, in order', () => {
     const expected = Object.values(SETTINGS).map(({ variable, fallback }) => [
       `\`${variable}\``,
       defaultInWords(fallback),
     ])
-    expect(firstTwoColumns(readme, '### Settings')).to.deep.equal(expected)
+    expect(firstTwoColumns(configuration, '## Settings')).to.deep.equal(expected)
   })
 
   it('lists what npm start and npm test read', () => {
-    const listed = firstTwoColumns(readme, '### npm start and npm test').map(([variable]) => variable)
+    const listed = firstTwoColumns(configuration, '## npm start and npm test').map(([variable]) => variable)
     expect(listed).to.deep.equal(NPM_START_VARIABLES.map((variable) => `\`${variable}\``))
   })
 
@@ -90,19 +113,51 @@ describe('README.md', () => {
       ([, variable = '']) => variable,
     )
     const own = new Set(interpolated.filter((variable) => !settings.includes(variable)))
-    const listed = firstTwoColumns(readme, '### docker compose').map(([variable = '']) =>
+    const listed = firstTwoColumns(configuration, '## docker compose').map(([variable = '']) =>
       variable.replaceAll('`', ''),
     )
     expect(listed).to.have.members([...own])
   })
+})
 
+describe('docs/api.md', () => {
   it('explains every delivery state', () => {
-    const listed = firstTwoColumns(readme, '## Delivery states').map(([state]) => state)
+    const listed = firstTwoColumns(api, '## Delivery states').map(([state]) => state)
     expect(listed).to.deep.equal(DELIVERY_STATES.map((state) => `\`${state}\``))
   })
 
+  it('shows every field of an event that is published', () => {
+    const { properties, required } = PublishEventSchema
+    const rows = tableBelow(api, '## Publishing')
+    expect(rows.map(([field]) => field)).to.deep.equal(Object.keys(properties).map((name) => `\`${name}\``))
+    const asked = rows.filter(([, , isRequired]) => isRequired === 'yes').map(([field]) => field)
+    expect(asked).to.deep.equal(required.map((name) => `\`${name}\``))
+  })
+
+  it('has every problem code and field code of the sources, and no other', () => {
+    const sources = filesUnder('src')
+      .filter((file) => file.endsWith('.ts') && file !== 'src/domain/problems.ts')
+      .map(read)
+      .join('\n')
+    const problemPattern = /(?:ProblemError|badRequest|conflict)\(\s*'(\w+)'|PROBLEMS\.(\w+)/g
+    const problems = [...sources.matchAll(problemPattern)].map(([, code, property]) => code ?? property)
+    expect(Object.keys(PROBLEMS)).to.have.members([...new Set(problems)])
+    const fieldPattern = /\bcode: '(\w+)'|\b(?:refuse|atLeast|atMost|compared)\(\s*'(\w+)'/g
+    const fields = [...sources.matchAll(fieldPattern)]
+      .map(([, literal, argument]) => literal ?? argument ?? '')
+      .filter((code) => !(code in PROBLEMS))
+    expect(Object.keys(FIELD_PROBLEMS)).to.have.members([...new Set(fields)])
+  })
+
+  it('orders the problem codes by status', () => {
+    const statuses = Object.values(PROBLEMS).map(({ status }) => status)
+    expect(statuses).to.deep.equal([...statuses].sort((one, other) => one - other))
+  })
+})
+
+describe('docs/production.md', () => {
   it('describes the commands as the program itself does', () => {
-    const rows = firstTwoColumns(readme, '## In production')
+    const rows = firstTwoColumns(production, '## Commands')
     expect(rows.map(([command = '']) => /^`posthorn ([\w-]+)/.exec(command)?.[1])).to.deep.equal(
       COMMAND_NAMES,
     )
@@ -143,14 +198,6 @@ describe('docs/receiving.md', () => {
       expect(tableBelow(receiving, `### ${key}`), key).to.deep.equal(payloadTable(schema ?? {}))
   })
 
-  it('shows every field of an event that is published', () => {
-    const { properties, required } = PublishEventSchema
-    const rows = tableBelow(receiving, '## Publishing')
-    expect(rows.map(([field]) => field)).to.deep.equal(Object.keys(properties).map((name) => `\`${name}\``))
-    const asked = rows.filter(([, , isRequired]) => isRequired === 'yes').map(([field]) => field)
-    expect(asked).to.deep.equal(required.map((name) => `\`${name}\``))
-  })
-
   it('shows every header that an attempt is sent with', () => {
     const source = `${read('src/deliveries/attempt/send-signed.ts')}${read('src/outbound/exchange.ts')}`
     const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
@@ -185,10 +232,10 @@ describe('npm start and npm test', () => {
   })
 })
 
-describe('docs/operations.md', () => {
-  it('makes a VAPID key that is accepted with its one line', () => {
+describe('docs/production.md and docs/troubleshooting.md', () => {
+  it('make a VAPID key that is accepted with its one line', () => {
     const [, line = ''] =
-      /<!-- vapid:start -->\s*```sh\n(.*)\n```\s*<!-- vapid:end -->/.exec(operations) ?? []
+      /<!-- vapid:start -->\s*```sh\n(.*)\n```\s*<!-- vapid:end -->/.exec(production) ?? []
     const printed = execFileSync('sh', ['-euc', line], { encoding: 'utf8' }).trim()
     const key = SETTINGS.vapidPrivateKey.parse(printed)
     const pair = createECDH('prime256v1')
@@ -196,18 +243,16 @@ describe('docs/operations.md', () => {
     expect(pair.getPublicKey()).to.have.length(65)
   })
 
-  it('explains every event of the log', () => {
+  it('explain every event of the log', () => {
     const sources = filesUnder('src').map(read).join('\n')
-    const logged = new Set(
-      [...sources.matchAll(/\bevent: '([a-z_]+\.[a-z_]+)'/g)].map(([, name]) => `\`${name ?? ''}\``),
-    )
-    const listed = firstTwoColumns(operations, '## Log').map(([name]) => name)
+    const logged = new Set([...sources.matchAll(/\bevent: '([a-z_]+\.[a-z_]+)'/g)].map(([, name]) => name))
+    const listed = itemsBetween(troubleshooting, 'log').map((item) => /^`([\w.]+)` \(/.exec(item)?.[1])
     expect(listed).to.have.members([...logged])
   })
 
-  it('names every failure code and every search attribute', () => {
+  it('name every failure code and every search attribute', () => {
     for (const name of [...FAILURE_CODES, ...SEARCH_ATTRIBUTE_NAMES])
-      expect(operations).to.include(`\`${name}\``)
+      expect(troubleshooting).to.include(`\`${name}\``)
   })
 })
 

@@ -74,9 +74,11 @@ describe('the samples that read the stream', () => {
       expect(valueOf('posthorn_streams_open', {})).to.equal(1)
     })
 
-  it('README.md: curl shows events as they are published', async () => {
+  it('stream.md: curl shows events as they are published', async () => {
     const [, command = ''] =
-      /<!-- stream:start -->\s*```sh\n([^]*?)```\s*<!-- stream:end -->/.exec(readDocument('README.md')) ?? []
+      /<!-- stream:start -->\s*```sh\n([^]*?)```\s*<!-- stream:end -->/.exec(
+        readDocument('docs/stream.md'),
+      ) ?? []
     expect(command).to.match(/^curl -N/)
     const first = await publish()
     const output = start('sh', ['-c', `exec ${command.trim()} -H 'last-event-id: ${first.id}'`], {

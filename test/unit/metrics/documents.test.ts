@@ -55,20 +55,20 @@ describe('docs/metrics/alert-rules.yml', () => {
   it('links each alert to a heading that says what to do, and has an alert for each of them', () => {
     const linked = rules.map(({ annotations }) => annotations.runbook.split('#'))
     for (const [file = '', heading = ''] of linked) {
-      expect(file).to.equal('docs/operations.md')
+      expect(file).to.equal('docs/troubleshooting.md')
       expect(headingsOf(readDocument(file))).to.include(heading)
     }
-    const [, ours = ''] = /\n### What to do\n(.*?)\n## /s.exec(readDocument('docs/operations.md')) ?? []
+    const [, ours = ''] = /\n## Alerts\n(.*?)\n## /s.exec(readDocument('docs/troubleshooting.md')) ?? []
     expect(headingsOf(ours)).to.have.members([...new Set(linked.map(([, heading = '']) => heading))])
   })
 
   it('names settings and log lines that exist', () => {
     const texts = rules.flatMap(({ annotations }) => Object.values(annotations)).join('\n')
-    const operations = readDocument('docs/operations.md')
+    const troubleshooting = readDocument('docs/troubleshooting.md')
     const settings = readDocument('.env.example')
     for (const [name] of texts.matchAll(/\b[A-Z]+_[A-Z_]+\b/g)) expect(settings).to.include(`${name}=`)
     for (const [name] of texts.matchAll(/\b(?:dispatcher|sweep|http|notification)\.[a-z_]+\b/g))
-      expect(operations).to.include(`\`${name}\``)
+      expect(troubleshooting).to.include(`\`${name}\``)
   })
 })
 

@@ -8,13 +8,13 @@ import type { PosthornProcess } from '../helpers/posthorn.ts'
 import { testServers } from '../helpers/servers.ts'
 import { createStage, type Stage } from '../helpers/stage.ts'
 
-const OPERATIONS = new URL('../../docs/operations.md', import.meta.url)
+const DOCUMENT = new URL('../../docs/troubleshooting.md', import.meta.url)
 const COMMAND_TIMEOUT_MS = 20_000
 
 /** The next attempt is due in two hours: what comes within this time came for the signal. */
 const AT_ONCE_MS = 3_000
 
-describe('the commands of docs/operations.md, on the real engine', function () {
+describe('the commands of docs/troubleshooting.md, on the real engine', function () {
   this.timeout(60_000)
   const commands = readCommands()
   const notYetRun = new Set(commands)
@@ -146,7 +146,7 @@ describe('the commands of docs/operations.md, on the real engine', function () {
 
 /** The commands between the markers of the document, in their order. */
 function readCommands(): string[] {
-  const text = readFileSync(OPERATIONS, 'utf8')
+  const text = readFileSync(DOCUMENT, 'utf8')
   const [, marked = ''] = /<!-- commands:start -->(.*)<!-- commands:end -->/s.exec(text) ?? []
   const blocks = [...marked.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   const lines = blocks.flatMap((block) => block.split('\n')).filter((line) => line !== '')
