@@ -46,6 +46,7 @@ const documents = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   ...filesUnder('docs').filter((file) => file.endsWith('.md')),
 ]
 
@@ -67,6 +68,13 @@ describe('the documentation', () => {
       const named = /`((?:src|workflows|activities|temporal-config|docs)\/[^`*\s]*|test\/[^`*\s]+\.\w+)`/g
       for (const [, path = ''] of text.matchAll(named))
         expect(existsSync(join(ROOT, path)), path).to.equal(true)
+    })
+
+    it(`keeps the prose of ${file} at ${MAX_COLUMNS} columns`, () => {
+      // A table has a line for each row, and a command is pasted as it is.
+      const prose = text.replaceAll(/^```.*?^```/gms, '').split('\n')
+      for (const line of prose.filter((line) => !line.startsWith('|')))
+        expect(line.length, line).to.be.at.most(MAX_COLUMNS)
     })
 
     it(`names in ${file} only npm scripts that exist`, () => {
