@@ -39,18 +39,6 @@ export function notFound(what: string): ProblemError {
   return new ProblemError('not_found', { detail: `No such ${what}.` })
 }
 
-/** `allowed`: the methods that the path answers. */
-export function methodNotAllowed(allowed: readonly string[]): ProblemError {
-  const methods = allowed.join(', ')
-  return new ProblemError({
-    status: 405,
-    code: 'method_not_allowed',
-    title: 'Method not allowed',
-    detail: `This path answers ${methods}.`,
-    headers: { allow: methods },
-  })
-}
-
 export function forbidden(missing: string[]): ProblemError {
   return new ProblemError('missing_permission', {
     detail: `This key's member lacks: ${missing.join(', ')}.`,
