@@ -9,9 +9,9 @@ import { createStack } from '../src/cli/stack.ts'
 import { provideTemporalCli } from '../src/dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../src/dev/temporal-dev-server.ts'
 import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
-import { installPosthorn } from './helpers/installation.ts'
-import { startLane, sumOf } from './helpers/mocha-lane.ts'
-import type { TestServers } from './helpers/servers.ts'
+import { installPosthorn } from './helpers/runner/installation.ts'
+import { startLane, sumOf } from './helpers/runner/mocha-lane.ts'
+import type { TestServers } from './helpers/runner/servers.ts'
 
 /**
  * `npm test` and the other suites (`npm run test:slow`, `test:faults`, `test:browser`): provides the engine and the time-skipping server, starts

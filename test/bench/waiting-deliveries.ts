@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import { writeBacklog } from '../helpers/backlog.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { ORGANISATION } from './organisation.ts'
 
 const POLL_MS = 500

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/backlog.ts'
-import { createWebhookRow } from '../helpers/factories.ts'
-import { useDeveloperArea } from '../helpers/browser.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('acting on deliveries in the developer area', function () {
   this.timeout(45_000)

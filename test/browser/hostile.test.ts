@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createMember, createWebhookRow } from '../helpers/factories.ts'
-import { useDeveloperArea } from '../helpers/browser.ts'
+import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 /** Would set `hacked` in a page that takes it for markup, a template or a link. */
 const ATTACKS = [

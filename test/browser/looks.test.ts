@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url'
 import axe, { type AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { writeBacklog } from '../helpers/backlog.ts'
-import { createWebhookRow } from '../helpers/factories.ts'
-import { useDeveloperArea } from '../helpers/browser.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 /** `POSTHORN_SCREENSHOTS=1` writes what the README shows; otherwise a run leaves the working copy as it was. */
 const WRITES_SCREENSHOTS = process.env['POSTHORN_SCREENSHOTS'] === '1'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createMember } from '../helpers/factories.ts'
-import { fillIn, useDeveloperArea } from '../helpers/browser.ts'
+import { createMember } from '../helpers/database/factories.ts'
+import { fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('signing in to the developer area', function () {
   this.timeout(30_000)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createMember, createWebhookRow } from '../helpers/factories.ts'
+import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useDeveloperArea } from '../helpers/browser.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('managing webhooks in the developer area', function () {
   this.timeout(30_000)

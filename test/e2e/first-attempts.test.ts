@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { createNeighbour, postsByDelivery, publishBurst } from '../helpers/burst.ts'
+import { createNeighbour, postsByDelivery, publishBurst } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { percentile } from '../helpers/percentile.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { testServers } from '../helpers/servers.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const BURST = 300
 

@@ -1,10 +1,10 @@
 import { verify } from '@octokit/webhooks-methods'
 import { expect } from 'chai'
 import { findSealedSecret } from '../../src/db/queries/webhooks.ts'
-import { TEST_KEY_RING, testSecretBox } from '../helpers/factories.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { runCli } from '../helpers/run-cli.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import { TEST_KEY_RING, testSecretBox } from '../helpers/database/factories.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { runCli } from '../helpers/cli/run-cli.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const NEW_KEY = `k2:${'cd'.repeat(32)}`
 

@@ -1,14 +1,14 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/backlog.ts'
-import { groupedBy, readQueries, selectorsOf } from '../helpers/dashboards.ts'
-import { itemsBetween, readDocument } from '../helpers/documents.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { groupedBy, readQueries, selectorsOf } from '../helpers/metrics/dashboards.ts'
+import { itemsBetween, readDocument } from '../helpers/documents/documents.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { parseExposition, type Exposition } from '../helpers/exposition.ts'
-import { TEST_KEY_RING } from '../helpers/factories.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { runCli } from '../helpers/run-cli.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import { parseExposition, type Exposition } from '../helpers/metrics/exposition.ts'
+import { TEST_KEY_RING } from '../helpers/database/factories.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { runCli } from '../helpers/cli/run-cli.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 /** Figures of the database are counted every five seconds at most. */
 const COUNTED_WITHIN_MS = 12_000

@@ -3,10 +3,10 @@ import { Client, Connection, ScheduleOverlapPolicy, type ScheduleDescription } f
 import { expect } from 'chai'
 import { RETENTION_SCHEDULE_ID } from '../../src/temporal/retention-schedule.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
-import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
-import { testServers } from '../helpers/servers.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
+import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 describe('the retention schedule, on the real engine', function () {
   this.timeout(60_000)

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/backlog.ts'
-import { createWebhookRow } from '../helpers/factories.ts'
-import { createReceiver } from '../helpers/receiver.ts'
-import { runRetryJob } from '../helpers/retry-job.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { createReceiver } from '../helpers/receivers/receiver.ts'
+import { runRetryJob } from '../helpers/processes/retry-job.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 describe('retry-deliveries, on the real engine', function () {
   this.timeout(60_000)

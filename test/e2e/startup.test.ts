@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
-import { TEST_KEY_RING } from '../helpers/factories.ts'
-import { testServers } from '../helpers/servers.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { TEST_KEY_RING } from '../helpers/database/factories.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 /** A supervisor starts a process again only once it has ended. */
 const ENDS_WITHIN_MS = 15_000

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 for (const mode of ['workflow', 'overflow', 'direct'] as const) {
   describe(`a test event, with first attempts in \`${mode}\``, function () {

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/backlog.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { testServers } from '../helpers/servers.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const DOCUMENT = new URL('../../docs/troubleshooting.md', import.meta.url)
 const COMMAND_TIMEOUT_MS = 20_000

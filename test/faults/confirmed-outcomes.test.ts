@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
-import { createNeighbour, type Neighbour } from '../helpers/burst.ts'
+import { createNeighbour, type Neighbour } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { publishRow } from '../helpers/factories.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import type { Answer } from '../helpers/receiver.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import { publishRow } from '../helpers/database/factories.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import type { Answer } from '../helpers/receivers/receiver.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 /** Deadline of a POST, the lease of its row 5 s after that, and a pause that outlasts both and the heartbeat. */
 const ATTEMPT_TIMEOUT_MS = 3_000

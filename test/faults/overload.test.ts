@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import type { ApiResponse } from '../helpers/api.ts'
+import type { ApiResponse } from '../helpers/api/api.ts'
 import { eventually } from '../helpers/eventually.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 const LIMIT = 30
 

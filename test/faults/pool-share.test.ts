@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import pg from 'pg'
-import { createNeighbour } from '../helpers/burst.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import { createNeighbour } from '../helpers/processes/burst.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 const DISCARDS = 25
 const HELD_MS = 20_000

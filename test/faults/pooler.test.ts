@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { migrate } from '../../src/cli/migrate.ts'
 import { allowLongerStatements } from '../../src/db/longer-statements.ts'
 import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
-import { publishBurst } from '../helpers/burst.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import { publishBurst } from '../helpers/processes/burst.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 import { isPgBouncerInstalled, startPgBouncer, type PgBouncer } from './rig/pgbouncer.ts'
 
 const EVENTS = 300

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
-import { createNeighbour } from '../helpers/burst.ts'
+import { createNeighbour } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createWebhookRow } from '../helpers/factories.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 import { failWrites } from './rig/sql-faults.ts'
 
 /** Disk full, out of memory, cancelled, lock not available, I/O error, wrong role, a constraint; none says "away". */

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import { createWebhookRow } from '../helpers/factories.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import type { Answer } from '../helpers/receiver.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import type { Answer } from '../helpers/receivers/receiver.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 
 const EVENTS = 60

@@ -5,7 +5,7 @@ import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
 import { isDatabaseAway } from '../../src/db/connection-errors.ts'
 import { allowLongerStatements } from '../../src/db/longer-statements.ts'
 import { poolStatus } from '../../src/db/pool-status.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 
 const STATEMENT_TIMEOUT_MS = 1_000

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
 import { eventually } from '../helpers/eventually.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 
 type Answered = {

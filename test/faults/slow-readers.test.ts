@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 const REQUESTS_AHEAD = 1_400
 

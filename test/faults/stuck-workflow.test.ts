@@ -5,12 +5,12 @@ import { NativeConnection, Worker } from '@temporalio/worker'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createTerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
-import { publishRow } from '../helpers/factories.ts'
+import { publishRow } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { parseExposition } from '../helpers/exposition.ts'
-import { quietRuntime } from '../helpers/runtime.ts'
-import { testServers } from '../helpers/servers.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import { parseExposition } from '../helpers/metrics/exposition.ts'
+import { quietRuntime } from '../helpers/temporal/runtime.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 const OTHER_CODE = fileURLToPath(new URL('../fixtures/workflows/other-deliver-event.ts', import.meta.url))
 

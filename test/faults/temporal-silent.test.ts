@@ -1,9 +1,9 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import { testServers } from '../helpers/servers.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 import { createTcpProxy, type TcpProxy } from './rig/tcp-proxy.ts'
 
 /** For a machine with other work beside it. */

@@ -2,13 +2,13 @@ import { askForRetry, stopDeliveries } from '../../src/db/queries/interventions.
 import { insertRetryJob } from '../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../src/ids.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
-import { writeBacklog } from '../helpers/backlog.ts'
-import { createTestDatabase } from '../helpers/database.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
-import { createReceiver, type Answer } from '../helpers/receiver.ts'
-import { saveHistory } from '../helpers/save-history.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
+import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { createTestDatabase } from '../helpers/database/database.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
+import { createReceiver, type Answer } from '../helpers/receivers/receiver.ts'
+import { saveHistory } from '../helpers/temporal/save-history.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
 
 /** `npm run histories`: makes one history of each shape with today's workflows, for `test/workflows/replay.test.ts`. */
 describe('histories', function () {

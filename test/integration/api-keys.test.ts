@@ -5,10 +5,10 @@ import { ProblemError } from '../../src/errors.ts'
 import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { authenticate } from '../../src/http/guard.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, type TestMember } from '../helpers/factories.ts'
-import { recording } from '../helpers/recording.ts'
-import { sendBytes, sendRaw } from '../helpers/raw-request.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { createMember, type TestMember } from '../helpers/database/factories.ts'
+import { recording } from '../helpers/database/recording.ts'
+import { sendBytes, sendRaw } from '../helpers/api/raw-request.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 /** What a caller may send for a key that is refused, and as so many headers. */
 type Refused = { title: string; headers: (keys: Keys) => string[] }

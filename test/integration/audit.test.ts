@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { purge } from '../../src/retention/purge.ts'
-import { createMember, publishRow, type TestMember } from '../helpers/factories.ts'
+import { createMember, publishRow, type TestMember } from '../helpers/database/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 type Entry = {
   id: string

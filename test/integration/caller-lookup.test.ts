@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { CALLER_MAX_AGE_MS, createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember } from '../helpers/factories.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { createMember } from '../helpers/database/factories.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 /** What a busy machine may add to a timer. */
 const LATE_MS = 300

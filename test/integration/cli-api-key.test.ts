@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { parseApiKeyArguments } from '../../src/cli/api-key-arguments.ts'
 import { runApiKeyCommand } from '../../src/cli/api-key.ts'
-import { createMember, type TestMember } from '../helpers/factories.ts'
-import { runCli } from '../helpers/run-cli.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { createMember, type TestMember } from '../helpers/database/factories.ts'
+import { runCli } from '../helpers/cli/run-cli.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 type Outcome = { code: number; stdout: string; stderr: string }
 

@@ -5,8 +5,8 @@ import { COMMAND_NAMES } from '../../src/cli/commands.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { routes } from '../../src/http/routes/index.ts'
 import { SETTINGS } from '../../src/settings.ts'
-import { runCli } from '../helpers/run-cli.ts'
-import { testServers } from '../helpers/servers.ts'
+import { runCli } from '../helpers/cli/run-cli.ts'
+import { testServers } from '../helpers/runner/servers.ts'
 
 describe('posthorn', () => {
   describe('migrate', () => {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import Koa from 'koa'
 import { listen, type Listening, type ListenOptions } from '../../src/http/listen.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { sendBytes, sendRaw } from '../helpers/raw-request.ts'
+import { sendBytes, sendRaw } from '../helpers/api/raw-request.ts'
 
 const LARGE = Buffer.alloc(1024 * 1024, 'x')
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createMember } from '../helpers/factories.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { createTestApi, type TestApi } from '../helpers/api/api.ts'
+import { createMember } from '../helpers/database/factories.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 type Entry = {
   key: string

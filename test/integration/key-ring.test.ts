@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { assertKeyRing } from '../../src/cli/assert-key-ring.ts'
 import { createSecretBox, type SecretBox } from '../../src/secret-box.ts'
-import { testSecretBox } from '../helpers/factories.ts'
-import { NEW, onlyNew, rotated, useSealedSecrets } from '../helpers/use-sealed-secrets.ts'
+import { testSecretBox } from '../helpers/database/factories.ts'
+import { NEW, onlyNew, rotated, useSealedSecrets } from '../helpers/database/use-sealed-secrets.ts'
 
 describe('the key ring at the start of a process', () => {
   const { database, webhook, sealedOf, put } = useSealedSecrets()

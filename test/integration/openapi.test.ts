@@ -6,15 +6,15 @@ import { createDataSource } from '../../src/db/data-source.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { routes } from '../../src/http/routes/index.ts'
 import { createMetrics } from '../../src/metrics.ts'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
+import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api/api.ts'
 import {
   createMember,
   createWebhookRow,
   TEST_VAPID_PUBLIC_KEY,
   type TestMember,
-} from '../helpers/factories.ts'
+} from '../helpers/database/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 import { attempt } from './deliveries/delivery-rows.ts'
 
 type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }

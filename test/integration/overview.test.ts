@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { Static } from 'typebox'
 import type { ActivitySchema, OverviewListSchema } from '../../src/http/schemas/overview.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/factories.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/database/factories.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 type Made = { number: number; outcome: 'succeeded' | 'failed'; startedAt: string; durationMs?: number }
 

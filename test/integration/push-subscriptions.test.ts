@@ -9,14 +9,14 @@ import {
   type PushTarget,
 } from '../../src/db/queries/push-subscriptions.ts'
 import { newId } from '../../src/ids.ts'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
+import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api/api.ts'
 import {
   createMember,
   TEST_VAPID_PRIVATE_KEY,
   TEST_VAPID_PUBLIC_KEY,
   type TestMember,
-} from '../helpers/factories.ts'
-import { useApi } from '../helpers/use-api.ts'
+} from '../helpers/database/factories.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 type Subscription = { id: string; endpoint: string; createdAt: string }
 type Browser = { endpoint: string; expirationTime: null; keys: { p256dh: string; auth: string } }

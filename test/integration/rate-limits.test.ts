@@ -4,12 +4,12 @@ import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { createKnownCredentials } from '../../src/http/known-credentials.ts'
 import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api.ts'
-import { createTestDatabase } from '../helpers/database.ts'
-import { createMember, type TestMember } from '../helpers/factories.ts'
-import { recording } from '../helpers/recording.ts'
+import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../helpers/api/api.ts'
+import { createTestDatabase } from '../helpers/database/database.ts'
+import { createMember, type TestMember } from '../helpers/database/factories.ts'
+import { recording } from '../helpers/database/recording.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 const UNKNOWN_KEY = 'x'.repeat(40)
 const event = { event: 'customer:created', data: { id: 'cus_1' } }

@@ -4,8 +4,8 @@ import { describeReEncryption, reEncrypt } from '../../src/cli/re-encrypt.ts'
 import { deleteWebhook, findSealedSecret } from '../../src/db/queries/webhooks.ts'
 import { createSecretBox, type SecretBox } from '../../src/secret-box.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, createWebhookRow } from '../helpers/factories.ts'
-import { OLD, onlyNew, rotated, useSealedSecrets } from '../helpers/use-sealed-secrets.ts'
+import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
+import { OLD, onlyNew, rotated, useSealedSecrets } from '../helpers/database/use-sealed-secrets.ts'
 
 describe('re-encrypting the signing secrets', function () {
   this.timeout(30_000)

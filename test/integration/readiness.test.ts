@@ -7,13 +7,13 @@ import { createDataSource } from '../../src/db/data-source.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listen.ts'
 import type { ApiDependencies } from '../../src/http/api.ts'
-import { createTestApi, type TestApi } from '../helpers/api.ts'
-import { createMember, type TestMember } from '../helpers/factories.ts'
+import { createTestApi, type TestApi } from '../helpers/api/api.ts'
+import { createMember, type TestMember } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { failWrites } from '../faults/rig/sql-faults.ts'
-import { createLine, type Line } from '../helpers/line.ts'
-import { sendBytes } from '../helpers/raw-request.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { createLine, type Line } from '../helpers/database/line.ts'
+import { sendBytes } from '../helpers/api/raw-request.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 describe('readiness', () => {
   const database = useDatabase()

@@ -3,10 +3,10 @@ import { connect } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { createTestApi, type TestApi } from '../helpers/api.ts'
+import { createTestApi, type TestApi } from '../helpers/api/api.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, type TestMember } from '../helpers/factories.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { createMember, type TestMember } from '../helpers/database/factories.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 type Line = Record<string, unknown>
 

@@ -4,9 +4,9 @@ import { createDataSource } from '../../src/db/data-source.ts'
 import { purge } from '../../src/retention/purge.ts'
 import type { DeliveryState } from '../../src/domain/delivery-state.ts'
 import { newId } from '../../src/ids.ts'
-import { createMember, createWebhookRow, type TestMember } from '../helpers/factories.ts'
+import { createMember, createWebhookRow, type TestMember } from '../helpers/database/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
 

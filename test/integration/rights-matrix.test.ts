@@ -4,10 +4,10 @@ import { insertRetryJob } from '../../src/db/queries/retry-jobs.ts'
 import type { Route } from '../../src/http/route.ts'
 import { routes } from '../../src/http/routes/index.ts'
 import { newId } from '../../src/ids.ts'
-import type { ApiResponse } from '../helpers/api.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/factories.ts'
-import { CALLERS, RIGHTS, URL_OF_WEBHOOK, type CallerName, type Right } from '../helpers/rights.ts'
-import { useApi } from '../helpers/use-api.ts'
+import type { ApiResponse } from '../helpers/api/api.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/database/factories.ts'
+import { CALLERS, RIGHTS, URL_OF_WEBHOOK, type CallerName, type Right } from '../helpers/api/rights.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 /** What a caller gets whom the table does not name. */
 function refusalFor(caller: CallerName): number {

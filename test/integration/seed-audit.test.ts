@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { seedFromFile } from '../../src/cli/seed.ts'
-import { an, camping, KEY, problemsOf, seedOf, useSeedFiles, withMember } from '../helpers/seed-files.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { an, camping, KEY, problemsOf, seedOf, useSeedFiles, withMember } from '../helpers/cli/seed-files.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 describe('the audit trail of posthorn seed', () => {
   const suite = useApi()

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { seedFromFile } from '../../src/cli/seed.ts'
-import { runCli } from '../helpers/run-cli.ts'
-import { an, camping, KEY, problemsOf, seedOf, useSeedFiles, withMember } from '../helpers/seed-files.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { runCli } from '../helpers/cli/run-cli.ts'
+import { an, camping, KEY, problemsOf, seedOf, useSeedFiles, withMember } from '../helpers/cli/seed-files.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 describe('posthorn seed', () => {
   const suite = useApi()

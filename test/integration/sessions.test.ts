@@ -2,11 +2,16 @@ import { expect } from 'chai'
 import { createCallerLookup } from '../../src/http/caller-lookup.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { createMetrics } from '../../src/metrics.ts'
-import { createTestApi, type ApiResponse, type TestApi } from '../helpers/api.ts'
-import { createMember, createWebhookRow, replaceKeyValue, type TestMember } from '../helpers/factories.ts'
-import { sendRaw } from '../helpers/raw-request.ts'
+import { createTestApi, type ApiResponse, type TestApi } from '../helpers/api/api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  replaceKeyValue,
+  type TestMember,
+} from '../helpers/database/factories.ts'
+import { sendRaw } from '../helpers/api/raw-request.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 

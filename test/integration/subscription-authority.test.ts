@@ -4,12 +4,12 @@ import { advanceRetryJob } from '../../src/deliveries/retry-jobs/advance-retry-j
 import { createWebhookLocks } from '../../src/incidents/webhook-locks.ts'
 import type { AttemptDependencies } from '../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../src/deliveries/attempt/make-attempt.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
-import { createTestApi, type ApiResponse, type TestApi } from '../helpers/api.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
+import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
+import { createTestApi, type ApiResponse, type TestApi } from '../helpers/api/api.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../helpers/database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }

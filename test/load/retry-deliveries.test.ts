@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/backlog.ts'
-import { runRetryJob } from '../helpers/retry-job.ts'
-import { createStage } from '../helpers/stage.ts'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { runRetryJob } from '../helpers/processes/retry-job.ts'
+import { createStage } from '../helpers/processes/stage.ts'
 
 /** Resident memory of a process in MB, once a second until stopped (Linux; elsewhere nothing is seen). */
 function watchMemory(pid: number): { stop(): number[] } {

@@ -8,13 +8,13 @@ import {
   proveEndpoint,
   publishBurst,
   type Neighbour,
-} from '../helpers/burst.ts'
+} from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
-import type { PosthornProcess } from '../helpers/posthorn.ts'
-import type { Answer } from '../helpers/receiver.ts'
-import { testServers } from '../helpers/servers.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
-import { useStage } from '../helpers/use-stage.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import type { Answer } from '../helpers/receivers/receiver.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
 
 /** Everything that a killed process held is taken up again within that time. */
 const RECOVERED_WITHIN_MS = 30_000

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../helpers/eventually.ts'
-import { createMailServer, type MailServer } from '../helpers/mail-server.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import { createMailServer, type MailServer } from '../helpers/notifications/mail-server.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const NOTIFY_AFTER_S = 2
 

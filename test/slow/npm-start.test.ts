@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
-import { callApi } from '../helpers/api.ts'
+import { callApi } from '../helpers/api/api.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

@@ -10,8 +10,8 @@ import { startEmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
 import { freePort } from '../../src/free-port.ts'
 import { startTemporalDevServer } from '../../src/dev/temporal-dev-server.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { testServers } from '../helpers/servers.ts'
-import { createStage } from '../helpers/stage.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { createStage } from '../helpers/processes/stage.ts'
 
 const OUTAGE_MS = 20_000
 const silently = (): void => undefined

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { runRig, type RigReport } from '../helpers/rig.ts'
+import { runRig, type RigReport } from '../helpers/outbound-rig/rig.ts'
 
 describe('the outbound policy in a network where every private address listens', function () {
   this.timeout(90_000)

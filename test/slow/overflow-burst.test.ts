@@ -1,10 +1,10 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
-import { postsByDelivery, publishBurst } from '../helpers/burst.ts'
+import { postsByDelivery, publishBurst } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
-import { testServers } from '../helpers/servers.ts'
-import { createStage, type Stage } from '../helpers/stage.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const BURST = 3_000
 

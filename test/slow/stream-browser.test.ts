@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, publishRow, type TestMember } from '../helpers/factories.ts'
-import { useApi } from '../helpers/use-api.ts'
+import { createMember, publishRow, type TestMember } from '../helpers/database/factories.ts'
+import { useApi } from '../helpers/api/use-api.ts'
 
 const CHROMIUM = 'chromium'
 const isPresent = spawnSync(CHROMIUM, ['--version']).status === 0

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { newId } from '../../src/ids.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database/database.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, publishRow, type TestMember } from '../helpers/factories.ts'
+import { createMember, publishRow, type TestMember } from '../helpers/database/factories.ts'
 import { percentile } from '../helpers/percentile.ts'
-import { startPosthorn, type PosthornProcess } from '../helpers/posthorn.ts'
-import { testServers } from '../helpers/servers.ts'
-import { readSteadily } from '../helpers/steady-reader.ts'
-import { readStream } from '../helpers/stream-reader.ts'
+import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { readSteadily } from '../helpers/stream/steady-reader.ts'
+import { readStream } from '../helpers/stream/stream-reader.ts'
 
 const PUBLISHERS = 8
 const EVENTS = 2_000

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm'
 import { createAuthentication } from '../../src/cli/authentication.ts'
 import { ALL_SETTINGS, loadConfig } from '../../src/config.ts'
 import { createMetrics } from '../../src/metrics.ts'
-import { TEST_KEY_RING } from '../helpers/factories.ts'
+import { TEST_KEY_RING } from '../helpers/database/factories.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
 describe('the keys of the demo organisation', () => {

@@ -14,8 +14,8 @@ import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
-import { headingsOf, itemsBetween, readDocument as read, tableBelow } from '../helpers/documents.ts'
-import { payloadTable } from '../helpers/payload-table.ts'
+import { headingsOf, itemsBetween, readDocument as read, tableBelow } from '../helpers/documents/documents.ts'
+import { payloadTable } from '../helpers/documents/payload-table.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 

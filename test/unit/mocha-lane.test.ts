@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { startLane, sumOf } from '../helpers/mocha-lane.ts'
-import { testServers } from '../helpers/servers.ts'
+import { startLane, sumOf } from '../helpers/runner/mocha-lane.ts'
+import { testServers } from '../helpers/runner/servers.ts'
 
 describe('the lanes of the tests', function () {
   this.timeout(60_000)

@@ -3,12 +3,12 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
-import type { History } from '../helpers/history.ts'
-import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
+import type { History } from '../helpers/temporal/history.ts'
+import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 

@@ -9,12 +9,12 @@ import {
   type DeliveryWorkflows,
 } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
+import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../helpers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 describe('a delivery under a person’s hand, on an engine that skips time', function () {
   this.timeout(60_000)

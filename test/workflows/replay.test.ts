@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from '@temporalio/worker'
 import { expect } from 'chai'
-import { quietRuntime } from '../helpers/runtime.ts'
-import { workflowBundle } from '../helpers/time-skipping.ts'
+import { quietRuntime } from '../helpers/temporal/runtime.ts'
+import { workflowBundle } from '../helpers/temporal/time-skipping.ts'
 
 const folder = fileURLToPath(new URL('./histories/', import.meta.url))
 const files = readdirSync(folder).filter((file) => file.endsWith('.json'))

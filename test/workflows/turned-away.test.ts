@@ -4,11 +4,11 @@ import type { ActivityDependencies } from '../../activities/index.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import type { RecordedAttempt } from '../../src/metrics/attempts.ts'
 import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { attemptDependencies } from '../helpers/attempts.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/factories.ts'
-import { createReceiver, type Receiver } from '../helpers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/time-skipping.ts'
-import { useDatabase } from '../helpers/use-database.ts'
+import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
+import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
+import { createReceiver, type Receiver } from '../helpers/receivers/receiver.ts'
+import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
+import { useDatabase } from '../helpers/database/use-database.ts'
 
 describe('a first attempt, on an engine that skips time', function () {
   this.timeout(60_000)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startPosthorn, type PosthornProcess } from '../../helpers/posthorn.ts'
+import { startPosthorn, type PosthornProcess } from '../../helpers/processes/posthorn.ts'
 import { createDatabaseProxy } from '../rig/database-proxy.ts'
 import { createFakeClock, type FakeClock } from '../rig/fake-clock.ts'
 import { createTcpProxy, type TcpProxy } from '../rig/tcp-proxy.ts'

@@ -6,8 +6,8 @@ import {
   goodWebhook,
   WEBHOOK,
   WEBHOOKS,
-} from '../../helpers/bad-input.ts'
-import type { BadInput, World } from '../../helpers/bad-input.ts'
+} from '../../helpers/api/bad-input.ts'
+import type { BadInput, World } from '../../helpers/api/bad-input.ts'
 
 const PUSH_SUBSCRIPTIONS = '/api/orgs/{org}/push-subscriptions'
 

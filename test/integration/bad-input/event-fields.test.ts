@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { describeBadInput, EVENTS, goodEvent, type BadInput } from '../../helpers/bad-input.ts'
+import { describeBadInput, EVENTS, goodEvent, type BadInput } from '../../helpers/api/bad-input.ts'
 
 const refused = (title: string, json: unknown, ...pointers: string[]): BadInput => ({
   title,

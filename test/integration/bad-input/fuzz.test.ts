@@ -1,8 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { routes } from '../../../src/http/routes/index.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 const RUNS_PER_ROUTE = 60
 

@@ -1,5 +1,5 @@
 import { createECDH } from 'node:crypto'
-import { describeBadInput, type BadInput } from '../../helpers/bad-input.ts'
+import { describeBadInput, type BadInput } from '../../helpers/api/bad-input.ts'
 
 const PATH = '/api/orgs/{org}/push-subscriptions'
 const invalid = { status: 422, code: 'invalid_fields' }

@@ -7,7 +7,7 @@ import {
   goodWebhook,
   WEBHOOKS,
   type BadInput,
-} from '../../helpers/bad-input.ts'
+} from '../../helpers/api/bad-input.ts'
 
 const KIB = 1024
 const unsupported = { status: 415, code: 'unsupported_media_type' }

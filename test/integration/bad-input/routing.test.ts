@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { describeBadInput, EVENTS, expectRefusal, WEBHOOK, WEBHOOKS } from '../../helpers/bad-input.ts'
-import type { BadInput } from '../../helpers/bad-input.ts'
-import { sendBytes } from '../../helpers/raw-request.ts'
+import { describeBadInput, EVENTS, expectRefusal, WEBHOOK, WEBHOOKS } from '../../helpers/api/bad-input.ts'
+import type { BadInput } from '../../helpers/api/bad-input.ts'
+import { sendBytes } from '../../helpers/api/raw-request.ts'
 
 const PUSH_SUBSCRIPTIONS = '/api/orgs/{org}/push-subscriptions'
 

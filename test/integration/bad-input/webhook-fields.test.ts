@@ -1,4 +1,4 @@
-import { describeBadInput, goodWebhook, WEBHOOK, type BadInput } from '../../helpers/bad-input.ts'
+import { describeBadInput, goodWebhook, WEBHOOK, type BadInput } from '../../helpers/api/bad-input.ts'
 
 const invalid = { status: 422, code: 'invalid_fields' }
 

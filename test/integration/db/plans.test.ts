@@ -5,8 +5,8 @@ import { closeDataSource, createDataSource } from '../../../src/db/data-source.t
 import { claimAttempt } from '../../../src/db/queries/attempts.ts'
 import { insertEventsWithDeliveries, type NewEvent } from '../../../src/db/queries/events.ts'
 import { recordFirstSuccesses } from '../../../src/db/queries/outcomes.ts'
-import { createMember, createWebhookRow, TEST_PROCESS } from '../../helpers/factories.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { createMember, createWebhookRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const TABLES = ['event', 'delivery', 'attempt']
 const GROWN_TO = 20_000

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { writeBacklog } from '../../helpers/backlog.ts'
-import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 type Row = {
   state: string

@@ -7,11 +7,11 @@ import { askForNextRetries, askForRetry, stopDeliveries } from '../../../src/db/
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { writeBacklog } from '../../helpers/backlog.ts'
-import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
-import { createReceiver, type Receiver } from '../../helpers/receiver.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
+import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }

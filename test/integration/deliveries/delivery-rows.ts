@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { claimAttempt } from '../../../src/db/queries/attempts.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
-import { TEST_PROCESS } from '../../helpers/factories.ts'
+import { TEST_PROCESS } from '../../helpers/database/factories.ts'
 
 /** What an attempt brought; unless said otherwise an HTTP 503 of the receiver. */
 export type AttemptFacts = Partial<Omit<AttemptRecord, 'organisationId' | 'deliveryId' | 'number'>> & {

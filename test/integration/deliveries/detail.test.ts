@@ -1,9 +1,14 @@
 import { expect } from 'chai'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { attempt } from './delivery-rows.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
 const url = 'https://receiver.example.com/hook'

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { proveEndpoint } from '../../helpers/attempts.ts'
+import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createGatedAnswers } from '../../helpers/gated-answers.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 /** The highest limit of an endpoint. */
 const MAX_LIMIT = 50

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { createShutdown } from '../../../src/shutdown.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { TEST_PROCESS } from '../../helpers/factories.ts'
-import { createGatedAnswers } from '../../helpers/gated-answers.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 const TIMEOUT_MS = 3_000
 

@@ -4,12 +4,12 @@ import type { MakeAttempt } from '../../../src/deliveries/attempt/attempt-reques
 import { wakeWorkflows } from '../../../src/deliveries/retry-jobs/wake-workflows.ts'
 import { SWEEP_AFTER_MS } from '../../../src/deliveries/lease-times.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { TEST_PROCESS } from '../../helpers/factories.ts'
-import { createGatedAnswers } from '../../helpers/gated-answers.ts'
-import { createReceiver } from '../../helpers/receiver.ts'
+import { TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
+import { createReceiver } from '../../helpers/receivers/receiver.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
-import { onlyNew } from '../../helpers/use-sealed-secrets.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
+import { onlyNew } from '../../helpers/database/use-sealed-secrets.ts'
 
 /** From the end of an attempt, as its receiver saw it, to the end as we saw it. */
 const SEEN_WITHIN_MS = 150

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoints.ts'
-import { endAttempts } from '../../helpers/dispatcher.ts'
+import { endAttempts } from '../../helpers/deliveries/dispatcher.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 /** Deliveries of one webhook that are with the engine at once, and of one that is failing in memory. */
 const WITH_ENGINE = 10

@@ -5,8 +5,8 @@ import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { markTold, takeToTell } from '../../../src/db/queries/interventions.ts'
 import { takeForBackfill } from '../../../src/db/queries/keeping.ts'
 import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
-import { attemptRecord } from '../../helpers/attempt-record.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 describe('outcomes of an attempt whose row may have moved on', () => {
   const suite = useFirstAttempts()

@@ -7,11 +7,11 @@ import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
 import { EngineAwayError } from '../../../src/temporal/engine-away.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
+import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/dispatcher.ts'
+import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/deliveries/dispatcher.ts'
 
 type Start = { deliveryId: string; next: { number: number; dueAtMs: number | null }; again: boolean }
 

@@ -1,9 +1,14 @@
 import { expect } from 'chai'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
-import { type ApiResponse } from '../../helpers/api.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { type ApiResponse } from '../../helpers/api/api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { attempt } from './delivery-rows.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 type Delivery = { id: string; state: string; eventKey: string; createdAt: string; attemptCount: number }
 type Page = { data: Delivery[]; nextCursor: string | null }

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }

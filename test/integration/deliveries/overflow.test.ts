@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { proveEndpoint } from '../../helpers/attempts.ts'
-import { endAttempts } from '../../helpers/dispatcher.ts'
+import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
+import { endAttempts } from '../../helpers/deliveries/dispatcher.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createGatedAnswers } from '../../helpers/gated-answers.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 /** So many deliveries that wait for the engine mean that it is behind. */
 const BEHIND = 16

@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import { recordFirstSuccesses, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-first-successes.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { createMember, TEST_PROCESS } from '../../helpers/factories.ts'
-import { attemptRecord } from '../../helpers/attempt-record.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { createMember, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 describe('outcomes of first attempts that are recorded together', () => {
   const suite = useFirstAttempts()

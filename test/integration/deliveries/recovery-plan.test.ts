@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
-import { writeBacklog } from '../../helpers/backlog.ts'
-import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
-import { planOf } from '../../helpers/plan.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
+import { planOf } from '../../helpers/database/plan.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const WAITING = 5_000
 

@@ -7,10 +7,10 @@ import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { askForRetry } from '../../../src/db/queries/interventions.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createGatedAnswers } from '../../helpers/gated-answers.ts'
-import { useFirstAttempts } from '../../helpers/use-first-attempts.ts'
+import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
+import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }

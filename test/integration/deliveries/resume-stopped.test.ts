@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry-jobs/advance-retry-job.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { writeBacklog } from '../../helpers/backlog.ts'
-import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
-import { createReceiver, type Receiver } from '../../helpers/receiver.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
 

@@ -5,10 +5,10 @@ import { askForNextRetries } from '../../../src/db/queries/interventions.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../../src/ids.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
-import { planOf } from '../../helpers/plan.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { planOf } from '../../helpers/database/plan.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const WEBHOOKS = 20
 const EVENTS = 10_000

@@ -1,7 +1,12 @@
 import { expect } from 'chai'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { attempt, type AttemptFacts } from './delivery-rows.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 type Latest = { deliveryId: string; number: number; payload: unknown }
 type Row = {

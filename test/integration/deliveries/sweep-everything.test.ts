@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { sweepEverything, takeOverdue } from '../../../src/db/queries/recovery.ts'
-import { writeBacklog } from '../../helpers/backlog.ts'
-import { createMember, createWebhookRow } from '../../helpers/factories.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const CROWD = 3_000
 

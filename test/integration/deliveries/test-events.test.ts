@@ -4,10 +4,15 @@ import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { testEnvelope } from '../../../src/events/test-event.ts'
 import { newId } from '../../../src/ids.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { createMember, createWebhookRow, TEST_PROCESS, type TestMember } from '../../helpers/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import {
+  createMember,
+  createWebhookRow,
+  TEST_PROCESS,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 const NEVER = new AbortController().signal
 

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createWorkflowBackfill } from '../../../src/deliveries/recovery/workflow-backfill.ts'
 import { createMetrics } from '../../../src/metrics.ts'
-import { writeBacklog } from '../../helpers/backlog.ts'
-import { createMember, createWebhookRow } from '../../helpers/factories.ts'
-import { createFakeEngine, type FakeEngine } from '../../helpers/fake-engine.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
+import { createFakeEngine, type FakeEngine } from '../../helpers/temporal/fake-engine.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 /** Workflows of one pass. */
 const LIMIT = 20

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { createCrowdedWebhook, type CrowdedWebhook } from '../../helpers/crowded-webhook.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { createCrowdedWebhook, type CrowdedWebhook } from '../../helpers/incidents/crowded-webhook.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 type Overview = { openIncident: unknown; stopped: number; latestAttempt: { outcome: string } | null }
 

@@ -5,11 +5,15 @@ import { purge } from '../../../src/retention/purge.ts'
 import { createWebhookLocks, type WebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { findIncidentsToTell } from '../../../src/db/queries/incidents.ts'
 import { recordInIncident, resolve } from '../../../src/incidents/change-incident.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createCrowdedWebhook, type CrowdedWebhook, type Planned } from '../../helpers/crowded-webhook.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import {
+  createCrowdedWebhook,
+  type CrowdedWebhook,
+  type Planned,
+} from '../../helpers/incidents/crowded-webhook.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const POOL_SIZE = 20
 

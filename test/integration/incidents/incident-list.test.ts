@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { listIncidents } from '../../../src/db/queries/incident-history.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
-import type { ApiResponse } from '../../helpers/api.ts'
-import { createMember, createWebhookRow, type TestMember } from '../../helpers/factories.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import type { ApiResponse } from '../../helpers/api/api.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 type Notification = {
   kind: number

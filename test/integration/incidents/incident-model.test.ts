@@ -1,18 +1,18 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createVirtualClock, type IncidentEngine } from '../../helpers/incident-engine.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createVirtualClock, type IncidentEngine } from '../../helpers/incidents/incident-engine.ts'
 import {
   createIncidentModel,
   readFacts,
   type DeliveryFacts,
   type Facts,
-} from '../../helpers/incident-model.ts'
-import { unbounded } from '../../helpers/attempts.ts'
-import { turns, type Answer, type Operation, type Turn } from '../../helpers/incident-operations.ts'
-import { createIncidentWorld, type UnderWay } from '../../helpers/incident-world.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+} from '../../helpers/incidents/incident-model.ts'
+import { unbounded } from '../../helpers/deliveries/attempts.ts'
+import { turns, type Answer, type Operation, type Turn } from '../../helpers/incidents/incident-operations.ts'
+import { createIncidentWorld, type UnderWay } from '../../helpers/incidents/incident-world.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 /** Fewer than an attempt loses before it is recorded as failed by itself. */
 const MAX_LOST = 4

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { unbounded } from '../../helpers/attempts.ts'
-import type { People } from '../../helpers/addressed-incident.ts'
+import { unbounded } from '../../helpers/deliveries/attempts.ts'
+import type { People } from '../../helpers/notifications/addressed-incident.ts'
 import type { Channels } from '../../../src/notifications/send-due.ts'
-import { FAILED, SENT, useSending } from '../../helpers/use-sending.ts'
+import { FAILED, SENT, useSending } from '../../helpers/notifications/use-sending.ts'
 
 const ORGANISATION = 'info@zon.example'
 const AN = 'an@zon.example'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createExhaustedIncident, type People } from '../../helpers/addressed-incident.ts'
+import { createExhaustedIncident, type People } from '../../helpers/notifications/addressed-incident.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
   counted,
@@ -10,7 +10,7 @@ import {
   UNKNOWN,
   useSending,
   type Answer,
-} from '../../helpers/use-sending.ts'
+} from '../../helpers/notifications/use-sending.ts'
 
 const ORGANISATION = 'info@zon.example'
 const AN = 'an@zon.example'

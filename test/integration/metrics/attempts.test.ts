@@ -10,11 +10,11 @@ import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { sendDue } from '../../../src/notifications/send-due.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
-import { createMember, createWebhookRow, publishRow } from '../../helpers/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../../helpers/receiver.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const NEVER = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
 

@@ -6,9 +6,9 @@ import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { SWEEP_AFTER_MS } from '../../../src/deliveries/lease-times.ts'
 import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/settings.ts'
-import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
-import { planOf } from '../../helpers/plan.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { planOf } from '../../helpers/database/plan.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 /** The longest attempt that can be configured, and the margin of its claim. */
 const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000

@@ -2,12 +2,17 @@ import { expect } from 'chai'
 import { Registry } from 'prom-client'
 import { createRateLimits } from '../../../src/http/rate-limits.ts'
 import { createMetrics } from '../../../src/metrics.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
-import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
-import { sendBytes } from '../../helpers/raw-request.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
+import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 describe('what the API counts', () => {
   const database = useDatabase()

@@ -3,12 +3,12 @@ import { Registry } from 'prom-client'
 import type { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createSweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import { createMetrics } from '../../../src/metrics.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { parseExposition } from '../../helpers/exposition.ts'
-import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/factories.ts'
+import { parseExposition } from '../../helpers/metrics/exposition.ts'
+import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/dispatcher.ts'
+import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/deliveries/dispatcher.ts'
 
 const CONCURRENCY = 2
 

@@ -13,13 +13,13 @@ import { createMetrics } from '../../../src/metrics.ts'
 import { createMetricsApp } from '../../../src/metrics/app.ts'
 import { createBacklogReader } from '../../../src/metrics/backlog-reader.ts'
 import { createScrape, type Sources } from '../../../src/metrics/scrape.ts'
-import { createTestApi } from '../../helpers/api.ts'
+import { createTestApi } from '../../helpers/api/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
-import { createLine, type Line } from '../../helpers/line.ts'
-import { sendBytes } from '../../helpers/raw-request.ts'
+import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
+import { createLine, type Line } from '../../helpers/database/line.ts'
+import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const SCRAPED_WITHIN_MS = 2_000
 

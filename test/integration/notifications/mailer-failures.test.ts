@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createMailServer, createRudeMailServer } from '../../helpers/mail-server.ts'
-import type { Manners, Rudeness, RudeMailServer, Stage } from '../../helpers/mail-server.ts'
+import { createMailServer, createRudeMailServer } from '../../helpers/notifications/mail-server.ts'
+import type { Manners, Rudeness, RudeMailServer, Stage } from '../../helpers/notifications/mail-server.ts'
 import { SHORT_TIMEOUT_MS, closeMailers, createTestMailer, mail } from './mailers.ts'
 
 /** Several drips of the server, also where other work keeps it from some of them. */

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createCertificate } from '../../helpers/certificate.ts'
-import type { Certificate } from '../../helpers/certificate.ts'
-import { createMailServer, createRudeMailServer } from '../../helpers/mail-server.ts'
-import type { MailServer } from '../../helpers/mail-server.ts'
+import { createCertificate } from '../../helpers/receivers/certificate.ts'
+import type { Certificate } from '../../helpers/receivers/certificate.ts'
+import { createMailServer, createRudeMailServer } from '../../helpers/notifications/mail-server.ts'
+import type { MailServer } from '../../helpers/notifications/mail-server.ts'
 import { SHORT_TIMEOUT_MS, closeMailers, createTestMailer, mail } from './mailers.ts'
 
 describe('Mailer.send over TLS', () => {

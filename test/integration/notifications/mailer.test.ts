@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../../helpers/eventually.ts'
-import { createMailServer, createRudeMailServer } from '../../helpers/mail-server.ts'
-import type { MailServer } from '../../helpers/mail-server.ts'
+import { createMailServer, createRudeMailServer } from '../../helpers/notifications/mail-server.ts'
+import type { MailServer } from '../../helpers/notifications/mail-server.ts'
 import { closeMailers, createTestMailer, mail } from './mailers.ts'
 
 describe('Mailer.send', () => {

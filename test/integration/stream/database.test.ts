@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { createSettled } from '../../../src/events/settled.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { readStream, type StreamReader } from '../../helpers/stream-reader.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 describe('a stream and its database', () => {
   const suite = useApi()

@@ -6,12 +6,12 @@ import { Registry } from 'prom-client'
 import { hashApiKey } from '../../../src/db/queries/api-keys.ts'
 import { upsertMember } from '../../../src/db/queries/organisations.ts'
 import { createMetrics } from '../../../src/metrics.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { parseExposition } from '../../helpers/exposition.ts'
-import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
-import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream-reader.ts'
+import { parseExposition } from '../../helpers/metrics/exposition.ts'
+import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
+import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 
 const TIMES = { beatMs: 100, rightsMs: 100, stallMs: 300 }
 const PER_KEY = 3

@@ -5,12 +5,12 @@ import { expect } from 'chai'
 import { EventSource } from 'eventsource'
 import { Registry } from 'prom-client'
 import { createMetrics } from '../../../src/metrics.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
-import { readDocument } from '../../helpers/documents.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'
+import { readDocument } from '../../helpers/documents/documents.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { parseExposition } from '../../helpers/exposition.ts'
-import { createMember, publishRow, type TestMember } from '../../helpers/factories.ts'
+import { parseExposition } from '../../helpers/metrics/exposition.ts'
+import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 
 /** What docs/stream/browser.mjs exports. */
 type BrowserSample = {

@@ -1,9 +1,14 @@
 import { expect } from 'chai'
 import { eventKeys } from '../../../src/catalogue/catalogue.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream-reader.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream/stream-reader.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 
 /** What JSON writers, terminals and line-based protocols stumble over, as a producer may write it. */
 const AWKWARD =

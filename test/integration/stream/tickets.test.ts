@@ -2,10 +2,15 @@ import { expect } from 'chai'
 import { EventSource } from 'eventsource'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { createCallerLookup } from '../../../src/http/caller-lookup.ts'
-import { createTestApi, type TestApi } from '../../helpers/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.ts'
+import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createMember, publishRow, replaceKeyValue, type TestMember } from '../../helpers/factories.ts'
+import {
+  createMember,
+  publishRow,
+  replaceKeyValue,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 describe('POST /events/stream-tickets', () => {

@@ -3,10 +3,10 @@ import { NativeConnection, Worker } from '@temporalio/worker'
 import { expect } from 'chai'
 import { createActivities } from '../../../activities/index.ts'
 import { createWorkers, type CreateWorker } from '../../../src/temporal/worker.ts'
-import { attemptDependencies } from '../../helpers/attempts.ts'
-import { quietRuntime } from '../../helpers/runtime.ts'
-import { testServers } from '../../helpers/servers.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { quietRuntime } from '../../helpers/temporal/runtime.ts'
+import { testServers } from '../../helpers/runner/servers.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 describe('the workers of a process', function () {
   this.timeout(60_000)

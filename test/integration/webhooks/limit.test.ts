@@ -1,8 +1,13 @@
 import { expect } from 'chai'
 import { lockOrganisation } from '../../../src/db/queries/organisations.ts'
-import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api.ts'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
-import { useDatabase } from '../../helpers/use-database.ts'
+import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const MAX = 100
 const url = 'https://receiver.example.com/'

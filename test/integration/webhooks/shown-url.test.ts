@@ -1,6 +1,11 @@
 import { expect } from 'chai'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/factories.ts'
-import { useApi } from '../../helpers/use-api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
 import { attempt } from '../deliveries/delivery-rows.ts'
 
 const WHOLE = 'https://hooks.example.com/services/T024BE7LD/B01/kFzPq3mVw?token=secret'

@@ -13,7 +13,7 @@ import { listen, type Listening } from '../../../src/http/listen.ts'
 import { errorDoor } from '../../../src/http/middleware/error-door.ts'
 import { securityHeaders } from '../../../src/http/middleware/security-headers.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { sendBytes } from '../../helpers/raw-request.ts'
+import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 /** What Chromium sends when somebody opens a page. */

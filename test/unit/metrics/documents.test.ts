@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { readAlertRules, readDashboard, readQueries, selectorsOf } from '../../helpers/dashboards.ts'
-import { headingsOf, readDocument } from '../../helpers/documents.ts'
+import { readAlertRules, readDashboard, readQueries, selectorsOf } from '../../helpers/metrics/dashboards.ts'
+import { headingsOf, readDocument } from '../../helpers/documents/documents.ts'
 
 const DATA_SOURCE = { type: 'prometheus', uid: '${datasource}' }
 

@@ -3,7 +3,7 @@ import { Registry, register as globalRegistry } from 'prom-client'
 import { FAILURE_CODES } from '../../../src/domain/attempt-outcome.ts'
 import { createMetrics, type Metrics } from '../../../src/metrics.ts'
 import type { RecordedAttempt } from '../../../src/metrics/attempts.ts'
-import { parseExposition, type Exposition } from '../../helpers/exposition.ts'
+import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
 
 const FAILED: RecordedAttempt = {
   succeeded: false,

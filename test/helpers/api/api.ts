@@ -1,0 +1,140 @@
+import type { DataSource } from 'typeorm'
+import { createPayloadValidator } from '../../../src/catalogue/payload-validator.ts'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import type { ApiDependencies } from '../../../src/http/api.ts'
+import { createPublisher } from '../../../src/events/publish.ts'
+import { deliveryLeaseMs } from '../../../src/deliveries/lease-times.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createStreams } from '../../../src/events/streams.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { createAuthRefusals } from '../../../src/http/auth-refusals.ts'
+import { createCallerLookup } from '../../../src/http/caller-lookup.ts'
+import { createKnownCredentials } from '../../../src/http/known-credentials.ts'
+import { listen } from '../../../src/http/listen.ts'
+import type { RateLimits } from '../../../src/http/rate-limits.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from '../database/factories.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
+
+export type TestApi = {
+  url: string
+  /** Deliveries that the API handed to the dispatcher. */
+  started: DeliveryToStart[]
+  /** Ids of deliveries whose workflow it woke, and of retry jobs that it started. */
+  woken: string[]
+  startedJobs: string[]
+  call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
+  close(): Promise<void>
+}
+
+/** `body` is sent as JSON, `raw` as it is. */
+export type CallOptions = {
+  apiKey?: string
+  body?: unknown
+  raw?: string | Uint8Array
+  headers?: Record<string, string>
+}
+
+const NO_LIMITS: RateLimits = { management: null, publish: null, authentication: null, open: null }
+
+/** The real API on a free port, with the real database; workflows are only noted, not started. */
+export async function createTestApi(
+  dataSource: DataSource,
+  overrides: Partial<ApiDependencies> = {},
+  streaming: Partial<Parameters<typeof createStreams>[0]> = {},
+): Promise<TestApi> {
+  const started: DeliveryToStart[] = []
+  const woken: string[] = []
+  const startedJobs: string[] = []
+  const lease = { owner: TEST_PROCESS, leaseMs: deliveryLeaseMs(15_000) }
+  const metrics = overrides.metrics ?? createMetrics()
+  const logger = overrides.logger ?? silentLogger
+  const known = createKnownCredentials()
+  const rateLimits = overrides.rateLimits ?? NO_LIMITS
+  const limits = { perKey: 1_000, perProcess: 1_000 }
+  const streams = createStreams({ dataSource, logger, metrics, limits, ...streaming })
+  const app = createApp({
+    dataSource,
+    // Without a memory: what a test changes in the database counts for its next request.
+    findCaller: createCallerLookup(dataSource, 0, known),
+    known,
+    authRefusals: createAuthRefusals({ limit: rateLimits.authentication, known, logger, metrics }),
+    acceptsDemoKeys: true,
+    secretBox: testSecretBox,
+    workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
+    retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
+    incidentWorkflows: { tell: () => Promise.resolve() },
+    publish: createPublisher(dataSource, lease),
+    locks: createWebhookLocks(),
+    sweep: null,
+    stopping: new AbortController().signal,
+    dispatcher: { start: (deliveries) => void started.push(...deliveries) },
+    lease,
+    webhooks: { invalidate: () => undefined },
+    urlPolicy: { allowHttp: false, allowedCidrs: [] },
+    trustedProxies: [],
+    rateLimits,
+    webhooksPerOrganisation: Infinity,
+    validatePayload: createPayloadValidator(),
+    vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
+    publicUrl: '',
+    temporalUi: null,
+    engine: { isUp: () => Promise.resolve(true) },
+    streams,
+    logger,
+    metrics,
+    ...overrides,
+  })
+  const listening = await listen(app, { host: '127.0.0.1', port: 0 })
+  return {
+    url: listening.url,
+    started,
+    woken,
+    startedJobs,
+    call: (method, path, options) => callApi(listening.url, method, path, options),
+    close: async () => {
+      await Promise.all([streams.close(), listening.close()])
+    },
+  }
+}
+
+/** One request to a running API. */
+export async function callApi(
+  url: string,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<ApiResponse> {
+  const { apiKey, body, raw } = options
+  const content = body === undefined ? raw : JSON.stringify(body)
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+      ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(content === undefined ? {} : { body: content }),
+  }).catch((error: unknown) => {
+    // The message of `fetch` is always `fetch failed`; the cause names the fault.
+    const cause = error instanceof Error ? (error.cause ?? error) : error
+    throw new Error(`${method} ${path}: ${String(cause)}`, { cause: error })
+  })
+  const text = await textOf(response)
+  const isJson = response.headers.get('content-type')?.includes('json') === true
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? (JSON.parse(text) as unknown) : null,
+  }
+}
+
+/** A stream has no end to wait for: who wants to see more of it than its headers reads it otherwise. */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
+  await response.body?.cancel()
+  return ''
+}

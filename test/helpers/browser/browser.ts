@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { expect } from 'chai'
+import { findOnPath } from '../../../src/dev/find-executable.ts'
+import { createTestDatabase, type TestDatabase } from '../database/database.ts'
+import type { TestMember } from '../database/factories.ts'
+import { startPosthorn, type PosthornProcess } from '../processes/posthorn.ts'
+import { testServers } from '../runner/servers.ts'
+import { createStage, type Stage } from '../processes/stage.ts'
+
+/** Somebody at a browser; `faults` is what the browser complained of: scripts that failed, policies that were broken. */
+type Visitor = { page: Page; faults: string[] }
+
+/** What the tests of one `describe` share; filled before the first of them. */
+export type DeveloperArea = {
+  readonly stage: Stage
+  readonly posthorn: PosthornProcess
+  /** A new browser profile at this path of the product, without a session. */
+  visit(path?: string, options?: BrowserContextOptions): Promise<Visitor>
+  /** The same, signed in; the member of the stage where no other is given. */
+  signIn(member?: TestMember, options?: BrowserContextOptions & { path?: string }): Promise<Visitor>
+}
+
+const TEMPORAL_UI_URL = 'http://127.0.0.1:1/temporal'
+
+/** Waiting for the page takes so long at most; with one process of each on a busy machine it is seldom near. */
+const PATIENCE_MS = 15_000
+
+/** Started once for all files: what takes long is the start. */
+type Running = { database: TestDatabase; posthorn: PosthornProcess; browser: Browser }
+let started: Promise<Running> | undefined
+
+async function start(executablePath: string): Promise<Running> {
+  const database = await createTestDatabase()
+  const posthorn = await startPosthorn({
+    databaseUrl: database.url,
+    temporalAddress: testServers().temporalAddress,
+    taskQueue: `browser-${randomUUID()}`,
+    env: { TEMPORAL_UI_URL },
+  })
+  // Root has no sandbox; there is nothing here to be protected from.
+  const args = ['--no-sandbox', '--disable-dev-shm-usage']
+  return { database, posthorn, browser: await chromium.launch({ executablePath, args }) }
+}
+
+// Outside of every `describe`: after all of them.
+after(async () => {
+  const running = await started
+  await running?.browser.close()
+  await running?.posthorn.stop()
+  await running?.database.drop()
+})
+
+/**
+ * The running product, Debian's Chromium, and for the `describe` it is called in an organisation and a real receiver of its
+ * own. Without a Chromium the tests are skipped, which is said.
+ */
+export function useDeveloperArea(): DeveloperArea {
+  const suite = {} as { stage: Stage; posthorn: PosthornProcess }
+  let browser: Browser | undefined
+  const visitors: Visitor[] = []
+
+  before(async function () {
+    this.timeout(60_000)
+    const executablePath = findOnPath('chromium', process.env)
+    if (executablePath === null) {
+      process.stderr.write(
+        '\n  NO CHROMIUM ON PATH: THE BROWSER TESTS ARE SKIPPED (apt-get install chromium)\n\n',
+      )
+      this.skip()
+    }
+    const running = await (started ??= start(executablePath))
+    browser = running.browser
+    const { database, posthorn } = running
+    Object.assign(suite, { posthorn, stage: await createStage({ database }) })
+  })
+  afterEach(async () => {
+    for (const { page, faults } of visitors.splice(0)) {
+      await page.context().close()
+      expect(faults).to.deep.equal([])
+    }
+  })
+  after(async () => {
+    // Not there where the tests were skipped. The database is everybody's.
+    if ('stage' in suite) await suite.stage.receiver.close()
+  })
+
+  const visit: DeveloperArea['visit'] = async (path = '/developer', options = {}) => {
+    if (browser === undefined) throw new Error('there is no browser')
+    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })
+    context.setDefaultTimeout(PATIENCE_MS)
+    const page = await context.newPage()
+    const visitor = { page, faults: [] as string[] }
+    page.on('pageerror', ({ message }) => visitor.faults.push(message))
+    page.on('console', (message) => {
+      // Refusals of the API are shown by the page itself; the browser mentions them too.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        visitor.faults.push(message.text())
+    })
+    page.on('dialog', (dialog) => {
+      visitor.faults.push(`a dialog of the browser: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    visitors.push(visitor)
+    await page.goto(`${suite.posthorn.url}${path}`)
+    return visitor
+  }
+  return Object.assign(suite, {
+    visit,
+    async signIn(
+      member: TestMember = suite.stage.member,
+      options: BrowserContextOptions & { path?: string } = {},
+    ) {
+      const { path = '/developer', ...context } = options
+      const visitor = await visit(path, context)
+      await fillIn(visitor.page, member.apiKey)
+      await visitor.page.getByRole('button', { name: 'Sign out' }).waitFor()
+      return visitor
+    },
+  })
+}
+
+/** Types a key into the sign-in page and sends it off. */
+export async function fillIn(page: Page, apiKey: string): Promise<void> {
+  await page.getByLabel('API key').fill(apiKey)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}

@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigError } from '../../../src/config.ts'
+
+export const KEY = 'camping-key-in-clear-0001-Wq7ZrT5n'
+
+/** A member without full access. */
+export const an = {
+  id: 'mem_an',
+  name: 'An',
+  email: 'an@zon.example',
+  fullAccess: false,
+  pushEnabled: true,
+  permissions: [
+    'webhook:read',
+    'webhook:manage',
+    'invoice:read',
+    'organizationSettings:update',
+    'event:publish',
+  ],
+  apiKeys: [{ name: 'ci', key: KEY }],
+}
+/** An organisation with that member. */
+export const camping = {
+  id: 'org_camping',
+  name: 'Camping Zon',
+  email: 'info@zon.example',
+  supportEmail: null,
+  timeZone: 'Europe/Brussels',
+  members: [an],
+}
+/** The content of a seed file with these organisations. */
+export const seedOf = (...organisations: object[]) => ({ organisations })
+/** The content of a seed file whose one member is changed. */
+export const withMember = (change: object) => seedOf({ ...camping, members: [{ ...an, ...change }] })
+
+/** Seed files in a folder that lasts as long as the suite. `write` takes text as it is, and anything else as JSON. */
+export function useSeedFiles(): { write(content: unknown): string; pathOf(name: string): string } {
+  let folder = ''
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-seed-'))
+  })
+  after(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const pathOf = (name: string): string => join(folder, name)
+  return {
+    pathOf,
+    write(content) {
+      const file = pathOf('seed.json')
+      writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+      return file
+    },
+  }
+}
+
+/** The problems that refused a piece of work. */
+export async function problemsOf(work: Promise<unknown>): Promise<readonly string[]> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  throw new Error('nothing was refused')
+}

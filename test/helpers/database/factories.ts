@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import type { DataSource } from 'typeorm'
+import { hashApiKey } from '../../../src/db/queries/api-keys.ts'
+import { insertEventsWithDeliveries, type DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
+import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks.ts'
+import { serialiseEnvelope } from '../../../src/events/envelope.ts'
+import { newId } from '../../../src/ids.ts'
+import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
+
+/** Key ring of the tests, as configuration text and opened. */
+export const TEST_KEY_RING = `test1:${'ab'.repeat(32)}`
+export const testSecretBox = createSecretBox([{ id: 'test1', key: Buffer.from('ab'.repeat(32), 'hex') }])
+
+/** A pair of keys for push messages, made for the tests. */
+export const TEST_VAPID_PRIVATE_KEY = '8jhvwpKhFlkqbXmKXfniEkYwtu8m2dKSReL1Qp586KM'
+export const TEST_VAPID_PUBLIC_KEY =
+  'BBRuvDJGAHT0rtEKw_9j0QH5idPVLpwexfZrgB8DYzo6ddw0quHRDGR_Tk5PpgPgL9yAAlOm2q8JmbdVL3qYrow'
+
+/** Identity of a process in tests that lease rows by hand. */
+export const TEST_PROCESS = '00000000-0000-4000-8000-000000000001'
+
+export type TestMember = { organisationId: string; memberId: string; apiKey: string }
+
+/** An organisation with one member and its key; full access unless permissions are given. */
+export async function createMember(
+  dataSource: DataSource,
+  options: { organisationId?: string; permissions?: string[] } = {},
+): Promise<TestMember> {
+  const suffix = randomBytes(6).toString('hex')
+  const { organisationId = `org_${suffix}`, permissions } = options
+  const memberId = `mem_${suffix}`
+  const apiKey = `phk_test_${randomBytes(16).toString('hex')}`
+  await upsertOrganisation(dataSource, {
+    id: organisationId,
+    name: 'Camping Test',
+    email: 'info@test.example',
+    supportEmail: null,
+    timeZone: 'Europe/Brussels',
+  })
+  await upsertMember(dataSource, organisationId, {
+    id: memberId,
+    name: 'Test Member',
+    email: `${memberId}@test.example`,
+    fullAccess: permissions === undefined,
+    pushEnabled: false,
+    permissions: permissions ?? [],
+  })
+  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashApiKey(apiKey) }
+  await upsertApiKey(dataSource, organisationId, memberId, key)
+  return { organisationId, memberId, apiKey }
+}
+
+/** Gives the key of a member another value under the same name, as `posthorn seed` does; returns the value. */
+export async function replaceKeyValue(
+  dataSource: DataSource,
+  { organisationId, memberId }: TestMember,
+  apiKey = `phk_test_${randomBytes(16).toString('hex')}`,
+): Promise<string> {
+  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashApiKey(apiKey) }
+  await upsertApiKey(dataSource, organisationId, memberId, key)
+  return apiKey
+}
+
+/** A webhook straight in the database, with its secret in clear. */
+export async function createWebhookRow(
+  dataSource: DataSource,
+  options: { organisationId: string; url: string; subscribedEventKeys?: string[]; enabled?: boolean },
+): Promise<WebhookRow & { signingSecret: string }> {
+  const { organisationId, url, subscribedEventKeys = ['*'], enabled = true } = options
+  const id = newId()
+  const signingSecret = generateSigningSecret()
+  const secret = testSecretBox.seal(id, signingSecret)
+  const webhook = await insertWebhook(dataSource, {
+    id,
+    organisationId,
+    url,
+    subscribedEventKeys,
+    enabled,
+    secret,
+  })
+  return { ...webhook, signingSecret }
+}
+
+/** An event straight in the database, with its deliveries leased to TEST_PROCESS. */
+export async function publishRow(
+  dataSource: DataSource,
+  organisationId: string,
+  options: { eventKey?: string; leaseMs?: number } = {},
+): Promise<DeliveryToStart[]> {
+  const { eventKey = 'customer:created', leaseMs = 60_000 } = options
+  const timestamp = Date.now()
+  const body = serialiseEnvelope({
+    event: eventKey,
+    dataText: '{"id":"cus_1"}',
+    timestamp,
+    traceId: 'trace-1',
+    spanId: null,
+    triggeredBy: null,
+  })
+  const event = {
+    id: newId(),
+    organisationId,
+    key: eventKey,
+    body,
+    emittedAt: new Date(timestamp),
+    traceId: 'trace-1',
+  }
+  const lease = { owner: TEST_PROCESS, leaseMs }
+  return (await insertEventsWithDeliveries(dataSource, [event], lease))[0]!
+}

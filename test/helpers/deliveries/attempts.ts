@@ -1,0 +1,59 @@
+import type { DataSource } from 'typeorm'
+import type { ActivityDependencies } from '../../../activities/index.ts'
+import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoints.ts'
+import { createPace } from '../../../src/deliveries/attempt/pace.ts'
+import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-first-successes.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createWebhookCache, type WebhookCache } from '../../../src/deliveries/dispatch/webhook-cache.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { createHttpClient } from '../../../src/outbound/http-client.ts'
+import { createShutdown } from '../../../src/shutdown.ts'
+import { testSecretBox } from '../database/factories.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** What activities and inline attempts need, with receivers on this machine allowed; nothing is woken. */
+export function attemptDependencies(
+  dataSource: DataSource,
+  attemptTimeoutMs = 15_000,
+): ActivityDependencies & { webhooks: WebhookCache } {
+  return {
+    dataSource,
+    webhooks: createWebhookCache(dataSource),
+    clock: { nowMs: () => Date.now() },
+    secretBox: testSecretBox,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    attemptTimeoutMs,
+    endpoints: createEndpoints({ maxLimit: 50 }),
+    webhookConcurrency: 50,
+    locks: createWebhookLocks(),
+    timeoutPace: createPace({ intervalMs: 1 }),
+    onAttempt: () => undefined,
+    shutdown: createShutdown(1_000),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: false }),
+    incidentWorkflows: { tell: () => Promise.resolve() },
+    channels: { email: null, push: null },
+    workflows: { wake: () => Promise.resolve() },
+    httpClient: createHttpClient({
+      allowHttp: true,
+      allowedCidrs: ['127.0.0.0/8'],
+      timeoutMs: attemptTimeoutMs,
+      connectTimeoutMs: 2_000,
+      maxResponseBytes: 32_768,
+      userAgent: 'Posthorn/test',
+    }),
+  }
+}
+
+/** Lets every message through at once. */
+export const unbounded = { enter: () => Promise.resolve(() => undefined) }
+
+/** Lets the endpoint answer `count` POSTs at once, by default so many that its limit is the highest. */
+export function proveEndpoint(endpoints: Endpoints, webhookId: string, count = 50): void {
+  for (let index = 0; index < count; index++) {
+    const slot = endpoints.acquire(webhookId, '')
+    if (!('begin' in slot)) throw new Error('the endpoint has no free slot')
+    slot.begin()
+    slot.release({ succeeded: true, durationMs: 20, isTimeout: false })
+  }
+}

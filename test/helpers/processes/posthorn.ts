@@ -1,0 +1,106 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../../../src/free-port.ts'
+import { callApi, type ApiResponse, type CallOptions } from '../api/api.ts'
+import { eventually } from '../eventually.ts'
+import { TEST_KEY_RING } from '../database/factories.ts'
+import { testServers } from '../runner/servers.ts'
+
+export type PosthornProcess = {
+  url: string
+  pid: number
+  call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
+  /** One scrape of its metrics, of which `env` has to ask with METRICS_PORT. */
+  scrape(): Promise<Response>
+  /** Everything it logged so far. */
+  log(): string
+  /** kill -9: no time for anything. */
+  kill(): Promise<void>
+  /** SIGTERM; returns its exit code. */
+  stop(): Promise<number | null>
+}
+
+const READY_TIMEOUT_MS = 30_000
+
+/** A `posthorn` process of its own, with the environment it needs in production; ready when it says so. */
+export async function startPosthorn(options: {
+  command?: 'serve' | 'api' | 'worker'
+  databaseUrl: string
+  temporalAddress: string
+  taskQueue: string
+  env?: Record<string, string>
+  /** False for a process whose engine is away. */
+  awaitEngine?: boolean
+}): Promise<PosthornProcess> {
+  const { command = 'serve', databaseUrl, temporalAddress, taskQueue, env = {}, awaitEngine = true } = options
+  const folder = await mkdtemp(join(tmpdir(), 'posthorn-process-'))
+  const logFile = join(folder, 'log')
+  const port = await freePort()
+  const child = spawn(process.execPath, [testServers().posthorn, command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: databaseUrl,
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_TASK_QUEUE: taskQueue,
+      PORT: String(port),
+      POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
+      POSTHORN_ALLOW_HTTP: 'true',
+      POSTHORN_ALLOWED_CIDRS: '127.0.0.0/8',
+      ...env,
+    },
+  })
+  // A test that fails may leave it behind, at work.
+  const killWithUs = (): void => void child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  child.once('exit', () => process.off('exit', killWithUs))
+  const log = createWriteStream(logFile)
+  child.stdout.pipe(log)
+  child.stderr.pipe(log)
+  const url = `http://127.0.0.1:${port}`
+  const readLog = (): string => readFileSync(logFile, 'utf8')
+  await eventually(async () => {
+    if (child.exitCode !== null) throw new Error(`posthorn ${command} ended`)
+    if (awaitEngine && !readLog().includes('engine.connected'))
+      throw new Error(`posthorn ${command} has not reached the engine`)
+    if (command !== 'worker' && (await callApi(url, 'GET', '/healthz')).status !== 200)
+      throw new Error('not listening')
+  }, READY_TIMEOUT_MS).catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw new Error(`${String(error)}\n${readLog()}`)
+  })
+  return {
+    url,
+    pid: child.pid ?? 0,
+    call: (method, path, callOptions) => callApi(url, method, path, callOptions),
+    scrape: () => fetch(metricsUrlIn(readLog())),
+    log: readLog,
+    async kill() {
+      await end(child, 'SIGKILL')
+    },
+    async stop() {
+      const code = await end(child, 'SIGTERM')
+      await rm(folder, { recursive: true, force: true })
+      return code
+    },
+  }
+}
+
+function metricsUrlIn(log: string): string {
+  const [, url] = /"metricsUrl":"([^"]+)"/.exec(log) ?? []
+  if (url === undefined) throw new Error('it has not said where its metrics are')
+  return url
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+  return child.exitCode
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
+import { TestWorkflowEnvironment } from '@temporalio/testing'
+import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
+import { createActivities, type ActivityDependencies } from '../../../activities/index.ts'
+import { attemptQueue } from '../../../src/domain/task-queues.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/search-attributes.ts'
+import { quietRuntime } from './runtime.ts'
+import { eventually } from '../eventually.ts'
+import type { History } from './history.ts'
+import { testServers } from '../runner/servers.ts'
+
+/** `INDEXED_VALUE_TYPE_KEYWORD` of the engine's API. */
+const KEYWORD = 2
+
+let bundle: Promise<WorkflowBundleWithSourceMap> | null = null
+
+/** The workflows as workers get them, bundled once per run. */
+export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
+  const silent = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, log() {} }
+  bundle ??= bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../../../workflows/index.ts', import.meta.url)),
+    logger: silent,
+  })
+  return bundle
+}
+
+/** An engine that skips time, with our search attributes. One per test file; await one result at a time. */
+export async function createTimeSkippingEngine(): Promise<TestWorkflowEnvironment> {
+  quietRuntime()
+  const environment = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path: testServers().timeSkippingServer } },
+  })
+  await environment.connection.operatorService.addSearchAttributes({
+    namespace: 'default',
+    searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTE_NAMES.map((name) => [name, KEYWORD])),
+  })
+  return environment
+}
+
+/** Runs `work` while a worker with the real activities serves a task queue of its own. */
+export async function withWorker<T>(
+  environment: TestWorkflowEnvironment,
+  dependencies: ActivityDependencies,
+  work: (taskQueue: string) => Promise<T>,
+): Promise<T> {
+  const taskQueue = `test-${randomUUID()}`
+  const connection = environment.nativeConnection
+  const activities = createActivities(dependencies)
+  const create = (kind: 'retry' | 'slow'): Promise<Worker> =>
+    Worker.create({ connection, taskQueue: attemptQueue(taskQueue, kind), activities })
+  const [retry, slow] = [await create('retry'), await create('slow')]
+  const worker = await Worker.create({
+    connection,
+    taskQueue,
+    workflowBundle: await workflowBundle(),
+    activities,
+    // A bug of ours fails the test instead of being tried again for ever.
+    workflowFailureErrorTypes: { '*': ['Error'] },
+  })
+  return slow.runUntil(() => retry.runUntil(() => worker.runUntil(() => work(taskQueue))))
+}
+
+/**
+ * Terminates a workflow that may run, once it rests on a timer: after one that ends with a task or an activity under
+ * way, this server never skips time again.
+ */
+export async function terminateAtRest(handle: WorkflowHandle): Promise<void> {
+  await eventually(async () => {
+    const { status } = await handle.describe()
+    if (status.name === 'RUNNING' && !isAtRest(await handle.fetchHistory()))
+      throw new Error('a task is under way')
+  })
+  await handle.terminate('by hand').catch((error: unknown) => {
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+  })
+}
+
+/** Whether the last that was begun in it has ended: a completed task schedules its activities behind it. */
+function isAtRest({ events }: History): boolean {
+  const last = (events ?? []).findLast(
+    (event) =>
+      event.workflowTaskScheduledEventAttributes ??
+      event.workflowTaskStartedEventAttributes ??
+      event.workflowTaskCompletedEventAttributes ??
+      event.activityTaskScheduledEventAttributes ??
+      event.activityTaskStartedEventAttributes,
+  )
+  return Boolean(last?.workflowTaskCompletedEventAttributes)
+}
