@@ -3,7 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { startLane, sumOf } from '../helpers/runner/mocha-lane.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import type { TestServers } from '../helpers/runner/servers.ts'
+
+/** Handed on to the tests of a lane; these need none. */
+const NO_SERVERS: TestServers = {
+  adminUrl: '',
+  templateDatabase: '',
+  temporalAddress: '',
+  temporalCli: '',
+  timeSkippingServer: '',
+  posthorn: '',
+}
 
 describe('the lanes of the tests', function () {
   this.timeout(60_000)
@@ -22,7 +32,7 @@ describe('the lanes of the tests', function () {
     const file = join(folder, `${name}.test.cjs`)
     writeFileSync(file, test)
     const say = (chunk: Buffer): void => void told.push(chunk.toString())
-    return startLane({ args: [file], servers: testServers(), folder, name, out: say, err: say })
+    return startLane({ args: [file], servers: NO_SERVERS, folder, name, out: say, err: say })
   }
   const passing = (title: string, afterMs = 0): string =>
     `it('${title}', (done) => void setTimeout(done, ${afterMs}))`
