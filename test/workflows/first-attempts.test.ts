@@ -1,58 +1,22 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
-import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
-import type { ActivityDependencies } from '../../activities/index.ts'
 import { attemptQueue } from '../../src/domain/task-queues.ts'
-import {
-  createDeliveryWorkflows,
-  deliveryWorkflowId,
-  type DeliveryWorkflows,
-} from '../../src/temporal/delivery-workflows.ts'
-import { attemptDependencies, proveEndpoint } from '../helpers/deliveries/attempts.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
+import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
+import { proveEndpoint } from '../helpers/deliveries/attempts.ts'
+import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import type { History } from '../helpers/temporal/history.ts'
-import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 
 describe('workflows of deliveries whose first attempt was made beside the engine, or is to be made as a slow one', function () {
   this.timeout(60_000)
-  const database = useDatabase()
-  let engine: TestWorkflowEnvironment
-  let dependencies: ActivityDependencies
-  let receiver: Receiver
-  let answer: Answer
-
-  before(async () => {
-    engine = await createTimeSkippingEngine()
-    dependencies = attemptDependencies(database.dataSource, 2_000)
-  })
-  after(async () => {
-    await dependencies.httpClient.close()
-    await engine.teardown()
-  })
-  beforeEach(async () => {
-    answer = () => 200
-    receiver = await createReceiver({ answer: (...args) => answer(...args) })
-  })
-  afterEach(() => receiver.close())
-
-  async function newDelivery() {
-    const { organisationId } = await createMember(database.dataSource)
-    await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
-    const [delivery] = await publishRow(database.dataSource, organisationId)
-    return delivery!
-  }
-  const handleOf = (deliveryId: string) => engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId))
-  const withWorkflows = <T>(work: (workflows: DeliveryWorkflows, taskQueue: string) => Promise<T>) =>
-    withWorker(engine, dependencies, (taskQueue) =>
-      work(
-        createDeliveryWorkflows({ client: () => engine.client, taskQueue, leadMs: 0, eager: false }),
-        taskQueue,
-      ),
-    )
+  const suite = useAttempts(2_000)
+  const { answerWith } = suite
+  const temporal = useTemporal()
+  const { handleOf } = temporal
+  const withWorkflows = (work: (workflows: DeliveryWorkflows, taskQueue: string) => Promise<void>) =>
+    temporal.withWorkflows(suite.dependencies, work)
   /** The task queues of the attempts in a history, in order. */
   const queuesOf = ({ events }: History) =>
     (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) =>
@@ -60,7 +24,7 @@ describe('workflows of deliveries whose first attempt was made beside the engine
     )
 
   it('show the recorded outcome and end at once: one workflow task, no activity, no POST', async () => {
-    const delivery = await newDelivery()
+    const { delivery } = await suite.publish()
     await withWorkflows(async (workflows) => {
       await workflows.follow(delivery, 1)
       const handle = handleOf(delivery.deliveryId)
@@ -80,11 +44,11 @@ describe('workflows of deliveries whose first attempt was made beside the engine
       expect(metadata.currentDetails).to.include('completed: the endpoint confirmed')
       expect((await handle.describe()).typedSearchAttributes.get(deliveryState)).to.equal(undefined)
     })
-    expect(receiver.posts).to.have.length(0)
+    expect(suite.receiver.posts).to.have.length(0)
   })
 
   it('are started once, however often they are asked for', async () => {
-    const delivery = await newDelivery()
+    const { delivery } = await suite.publish()
     await withWorkflows(async (workflows) => {
       await Promise.all([workflows.follow(delivery, 1), workflows.follow(delivery, 1)])
       const first = await handleOf(delivery.deliveryId).describe()
@@ -95,7 +59,7 @@ describe('workflows of deliveries whose first attempt was made beside the engine
   })
 
   it('take the place of no workflow that made the attempt itself', async () => {
-    const delivery = await newDelivery()
+    const { delivery } = await suite.publish()
     await withWorkflows(async (workflows) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
       await handleOf(delivery.deliveryId).result()
@@ -103,12 +67,12 @@ describe('workflows of deliveries whose first attempt was made beside the engine
       await workflows.follow(delivery, 1)
       expect((await handleOf(delivery.deliveryId).describe()).runId).to.equal(runId)
     })
-    expect(receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts).to.have.length(1)
   })
 
   it('make retries on a queue of their own, and first attempts of a healthy webhook on the common one', async () => {
-    answer = (index) => (index < 2 ? 500 : 200)
-    const delivery = await newDelivery()
+    answerWith((index) => (index < 2 ? 500 : 200))
+    const { delivery } = await suite.publish()
     await withWorkflows(async (workflows, taskQueue) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 3 })
@@ -119,8 +83,8 @@ describe('workflows of deliveries whose first attempt was made beside the engine
   })
 
   it('make the first attempt on the queue it is said to be for, where the webhook is slow, and its retry on that of retries', async () => {
-    answer = (index) => (index === 0 ? 500 : 200)
-    const delivery = await newDelivery()
+    answerWith((index) => (index === 0 ? 500 : 200))
+    const { delivery } = await suite.publish()
     await withWorkflows(async (workflows, taskQueue) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false, kind: 'slow' })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
@@ -130,8 +94,8 @@ describe('workflows of deliveries whose first attempt was made beside the engine
   })
 
   it('make the retry of a time-out on the queue of slow attempts', async () => {
-    answer = (index) => (index === 0 ? null : 200)
-    const delivery = await newDelivery()
+    answerWith((index) => (index === 0 ? null : 200))
+    const { delivery } = await suite.publish()
     await withWorkflows(async (workflows, taskQueue) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
@@ -141,8 +105,8 @@ describe('workflows of deliveries whose first attempt was made beside the engine
   })
 
   it('make an attempt that a worker gives back, since its endpoint is slow, on the queue of slow attempts', async () => {
-    const delivery = await newDelivery()
-    const { endpoints } = dependencies
+    const { delivery } = await suite.publish()
+    const { endpoints } = suite.dependencies
     proveEndpoint(endpoints, delivery.webhookId, 1)
     const slot = endpoints.acquire(delivery.webhookId, 'another')
     if (!('begin' in slot)) throw new Error('no slot is free')
@@ -154,24 +118,24 @@ describe('workflows of deliveries whose first attempt was made beside the engine
       const queues = queuesOf(await handleOf(delivery.deliveryId).fetchHistory())
       expect(queues).to.deep.equal([taskQueue, `${taskQueue}-slow`])
     })
-    expect(receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts).to.have.length(1)
   })
 
   it('begin with the second attempt when the first was made beside the engine, and not before it is due', async () => {
-    const delivery = await newDelivery()
-    await database.dataSource.query(
+    const { delivery } = await suite.publish()
+    await suite.database.dataSource.query(
       `UPDATE delivery SET state = 'waiting', attempts = 1, next_attempt_at = now() WHERE id = $1`,
       [delivery.deliveryId],
     )
     await withWorkflows(async (workflows, taskQueue) => {
-      const dueAtMs = (await engine.currentTimeMs()) + 1_000
+      const dueAtMs = (await temporal.environment.currentTimeMs()) + 1_000
       await workflows.start(delivery, { number: 2, dueAtMs }, { again: false })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
-      expect(await engine.currentTimeMs()).to.be.at.least(dueAtMs)
+      expect(await temporal.environment.currentTimeMs()).to.be.at.least(dueAtMs)
       expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([
         attemptQueue(taskQueue, 'retry'),
       ])
     })
-    expect(receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts).to.have.length(1)
   })
 })

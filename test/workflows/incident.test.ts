@@ -1,17 +1,16 @@
-import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { askForRetry } from '../../src/db/queries/interventions.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
-import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
-import { attemptDependencies, unbounded } from '../helpers/deliveries/attempts.ts'
+import { unbounded } from '../helpers/deliveries/attempts.ts'
+import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
 import { readableHistory } from '../helpers/temporal/history.ts'
-import { createReceiver, type Receiver } from '../helpers/receivers/receiver.ts'
-import { createTimeSkippingEngine, terminateAtRest, withWorker } from '../helpers/temporal/time-skipping.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { terminateAtRest } from '../helpers/temporal/time-skipping.ts'
+import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -24,29 +23,20 @@ type Incident = { id: string; closed: boolean; exhausted: boolean }
 
 describe('incident, on an engine that skips time', function () {
   this.timeout(60_000)
-  const database = useDatabase()
-  let engine: TestWorkflowEnvironment
-  let receiver: Receiver
+  const suite = useAttempts()
+  const { database } = suite
+  const temporal = useTemporal()
   let failing: boolean
   let sent: Sent[]
   let beganAt: number
-  let http: ActivityDependencies['httpClient']
 
-  before(async () => {
-    engine = await createTimeSkippingEngine()
-  })
-  after(() => engine.teardown())
-  beforeEach(async () => {
+  beforeEach(() => {
     failing = true
     sent = []
-    receiver = await createReceiver({ answer: () => (failing ? 503 : 200) })
-  })
-  afterEach(async () => {
-    await http.close()
-    await receiver.close()
+    suite.answerWith(() => (failing ? 503 : 200))
   })
 
-  const elapsedMs = async (): Promise<number> => (await engine.currentTimeMs()) - beganAt
+  const elapsedMs = async (): Promise<number> => (await temporal.environment.currentTimeMs()) - beganAt
 
   /** One webhook of an organisation with two people to tell, and what a test does with it. */
   async function onStage(
@@ -63,14 +53,12 @@ describe('incident, on an engine that skips time', function () {
     const { organisationId } = await createMember(dataSource)
     await createMember(dataSource, { organisationId, permissions: ['organizationSettings:update'] })
     await createMember(dataSource, { organisationId, permissions: ['webhook:manage'] })
-    const webhook = await createWebhookRow(dataSource, { organisationId, url: receiver.url })
-    beganAt = await engine.currentTimeMs()
-    const client = () => engine.client
-    const base = attemptDependencies(dataSource)
-    http = base.httpClient
+    const webhook = await createWebhookRow(dataSource, { organisationId, url: suite.receiver.url })
+    beganAt = await temporal.environment.currentTimeMs()
+    const client = () => temporal.environment.client
     let taskQueue = ''
     const dependencies: ActivityDependencies = {
-      ...base,
+      ...suite.dependencies,
       incidentWorkflows: {
         tell: (label) =>
           createIncidentWorkflows({ client, taskQueue, notifyAfterMs: 5 * MINUTE }).tell(label),
@@ -86,9 +74,8 @@ describe('incident, on an engine that skips time', function () {
         },
       },
     }
-    await withWorker(engine, dependencies, async (queue) => {
+    await temporal.withWorkflows(dependencies, async (workflows, queue) => {
       taskQueue = queue
-      const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs: 0, eager: false })
       const publish = async (): Promise<DeliveryToStart> => {
         const [delivery] = await publishRow(dataSource, organisationId)
         await workflows.start(delivery!, { number: 1, dueAtMs: null }, { again: false })
@@ -101,15 +88,14 @@ describe('incident, on an engine that skips time', function () {
           const asked = await askForRetry(dataSource, organisationId, webhook.id, deliveryId)
           await workflows.wake({ organisationId, webhookId: webhook.id, ...asked! }, asked!.attempts)
         },
-        until: async (ms: number) => engine.sleep(Math.max(1, ms - (await elapsedMs()))),
+        until: async (ms: number) => temporal.environment.sleep(Math.max(1, ms - (await elapsedMs()))),
         incidents: () =>
           dataSource.query<Incident[]>(
             `SELECT id, closed_at IS NOT NULL AS closed, exhausted_at IS NOT NULL AS exhausted
                FROM incident WHERE webhook_id = $1 ORDER BY opened_at`,
             [webhook.id],
           ),
-        end: ({ deliveryId }: DeliveryToStart) =>
-          engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId)).result(),
+        end: ({ deliveryId }: DeliveryToStart) => temporal.resultOf(deliveryId),
       }
       await act(stage).finally(() => endWhatRuns(webhook.id))
     })
@@ -125,7 +111,7 @@ describe('incident, on an engine that skips time', function () {
     for (const { delivery, incident } of ids) {
       const workflowId =
         delivery === null ? incidentWorkflowId(webhookId, incident!) : deliveryWorkflowId(delivery)
-      await terminateAtRest(engine.client.workflow.getHandle(workflowId))
+      await terminateAtRest(temporal.environment.client.workflow.getHandle(workflowId))
     }
   }
 
@@ -235,7 +221,8 @@ describe('incident, on an engine that skips time', function () {
       await publish()
       await until(10 * MINUTE)
       const [incident] = await incidents()
-      const handle = engine.client.workflow.getHandle(incidentWorkflowId(webhookId, incident!.id))
+      const workflowId = incidentWorkflowId(webhookId, incident!.id)
+      const handle = temporal.environment.client.workflow.getHandle(workflowId)
       const history = await handle.fetchHistory()
       const text = readableHistory(history)
       expect(text).to.include(incident!.id)

@@ -1,37 +1,26 @@
-import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { askForRetry, discardDelivery, stopDeliveries } from '../../src/db/queries/interventions.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
-import {
-  createDeliveryWorkflows,
-  deliveryWorkflowId,
-  type DeliveryWorkflows,
-} from '../../src/temporal/delivery-workflows.ts'
+import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventResult } from '../../workflows/messages.ts'
-import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
+import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
 describe('a delivery under a person’s hand, on an engine that skips time', function () {
   this.timeout(60_000)
-  const database = useDatabase()
-  let engine: TestWorkflowEnvironment
+  const suite = useAttempts()
+  const { database, answerWith } = suite
+  const temporal = useTemporal()
   let dependencies: ActivityDependencies
-  let receiver: Receiver
-  let answer: Answer
   let delivery: DeliveryToStart
   let isEndpointFull = false
 
-  before(async () => {
-    engine = await createTimeSkippingEngine()
-    const open = attemptDependencies(database.dataSource)
-    const { endpoints } = open
+  before(() => {
+    const { endpoints } = suite.dependencies
     dependencies = {
-      ...open,
+      ...suite.dependencies,
       endpoints: {
         ...endpoints,
         acquireSoon: (...args) =>
@@ -39,20 +28,11 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
       },
     }
   })
-  after(async () => {
-    await dependencies.httpClient.close()
-    await engine.teardown()
-  })
   beforeEach(async () => {
     isEndpointFull = false
-    answer = () => 500
-    receiver = await createReceiver({ answer: (...args) => answer(...args) })
-    const { organisationId } = await createMember(database.dataSource)
-    await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
-    const [published] = await publishRow(database.dataSource, organisationId)
-    delivery = published!
+    answerWith(() => 500)
+    delivery = (await suite.publish()).delivery
   })
-  afterEach(() => receiver.close())
 
   type Act = {
     workflows: DeliveryWorkflows
@@ -62,13 +42,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   /** Starts the delivery and lets `act` do things to it while a worker serves it. */
   const scene = <T>(act: (tools: Act) => Promise<T>): Promise<T> =>
-    withWorker(engine, dependencies, async (taskQueue) => {
-      const workflows = createDeliveryWorkflows({
-        client: () => engine.client,
-        taskQueue,
-        leadMs: 0,
-        eager: false,
-      })
+    temporal.withWorkflows(dependencies, async (workflows) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
       return act({
         workflows,
@@ -76,15 +50,12 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
           const asked = await ask()
           if (asked !== null) await workflows.wake(delivery, asked.attempts)
         },
-        result: () =>
-          engine.client.workflow
-            .getHandle(deliveryWorkflowId(delivery.deliveryId))
-            .result() as Promise<DeliverEventResult>,
+        result: () => temporal.resultOf(delivery.deliveryId),
       })
     })
   const ask = () =>
     askForRetry(database.dataSource, delivery.organisationId, delivery.webhookId, delivery.deliveryId)
-  const posts = () => receiver.postsOf(delivery.deliveryId)
+  const posts = () => suite.receiver.postsOf(delivery.deliveryId)
   const row = async () => {
     const [found] = await database.dataSource.query<{ state: string; attempts: number }[]>(
       'SELECT state, attempts FROM delivery WHERE id = $1',
@@ -103,13 +74,13 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
     eventually(async () => expect(await row()).to.deep.equal({ state, attempts }))
 
   it('waiting → retry: attempted at once, counted, and the schedule goes on from there', async () => {
-    answer = (index) => (index === 7 ? 200 : 500)
+    answerWith((index) => (index === 7 ? 200 : 500))
     await scene(async ({ retry, result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
       await retry()
       await reaches('waiting', 6)
-      await engine.sleep('29 minutes')
+      await temporal.environment.sleep('29 minutes')
       expect(posts()).to.have.length(6)
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 8 })
     })
@@ -123,10 +94,10 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   it('waiting → retry by a bare signal, as from the Temporal UI: the same', async () => {
     await scene(async ({ result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
-      answer = () => 200
-      await engine.client.workflow.getHandle(deliveryWorkflowId(delivery.deliveryId)).signal('retry')
+      answerWith(() => 200)
+      await temporal.handleOf(delivery.deliveryId).signal('retry')
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
     })
     expect((await triggers()).at(-1)).to.equal('retry')
@@ -135,10 +106,10 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   it('in progress → retry: remembered, and acts if that attempt fails', async () => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
-    answer = async (index) => {
+    answerWith(async (index) => {
       if (index === 0) await held
       return index < 2 ? 500 : 200
-    }
+    })
     await scene(async ({ retry, result }) => {
       await eventually(() => expect(posts()).to.have.length(1))
       await retry()
@@ -151,10 +122,10 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   it('in progress → retry: means nothing if that attempt succeeds', async () => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
-    answer = async () => {
+    answerWith(async () => {
       await held
       return 200
-    }
+    })
     await scene(async ({ retry, result }) => {
       await eventually(() => expect(posts()).to.have.length(1))
       await retry()
@@ -167,10 +138,10 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   it('last attempt in progress → retry: never lost, one more attempt follows', async () => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
-    answer = async (index) => {
+    answerWith(async (index) => {
       if (index === 9) await held
       return 500
-    }
+    })
     await scene(async ({ retry, result }) => {
       const ended = result()
       await eventually(() => expect(posts()).to.have.length(10), 20_000)
@@ -189,7 +160,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
     it(`permanently failed → retry: a new run with one attempt, then ${outcome}`, async () => {
       await scene(async ({ retry, result }) => {
         expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
-        answer = () => status
+        answerWith(() => status)
         await retry()
         expect(await result()).to.deep.equal({ state: outcome, attempts: 11 })
       })
@@ -200,7 +171,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   it('waiting → stopped by a switch-off: the workflow ends when told, and nothing is posted', async () => {
     await scene(async ({ workflows, result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
       await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [
         delivery.webhookId,
@@ -220,7 +191,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   it('switched off and on again while the stop is still under way: posts nothing that was stopped', async () => {
     await scene(async ({ workflows, result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
       await stopDeliveries(
         database.dataSource,
@@ -229,7 +200,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
         'webhook_disabled',
       )
       // The webhook is live again before the workflow hears of anything; its timer comes first.
-      await engine.sleep('6 minutes')
+      await temporal.environment.sleep('6 minutes')
       await workflows.stop(delivery.deliveryId)
       expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
     })
@@ -238,36 +209,36 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   it('a stop that is not true ends nothing: the wait goes on to its time', async () => {
     await scene(async ({ workflows, result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
-      const wokenAt = await engine.currentTimeMs()
+      const wokenAt = await temporal.environment.currentTimeMs()
       await workflows.stop(delivery.deliveryId)
-      answer = () => 200
+      answerWith(() => 200)
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
-      expect((await engine.currentTimeMs()) - wokenAt).to.be.above(200_000)
+      expect((await temporal.environment.currentTimeMs()) - wokenAt).to.be.above(200_000)
     })
   })
 
   it('woken for nothing before a full gate: still posts nothing before its time', async () => {
     await scene(async ({ workflows, result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
       isEndpointFull = true
       await workflows.stop(delivery.deliveryId)
-      await engine.sleep('10 seconds')
+      await temporal.environment.sleep('10 seconds')
       isEndpointFull = false
-      await engine.sleep('2 minutes')
+      await temporal.environment.sleep('2 minutes')
       expect(posts()).to.have.length(5)
-      answer = () => 200
+      answerWith(() => 200)
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
     })
   })
 
   it('due before a full gate: attempted once it has room, and counted once', async () => {
-    answer = () => 200
+    answerWith(() => 200)
     isEndpointFull = true
     await scene(async ({ result }) => {
-      await engine.sleep('5 seconds')
+      await temporal.environment.sleep('5 seconds')
       expect(posts()).to.have.length(0)
       isEndpointFull = false
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
@@ -284,16 +255,16 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
 
   it('stopped → retry: attempted at once, and the schedule goes on from there to the tenth attempt', async () => {
     await scene(async ({ workflows, retry, result }) => {
-      await engine.sleep('16 seconds')
+      await temporal.environment.sleep('16 seconds')
       await reaches('waiting', 5)
       await discard()
       await workflows.stop(delivery.deliveryId)
       expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
       await retry()
       await reaches('waiting', 6)
-      await engine.sleep('29 minutes')
+      await temporal.environment.sleep('29 minutes')
       expect(await row()).to.deep.equal({ state: 'waiting', attempts: 6 })
-      await engine.sleep('2 minutes')
+      await temporal.environment.sleep('2 minutes')
       await reaches('waiting', 7)
       expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
     })
@@ -312,7 +283,7 @@ describe('a delivery under a person’s hand, on an engine that skips time', fun
   })
 
   it('completed → retry: refused, and a signal by hand posts nothing', async () => {
-    answer = () => 200
+    answerWith(() => 200)
     await scene(async ({ workflows, result }) => {
       await result()
       expect(await ask()).to.equal(null)

@@ -2,34 +2,19 @@ import { expect } from 'chai'
 import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
-import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }
 
 describe('an attempt', () => {
-  const database = useDatabase()
-  let dependencies: AttemptDependencies
-  let receiver: Receiver
-  let answer: Answer
+  const suite = useAttempts(1_000)
+  const { database, answerWith } = suite
   let delivery: DeliveryToStart
 
-  before(() => {
-    dependencies = attemptDependencies(database.dataSource, 1_000)
-  })
-  after(() => dependencies.httpClient.close())
   beforeEach(async () => {
-    answer = () => 200
-    receiver = await createReceiver({ answer: (...args) => answer(...args) })
-    const { organisationId } = await createMember(database.dataSource)
-    await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
-    const [published] = await publishRow(database.dataSource, organisationId)
-    delivery = published!
+    delivery = (await suite.publish()).delivery
   })
-  afterEach(() => receiver.close())
 
   const request = (number = 1): AttemptRequest => ({
     organisationId: delivery.organisationId,
@@ -40,7 +25,7 @@ describe('an attempt', () => {
     hold: null,
     kind: 'first',
   })
-  const attempt = (number = 1) => createAttempt(dependencies)(request(number), NEVER)
+  const attempt = (number = 1) => createAttempt(suite.dependencies)(request(number), NEVER)
   const run = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
     database.dataSource.query<Row[]>(sql, parameters)
   const row = async () => {
@@ -77,7 +62,7 @@ describe('an attempt', () => {
     expect(record).to.include({
       number: 1,
       trigger: 'schedule',
-      url: receiver.url,
+      url: suite.receiver.url,
       outcome: 'succeeded',
       status_code: 200,
     })
@@ -91,7 +76,7 @@ describe('an attempt', () => {
   })
 
   it('waits after a failure, and says for what and until when', async () => {
-    answer = () => 503
+    answerWith(() => 503)
     const outcome = await attempt()
     expect(outcome).to.include({ state: 'waiting', attempts: 1, failureCode: 'http_status', statusCode: 503 })
     const endedAtMs = outcome.state === 'waiting' ? outcome.endedAtMs : Number.NaN
@@ -105,11 +90,11 @@ describe('an attempt', () => {
   })
 
   it('posts nothing for an attempt that is recorded, and returns the recorded outcome', async () => {
-    answer = () => 500
+    answerWith(() => 500)
     const first = await attempt()
     const again = await attempt()
     expect(again).to.deep.equal({ ...first, sinceEndMs: again.state === 'waiting' ? again.sinceEndMs : 0 })
-    expect(receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts).to.have.length(1)
     expect(await records()).to.have.length(1)
   })
 
@@ -121,17 +106,17 @@ describe('an attempt', () => {
       failureCode: null,
       statusCode: null,
     })
-    expect(receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts).to.have.length(1)
   })
 
   it('reports a time-out at the pace of time-outs, and leaves its incident to the sweeper', async () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {
-      ...dependencies,
+      ...suite.dependencies,
       timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
       incidentWorkflows: { tell: () => Promise.resolve(void calls.push('incident')) },
     }
-    answer = () => null
+    answerWith(() => null)
     expect(await createAttempt(reporting)(request(), NEVER)).to.include({ failureCode: 'timeout' })
     expect(calls).to.deep.equal(['pace'])
     const owed = 'SELECT 1 FROM incident WHERE webhook_id = $1 AND sweep_at IS NOT NULL'
@@ -141,18 +126,18 @@ describe('an attempt', () => {
   it('signals the incident of another failure at once', async () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {
-      ...dependencies,
+      ...suite.dependencies,
       timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
       incidentWorkflows: { tell: () => Promise.resolve(void calls.push('incident')) },
     }
-    answer = () => 500
+    answerWith(() => 500)
     await createAttempt(reporting)(request(), NEVER)
     expect(calls).to.deep.equal(['incident'])
   })
 
   it('believes the rows when it is asked for a later attempt than theirs, and posts nothing', async () => {
     expect(await attempt(3)).to.include({ state: 'waiting', attempts: 0 })
-    expect(receiver.posts).to.have.length(0)
+    expect(suite.receiver.posts).to.have.length(0)
   })
 
   it('uses up no attempt and counts no lost worker when the signing secret cannot be opened', async () => {
@@ -166,7 +151,7 @@ describe('an attempt', () => {
       expect(failure).to.be.instanceOf(Error).with.property('message').that.includes('no key "lost"')
     }
     expect(await row()).to.include({ state: 'in_progress', attempts: 0, claims: 0 })
-    expect(receiver.posts).to.have.length(0)
+    expect(suite.receiver.posts).to.have.length(0)
     await run('UPDATE webhook SET secret = $2 WHERE id = $1', delivery.webhookId, secret)
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
   })
@@ -183,15 +168,15 @@ describe('an attempt', () => {
         failureCode: null,
         statusCode: null,
       })
-      expect(receiver.posts).to.have.length(0)
+      expect(suite.receiver.posts).to.have.length(0)
       expect(await row()).to.include({ state: 'stopped', attempts: 0, sweep_at: null })
     })
 
     it(`stops after a failing POST during which the webhook was ${how}`, async () => {
-      answer = async () => {
+      answerWith(async () => {
         await run(`UPDATE webhook SET ${change} WHERE id = $1`, delivery.webhookId)
         return 500
-      }
+      })
       expect(await attempt()).to.include({ state: 'stopped', attempts: 1 })
       expect(await row()).to.include({ state: 'stopped', attempts: 1, next_attempt_at: null, sweep_at: null })
       expect(await records()).to.have.length(1)
@@ -199,10 +184,10 @@ describe('an attempt', () => {
   }
 
   it('completes when the receiver confirms although the webhook was disabled meanwhile', async () => {
-    answer = async () => {
+    answerWith(async () => {
       await run('UPDATE webhook SET enabled = false WHERE id = $1', delivery.webhookId)
       return 200
-    }
+    })
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
   })
 
@@ -214,14 +199,14 @@ describe('an attempt', () => {
       new Date(heldUntil),
     )
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
-    expect(receiver.posts).to.have.length(1)
-    expect(receiver.posts[0]!.arrivedAt).to.be.at.least(heldUntil)
+    expect(suite.receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts[0]!.arrivedAt).to.be.at.least(heldUntil)
   })
 
   it('makes one POST of two runs of the same attempt at the same time', async () => {
     const outcomes = await Promise.all([attempt(), attempt()])
     expect(outcomes.map((outcome) => outcome.state)).to.deep.equal(['completed', 'completed'])
-    expect(receiver.posts).to.have.length(1)
+    expect(suite.receiver.posts).to.have.length(1)
   })
 
   it('is recorded as failed, without a POST, after its worker was lost five times', async () => {
@@ -230,15 +215,15 @@ describe('an attempt', () => {
       delivery.deliveryId,
     )
     expect(await attempt()).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
-    expect(receiver.posts).to.have.length(0)
+    expect(suite.receiver.posts).to.have.length(0)
     expect(await row()).to.include({ state: 'waiting', attempts: 1, claims: 0 })
   })
 
   it('keeps an answer with NUL and broken UTF-8 as text', async () => {
-    answer = (_index, _post, response) => {
+    answerWith((_index, _post, response) => {
       response.writeHead(500, { 'x-odd': 'a' }).end(Buffer.from([0x61, 0x00, 0xff, 0x62]))
       return null
-    }
+    })
     await attempt()
     const [record] = await records()
     expect(record!['response_body']).to.equal('a��b')
@@ -246,22 +231,22 @@ describe('an attempt', () => {
 
   it('holds until the instant it is due, and never posts a millisecond early', async () => {
     const dueAtMs = Date.now() + 150
-    await createAttempt(dependencies)({ ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } }, NEVER)
-    expect(receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
+    await createAttempt(suite.dependencies)({ ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } }, NEVER)
+    expect(suite.receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
   })
 
   it('never holds longer than it is told', async () => {
     const startedAt = Date.now()
-    await createAttempt(dependencies)(
+    await createAttempt(suite.dependencies)(
       { ...request(), hold: { untilMs: startedAt + 60_000, atMostMs: 100 } },
       NEVER,
     )
-    expect(receiver.posts[0]!.arrivedAt - startedAt).to.be.within(100, 1_000)
+    expect(suite.receiver.posts[0]!.arrivedAt - startedAt).to.be.within(100, 1_000)
   })
 
   it('sends exactly the headers of the specification, besides those of HTTP itself', async () => {
     await attempt()
-    const names = receiver.posts[0]!.rawHeaders.filter((_text, index) => index % 2 === 0)
+    const names = suite.receiver.posts[0]!.rawHeaders.filter((_text, index) => index % 2 === 0)
     expect(names.map((name) => name.toLowerCase())).to.have.members([
       'host',
       'connection',
@@ -272,7 +257,7 @@ describe('an attempt', () => {
       'x-webhook-signature',
     ])
     expect(names).to.include.members(['Content-Type', 'X-Webhook-Event-ID', 'X-Webhook-Signature'])
-    expect(receiver.posts[0]!.headers).to.include({
+    expect(suite.receiver.posts[0]!.headers).to.include({
       'content-type': 'application/json',
       'x-webhook-event-id': delivery.deliveryId,
     })

@@ -10,34 +10,22 @@ import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/metrics.ts'
 import { sendDue } from '../../../src/notifications/send-due.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
-import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
-import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const NEVER = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
 
 describe('what a worker counts', () => {
-  const database = useDatabase()
+  const suite = useAttempts(1_000)
+  const { database, answerWith } = suite
   let registry: Registry
   let dependencies: ActivityDependencies
-  let receiver: Receiver
-  let answer: Answer
   let request: AttemptRequest
 
   beforeEach(async () => {
     registry = new Registry()
-    dependencies = { ...attemptDependencies(database.dataSource, 1_000), metrics: createMetrics(registry) }
-    answer = () => 200
-    receiver = await createReceiver({ answer: (...args) => answer(...args) })
-    const { organisationId } = await createMember(database.dataSource)
-    const { id: webhookId } = await createWebhookRow(database.dataSource, {
-      organisationId,
-      url: receiver.url,
-    })
-    const [published] = await publishRow(database.dataSource, organisationId)
-    const { deliveryId } = published!
+    dependencies = { ...suite.dependencies, metrics: createMetrics(registry) }
+    const { organisationId, webhookId, deliveryId } = (await suite.publish()).delivery
     request = {
       organisationId,
       webhookId,
@@ -47,10 +35,6 @@ describe('what a worker counts', () => {
       onlyIfDue: false,
       kind: 'first',
     }
-  })
-  afterEach(async () => {
-    await dependencies.httpClient.close()
-    await receiver.close()
   })
 
   const run = (sql: string) => database.dataSource.query(sql, [request.deliveryId])
@@ -75,20 +59,20 @@ describe('what a worker counts', () => {
 
   it('is an attempt under way', async () => {
     let seen: number | undefined
-    answer = async () => {
+    answerWith(async () => {
       seen = (await counted()).valueOf('posthorn_attempts_in_flight')
       return 200
-    }
+    })
     await attempt()
     expect(seen).to.equal(1)
   })
 
   it('is a failure by its code, and the lateness of the retry after it', async () => {
-    answer = () => 503
+    answerWith(() => 503)
     await attempt()
     expect(await attempts('http_status')).to.equal(1)
     expect((await counted()).sumOf('posthorn_deliveries_total')).to.equal(0)
-    answer = () => 200
+    answerWith(() => 200)
     await run(`UPDATE delivery SET next_attempt_at = now() - interval '2 seconds' WHERE id = $1`)
     await attempt({ number: 2, hold: { untilMs: Date.now() - 2_000, atMostMs: 500 } })
     const { valueOf } = await counted()
@@ -99,14 +83,14 @@ describe('what a worker counts', () => {
   })
 
   it('is the last failure as an end', async () => {
-    answer = () => 503
+    answerWith(() => 503)
     await run(`UPDATE delivery SET attempts = 9, state = 'waiting', next_attempt_at = now() WHERE id = $1`)
     await attempt({ number: 10 })
     expect((await counted()).valueOf('posthorn_deliveries_total', { state: 'failed' })).to.equal(1)
   })
 
   it("is a person's retry as one", async () => {
-    answer = () => 503
+    answerWith(() => 503)
     await attempt()
     const { organisationId, webhookId, deliveryId } = request
     await askForRetry(database.dataSource, organisationId, webhookId, deliveryId)
@@ -121,12 +105,12 @@ describe('what a worker counts', () => {
   })
 
   it('is not an attempt that another worker recorded meanwhile', async () => {
-    answer = async (index) => {
+    answerWith(async (index) => {
       if (index > 0) return 200
       await run(`UPDATE delivery SET lease_until = now() - interval '1 second' WHERE id = $1`)
       await attempt()
       return 503
-    }
+    })
     expect(await attempt()).to.include({ state: 'completed' })
     expect(await attempts('none')).to.equal(1)
     expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)

@@ -1,0 +1,43 @@
+import type { WorkflowHandle } from '@temporalio/client'
+import type { TestWorkflowEnvironment } from '@temporalio/testing'
+import type { ActivityDependencies } from '../../../activities/index.ts'
+import {
+  createDeliveryWorkflows,
+  deliveryWorkflowId,
+  type DeliveryWorkflows,
+} from '../../../src/temporal/delivery-workflows.ts'
+import type { DeliverEventResult } from '../../../workflows/messages.ts'
+import { createTimeSkippingEngine, withWorker } from './time-skipping.ts'
+
+/** What the tests of one `describe` about workflows share; filled before the first of them. */
+export type TestTemporal = {
+  /** Its server skips time. Await one result at a time. */
+  readonly environment: TestWorkflowEnvironment
+  /** Runs `work` while workers with the real activities serve a task queue of its own. */
+  withWorkflows: <T>(
+    dependencies: ActivityDependencies,
+    work: (workflows: DeliveryWorkflows, taskQueue: string) => Promise<T>,
+  ) => Promise<T>
+  /** Returns the handle of a delivery's workflow. */
+  handleOf: (deliveryId: string) => WorkflowHandle
+  /** Waits for the end of a delivery's workflow. */
+  resultOf: (deliveryId: string) => Promise<DeliverEventResult>
+}
+
+/** Starts a time-skipping Temporal server for the `describe` it is called in, and stops it after its tests. */
+export function useTemporal(): TestTemporal {
+  const client = () => temporal.environment.client
+  const temporal = {
+    withWorkflows: (dependencies, work) =>
+      withWorker(temporal.environment, dependencies, (taskQueue) =>
+        work(createDeliveryWorkflows({ client, taskQueue, leadMs: 0, eager: false }), taskQueue),
+      ),
+    handleOf: (deliveryId) => client().workflow.getHandle(deliveryWorkflowId(deliveryId)),
+    resultOf: (deliveryId) => temporal.handleOf(deliveryId).result() as Promise<DeliverEventResult>,
+  } as TestTemporal
+  before(async () => {
+    Object.assign(temporal, { environment: await createTimeSkippingEngine() })
+  })
+  after(() => temporal.environment.teardown())
+  return temporal
+}
