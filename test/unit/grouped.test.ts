@@ -1,9 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { DatabaseUnavailableError } from '../../src/db/connection-errors.ts'
 import { createGrouped } from '../../src/db/grouped.ts'
+import { useMockTime } from '../helpers/use-mock-time.ts'
 
 describe('createGrouped', () => {
+  const time = useMockTime()
+  const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
   it('runs the first item at once and alone, and together what comes meanwhile', async () => {
     const groups: number[][] = []
     const grouped = createGrouped<number, string>({
@@ -16,7 +19,7 @@ describe('createGrouped', () => {
       lanes: 1,
       most: 3,
     })
-    const results = await Promise.all([1, 2, 3, 4, 5, 6].map((item) => grouped(item)))
+    const results = await time.until(Promise.all([1, 2, 3, 4, 5, 6].map((item) => grouped(item))))
     expect(results).to.deep.equal(['1', '2', '3', '4', '5', '6'])
     expect(groups).to.deep.equal([[1], [2, 3, 4], [5, 6]])
   })
@@ -38,7 +41,7 @@ describe('createGrouped', () => {
         lanes: 2,
         most: 5,
       })
-      await Promise.all(Array.from({ length: 40 }, (_, item) => grouped(item)))
+      await time.until(Promise.all(Array.from({ length: 40 }, (_, item) => grouped(item))))
       expect(most).to.equal(together)
     })
   }
@@ -89,7 +92,7 @@ describe('createGrouped', () => {
         most: 2,
         timeoutMs: 20,
       })
-      const settled = await Promise.allSettled([1, 2, 3, 4, 5].map((item) => grouped(item)))
+      const settled = await time.until(Promise.allSettled([1, 2, 3, 4, 5].map((item) => grouped(item))))
       for (const one of settled)
         expect(one.status === 'rejected' && one.reason).to.be.instanceOf(DatabaseUnavailableError)
     })
@@ -125,7 +128,7 @@ describe('createGrouped', () => {
         most: 10,
         timeoutMs: 20,
       })
-      await Promise.allSettled([grouped(1), grouped(2)])
+      await time.until(Promise.allSettled([grouped(1), grouped(2)]))
       end()
       expect(await grouped(3)).to.equal(3)
       expect(ran).to.deep.equal([1, 3])

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { createStack } from '../../src/cli/stack.ts'
+import { useMockTime } from '../helpers/use-mock-time.ts'
 
 describe('createStack', () => {
+  const time = useMockTime()
   const never = (): Promise<void> => new Promise(() => undefined)
 
   it('stops in the opposite order, and goes on after a failure', async () => {
@@ -37,7 +39,8 @@ describe('createStack', () => {
     stack.push('hanging', never)
     stack.push('hanging too', never)
     const startedAt = performance.now()
-    expect(await stack.stop(50)).to.deep.equal(['hanging too: it took too long', 'hanging: it took too long'])
+    const problems = await time.until(stack.stop(50))
+    expect(problems).to.deep.equal(['hanging too: it took too long', 'hanging: it took too long'])
     expect(performance.now() - startedAt).to.be.below(1_000)
     expect(isStopped).to.equal(true)
   })

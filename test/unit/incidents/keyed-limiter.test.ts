@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { DatabaseUnavailableError } from '../../../src/db/connection-errors.ts'
 import { createKeyedLimiter } from '../../../src/incidents/keyed-limiter.ts'
 import { createSemaphore } from '../../../src/incidents/semaphore.ts'
+import { useMockTime } from '../../helpers/use-mock-time.ts'
 
 /** Work that goes on until it is told to end. */
 function createWork(): { run: () => Promise<void>; end: () => void; begun: () => number } {
@@ -19,6 +20,8 @@ function createWork(): { run: () => Promise<void>; end: () => void; begun: () =>
 }
 
 describe('createKeyedLimiter', () => {
+  const time = useMockTime()
+
   it('has so much work of one key under way, and work of other keys beside it', async () => {
     const limiter = createKeyedLimiter({ perKey: 2, total: createSemaphore(10), maxWaitMs: null })
     const [one, other] = [createWork(), createWork()]
@@ -63,10 +66,9 @@ describe('createKeyedLimiter', () => {
     const limiter = createKeyedLimiter({ perKey: 1, total: createSemaphore(1), maxWaitMs: 20 })
     const [first, second, third] = [createWork(), createWork(), createWork()]
     const under = limiter.take('one', first.run)
-    const refused = await Promise.allSettled([
-      limiter.take('one', second.run),
-      limiter.take('two', second.run),
-    ])
+    const refused = await time.until(
+      Promise.allSettled([limiter.take('one', second.run), limiter.take('two', second.run)]),
+    )
     expect(refused.map((one) => one.status === 'rejected' && (one.reason as unknown))).to.satisfy(
       (reasons: unknown[]) => reasons.every((reason) => reason instanceof DatabaseUnavailableError),
     )

@@ -1,8 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createRunningClock } from '../../../../src/deliveries/attempt/running-clock.ts'
+import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 describe('the clock of the time during which a process runs', () => {
+  const time = useMockTime()
+
   it('counts a stall for 200 ms, however long it is', () => {
     let now = 1_000
     const runningMs = createRunningClock(() => now)
@@ -16,7 +18,7 @@ describe('the clock of the time during which a process runs', () => {
   it('goes on while the event loop runs', async () => {
     const runningMs = createRunningClock()
     const startedAtMs = performance.now()
-    await delay(250)
+    await time.pass(250)
     expect(runningMs()).to.be.within(150, performance.now() - startedAtMs + 1)
   })
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { untilRecorded } from '../../../../src/deliveries/attempt/until-recorded.ts'
 import type { Logger } from '../../../../src/logger.ts'
+import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 /** What a database, a socket, a pool or a bug of ours may throw. */
 const ERRORS: [string, unknown][] = [
@@ -13,6 +14,8 @@ const ERRORS: [string, unknown][] = [
 ]
 
 describe('an outcome that is to be recorded', () => {
+  const time = useMockTime()
+
   /** Fails so many times; returns what was counted and logged. */
   async function recordAfter(failures: number, error: unknown) {
     const levels: string[] = []
@@ -27,13 +30,14 @@ describe('an outcome that is to be recorded', () => {
 
   for (const [what, error] of ERRORS)
     it(`is tried again after ${what}`, async () => {
-      expect(await recordAfter(1, error)).to.deep.equal({ result: 'recorded', errors: 1, levels: [] })
+      expect(await time.until(recordAfter(1, error))).to.deep.equal({ result: 'recorded', errors: 1, levels: [] })
     })
 
   it('is logged once when it was refused a few times, as an error unless the database is away', async () => {
     const constraint = Object.assign(new Error('refused'), { code: '23514' })
     const full = Object.assign(new Error('disk full'), { code: '53100' })
-    const [refused, away] = await Promise.all([recordAfter(4, constraint), recordAfter(4, full)])
+    const both = Promise.all([recordAfter(4, constraint), recordAfter(4, full)])
+    const [refused, away] = await time.until(both)
     expect(refused.levels).to.deep.equal(['error'])
     expect(away.levels).to.deep.equal(['warn'])
   })
