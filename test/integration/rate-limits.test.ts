@@ -296,7 +296,7 @@ describe('rate limits', () => {
 
 type Stated = { quota: number; window: number; left: number }
 
-/** The seconds are exact to the clock of whoever runs the test; `test/unit/rate-limits.test.ts` stops it. */
+/** The seconds are exact to the clock of whoever runs the test; `test/unit/http/rate-limits.test.ts` stops it. */
 function expectHeaders({ headers }: ApiResponse, name: string, { quota, window, left }: Stated): void {
   expect(headers.get('ratelimit-policy')).to.equal(`"${name}";q=${quota};w=${window}`)
   const [, stated, seconds] = /^(.*);t=(\d+)$/.exec(headers.get('ratelimit') ?? '') ?? []

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { DataSource } from 'typeorm'
-import { createAuthentication } from '../../src/cli/authentication.ts'
-import { ALL_SETTINGS, loadConfig } from '../../src/config.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { TEST_KEY_RING } from '../helpers/database/factories.ts'
-import { silentLogger } from '../helpers/silent-logger.ts'
+import { createAuthentication } from '../../../src/cli/authentication.ts'
+import { ALL_SETTINGS, loadConfig } from '../../../src/config.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { TEST_KEY_RING } from '../../helpers/database/factories.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 
 describe('the keys of the demo organisation', () => {
   function accepts(HOST: string): boolean {

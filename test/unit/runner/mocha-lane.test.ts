@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { startLane, sumOf } from '../helpers/runner/mocha-lane.ts'
-import type { TestServers } from '../helpers/runner/servers.ts'
+import { startLane, sumOf } from '../../helpers/runner/mocha-lane.ts'
+import type { TestServers } from '../../helpers/runner/servers.ts'
 
 /** Handed on to the tests of a lane; these need none. */
 const NO_SERVERS: TestServers = {

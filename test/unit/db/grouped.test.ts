@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { DatabaseUnavailableError } from '../../src/db/connection-errors.ts'
-import { createGrouped } from '../../src/db/grouped.ts'
-import { useMockTime } from '../helpers/use-mock-time.ts'
+import { DatabaseUnavailableError } from '../../../src/db/connection-errors.ts'
+import { createGrouped } from '../../../src/db/grouped.ts'
+import { useMockTime } from '../../helpers/use-mock-time.ts'
 
 describe('createGrouped', () => {
   const time = useMockTime()

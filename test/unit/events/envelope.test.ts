@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { serialiseEnvelope, type EnvelopeFields } from '../../src/events/envelope.ts'
+import { serialiseEnvelope, type EnvelopeFields } from '../../../src/events/envelope.ts'
 
 const fields: EnvelopeFields = {
   event: 'customer:created',

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTrustedProxies } from '../../src/http/trusted-proxies.ts'
+import { createTrustedProxies } from '../../../src/http/trusted-proxies.ts'
 
 const proxies = createTrustedProxies(['10.0.0.0/8', '192.0.2.7/32', 'fd00::/16'])
 

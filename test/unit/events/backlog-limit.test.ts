@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createBacklogLimit } from '../../src/events/backlog-limit.ts'
-import { silentLogger } from '../helpers/silent-logger.ts'
+import { createBacklogLimit } from '../../../src/events/backlog-limit.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 
 describe('createBacklogLimit', () => {
   const LIMIT = 100

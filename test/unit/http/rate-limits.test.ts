@@ -1,10 +1,10 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { ProblemError } from '../../src/errors.ts'
-import { createRateLimits, type RateLimitSettings } from '../../src/http/rate-limits.ts'
-import { createMetrics } from '../../src/metrics.ts'
-import { silentLogger } from '../helpers/silent-logger.ts'
+import { ProblemError } from '../../../src/errors.ts'
+import { createRateLimits, type RateLimitSettings } from '../../../src/http/rate-limits.ts'
+import { createMetrics } from '../../../src/metrics.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const NONE: RateLimitSettings = { management: 0, publish: 0, authFailures: 0, open: 0 }
 const witnesses = { logger: silentLogger, metrics: createMetrics() }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { parseApiKeyArguments } from '../../src/cli/api-key-arguments.ts'
-import { apiKeyPrefix, generateApiKey } from '../../src/cli/api-key-value.ts'
-import { UsageError } from '../../src/cli/usage-error.ts'
+import { parseApiKeyArguments } from '../../../src/cli/api-key-arguments.ts'
+import { apiKeyPrefix, generateApiKey } from '../../../src/cli/api-key-value.ts'
+import { UsageError } from '../../../src/cli/usage-error.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
 const ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { createStack } from '../../src/cli/stack.ts'
-import { useMockTime } from '../helpers/use-mock-time.ts'
+import { createStack } from '../../../src/cli/stack.ts'
+import { useMockTime } from '../../helpers/use-mock-time.ts'
 
 describe('createStack', () => {
   const time = useMockTime()
