@@ -231,7 +231,10 @@ describe('an attempt', () => {
 
   it('holds until the instant it is due, and never posts a millisecond early', async () => {
     const dueAtMs = Date.now() + 150
-    await createAttempt(suite.dependencies)({ ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } }, NEVER)
+    await createAttempt(suite.dependencies)(
+      { ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } },
+      NEVER,
+    )
     expect(suite.receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
   })
 

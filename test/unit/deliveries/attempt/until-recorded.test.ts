@@ -30,7 +30,11 @@ describe('an outcome that is to be recorded', () => {
 
   for (const [what, error] of ERRORS)
     it(`is tried again after ${what}`, async () => {
-      expect(await time.until(recordAfter(1, error))).to.deep.equal({ result: 'recorded', errors: 1, levels: [] })
+      expect(await time.until(recordAfter(1, error))).to.deep.equal({
+        result: 'recorded',
+        errors: 1,
+        levels: [],
+      })
     })
 
   it('is logged once when it was refused a few times, as an error unless the database is away', async () => {
