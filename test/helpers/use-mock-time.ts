@@ -40,11 +40,11 @@ export function useMockTime(): MockTime {
       for (let passed = 0; passed < ms; passed++) await passOne()
     },
     async until(promise) {
-      let isSettled = false
-      const settle = (): void => void (isSettled = true)
+      const seen = { isSettled: false }
+      const settle = (): void => void (seen.isSettled = true)
       promise.then(settle, settle)
       await new Promise(setImmediate)
-      for (let passed = 0; !isSettled; passed++) {
+      for (let passed = 0; !seen.isSettled; passed++) {
         if (passed === MAX_WAIT_MS) throw new Error(`not settled after ${MAX_WAIT_MS} ms`)
         await passOne()
       }
