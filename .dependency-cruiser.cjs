@@ -1,6 +1,6 @@
-// The rules of the house (docs/architecture.md): who may import values from whom.
-// Type-only imports are free; each folder lists all it may reach, everything else is refused.
-const houses = {
+// Who may import values from whom (docs/architecture.md, Folders).
+// Type-only imports are free, except from src/http; each folder lists all it may import, everything else is refused.
+const folders = {
   domain: { own: '^src/domain/', may: ['^src/domain/'], npm: false },
   catalogue: {
     own: '^src/catalogue/',
@@ -8,65 +8,90 @@ const houses = {
     npm: true,
   },
   entities: { own: '^src/db/entities/', may: ['^src/db/entities/', '^src/domain/'], npm: true },
-  queries: { own: '^src/db/queries/', may: ['^src/db/', '^src/domain/', '^src/errors'], npm: true },
-  outbound: {
-    own: '^src/outbound/',
-    may: ['^src/outbound/', '^src/domain/', '^src/(errors|logger|metrics)'],
+  queries: {
+    own: '^src/db/queries/',
+    may: ['^src/db/', '^src/domain/', '^src/(credentials|errors|ids)'],
     npm: true,
   },
-  metrics: {
-    own: '^src/metrics/',
-    may: ['^src/metrics/', '^src/domain/', '^src/db/connection-errors'],
+  config: {
+    own: '^src/config/',
+    may: ['^src/config/', '^src/domain/', '^src/outbound/', '^src/db/session-limits'],
+    npm: true,
+  },
+  outbound: {
+    own: '^src/outbound/',
+    may: ['^src/outbound/', '^src/domain/', '^src/errors'],
+    npm: true,
+  },
+  observability: {
+    own: '^src/observability/',
+    may: ['^src/observability/', '^src/domain/', '^src/db/connection-errors'],
+    npm: true,
+  },
+  accounts: {
+    own: '^src/accounts/',
+    may: ['^src/accounts/', '^src/db/', '^src/domain/', '^src/(credentials|errors|ids)'],
     npm: true,
   },
   events: {
     own: '^src/events/',
-    may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|logger|ids)'],
+    may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|ids)'],
+    npm: true,
+  },
+  stream: {
+    own: '^src/stream/',
+    may: ['^src/stream/', '^src/catalogue/', '^src/db/', '^src/domain/', '^src/(credentials|errors|ids)'],
+    npm: true,
+  },
+  webhooks: {
+    own: '^src/webhooks/',
+    may: [
+      '^src/webhooks/',
+      '^src/accounts/',
+      '^src/incidents/',
+      '^src/outbound/url-rules',
+      '^src/catalogue/',
+      '^src/db/',
+      '^src/domain/',
+      '^src/(errors|ids|secret-box)',
+    ],
     npm: true,
   },
   deliveries: {
     own: '^src/deliveries/',
     may: [
       '^src/deliveries/',
+      '^src/events/',
       '^src/outbound/',
       '^src/incidents/',
       '^src/db/',
       '^src/domain/',
       '^src/temporal/',
-      '^src/(errors|logger|metrics|ids|secret-box|shutdown)',
+      '^src/(errors|ids|secret-box|shutdown)',
     ],
     npm: true,
   },
   incidents: {
     own: '^src/incidents/',
-    may: ['^src/incidents/', '^src/db/', '^src/domain/', '^src/(errors|logger|ids)'],
+    may: ['^src/incidents/', '^src/db/', '^src/domain/', '^src/(errors|ids)'],
     npm: true,
   },
-  retention: {
-    own: '^src/retention/',
-    may: ['^src/retention/', '^src/db/', '^src/domain/', '^src/logger'],
-    npm: true,
-  },
+  retention: { own: '^src/retention/', may: ['^src/retention/', '^src/db/', '^src/domain/'], npm: true },
   notifications: {
     own: '^src/notifications/',
-    may: [
-      '^src/notifications/',
-      '^src/outbound/',
-      '^src/db/',
-      '^src/domain/',
-      '^src/(errors|logger|ids|shutdown)',
-    ],
+    may: ['^src/notifications/', '^src/outbound/', '^src/db/', '^src/domain/', '^src/(errors|ids|shutdown)'],
     npm: true,
   },
   temporal: {
     own: '^src/temporal/',
-    may: ['^src/temporal/', '^src/domain/', '^src/(errors|logger|free-port)'],
+    may: ['^src/temporal/', '^src/domain/', '^src/(errors|free-port)'],
     npm: true,
   },
   activities: {
     own: '^activities/',
     may: [
       '^activities/',
+      '^src/accounts/',
       '^src/deliveries/',
       '^src/retention/',
       '^src/incidents/',
@@ -84,23 +109,24 @@ const houses = {
     own: '^src/http/',
     may: [
       '^src/http/',
-      '^src/events/',
-      '^src/deliveries/',
-      '^src/incidents/',
-      '^src/outbound/url-rules',
-      '^src/db/',
+      '^src/accounts/',
+      '^src/webhooks/',
+      '^src/events/publish-event',
+      '^src/stream/tickets',
+      '^src/deliveries/(commands|retry-jobs)/',
+      '^src/notifications/push-subscription',
+      '^src/db/(queries/|connection-errors)',
       '^src/catalogue/',
-      '^src/temporal/',
-      '^src/web/',
+      '^src/web/[^/]+$',
       '^src/domain/',
-      '^src/(errors|logger|metrics|ids|ajv-errors|secret-box)',
+      '^src/(ajv-errors|credentials|errors|ids)',
       '^package.json$',
     ],
     npm: true,
   },
 }
 
-const notFromHere = Object.entries(houses).map(([name, { own, may, npm }]) => ({
+const notFromHere = Object.entries(folders).map(([name, { own, may, npm }]) => ({
   name: `${name}-imports`,
   severity: 'error',
   comment: `${own} may import values only from: ${may.join(', ')}`,
@@ -134,7 +160,7 @@ module.exports = {
     {
       name: 'pages-alone',
       severity: 'error',
-      comment: 'What runs in browsers is served as it is: it reaches nothing but itself and lit-html.',
+      comment: 'Pages are served as they are: they import nothing but each other and lit-html.',
       from: { path: '^src/web/pages/' },
       to: {
         pathNot: ['^src/web/pages/', '^/assets/lit-html/', 'lit-html'],
@@ -147,6 +173,21 @@ module.exports = {
       comment: 'Embedded servers and demo parts are loaded by the development commands only.',
       from: { pathNot: ['^src/dev/', '^src/cli/(dev|build)\\.ts$'] },
       to: { path: '^src/dev/' },
+    },
+    {
+      name: 'http-from-cli-only',
+      severity: 'error',
+      comment:
+        'src/http translates and nothing depends on it, also not by type; pages may use the types of answers.',
+      from: { pathNot: ['^src/(http|cli|dev)/', '^src/web/pages/app/types\\.d\\.ts$'] },
+      to: { path: '^src/http/' },
+    },
+    {
+      name: 'http-without-orm',
+      severity: 'error',
+      comment: 'src/http calls queries and domain folders; it uses TypeORM by type only.',
+      from: { path: '^src/http/' },
+      to: { path: 'node_modules/typeorm', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'cli-is-the-root',

@@ -5,6 +5,11 @@ const determinism = {
     'Workflow code is replayed: take time, randomness and I/O from activities or @temporalio/workflow.',
 }
 
+const numberedParameters = {
+  selector: ':matches(TemplateElement[value.raw=/[$][1-9]/], Literal[value=/[$][1-9]/])',
+  message: 'Name the parameters of SQL: sql(`… = :organisationId`, { organisationId }) of src/db/db.ts.',
+}
+
 export default tseslint.config(
   {
     ignores: [
@@ -12,6 +17,7 @@ export default tseslint.config(
       'coverage/',
       '.posthorn/',
       'node_modules/',
+      'test/fixtures/clients/',
       '**/*.mjs',
       '**/*.cjs',
       'eslint.config.js',
@@ -43,6 +49,11 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**/*.ts'],
+    ignores: ['src/db/db.ts', 'src/http/openapi.ts'],
+    rules: { 'no-restricted-syntax': ['error', numberedParameters] },
+  },
+  {
     files: ['workflows/**/*.ts'],
     rules: {
       'no-restricted-globals': [
@@ -53,6 +64,18 @@ export default tseslint.config(
         'error',
         {
           patterns: [{ regex: '^(node:|\\.\\./src/(?!domain/))', allowTypeImports: true, ...determinism }],
+        },
+      ],
+    },
+  },
+  {
+    files: ['src/http/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "CallExpression[callee.property.name='transaction']",
+          message: 'src/http translates only: a domain folder opens the transaction.',
         },
       ],
     },

@@ -5,11 +5,11 @@ import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
 import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'
 
-/** Soon, so that another worker makes at once what this one did not begin. */
-const HAND_OVER_DELAY = '1 millisecond'
+/** Another worker makes the attempt at once. */
+const NEXT_RETRY_DELAY = '1 millisecond'
 
 /**
- * Running twice is harmless: an attempt is known by (delivery, number), and where its record exists nothing is posted.
+ * Running twice is harmless: an attempt is identified by (delivery, number), and nothing is posted once it is recorded.
  * When this process stops, an attempt whose POST has not begun is left to another worker.
  */
 export function createMakeAttempt(
@@ -27,7 +27,7 @@ export function createMakeAttempt(
         throw ApplicationFailure.create({
           type: 'WorkerStopping',
           message: 'This worker is stopping; another one makes the attempt.',
-          nextRetryDelay: HAND_OVER_DELAY,
+          nextRetryDelay: NEXT_RETRY_DELAY,
         })
       } finally {
         either.release()
@@ -35,7 +35,7 @@ export function createMakeAttempt(
     })
 }
 
-/** A signal that aborts with either of two, and is no longer tied to them after `release`. */
+/** Returns a signal that aborts with either of two, until `release` detaches it from them. */
 function abortWith(
   cancelled: ActivitySignals['cancelled'],
   stopping: AbortSignal,
@@ -56,7 +56,7 @@ function abortWith(
   }
 }
 
-/** Node wraps the reason of a wait that is broken off. */
+/** Node wraps the reason of an aborted wait. */
 function isStop(error: unknown): boolean {
   return error instanceof StoppingError || (error instanceof Error && error.cause instanceof StoppingError)
 }

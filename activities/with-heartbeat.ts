@@ -1,17 +1,16 @@
 import { Context } from '@temporalio/activity'
 
-/** Heartbeats come several times within the time-out after which the engine calls this worker lost. */
 const HEARTBEATS_PER_TIMEOUT = 4
 
 /**
- * `cancelled` aborts when the engine no longer wants the activity; `shutDown` only when this worker has to end and its
- * grace is over: then even a POST under way is cut off.
+ * `cancelled` aborts when the activity is cancelled; `shutDown` only when the grace of a stopping worker is over: then
+ * even a POST in flight is cut off.
  */
 export type ActivitySignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
-/** Runs `work` while the engine is told that this worker lives. */
+/** Runs `work`, and sends heartbeats to Temporal meanwhile. */
 export async function withHeartbeat<T>(work: (signals: ActivitySignals) => Promise<T>): Promise<T> {
-  // Taken here: a cancellation comes from outside the activity, where there is no current context.
+  // Read here: the abort handler runs outside the activity, without a current context.
   const context = Context.current()
   const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000
   const beat = setInterval(() => context.heartbeat(), timeoutMs / HEARTBEATS_PER_TIMEOUT)

@@ -2,7 +2,7 @@ import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problem
 
 /**
  * One bad field of a request: JSON pointer into the body (`/url`) or `/` and the name of a query parameter, stable
- * code, and words for a person.
+ * code, and a readable detail.
  */
 export type FieldError = { pointer: string; code: string; detail: string }
 
@@ -34,9 +34,21 @@ export function unauthenticated(): ProblemError {
   return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-api-key header.' })
 }
 
+/** As {@link unauthenticated}, for the routes that take an operator key only. */
+export function unauthenticatedOperator(): ProblemError {
+  return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-operator-key header.' })
+}
+
 /** The same answer for what does not exist and for what belongs to somebody else. */
 export function notFound(what: string): ProblemError {
   return new ProblemError('not_found', { detail: `No such ${what}.` })
+}
+
+/** The answer to a path that is none. */
+export function noSuchPath(): ProblemError {
+  return new ProblemError('not_found', {
+    detail: 'No such path. The API begins at /api/orgs/:orgId; /docs describes it.',
+  })
 }
 
 export function forbidden(missing: string[]): ProblemError {

@@ -1,9 +1,31 @@
 import { v7 } from 'uuid'
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Form of the ids that the platform gives: of organisations and of members. */
+export const PLATFORM_ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$'
+const PLATFORM_ID = new RegExp(PLATFORM_ID_PATTERN)
+
 /**
- * A new time-ordered id (UUID version 7): index-friendly, not guessable from its neighbours, and after all that this
- * process gave before.
+ * Returns a new time-ordered id (UUID version 7): index-friendly, not guessable from its neighbours, and greater than
+ * every id that this process made before.
  */
 export function newId(): string {
   return v7()
+}
+
+/** Returns the lowest id that can be made at an instant, in Unix ms. */
+export function firstIdAt(ms: number): string {
+  const digits = Math.max(0, ms).toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
+}
+
+/** Returns whether `text` has the form of an id that the platform gives. */
+export function isPlatformId(text: string): boolean {
+  return PLATFORM_ID.test(text)
+}
+
+/** Returns whether `text` has the form of an id; anything else cannot exist and is not queried. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text)
 }

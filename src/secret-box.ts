@@ -50,7 +50,7 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
     try {
       return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
     } catch {
-      // Node's own words ("Unsupported state or unable to authenticate data") help nobody at a terminal.
+      // Node's own words ("Unsupported state or unable to authenticate data") do not help an operator.
       throw new Error(
         `key "${keyId}" does not open it: it was sealed with another key or for another webhook, or changed`,
       )

@@ -13,7 +13,7 @@ export class StoppingError extends Error {
 
 /** The end of this process, as its parts see it. */
 export type Shutdown = {
-  /** Aborts, with a StoppingError, when the process is told to stop: no POST begins any more. */
+  /** Aborts, with a StoppingError, when the process gets a stop signal: no POST begins any more. */
   stopping: AbortSignal
   /** Aborts when the grace that follows is over: what is still under way is cut off. */
   cutOff: AbortSignal

@@ -5,36 +5,42 @@ import { migrate } from '../src/cli/migrate.ts'
 import { onStopSignal } from '../src/cli/on-stop-signal.ts'
 import { defaultCacheDir } from '../src/dev/cache.ts'
 import { startEmbeddedPostgres } from '../src/dev/embedded-postgres.ts'
-import { createStack } from '../src/cli/stack.ts'
+import { createStack } from '../src/cli/shutdown-stack.ts'
+import { OLDER_RELEASES, provideOlderPostgres, type OlderRelease } from '../src/dev/postgres-releases.ts'
 import { provideTemporalCli } from '../src/dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../src/dev/temporal-dev-server.ts'
 import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
 import { installPosthorn } from './helpers/runner/installation.ts'
-import { startLane, sumOf } from './helpers/runner/mocha-lane.ts'
+import { startMocha, sumCounts } from './helpers/runner/mocha-process.ts'
 import type { TestServers } from './helpers/runner/servers.ts'
 
 /**
- * `npm test` and the other suites (`npm run test:slow`, `test:faults`, `test:browser`): provides the engine and the time-skipping server, starts
- * one PostgreSQL and one Temporal server for the whole run, installs Posthorn, and hands all that to mocha: one process
- * for each lane of the suite. Further arguments go to mocha as they are, to one process for all.
+ * Runs `npm test` and the other suites (`npm run test:slow`, `test:faults`, `test:browser`): starts one PostgreSQL and
+ * one Temporal server for the whole run, installs Posthorn, and starts one mocha process for each list of files.
+ * Further arguments go to mocha as they are, to one process for all.
  */
 const SUITES: Record<string, string[][]> = {
   fast: [
-    // They mostly wait. Only here may a worker run as a process: they all keep the one retention schedule.
+    // These mostly wait. Only here may a worker run as a process: all workers update the same retention schedule.
     ['test/e2e/**/*.test.ts', 'test/workflows/**/*.test.ts'],
     ['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts'],
   ],
   browser: [['test/browser/**/*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],
+  // What depends on the release of PostgreSQL: POSTHORN_TEST_POSTGRES=15.
+  postgres: [
+    ['test/integration/{db,deliveries}/**/*.test.ts'],
+    ['test/integration/{accounts,events,incidents,operator,portal,retention,stream,webhooks}/**/*.test.ts'],
+  ],
   faults: [['test/faults/**/*.test.ts']],
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }
 
 /** Retries each failed test once, since other load on the machine delays real timers. The reporter prints each retry. */
-const SECOND_TRY = ['--retries', '1']
+const RETRY_ONCE = ['--retries', '1']
 
-/** Data of a test run need not outlive a power cut. */
-const FAST_AND_LOSE = [
+/** The data of a test run need not survive a power failure. */
+const WITHOUT_DURABILITY = [
   '-c',
   'fsync=off',
   '-c',
@@ -46,11 +52,11 @@ const FAST_AND_LOSE = [
 ]
 
 const [suite = 'fast', ...given] = process.argv.slice(2)
-const lanes = SUITES[suite]
-if (lanes === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
+const processes = SUITES[suite]
+if (processes === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
 
 const folder = mkdtempSync(join(tmpdir(), 'posthorn-test-'))
-// PostgreSQL does not run as root: its user has to get in.
+// PostgreSQL does not run as root, and its user needs access.
 chmodSync(folder, 0o755)
 const stack = createStack()
 stack.push('the folder', () => {
@@ -61,58 +67,60 @@ onStopSignal(async () => {
   await stack.stop()
 })
 
-process.exitCode = await run(lanes).finally(() => stack.stop())
+process.exitCode = await run(processes).finally(() => stack.stop())
 
-async function run(lanes: string[][]): Promise<number> {
+async function run(processes: string[][]): Promise<number> {
   const [servers, posthorn] = await Promise.all([startServers(), installPosthorn(join(folder, 'posthorn'))])
-  const started = mochaArguments(lanes).map((args, index) => {
-    const lane = startLane({
+  const started = mochaArguments(processes).map((args, index) => {
+    const mocha = startMocha({
       args,
       servers: { ...servers, posthorn },
       folder,
-      name: `lane-${index}`,
+      name: `mocha-${index}`,
       out: (chunk) => process.stdout.write(chunk),
       err: (chunk) => process.stderr.write(chunk),
     })
     stack.push('mocha', () => {
-      lane.stop()
+      mocha.stop()
       return Promise.resolve()
     })
-    return lane
+    return mocha
   })
-  const counts = await sumOf(started)
+  const counts = await sumCounts(started)
   const countsFile = process.env['POSTHORN_TEST_COUNTS']
   if (countsFile !== undefined) writeFileSync(countsFile, JSON.stringify(counts))
-  for (const failure of counts.failed) say(`FAILED: ${failure}`)
-  say(`${counts.passes} passed, ${counts.failures} failed`)
+  for (const failure of counts.failed) print(`FAILED: ${failure}`)
+  print(`${counts.passes} passed, ${counts.failures} failed`)
   return counts.failures === 0 ? 0 : 1
 }
 
-/** Of each mocha process. */
-function mochaArguments(lanes: string[][]): string[][] {
-  if (given.length === 0) return lanes.map((files) => [...files, ...SECOND_TRY])
+/** Returns the arguments of each mocha process. */
+function mochaArguments(processes: string[][]): string[][] {
+  if (given.length === 0) return processes.map((files) => [...files, ...RETRY_ONCE])
   const namesFiles = given.some((argument) => !argument.startsWith('-'))
-  return [[...(namesFiles ? [] : lanes.flat()), ...SECOND_TRY, ...given]]
+  return [[...(namesFiles ? [] : processes.flat()), ...RETRY_ONCE, ...given]]
 }
 
 async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
   const env = process.env
   const cacheDir = defaultCacheDir(env)
-  const temporalCli = await provideTemporalCli({ env, cacheDir, say })
-  const timeSkippingServer = await provideTimeSkippingServer({ env, cacheDir, say })
+  const temporalCli = await provideTemporalCli({ env, cacheDir, print })
+  const timeSkippingServer = await provideTimeSkippingServer({ env, cacheDir, print })
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     dbFile: join(folder, 'temporal.db'),
     logFile: join(folder, 'temporal.log'),
     headless: true,
-    say,
+    print,
   })
   stack.push('Temporal', () => temporal.stop())
+  const release = olderRelease(env['POSTHORN_TEST_POSTGRES'])
   const postgres = await startEmbeddedPostgres({
+    ...(release === null ? {} : { installed: await provideOlderPostgres(release, { cacheDir, print }) }),
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
-    flags: FAST_AND_LOSE,
-    say,
+    flags: WITHOUT_DURABILITY,
+    print,
   })
   stack.push('PostgreSQL', () => postgres.stop())
   await postgres.createDatabase('template')
@@ -126,6 +134,14 @@ async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
   }
 }
 
-function say(line: string): void {
+/** Returns the release of PostgreSQL to test on; null: the one in package.json. */
+function olderRelease(asked: string | undefined): OlderRelease | null {
+  if (asked === undefined) return null
+  const release = OLDER_RELEASES.find((older) => String(older) === asked)
+  if (release === undefined) throw new Error(`POSTHORN_TEST_POSTGRES is one of ${OLDER_RELEASES.join(', ')}`)
+  return release
+}
+
+function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }

@@ -1,4 +1,5 @@
 export { deliverEvent } from './deliver-event.ts'
+export { eraseOrganisation } from './erase-organisation.ts'
 export { incident } from './incident.ts'
 export { purge } from './purge.ts'
 export { retryDeliveries } from './retry-deliveries.ts'

@@ -1,15 +1,15 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import type { PurgeInput, PurgeResult } from './messages.ts'
+import { ACTIVITY_OPTIONS } from './activity-options.ts'
+import type { PurgeInput, PurgeResult } from './interface.ts'
 
-/** Only for faults of ours. One pass takes ten minutes at most; the rest is for a database that is away. */
+/** One pass takes ten minutes at most; the rest is for a database that is unavailable. */
 const activities = proxyActivities<Activities>({
+  ...ACTIVITY_OPTIONS,
   startToCloseTimeout: '30 minutes',
-  heartbeatTimeout: '10 seconds',
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 })
 
-/** One turn of the retention schedule: deletes what has been kept for long enough. */
+/** One run of the retention schedule: deletes what is older than its limit. */
 export async function purge(limits: PurgeInput): Promise<PurgeResult> {
   const { completedDays, failedDays } = limits
   setCurrentDetails(
@@ -17,8 +17,6 @@ export async function purge(limits: PurgeInput): Promise<PurgeResult> {
   )
   const result = await activities.purge(limits)
   const counts = `${result.deliveries} deliveries and ${result.events} events`
-  setCurrentDetails(
-    result.finished ? `Deleted ${counts}.` : `Deleted ${counts}; the next turn goes on with what is left.`,
-  )
+  setCurrentDetails(result.finished ? `Deleted ${counts}.` : `Deleted ${counts}; the next run continues.`)
   return result
 }

@@ -1,12 +1,4 @@
-import { permissionForEventKey } from '../domain/permissions.ts'
-
-/** What is known of an event key without its payload: who may subscribe to it, and what it tells (spec 6.1). */
-export type EventKeyFacts = {
-  readonly key: string
-  readonly meaning: string
-  readonly permission: string
-  readonly subscribable: boolean
-}
+import type { EventKeyDefinition } from './document.ts'
 
 /** In the order of the spec's table (6.1), which a test compares with this list. */
 const subscribableKeys: readonly (readonly [key: string, meaning: string])[] = [
@@ -107,12 +99,8 @@ const unlistedKeys: readonly (readonly [key: string, meaning: string])[] = [
   ['organizationSettings:updated', 'Organisation settings updated'],
 ]
 
-/** Every event key that producers may publish: the subscribable ones first, in the spec's order. */
-export const eventKeyFacts: readonly EventKeyFacts[] = [
-  ...subscribableKeys.map((row) => toFacts(row, true)),
-  ...unlistedKeys.map((row) => toFacts(row, false)),
+/** Every built-in event key without its payload: the subscribable ones first, in the spec's order. */
+export const builtInKeys: readonly EventKeyDefinition[] = [
+  ...subscribableKeys.map(([key, meaning]) => ({ key, meaning, subscribable: true })),
+  ...unlistedKeys.map(([key, meaning]) => ({ key, meaning, subscribable: false })),
 ]
-
-function toFacts([key, meaning]: readonly [string, string], subscribable: boolean): EventKeyFacts {
-  return { key, meaning, permission: permissionForEventKey(key), subscribable }
-}

@@ -5,8 +5,8 @@ import type { Static, TSchema } from 'typebox'
 export type PayloadShape = { readonly schema: TSchema; readonly example: object }
 
 /**
- * Pairs a schema with an example that the compiler holds against it. Objects stay open: the spec (6.3)
- * lists the fields that are known, and a producer may send more.
+ * Pairs a schema with an example that the compiler checks against it. Objects stay open: the spec (6.3)
+ * lists the known fields, and a producer may send more.
  */
 export function payloadShape<Schema extends TSchema>(
   schema: Schema,

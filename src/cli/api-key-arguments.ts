@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util'
 import { DateTime } from 'luxon'
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
+import { createReader, platformId, readOptions } from './read-options.ts'
 import { UsageError } from './usage-error.ts'
 
 export type ApiKeyCommand =
@@ -18,9 +18,10 @@ const VERBS = {
 
 type Verb = keyof typeof VERBS
 type Option = (typeof VERBS)[Verb][number]
+type Reader = ReturnType<typeof createReader<Option>>
 
-/** All but this one take a value. */
-const FLAG = 'json'
+/** All but these take a value. */
+const FLAGS = ['json'] as const
 
 const MAX_DAYS = 3_650
 const DAY_MS = 86_400_000
@@ -44,80 +45,11 @@ export function parseApiKeyArguments(args: readonly string[], now: Date): ApiKey
   const verb = (Object.keys(VERBS) as Verb[]).find((name) => name === first)
   if (verb === undefined)
     throw new UsageError('api-key', [`it takes one of ${Object.keys(VERBS).join(', ')} first`])
-  const { given, problems } = readOptions(verb, rest)
+  const options: readonly Option[] = VERBS[verb]
+  const { given, problems } = readOptions({ after: verb, options, flags: FLAGS }, rest)
   const command = toCommand(verb, createReader(given, problems), now)
   if (problems.length > 0) throw new UsageError(`api-key ${verb}`, problems)
   return command
-}
-
-/** The options as they were given, unread; what is wrong with how they stand there goes onto `problems`. */
-function readOptions(
-  verb: Verb,
-  args: readonly string[],
-): { given: Map<Option, string>; problems: string[] } {
-  const allowed: readonly Option[] = VERBS[verb]
-  const given = new Map<Option, string>()
-  const problems: string[] = []
-  // An option that is followed by another one has no value; left as it is, it would swallow that other one.
-  const spelled = args.map((arg, index) => {
-    const lacksValue = index === args.length - 1 || args[index + 1]?.startsWith('--') === true
-    return lacksValue && allowed.some((name) => name !== FLAG && arg === `--${name}`) ? `${arg}=` : arg
-  })
-  const { tokens } = parseArgs({
-    args: spelled,
-    options: Object.fromEntries(
-      allowed.map((name) => [name, { type: name === FLAG ? 'boolean' : 'string' }] as const),
-    ),
-    allowPositionals: true,
-    strict: false,
-    tokens: true,
-  })
-  for (const token of tokens) {
-    if (token.kind === 'option-terminator') continue
-    if (token.kind === 'positional') {
-      problems.push(`word ${token.index + 1} after "${verb}" belongs to no option`)
-      continue
-    }
-    const option = allowed.find((name) => name === token.name)
-    if (option === undefined) problems.push(`${token.rawName} is not an option of it`)
-    else if (given.has(option)) problems.push(`--${option} stands there twice`)
-    else if (option === FLAG && token.value !== undefined) problems.push(`--${option} takes no value`)
-    else if (option !== FLAG && token.value === '') problems.push(`--${option} needs a value`)
-    if (option !== undefined) given.set(option, token.value ?? '')
-  }
-  return { given, problems }
-}
-
-type Reader = {
-  has(option: Option): boolean
-  /** The value, or null where it is missing or `parse` threw. */
-  optional<T>(option: Option, parse: (text: string) => T): T | null
-  /** The same for what has to be there; an empty text stands in until the problems are thrown. */
-  required(option: Option, parse: (text: string) => string): string
-  refuse(problem: string): void
-}
-
-function createReader(given: ReadonlyMap<Option, string>, problems: string[]): Reader {
-  const optional = <T>(option: Option, parse: (text: string) => T): T | null => {
-    const text = given.get(option)
-    // An empty value has been named already.
-    if (text === undefined || text === '') return null
-    try {
-      return parse(text)
-    } catch (error) {
-      problems.push(`--${option} ${error instanceof Error ? error.message : String(error)}`)
-      return null
-    }
-  }
-  return {
-    has: (option) => given.has(option),
-    optional,
-    required(option, parse) {
-      if (!given.has(option)) problems.push(`--${option} is missing`)
-      return optional(option, parse) ?? ''
-    },
-    refuse: (problem) => void problems.push(problem),
-  }
 }
 
 function toCommand(verb: Verb, reader: Reader, now: Date): ApiKeyCommand {
@@ -158,11 +90,6 @@ function readChoice(reader: Reader): ApiKeyChoice {
   }
   if (reader.has('member') || reader.has('name')) reader.refuse('--id stands without --member and --name')
   return { id: reader.required('id', uuid) }
-}
-
-function platformId(text: string): string {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw new Error('must be 1 to 64 of A-Z a-z 0-9 _ -')
-  return text
 }
 
 function keyName(text: string): string {

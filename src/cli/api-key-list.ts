@@ -11,7 +11,7 @@ const COLUMNS: readonly [title: string, cell: (key: ApiKeyRow) => string][] = [
   ['REVOKED', ({ revokedAt }) => inSeconds(revokedAt)],
 ]
 
-/** The keys as a table to read, a line each. */
+/** Returns the keys as a table, one line each. */
 export function describeKeys(keys: readonly ApiKeyRow[]): string {
   const lines = [
     COLUMNS.map(([title]) => title),
@@ -28,26 +28,11 @@ export function describeKeys(keys: readonly ApiKeyRow[]): string {
     .join('\n')
 }
 
-/** A key as `--json` gives it. */
-export function presentKey(key: ApiKeyRow): object {
-  const { id, prefix, name, memberId } = key
-  return {
-    id,
-    prefix,
-    name,
-    memberId,
-    createdAt: key.createdAt.toISOString(),
-    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
-    expiresAt: key.expiresAt?.toISOString() ?? null,
-    revokedAt: key.revokedAt?.toISOString() ?? null,
-  }
-}
-
 function inSeconds(time: Date | null): string {
   return time === null ? '-' : time.toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** Names come from people: what moves the cursor, hides or turns text around is shown as a question mark. */
+/** Replaces characters of a name that move the cursor, hide text or change its direction by question marks. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }

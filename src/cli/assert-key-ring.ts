@@ -3,7 +3,7 @@ import { sampleSealedSecrets } from '../db/queries/sealed-secrets.ts'
 import type { SecretBox } from '../secret-box.ts'
 import { describeError } from './describe-error.ts'
 
-/** One secret that was damaged, or copied from another webhook, says nothing about its key. */
+/** One secret can be damaged or copied from another webhook, so several are tried per key. */
 const SAMPLES_PER_KEY = 5
 
 /**

@@ -1,11 +1,13 @@
 import type { DataSource } from 'typeorm'
-import type { Config } from '../config.ts'
-import { createAuthRefusals } from '../http/auth-refusals.ts'
-import { CALLER_MAX_AGE_MS, createCallerLookup } from '../http/caller-lookup.ts'
-import { createKnownCredentials } from '../http/known-credentials.ts'
-import { createRateLimits } from '../http/rate-limits.ts'
-import type { Logger } from '../logger.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Config } from '../config/load.ts'
+import { createOperatorKeys } from '../http/auth/operator-key.ts'
+import { createAuthRefusals } from '../http/auth/refusals.ts'
+import { CALLER_TTL_MS, createCallerLookup } from '../accounts/caller-lookup.ts'
+import { createOrganisationCheck } from '../accounts/organisation-check.ts'
+import { createKnownCredentials } from '../accounts/known-credentials.ts'
+import { createRateLimits } from '../http/limits/rate-limits.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import { isLoopbackHost } from '../outbound/loopback.ts'
 import { rateLimitSettings } from './service-settings.ts'
 
@@ -18,10 +20,12 @@ export function createAuthentication(
   const known = createKnownCredentials()
   const rateLimits = createRateLimits(rateLimitSettings(config), { logger, metrics })
   return {
-    findCaller: createCallerLookup(dataSource, CALLER_MAX_AGE_MS, known),
+    findCaller: createCallerLookup(dataSource, CALLER_TTL_MS, known),
+    requireOrganisation: createOrganisationCheck(dataSource),
     known,
     rateLimits,
     authRefusals: createAuthRefusals({ limit: rateLimits.authentication, known, logger, metrics }),
+    operatorKeys: createOperatorKeys(config.operatorKeys),
     acceptsDemoKeys: isLoopbackHost(config.host),
   }
 }

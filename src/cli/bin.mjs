@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The `posthorn` command. Runs the compiled code where there is a build, and the sources through tsx otherwise.
-// Refuses to run a build that is older than the sources beside it. A container image has no sources.
+// Refuses to run a build that is older than the sources next to it. A container image has no sources.
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -16,10 +17,19 @@ if (changed !== undefined) {
   process.exitCode = 1
 } else if (hasBuild) {
   await import(compiled.href)
+} else if (!isInstalled()) {
+  process.exitCode = 1
 } else {
   const { register } = await import('tsx/esm/api')
   register()
   await import(source.href)
+}
+
+/** Installs the packages of a clone that has none, as `npm start` does; standard output stays the command's. */
+function isInstalled() {
+  if (existsSync(new URL('../../node_modules', import.meta.url))) return true
+  const install = fileURLToPath(new URL('../dev/install.mjs', import.meta.url))
+  return spawnSync(process.execPath, [install], { stdio: ['ignore', 2, 2] }).status === 0
 }
 
 /** Returns a file that changed after the build, relative to the root; undefined where none did. */

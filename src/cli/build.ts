@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
 /**
- * `npm run build`: compiles to dist/, puts the pages beside it and bundles the workflows once, so that a worker starts
+ * `npm run build`: compiles to dist/, copies the pages next to it and bundles the workflows once, so that a worker starts
  * without a bundler. With a folder as its argument it builds there, as the tests have it, and leaves the types to
  * `npm run check`.
  */

@@ -1,4 +1,4 @@
-/** What went wrong, for the person at the terminal; several causes (one per address that refused) stand together. */
+/** Describes an error for the terminal, with all causes (one per address that refused). */
 export function describeError(error: unknown): string {
   if (error instanceof AggregateError && error.message === '')
     return error.errors.map(describeError).join('; ')

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ALL_SETTINGS, loadConfig } from '../config.ts'
+import { ALL_SETTINGS, loadConfig } from '../config/load.ts'
 import { defaultCacheDir } from '../dev/cache.ts'
 import { prepareDataFolder, rememberedPort, rememberPort } from '../dev/data-folder.ts'
 import { startDemoReceiver } from '../dev/demo-receiver.ts'
@@ -12,8 +12,10 @@ import { mailboxPage } from '../dev/mailbox-page.ts'
 import { provideTemporalCli } from '../dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
 import { welcome } from '../dev/welcome.ts'
+import { ProblemError } from '../errors.ts'
 import { assertPortFree } from '../free-port.ts'
-import { createLogger } from '../logger.ts'
+import { createLogger } from '../observability/logger.ts'
+import { loadCatalogue } from './catalogue-file.ts'
 import { describeError } from './describe-error.ts'
 import { migrate } from './migrate.ts'
 import { onStopSignal } from './on-stop-signal.ts'
@@ -21,29 +23,29 @@ import { seedFromFile } from './seed.ts'
 import { readSeedFile } from './seed-file.ts'
 import { startService, type Service } from './service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
-import { createStack, type Stack } from './stack.ts'
+import { createStack, type Stack } from './shutdown-stack.ts'
 
 /** `npm start`: PostgreSQL, Temporal with its UI, a demo organisation, API, worker and receiver on this machine. */
 const env = process.env
 const stack = createStack()
 const startedAt = performance.now()
 
-const SAY_AFTER_MS = 5_000
-const ENGINE_TIMEOUT_MS = 60_000
+const WAITING_MESSAGE_DELAY_MS = 5_000
+const TEMPORAL_START_TIMEOUT_MS = 60_000
 
 const shutdownGraceMs = readShutdownGrace()
 const shutdown = createShutdown(shutdownGraceMs)
 
 let stopping = false
 const end = onStopSignal(async () => {
-  say('Stopping …')
+  print('Stopping …')
   await stop()
 })
 
 try {
   await start(stack)
 } catch (error) {
-  say(describeError(error))
+  print(describeError(error))
   await stop()
   process.exit(1)
 }
@@ -52,7 +54,7 @@ try {
 async function stop(): Promise<void> {
   stopping = true
   shutdown.begin()
-  for (const problem of await stack.stop(shutdownGraceMs + STOP_MARGIN_MS)) say(`Could not stop ${problem}`)
+  for (const problem of await stack.stop(shutdownGraceMs + STOP_MARGIN_MS)) print(`Could not stop ${problem}`)
 }
 
 async function start(running: Stack): Promise<void> {
@@ -63,13 +65,14 @@ async function start(running: Stack): Promise<void> {
     temporal: portOf('TEMPORAL_PORT', 7233),
     ui: portOf('TEMPORAL_UI_PORT', 8233),
   }
+  const catalogue = await loadCatalogue(loadConfig(env, ['catalogueFile']).catalogueFile)
   prepareDataFolder(dataDir)
   await assertPortFree(ports.api, 'API', 'PORT')
 
   const postgres = await startEmbeddedPostgres({
     dataDir: join(dataDir, 'postgres'),
     logFile: join(dataDir, 'logs', 'postgres.log'),
-    say,
+    print,
   })
   running.push('PostgreSQL', () => postgres.stop())
   endWith('PostgreSQL', postgres.exited)
@@ -80,10 +83,10 @@ async function start(running: Stack): Promise<void> {
 
   const temporal = await startTemporal(running, dataDir, ports)
   const logFile = join(dataDir, 'logs', 'posthorn.log')
-  // Both before the service, and so stopped after it: attempts and mails under way find them to the end.
-  const mailbox = await startMailbox({ folder: join(dataDir, 'mails'), say })
+  // Started before the service and so stopped after it: attempts and mails in flight still reach them.
+  const mailbox = await startMailbox({ folder: join(dataDir, 'mails'), print })
   running.push('the mailbox', () => mailbox.stop())
-  const receiver = await startDemoReceiver({ say, port: rememberedPort(dataDir) })
+  const receiver = await startDemoReceiver({ print, port: rememberedPort(dataDir) })
   running.push('the demo receiver', () => receiver.stop())
   rememberPort(dataDir, Number(new URL(receiver.url).port))
   const apiUrl = `http://127.0.0.1:${ports.api}`
@@ -96,6 +99,7 @@ async function start(running: Stack): Promise<void> {
     config,
     { api: true, worker: true },
     {
+      catalogue,
       logger: createLogger({ level: config.logLevel, file: logFile }),
       running,
       shutdown,
@@ -103,33 +107,48 @@ async function start(running: Stack): Promise<void> {
       pages: [mailboxPage(() => mailbox.mails(), hints)],
     },
   )
-  await engineReady(service)
+  await temporalReady(service)
 
   const { metricsUrl } = service
-  say(welcome({ apiUrl, metricsUrl, uiUrl: temporal.uiUrl, databaseUrl, logFile, ...apiKey, ...hints }))
-  say(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
+  print(
+    welcome({
+      catalogue,
+      operatorKey: config.operatorKeys[0]?.secret ?? null,
+      apiUrl,
+      metricsUrl,
+      uiUrl: temporal.uiUrl,
+      databaseUrl,
+      logFile,
+      ...apiKey,
+      ...hints,
+    }),
+  )
+  print(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
 }
 
-/** Without one of its servers nothing here works: it is said, and all the rest is stopped. */
+/** Stops everything, with a message, when one of the servers exits by itself. */
 function endWith(name: string, exited: Promise<unknown>): void {
   void exited.then(async () => {
     if (stopping) return
-    say(`${name} ended by itself: stopping. Its log is in the folder logs of the data folder.`)
+    print(`${name} ended by itself: stopping. Its log is in the folder logs of the data folder.`)
     await stop()
     process.exit(1)
   })
 }
 
-/** Waits for the engine to answer; says so when that takes long, and gives up when it does not come. */
-async function engineReady(service: Service): Promise<void> {
-  const deadline = Date.now() + ENGINE_TIMEOUT_MS
-  const patience = setTimeout(() => say('Waiting for the Temporal server to answer …'), SAY_AFTER_MS)
-  while (!(await service.engine.isUp())) {
+/** Waits for Temporal to answer, with a message when that takes long, and gives up in the end. */
+async function temporalReady(service: Service): Promise<void> {
+  const deadline = Date.now() + TEMPORAL_START_TIMEOUT_MS
+  const messageTimer = setTimeout(
+    () => print('Waiting for the Temporal server to answer …'),
+    WAITING_MESSAGE_DELAY_MS,
+  )
+  while (!(await service.temporal.isUp())) {
     if (Date.now() > deadline)
-      throw new Error(`The Temporal server has not answered within ${ENGINE_TIMEOUT_MS / 1000} s.`)
+      throw new Error(`The Temporal server has not answered within ${TEMPORAL_START_TIMEOUT_MS / 1000} s.`)
     await delay(100)
   }
-  clearTimeout(patience)
+  clearTimeout(messageTimer)
 }
 
 /** A server of our own, unless the environment names one that runs. */
@@ -140,14 +159,14 @@ async function startTemporal(
 ): Promise<{ address: string; uiUrl: string | null }> {
   const address = env['TEMPORAL_ADDRESS'] ?? ''
   if (address !== '') return { address, uiUrl: null }
-  const executable = await provideTemporalCli({ env, cacheDir: defaultCacheDir(env), say })
+  const executable = await provideTemporalCli({ env, cacheDir: defaultCacheDir(env), print })
   const server = await startTemporalDevServer({
     executable,
     dbFile: join(dataDir, 'temporal.db'),
     port: ports.temporal,
     uiPort: ports.ui,
     logFile: join(dataDir, 'logs', 'temporal.log'),
-    say,
+    print,
   })
   running.push('Temporal', () => server.stop())
   endWith('Temporal', server.exited)
@@ -161,9 +180,14 @@ async function seed(
 ): Promise<{ organisationId: string; apiKey: string | null }> {
   const file = ownSeed ?? fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
   const isDemo = ownSeed === null
-  const { newKeys } = await seedFromFile(databaseUrl, file, { isDemo })
+  const { newKeys } = await seedFromFile(databaseUrl, file, { isDemo }).catch((error: unknown) => {
+    if (!(error instanceof ProblemError) || error.problem.code !== 'organisation_erasing') throw error
+    // Only a worker, which starts after this, ends the erasure.
+    print(`Nothing is seeded: ${error.message}`)
+    return { newKeys: [] }
+  })
   for (const { organisationId, memberId, name, key } of newKeys) {
-    say(`New API key "${name}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
+    print(`New API key "${name}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
   }
   const { organisations } = await readSeedFile(file, { isDemo })
   const keys = organisations.flatMap(({ id, members = [] }) =>
@@ -181,7 +205,7 @@ function readShutdownGrace(): number {
   try {
     return loadConfig({ ...SHUTDOWN_GRACE, ...env }, ['shutdownGraceMs']).shutdownGraceMs
   } catch (error) {
-    say(describeError(error))
+    print(describeError(error))
     process.exit(1)
   }
 }
@@ -194,6 +218,6 @@ function portOf(variable: string, fallback: number): number {
   return port
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }

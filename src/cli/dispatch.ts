@@ -1,13 +1,15 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/load.ts'
 import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
+import { createOverdueAttempts } from '../deliveries/recovery/overdue-attempts.ts'
 import { createSweeper, type Sweeper } from '../deliveries/recovery/sweeper.ts'
 import { deliveryLeaseMs } from '../deliveries/lease-times.ts'
 import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { createWorkflowBackfill, type WorkflowBackfill } from '../deliveries/recovery/workflow-backfill.ts'
 import type { Shutdown } from '../shutdown.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
+import type { ErasureWorkflows } from '../temporal/erasure-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
 import type { Roles } from './service.ts'
@@ -16,6 +18,7 @@ type Parts = AttemptDependencies & {
   webhooks: WebhookCache
   workflows: DeliveryWorkflows
   retryWorkflows: RetryWorkflows
+  erasureWorkflows: ErasureWorkflows
   terminateIfStuck: TerminateIfStuck
   isServing: () => boolean
   processId: string
@@ -34,13 +37,14 @@ type Dispatch = {
 export function createDispatch(config: Config, roles: Roles, parts: Parts): Dispatch {
   const { processId, isServing } = parts
   const leaseMs = deliveryLeaseMs(config.attemptTimeoutMs)
+  const makeAttempt = createAttempt(parts)
   const dispatcher = createDispatcher({
     ...parts,
-    makeAttempt: createAttempt(parts),
+    makeAttempt,
     mode: config.firstAttempt,
     concurrency: config.startConcurrency,
     makesAttempts: roles.worker,
-    isBackfillOwed: () => backfill.isOwed(),
+    isBackfillPending: () => backfill.isPending(),
     slots: config.firstAttemptSlots,
     leaseMs,
   })
@@ -49,11 +53,13 @@ export function createDispatch(config: Config, roles: Roles, parts: Parts): Disp
     dispatcher,
     leaseMs,
     attemptsInline: config.firstAttempt !== 'workflow',
+    overdueAttempts:
+      config.firstAttempt === 'direct' ? createOverdueAttempts({ ...parts, makeAttempt }) : null,
   })
   const backfill = createWorkflowBackfill({
     ...parts,
     isIdle: () => isServing() && dispatcher.isIdle(),
-    isInUse: () => dispatcher.isInUse(),
+    hasRecentDeliveries: () => dispatcher.hasRecentDeliveries(),
   })
   return { lease: { owner: processId, leaseMs }, dispatcher, sweep, backfill }
 }

@@ -1,46 +1,46 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { DataSource } from 'typeorm'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Config } from '../config.ts'
+import type { Config } from '../config/load.ts'
 import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { poolStatus } from '../db/pool-status.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import { listen } from '../http/listen.ts'
-import type { Logger } from '../logger.ts'
-import { createMetrics, type Metrics } from '../metrics.ts'
-import { createMetricsApp } from '../metrics/app.ts'
-import { createBacklogReader } from '../metrics/backlog-reader.ts'
-import { createScrape } from '../metrics/scrape.ts'
-import type { Engine } from '../temporal/engine.ts'
+import type { Logger } from '../observability/logger.ts'
+import { createMetrics, type Metrics } from '../observability/metrics.ts'
+import { createMetricsApp } from '../observability/metrics/app.ts'
+import { createBacklogReader } from '../observability/metrics/backlog-reader.ts'
+import { createScrape } from '../observability/metrics/scrape.ts'
+import type { TemporalService } from '../temporal/temporal-service.ts'
 import { installRuntime } from '../temporal/runtime.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from './shutdown-stack.ts'
 
 export type Metering = {
   metrics: Metrics
   /**
-   * Begins to serve what was counted and how things stand; returns the address, null where no port is set. Stops after
-   * all that it tells of. Throws when the port is not to be had.
+   * Starts to serve the metrics; returns their address, or null without a port. Stops after the parts that it measures.
+   * Throws when the port is taken.
    */
   serve(parts: MeteredParts, running: Stack): Promise<string | null>
 }
 
-type MeteredParts = { dataSource: DataSource; engine: Engine; dispatcher: Dispatcher }
+type MeteredParts = { dataSource: DataSource; temporal: TemporalService; dispatcher: Dispatcher }
 
-/** The database gives up counting after that; the scrape has gone without the figures long before. */
+/** The database cancels the count after this; the scrape has long been answered without its figures. */
 const COUNT_TIMEOUT_MS = 2_000
 
-/** Sets up the engine's native core too, which counts for itself. To be called once, before any connection. */
+/** Creates the metrics, and installs those of Temporal's native core. Call it once, before any connection. */
 export async function createMetering(
   config: Pick<Config, 'databaseUrl' | 'databasePooler' | 'metricsHost' | 'metricsPort'>,
   logger: Logger,
 ): Promise<Metering> {
   const { metricsHost: host, metricsPort: port } = config
-  const engineMetricsUrl = await installRuntime(logger, { withMetrics: port !== null })
+  const coreMetricsUrl = await installRuntime(logger, { withMetrics: port !== null })
   const registry = new Registry()
   return {
     metrics: createMetrics(registry),
-    async serve({ dataSource, engine, dispatcher }, running) {
+    async serve({ dataSource, temporal, dispatcher }, running) {
       if (port === null) return null
       collectDefaultMetrics({ register: registry })
       showVersion(registry)
@@ -50,8 +50,8 @@ export async function createMetering(
         backlog: createBacklogReader({ read: () => countBacklogInTime(counting, COUNT_TIMEOUT_MS), logger }),
         pool: () => poolStatus(dataSource),
         dispatcher: () => dispatcher.load(),
-        engine,
-        engineMetricsUrl,
+        temporal,
+        coreMetricsUrl,
       })
       const listening = await listen(createMetricsApp(scrape, logger), { host, port })
       running.push('the metrics', () => listening.close())
@@ -60,7 +60,7 @@ export async function createMetering(
   }
 }
 
-/** One connection besides the pool: when that is exhausted, the backlog is wanted most. */
+/** Opens a connection outside the pool, so that the backlog can be counted while the pool is exhausted. */
 async function openCountingConnection(
   { databaseUrl: url, databasePooler: pooler }: Pick<Config, 'databaseUrl' | 'databasePooler'>,
   logger: Logger,

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts'
-import type { Logger } from '../logger.ts'
-import { createAdmission } from '../notifications/admission.ts'
+import type { Config } from '../config/load.ts'
+import type { Logger } from '../observability/logger.ts'
+import { createSendLimiter } from '../notifications/send-limiter.ts'
 import { createMailer } from '../notifications/mailer.ts'
 import { composeMail, composePush } from '../notifications/mail-text.ts'
 import { createPusher } from '../notifications/push.ts'
@@ -9,18 +9,24 @@ import type { HttpClient } from '../outbound/http-client.ts'
 
 export type Notifications = {
   channels: Channels
-  /** What browsers subscribe with; null where push is not set up. */
+  /** The key that browsers subscribe with; null when push is not configured. */
   vapidPublicKey: string | null
   warnOfMissingChannels(): void
   close(): Promise<void>
 }
 
-/** Messages that may wait for their turn in this process, and how long: their incidents hold a slot each meanwhile. */
-const WAITING = { queue: 50, waitMs: 5_000 }
+/** The messages that may wait in this process, and for how long; each of their incidents takes a slot meanwhile. */
+const QUEUE_LIMITS = { queue: 50, waitMs: 5_000 }
+
+/** Incidents are few and their mails short; more connections would only strain the mail server. */
+const SMTP_CONNECTIONS = 2
+
+/** For each step of a mail; mail servers may delay their greeting on purpose. */
+const SMTP_TIMEOUT_MS = 30_000
 
 const CONCURRENT_PUSHES = 10
 
-/** The ways in which people are told of incidents, as far as they are configured. */
+/** Creates the configured channels for notifications of incidents. */
 export function createNotifications(config: Config, httpClient: HttpClient, logger: Logger): Notifications {
   const mailer = config.smtpHost === '' ? null : createMailer(mailerOptions(config))
   const pusher =
@@ -30,7 +36,7 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
   const texts = {
     publicUrl: config.publicUrl,
     warn: (reason: string) =>
-      logger.warn({ event: 'notification.time_zone', reason }, 'notification.time_zone'),
+      logger.warn({ event: 'notification.time_zone_unknown', reason }, 'notification.time_zone_unknown'),
   }
   return {
     channels: {
@@ -38,7 +44,7 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
         mailer === null
           ? null
           : {
-              admission: createAdmission({ ...WAITING, places: config.smtpConnections }),
+              limiter: createSendLimiter({ ...QUEUE_LIMITS, slots: SMTP_CONNECTIONS }),
               send: (notice, { id, address, name }) => {
                 const to = { name, address }
                 const messageId = `inc-${notice.incidentId}.${notice.kind}.${id}`
@@ -49,7 +55,7 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
         pusher === null
           ? null
           : {
-              admission: createAdmission({ ...WAITING, places: CONCURRENT_PUSHES }),
+              limiter: createSendLimiter({ ...QUEUE_LIMITS, slots: CONCURRENT_PUSHES }),
               send: (notice, subscription) =>
                 pusher.send(subscription, composePush(notice, texts), { topic: notice.incidentId }),
             },
@@ -58,8 +64,8 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
     warnOfMissingChannels() {
       if (mailer === null)
         logger.warn(
-          { event: 'notification.no_mail_server' },
-          'SMTP_HOST is not set: nobody is told of failing webhooks',
+          { event: 'notification.mail_not_configured' },
+          'SMTP_HOST is not set: no mail is sent about failing webhooks',
         )
     },
     async close() {
@@ -76,7 +82,7 @@ function mailerOptions(config: Config) {
     user: config.smtpUser,
     password: config.smtpPassword,
     from: config.smtpFrom,
-    connections: config.smtpConnections,
-    timeoutMs: config.smtpTimeoutMs,
+    connections: SMTP_CONNECTIONS,
+    timeoutMs: SMTP_TIMEOUT_MS,
   }
 }

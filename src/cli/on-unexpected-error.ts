@@ -1,11 +1,10 @@
-import type { Logger } from '../logger.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
 
 /**
- * The last resort for errors that nobody caught. All are logged and counted.
- * After an exception nothing is known of the code that it went through: `end` is called, to end the process in good
- * order and have a supervisor start it again. A promise whose rejection nobody handles breaks off only what awaited it:
- * the process goes on, since ending it would break off everything else as well.
+ * Logs and counts uncaught errors. After an exception the state of the interrupted code is unknown, so `end` stops the
+ * process cleanly for a supervisor to restart. An unhandled rejection interrupts only the code that awaited it, so the
+ * process continues.
  */
 export function onUnexpectedError(dependencies: {
   logger: Logger

@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/load.ts'
 import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { createDatabaseClock, readDatabaseMs, type DatabaseClock } from '../db/database-clock.ts'
-import type { Logger } from '../logger.ts'
-import type { Stack } from './stack.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Stack } from './shutdown-stack.ts'
 
 type DatabaseConfig = Pick<
   Config,
@@ -28,7 +28,7 @@ export async function openDatabase(config: DatabaseConfig, logger: Logger): Prom
   return dataSource
 }
 
-/** Measures the database's clock, and goes on doing so until `running` is stopped. */
+/** Measures the database's clock, and repeats that until `running` is stopped. */
 export async function startDatabaseClock(
   dataSource: DataSource,
   logger: Logger,

@@ -24,7 +24,7 @@ const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
 /**
  * Seals every signing secret that is not under the ring's newest key anew with it. Each is a statement of its own that
  * asks for the text it read: a webhook deleted or sealed anew meanwhile is left alone, no lock outlives a statement,
- * and a run that is cut off or repeated goes on where others left off. What does not open is left as it is.
+ * and an interrupted or repeated run continues where others ended. Secrets that do not open are skipped.
  * Throws, before anything is changed, when the newest key is not the one that secrets under its name were sealed with.
  */
 export async function reEncrypt(dataSource: DataSource, secretBox: SecretBox): Promise<ReEncryption> {
@@ -68,7 +68,7 @@ async function assertNewestKey(dataSource: DataSource, secretBox: SecretBox): Pr
   )
 }
 
-/** The outcome in words: `lines` for everybody, `problems` for whoever has to act. */
+/** Describes the outcome: `lines` for standard output, `problems` for standard error. */
 export function describeReEncryption(
   { changed, unopened, left }: ReEncryption,
   newestKeyId: string,

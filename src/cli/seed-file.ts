@@ -1,31 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
+import { ACCOUNT_FORMATS, accountName, memberFields, organisationFields } from '../accounts/account-fields.ts'
 import { toFieldErrors } from '../ajv-errors.ts'
-import { ConfigError } from '../config.ts'
-import { isMailAddress } from '../domain/mail-address.ts'
-import { badKeysIn, duplicatesIn, isTimeZone } from './seed-rules.ts'
+import { ConfigError } from '../config/load.ts'
+import { PLATFORM_ID_PATTERN } from '../ids.ts'
+import { badKeysIn, duplicatesIn } from './seed-rules.ts'
 
-const id = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
-const text = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
-// An address goes into mail headers: one plain address, nothing that could be read as more.
-const email = Type.String({ maxLength: 254, format: 'mail-address' })
-
-const FORMATS = { 'time-zone': isTimeZone, 'mail-address': isMailAddress }
+const id = Type.String({ pattern: PLATFORM_ID_PATTERN })
 
 const ApiKeySchema = Type.Object(
-  { name: text, key: Type.Optional(Type.String()) },
+  { name: accountName, key: Type.Optional(Type.String()) },
   { additionalProperties: false },
 )
 
 const MemberSchema = Type.Object(
   {
     id,
-    name: text,
-    email,
-    fullAccess: Type.Optional(Type.Boolean()),
-    pushEnabled: Type.Optional(Type.Boolean()),
-    permissions: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Za-z-]+:[A-Za-z]+$' }))),
+    ...memberFields,
     apiKeys: Type.Optional(Type.Array(ApiKeySchema)),
   },
   { additionalProperties: false },
@@ -34,10 +26,7 @@ const MemberSchema = Type.Object(
 const OrganisationSchema = Type.Object(
   {
     id,
-    name: text,
-    email,
-    supportEmail: Type.Optional(Type.Unsafe<string | null>({ ...email, type: ['string', 'null'] })),
-    timeZone: Type.Optional(Type.String({ maxLength: 64, format: 'time-zone' })),
+    ...organisationFields,
     members: Type.Optional(Type.Array(MemberSchema)),
   },
   { additionalProperties: false },
@@ -53,11 +42,11 @@ export type Seed = Static<typeof SeedSchema>
 
 /**
  * Reads and checks a seed file; throws ConfigError naming every bad field. `isDemo` is for the file of the demo
- * organisation only, whose keys are short and known to everybody.
+ * organisation only, whose keys are short and public.
  */
 export async function readSeedFile(file: string, { isDemo = false } = {}): Promise<Seed> {
   const seed = parseJson(await readText(file), file)
-  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: FORMATS })
+  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: ACCOUNT_FORMATS })
   const validate = ajv.compile<Seed>(SeedSchema)
   if (!validate(seed)) {
     const errors = toFieldErrors(validate.errors ?? [])

@@ -47,13 +47,3 @@ function namesOf(member: Member, organisation: string, index: number): Named[] {
   })
   return [{ pointer: `${pointer}/id`, scope: organisation, value: member.id }, ...keys]
 }
-
-/** True for a time zone that this Node knows, such as `Europe/Brussels`. */
-export function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false
-  }
-}

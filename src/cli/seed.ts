@@ -1,20 +1,19 @@
 import type { EntityManager } from 'typeorm'
-import { ConfigError } from '../config.ts'
+import { hashCredential } from '../credentials.ts'
+import { auditApiKey } from '../accounts/account-audit.ts'
+import { apiKeyPrefix, generateApiKey } from '../accounts/api-key-value.ts'
+import { saveMember } from '../accounts/members.ts'
+import { saveOrganisation } from '../accounts/organisations.ts'
+import { ConfigError } from '../config/load.ts'
 import { closeDataSource, createDataSource } from '../db/data-source.ts'
-import { hashApiKey } from '../db/queries/api-keys.ts'
-import { hasApiKey, upsertApiKey, upsertMember, upsertOrganisation } from '../db/queries/organisations.ts'
+import { hasApiKey, upsertApiKey } from '../db/queries/organisations.ts'
 import type { Pooler } from '../db/session-limits.ts'
 import { newId } from '../ids.ts'
-import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
-import { auditApiKey, auditMember, auditOrganisation } from './seed-audit.ts'
+import { commandLineActor } from './command-line-actor.ts'
 import { readSeedFile, type Seed } from './seed-file.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
 export type NewKey = { organisationId: string; memberId: string; name: string; key: string }
-
-type Member = NonNullable<Seed['organisations'][number]['members']>[number]
-
-const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 
 /**
  * Brings the file's organisations, members and keys into the database, all or nothing. Repeating it changes nothing.
@@ -44,25 +43,19 @@ export async function seedFromFile(
 
 async function apply(manager: EntityManager, seed: Seed): Promise<NewKey[]> {
   const newKeys: NewKey[] = []
-  for (const organisation of seed.organisations) {
-    const { id, name, email, supportEmail = null, timeZone = DEFAULT_TIME_ZONE, members = [] } = organisation
-    const wanted = { id, name, email, supportEmail, timeZone }
-    await auditOrganisation(manager, await upsertOrganisation(manager, wanted), wanted)
-    for (const member of members) {
-      await bringMember(manager, id, member)
-      for (const { name, key } of member.apiKeys ?? []) {
+  for (const { members = [], ...organisation } of seed.organisations) {
+    const { id } = organisation
+    const actor = commandLineActor(id, 'seed')
+    await saveOrganisation(manager, actor, organisation)
+    for (const { apiKeys = [], ...member } of members) {
+      await saveMember(manager, actor, member)
+      for (const { name, key } of apiKeys) {
         const made = await bringKey(manager, { organisationId: id, memberId: member.id, name, key })
         if (made !== null) newKeys.push(made)
       }
     }
   }
   return newKeys
-}
-
-async function bringMember(manager: EntityManager, organisationId: string, member: Member): Promise<void> {
-  const { id, name, email, fullAccess = false, pushEnabled = false, permissions = [] } = member
-  const wanted = { id, name, email, fullAccess, pushEnabled, permissions }
-  await auditMember(manager, organisationId, await upsertMember(manager, organisationId, wanted), wanted)
 }
 
 /** Writes a given key; makes one where none is given and none of that name exists. */
@@ -73,10 +66,11 @@ async function bringKey(
   const { organisationId, memberId, name } = wanted
   if (wanted.key === undefined && (await hasApiKey(manager, organisationId, memberId, name))) return null
   const key = wanted.key ?? generateApiKey()
-  const stored = { id: newId(), name, prefix: apiKeyPrefix(key), hash: hashApiKey(key) }
+  const stored = { id: newId(), name, prefix: apiKeyPrefix(key), hash: hashCredential(key) }
   try {
     const written = await upsertApiKey(manager, organisationId, memberId, stored)
-    if (written !== null) await auditApiKey(manager, organisationId, written, { memberId, ...stored })
+    if (written !== null)
+      await auditApiKey(manager, commandLineActor(organisationId, 'seed'), written, { memberId, ...stored })
   } catch (error) {
     if (!isKeyTaken(error)) throw error
     throw new ConfigError([`the key "${name}" of ${memberId} in ${organisationId} exists under another name`])

@@ -1,11 +1,11 @@
-import packageJson from '../../package.json' with { type: 'json' }
-import type { Config } from '../config.ts'
-import type { RateLimitSettings } from '../http/rate-limits.ts'
-import type { Logger } from '../logger.ts'
+import type { Config } from '../config/load.ts'
+import type { RateLimitSettings } from '../http/limits/rate-limits.ts'
+import type { Logger } from '../observability/logger.ts'
+import { USER_AGENT } from './user-agent.ts'
 
-/* What parts of a process are told of its configuration. */
+/* The options of the parts of a process, from its configuration. */
 
-/** How much of an answer is kept with an attempt, and how long connecting may take of the attempt's own time. */
+/** Limits of one attempt: bytes stored of the answer, and the part of its time that connecting may take. */
 const MAX_RESPONSE_BYTES = 32 * 1024
 const CONNECT_TIMEOUT_MS = 5_000
 
@@ -16,7 +16,7 @@ export function httpClientSettings(config: Config) {
     timeoutMs: config.attemptTimeoutMs,
     connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
     maxResponseBytes: MAX_RESPONSE_BYTES,
-    userAgent: `Posthorn/${packageJson.version}`,
+    userAgent: USER_AGENT,
   }
 }
 
@@ -50,7 +50,7 @@ export function temporalUi({ temporalUiUrl: url, temporalNamespace: namespace }:
   return url === '' ? null : { url, namespace }
 }
 
-/** An opened policy belongs to development; whoever runs it should not be able to miss it. */
+/** Warns of an address policy that is meant for development. */
 export function warnOfOpenPolicy(config: Config, logger: Logger): void {
   if (config.allowHttp !== false) {
     const fields = { event: 'policy.http_allowed', loopbackOnly: config.allowHttp === 'loopback' }

@@ -1,35 +1,39 @@
 import { randomUUID } from 'node:crypto'
 import type { Middleware } from 'koa'
 import { createActivities } from '../../activities/index.ts'
-import { createPayloadValidator } from '../catalogue/payload-validator.ts'
-import type { Config } from '../config.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Config } from '../config/load.ts'
 import { closeDataSource } from '../db/data-source.ts'
 import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../db/queries/recovery.ts'
-import { createEndpoints } from '../deliveries/attempt/endpoints.ts'
+import { createEndpoints } from '../deliveries/attempt/endpoint-registry.ts'
 import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
 import { createRunningClock } from '../deliveries/attempt/running-clock.ts'
 import type { AttemptEvent } from '../deliveries/attempt/attempt-request.ts'
-import { createRecordFirstSuccess } from '../deliveries/attempt/record-first-successes.ts'
+import { createRecordFirstSuccess } from '../deliveries/attempt/record-successes.ts'
+import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../incidents/webhook-locks.ts'
 import { createWebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher } from '../events/publish.ts'
-import { createStreams } from '../events/streams.ts'
+import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../observability/logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
 import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import { createEngine } from '../temporal/engine.ts'
+import { readTemporalCredentials } from './temporal-credentials.ts'
+import { createTemporalService } from '../temporal/temporal-service.ts'
 import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
+import { createErasureWorkflows } from '../temporal/erasure-workflows.ts'
 import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
+import { createWorkflowTermination } from '../temporal/workflow-termination.ts'
 import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
 import { createDispatch } from './dispatch.ts'
@@ -37,6 +41,7 @@ import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { onUnexpectedError } from './on-unexpected-error.ts'
+import { warnOfMissingKeys } from './missing-keys.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
 import {
   httpClientSettings,
@@ -45,37 +50,41 @@ import {
   warnOfOpenPolicy,
   workerSettings,
 } from './service-settings.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from './shutdown-stack.ts'
 
-/** What a process does: answer the API, make deliveries, or both. */
+/** A timer of Temporal fires a little late, so a retry goes to a worker ahead of its due time (ADR 0009). */
+const RETRY_LEAD_MS = 1_000
+
+/** The roles of a process: API, worker or both. */
 export type Roles = { api: boolean; worker: boolean }
 
 export type Service = {
-  /** Where the API answers; null in a worker. */
+  /** Address of the API; null in a worker. */
   url: string | null
-  /** Where the metrics are; null when they are off. */
+  /** Address of the metrics; null when they are off. */
   metricsUrl: string | null
-  engine: { isUp(): Promise<boolean> }
+  temporal: { isUp(): Promise<boolean> }
 }
 
-/** What a composition root gives: the log, the stack to put on what is started, and the end of the process. */
+/** What a composition root provides: the log, the stack of started parts, and the shutdown. */
 export type ServiceHost = {
+  catalogue: Catalogue
   logger: Logger
   running: Stack
   shutdown: Shutdown
-  /** Ends the process in good order after an error that nobody caught. */
+  /** Stops the process cleanly after an uncaught error. */
   end: (reason: string) => void
-  /** What development adds to the API. */
+  /** Pages that development adds to the API. */
   pages?: readonly Middleware[]
 }
 
 /**
- * Builds the process from its configuration and starts it; what it starts goes onto `running`, to be stopped by the
- * caller once it has begun the shutdown: no more requests, attempts under way finish, what was not begun is given back.
- * Throws when the database or the port is not to be had.
+ * Builds a process from its configuration and starts it. Started parts go onto `running`, which the caller stops after
+ * it has begun the shutdown: requests are refused, attempts in flight finish, and unstarted deliveries are released.
+ * Throws when the database is unavailable or the port is taken.
  */
 export async function startService(config: Config, roles: Roles, host: ServiceHost): Promise<Service> {
-  const { logger, running, shutdown, pages } = host
+  const { catalogue, logger, running, shutdown, pages } = host
   const processId = randomUUID()
   warnOfOpenPolicy(config, logger)
   await assertGuardWorks()
@@ -87,6 +96,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const clock = await startDatabaseClock(dataSource, logger, running)
   const secretBox = createSecretBox(config.encryptionKeys)
   await assertKeyRing(dataSource, secretBox)
+  await warnOfMissingKeys(dataSource, catalogue, logger)
   const httpClient = createHttpClient({
     ...httpClientSettings(config),
     stopping: shutdown.stopping,
@@ -94,12 +104,21 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   })
   const notifications = createNotifications(config, httpClient, logger)
   if (roles.worker) notifications.warnOfMissingChannels()
-  const client = () => engine.client()
-  const { temporalTaskQueue: taskQueue, retryLeadMs: leadMs } = config
-  const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs, eager: roles.worker, clock })
+  const client = () => temporal.client()
+  const taskQueue = config.temporalTaskQueue
+  const workflows = createDeliveryWorkflows({
+    client,
+    taskQueue,
+    leadMs: RETRY_LEAD_MS,
+    eager: roles.worker,
+    clock,
+  })
   const retryWorkflows = createRetryWorkflows({ client, taskQueue })
+  const erasureWorkflows = createErasureWorkflows({ client, taskQueue })
   const notifyAfterMs = config.notifyAfterSeconds * 1_000
   const incidentWorkflows = createIncidentWorkflows({ client, taskQueue, notifyAfterMs })
+  const hasBackfill = config.firstAttempt === 'overflow'
+  const locks = createWebhookLocks(config.databasePoolSize)
   const attempts = {
     dataSource,
     clock,
@@ -111,23 +130,24 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     incidentWorkflows,
     webhooks: createWebhookCache(dataSource),
     onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
-    recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: config.firstAttempt === 'overflow' }),
-    locks: createWebhookLocks(config.databasePoolSize),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { hasBackfill }),
+    recordUnderLock: createRecordUnderLock({ dataSource, locks, hasBackfill }),
+    locks,
     attemptTimeoutMs: config.attemptTimeoutMs,
     endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
     timeoutPace: createPace({ intervalMs: TIMEOUT_INTERVAL_MS }),
   }
   const activities = createActivities({
     ...attempts,
+    termination: createWorkflowTermination(client),
     shutdown,
     channels: notifications.channels,
     webhookConcurrency: config.webhookConcurrency,
   })
-  const engine = createEngine({
+  const temporal = createTemporalService({
     address: config.temporalAddress,
     namespace: config.temporalNamespace,
-    tls: config.temporalTls,
-    apiKey: config.temporalApiKey,
+    credentials: readTemporalCredentials(config),
     logger,
     createWorkers: roles.worker
       ? (connection) => createWorkers(connection, workerSettings(config), activities)
@@ -141,15 +161,15 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const { lease, dispatcher, sweep, backfill } = createDispatch(config, roles, {
     ...attempts,
     retryWorkflows,
+    erasureWorkflows,
     terminateIfStuck: createTerminateIfStuck(client),
-    isServing: () => engine.isServing(),
+    isServing: () => temporal.isServing(),
     processId,
     shutdown,
   })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
-  const validatePayload = createPayloadValidator()
   const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
-  const streams = createStreams({ dataSource, logger, metrics, limits: streamLimits })
+  const streams = createStreams({ dataSource, catalogue, logger, metrics, limits: streamLimits })
   const backlog = createBacklogLimit({
     limit: config.publishBacklogLimit,
     count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
@@ -170,19 +190,21 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     workflows,
     retryWorkflows,
     incidentWorkflows,
+    erasureWorkflows,
     urlPolicy,
     trustedProxies: config.trustedProxies,
     webhooksPerOrganisation: config.webhooksPerOrganisation,
-    validatePayload,
+    catalogue,
     vapidPublicKey: notifications.vapidPublicKey,
     publicUrl: config.publicUrl,
+    frameAncestors: config.frameAncestors,
     temporalUi: temporalUi(config),
-    engine,
+    temporal,
     logger,
     metrics,
   }
   const app = createApp(api, pages)
-  const metricsUrl = await metering.serve({ dataSource, engine, dispatcher }, running)
+  const metricsUrl = await metering.serve({ dataSource, temporal, dispatcher }, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api
     ? await listen(app, {
@@ -193,26 +215,26 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
       })
     : null
   running.push('the HTTP client', () => httpClient.close())
-  running.push('the engine', () => engine.stop())
+  running.push('Temporal', () => temporal.stop())
   // Again, for what requests and the sweep brought while they ended.
   running.push('the last deliveries', () => dispatcher.stop())
-  // All within the one grace: attempts under way finish, and what has not begun is given back at once.
+  // All share one grace period: attempts in flight finish, and unstarted deliveries are released at once.
   running.pushTogether({
     // It waits for streams that end in good order, and cuts off what takes too long.
     'the API': () => Promise.all([streams.close(), listening?.close()]),
     'the sweep': () => sweep.stop(),
     'the backfill': () => backfill.stop(),
     'the dispatcher': () => dispatcher.stop(),
-    'the workers': () => engine.stopWorking(),
+    'the workers': () => temporal.stopWorking(),
     // Mails of which nothing has left yet are given back, and the workers need not wait for them.
     'the mail connections': () => notifications.close(),
   })
-  engine.start()
+  temporal.start()
   if (roles.worker) {
     sweep.start()
     backfill.start()
   }
   const urls = { url: listening?.url ?? null, metricsUrl }
   logger.info({ event: 'service.started', processId, roles, ...urls }, 'service.started')
-  return { ...urls, engine }
+  return { ...urls, temporal }
 }

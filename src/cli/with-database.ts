@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/load.ts'
 import { closeDataSource } from '../db/data-source.ts'
 import { LONG_STATEMENT_TIMEOUT_MS } from '../db/session-limits.ts'
-import { createLogger } from '../logger.ts'
+import { createLogger } from '../observability/logger.ts'
 import { openDatabase } from './open-database.ts'
 
 /** For a command that ends by itself: opens the database, which has to be up to date, and closes it at the end. */
@@ -16,7 +16,7 @@ export async function withDatabase<T>(
       databaseUrl,
       databasePooler,
       databasePoolSize: 2,
-      // Nobody waits for a command as a request is waited for.
+      // A command may take longer than a request.
       databaseStatementTimeoutMs: LONG_STATEMENT_TIMEOUT_MS,
     },
     createLogger({ level: 'silent' }),

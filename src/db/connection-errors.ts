@@ -1,7 +1,7 @@
 /**
- * SQLSTATE classes and codes that say "not now": connection trouble (08), roles and passwords being changed (28), disk,
- * memory or connections used up (53), shutdown (57P0x), a statement, lock or transaction that took too long, an I/O
- * error (58030), read-only after a failover, conflicts that go away when the work is done again.
+ * SQLSTATE classes and codes of temporary errors: connection trouble (08), roles and passwords being changed (28),
+ * disk, memory or connections used up (53), shutdown (57P0x), a statement, lock or transaction that took too long, an
+ * I/O error (58030), read-only after a failover, conflicts that go away when the work is done again.
  */
 const TRANSIENT_SQLSTATE = /^(08...|28...|53...|57P0[1-5]|57014|55P03|25P0[34]|25006|58030|40001|40P01)$/
 
@@ -26,7 +26,9 @@ const TRANSIENT_SYSTEM = new Set([
   'ENOBUFS',
 ])
 
-/** What `pg`, its pool and TypeORM say without a code when a connection breaks or none is to be had. */
+/**
+ * Messages of errors without a code that `pg`, its pool and TypeORM throw when a connection breaks or cannot be had.
+ */
 const TRANSIENT_MESSAGE =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Driver not Connected|Query runner already released|Database connection provided by a query runner was already released|Cannot use a pool after)/i
 
@@ -36,18 +38,19 @@ export class DatabaseUnavailableError extends Error {
 }
 
 /** True when the database is away or asks to try again: the statement was not wrong. */
-export function isDatabaseAway(error: unknown): boolean {
+export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnavailableError) return true
   // TypeORM wraps what the driver threw, and copies its code but not its class.
-  if ('driverError' in error && error.driverError !== error && isDatabaseAway(error.driverError)) return true
-  if (error instanceof AggregateError && error.errors.some(isDatabaseAway)) return true
+  if ('driverError' in error && error.driverError !== error && isDatabaseUnavailable(error.driverError))
+    return true
+  if (error instanceof AggregateError && error.errors.some(isDatabaseUnavailable)) return true
   const code = codeOf(error)
   if (code !== undefined && (TRANSIENT_SQLSTATE.test(code) || TRANSIENT_SYSTEM.has(code))) return true
   return TRANSIENT_MESSAGE.test(error.message)
 }
 
-/** True when another transaction held a lock for too long: the fault of one row, not of the whole database. */
+/** Returns whether a lock could not be taken in time: a problem of one row, not of the whole database. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === LOCK_NOT_AVAILABLE
 }

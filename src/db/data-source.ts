@@ -11,7 +11,9 @@ import { IdempotencyKey } from './entities/idempotency-key.ts'
 import { Incident } from './entities/incident.ts'
 import { Member } from './entities/member.ts'
 import { Notification } from './entities/notification.ts'
+import { OrganisationErasure } from './entities/organisation-erasure.ts'
 import { Organisation } from './entities/organisation.ts'
+import { PortalLink } from './entities/portal-link.ts'
 import { PushSubscription } from './entities/push-subscription.ts'
 import { RetryJobWebhook } from './entities/retry-job-webhook.ts'
 import { RetryJob } from './entities/retry-job.ts'
@@ -19,6 +21,10 @@ import { Session } from './entities/session.ts'
 import { StreamTicket } from './entities/stream-ticket.ts'
 import { Webhook } from './entities/webhook.ts'
 import { Initial1 } from './migrations/0001-initial.ts'
+import { OrganisationErasure2 } from './migrations/0002-organisation-erasure.ts'
+import { PortalLinks3 } from './migrations/0003-portal-links.ts'
+import { DeveloperArea4 } from './migrations/0004-developer-area.ts'
+import { Uuidv7Function5 } from './migrations/0005-uuidv7.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -41,7 +47,7 @@ export type DatabaseOptions = {
 }
 
 /**
- * The connection pool to PostgreSQL 18, not yet connected (`await dataSource.initialize()`).
+ * The connection pool to PostgreSQL, not yet connected (`await dataSource.initialize()`).
  * A connection that breaks while idle is only reported: the next query opens a new one. Every wait on it ends.
  */
 export function createDataSource(options: DatabaseOptions): DataSource {
@@ -56,6 +62,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     poolErrorHandler: options.onIdleError ?? (() => undefined),
     entities: [
       Organisation,
+      OrganisationErasure,
       Member,
       ApiKey,
       Webhook,
@@ -72,8 +79,9 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       Session,
       EventHorizon,
       StreamTicket,
+      PortalLink,
     ],
-    migrations: [Initial1],
+    migrations: [Initial1, OrganisationErasure2, PortalLinks3, DeveloperArea4, Uuidv7Function5],
     migrationsTransactionMode: 'each',
     extra: {
       Client: DatabaseClient,

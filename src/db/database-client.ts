@@ -18,7 +18,7 @@ type Send = (...given: unknown[]) => unknown
 /**
  * A connection that never waits for ever. Where an answer does not come in time its socket is destroyed: `pg` itself
  * (`query_timeout`) would give the connection back to the pool with the statement still under way. The connections of
- * the same pool that have said nothing since are closed too, so that nobody else has to find out.
+ * the same pool that have not answered since are closed too, so that no other caller waits for them.
  * A class, since the pool makes its connections with `new`.
  */
 export class DatabaseClient extends pg.Client {
@@ -32,7 +32,7 @@ export class DatabaseClient extends pg.Client {
     super(config)
     this.#policy = config.policy
     this.#timeoutMs = config.policy.statementTimeoutMs
-    // An error event that nobody listens to ends the process, and TypeORM does not always listen.
+    // An error event without a listener ends the process, and TypeORM does not always listen.
     this.on('error', () => undefined)
     this.once('connect', () => {
       this.#answeredAtMs = performance.now()
@@ -44,7 +44,7 @@ export class DatabaseClient extends pg.Client {
     Object.assign(this, { query: (...given: unknown[]) => this.#query(send, given) })
   }
 
-  /** From here to the end of the transaction statements may take that long; the server has to be told as well. */
+  /** Lets statements take that long until the transaction ends; the server's limit is set separately. */
   raiseStatementTimeout(timeoutMs: number): void {
     this.#timeoutMs = Math.max(this.#timeoutMs, timeoutMs)
   }

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
-import type { Logger } from '../logger.ts'
-import { firstRow } from './db.ts'
+import type { Logger } from '../observability/logger.ts'
+import { sql } from './db.ts'
 
 /**
  * The clock of the database, as this process knows it: a monotonic clock and the measured offset between the two. A step
@@ -17,13 +17,13 @@ export type RunningDatabaseClock = DatabaseClock & {
   stop: () => void
 }
 
-/** Two quartz clocks drift apart by less than half a millisecond in that time. */
+/** Two quartz clocks drift by less than half a millisecond in this time. */
 const MEASURE_EVERY_MS = 5_000
 
-/** Round trips of one measurement: the shortest tells most. */
+/** Round trips of one measurement: the shortest gives the best estimate. */
 const ROUND_TRIPS = 3
 
-/** Above that difference between this machine's clock and the database's the log says so. */
+/** A larger difference between this machine's clock and the database's is logged. */
 const NOTABLE_DIFFERENCE_MS = 1_000
 
 /**
@@ -64,11 +64,11 @@ export function createDatabaseClock(dependencies: {
     const differenceMs = Math.round(Date.now() - monotonicMs() - offsetMs)
     if (Math.abs(differenceMs - saidDifferenceMs) < NOTABLE_DIFFERENCE_MS) return
     saidDifferenceMs = differenceMs
-    logger.warn({ event: 'clock.differs', aheadOfDatabaseMs: differenceMs }, 'clock.differs')
+    logger.warn({ event: 'clock.skew_detected', aheadOfDatabaseMs: differenceMs }, 'clock.skew_detected')
   }
 
   async function measureAndGoOn(): Promise<void> {
-    // While the database is away the offset stays as it was; whoever asks the database says so.
+    // While the database is away the offset stays as it was; other callers of the database report it.
     await measure().catch(() => undefined)
     if (!isStopped) timer = setTimeout(() => void measureAndGoOn(), MEASURE_EVERY_MS).unref()
   }
@@ -89,9 +89,8 @@ function width({ lowest, highest }: { lowest: number; highest: number }): number
 
 /** Unix ms of the database's clock at this moment. */
 export async function readDatabaseMs(dataSource: DataSource): Promise<number> {
-  const found = await firstRow<{ ms: number }>(
-    dataSource,
-    `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`,
-  )
+  const found = await sql(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`).first<{
+    ms: number
+  }>(dataSource)
   return found?.ms ?? Number.NaN
 }

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { DatabaseClient } from './database-client.ts'
-import { rows } from './db.ts'
 import { LONG_STATEMENT_TIMEOUT_MS } from './session-limits.ts'
+import { sql } from './db.ts'
 
 /** Raises the time limit of the statements that follow, here and in the server, until the transaction ends. */
 export async function allowLongerStatements(
@@ -11,7 +11,9 @@ export async function allowLongerStatements(
   const connection: unknown = await manager.queryRunner?.connect()
   if (!(connection instanceof DatabaseClient)) throw new Error('longer statements need a transaction')
   connection.raiseStatementTimeout(timeoutMs)
-  await rows(manager, `SELECT set_config('statement_timeout', $1, true)`, [String(timeoutMs)])
+  await sql(`SELECT set_config('statement_timeout', :timeout, true)`, { timeout: String(timeoutMs) }).rows(
+    manager,
+  )
 }
 
 /** A transaction whose statements may all take longer. */

@@ -13,7 +13,7 @@ export const MIGRATION_STATEMENT_TIMEOUT_MS = 3_600_000
 /** How much longer this process waits than the server: the server's own error costs no connection. */
 export const CLIENT_MARGIN_MS = 2_000
 
-/** Locks are held for milliseconds; who waits longer waits for something that is stuck. */
+/** Locks are held for milliseconds; a longer wait means that their owner is stuck. */
 const LOCK_TIMEOUT_MS = 5_000
 
 /** Nothing slow is done between two statements of a transaction: its process is paused, or its host lost. */

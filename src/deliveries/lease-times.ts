@@ -1,27 +1,24 @@
-/** How long an attempt is overdue before the sweep asks whether the workflow is gone or stuck. */
-export const SWEEP_AFTER_MS = 15_000
+/** How late an attempt is when the sweeper checks whether its workflow is gone or stuck. */
+export const SWEEP_DELAY_MS = 15_000
 
-/** The same after a time-out: retries of endpoints that hang wait for each other. */
-export const SWEEP_SLOW_AFTER_MS = 60_000
+/** The same after a time-out: retries of hanging endpoints wait for each other. */
+export const TIMEOUT_SWEEP_DELAY_MS = 60_000
 
-/** The same for one whose first attempt was made inline, and whose workflow was never seen to start. */
-export const START_AGAIN_AFTER_MS = 5_000
+/** The same after an inline attempt that failed, while the delivery has no workflow. */
+export const START_SWEEP_DELAY_MS = 5_000
 
-/** What a claim lasts beyond the POST's own deadline: nobody else may post meanwhile, and no POST begins later. */
+/** Time by which the lease of a claim exceeds the deadline of its POST; no POST begins later. */
 export const CLAIM_MARGIN_MS = 5_000
 
-/** How long a row is held by whoever may post for it. */
+/** Returns how long the claim of one attempt leases the row, in ms. */
 export function claimLeaseMs(attemptTimeoutMs: number): number {
   return attemptTimeoutMs + CLAIM_MARGIN_MS
 }
 
-/** A hold shorter than this would be lost by a process that is only busy. */
-const SHORTEST_LEASE_MS = 15_000
+/** A busy process would lose a shorter lease before it renews it. */
+const MIN_LEASE_MS = 15_000
 
-/**
- * How long a process holds deliveries that it is to begin with, from their commit on; it renews the hold while it lives.
- * It may post for them at once.
- */
+/** Returns how long a process leases the deliveries that it commits or recovers, in ms: at least as long as a claim. */
 export function deliveryLeaseMs(attemptTimeoutMs: number): number {
-  return Math.max(SHORTEST_LEASE_MS, claimLeaseMs(attemptTimeoutMs))
+  return Math.max(MIN_LEASE_MS, claimLeaseMs(attemptTimeoutMs))
 }

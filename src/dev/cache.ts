@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { isExecutable } from './find-executable.ts'
 
-/** Where programs are kept between starts: `POSTHORN_CACHE`, else the user's cache folder. */
+/** Returns the folder that caches programs between starts: `POSTHORN_CACHE`, else the user's cache folder. */
 export function defaultCacheDir(env: NodeJS.ProcessEnv): string {
   const { POSTHORN_CACHE: own, XDG_CACHE_HOME: users, HOME: home } = env
   if (own !== undefined && own !== '') return resolve(own)
@@ -12,7 +12,7 @@ export function defaultCacheDir(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Lets `build` fill a folder beside `folder`, then renames it into place, so that nobody ever sees half of it.
+ * Lets `build` fill a folder next to `folder`, then renames it into place, so that it is never incomplete.
  * When another process was faster, its result stands. Answers the path of `executable`.
  *
  * @throws whatever `build` throws; nothing is left behind then

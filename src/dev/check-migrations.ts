@@ -13,7 +13,7 @@ const postgres = await startEmbeddedPostgres({
   dataDir: join(folder, 'postgres'),
   logFile: join(folder, 'postgres.log'),
   flags: ['-c', 'fsync=off'],
-  say: () => undefined,
+  print: () => undefined,
 })
 const dataSource = createDataSource({
   url: postgres.adminUrl,

@@ -1,35 +1,35 @@
 import { closeSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { KeptCommand } from './spawn-keeper.ts'
-import { spawnKeeper } from './spawn-keeper.ts'
+import type { GuardedCommand } from './spawn-guarded.ts'
+import { spawnGuarded } from './spawn-guarded.ts'
 
-/** How a kept process ended. */
+/** The exit of a guarded process. */
 export type ProcessExit = { code: number | null; signal: NodeJS.Signals | null }
 
-/** What to run, where it logs and how to tell that it is ready. */
-export type KeptProcessOptions = Omit<KeptCommand, 'killAfterMs'> & {
-  /** What error messages call it. */
+/** The command to run, its log file and its readiness probe. */
+export type GuardedProcessOptions = Omit<GuardedCommand, 'killAfterMs'> & {
+  /** Its name in error messages. */
   name: string
   env?: NodeJS.ProcessEnv
   /** Output is appended here. */
   logFile: string
-  /** Asked every 50 ms with what was logged since the start; a probe that throws means "not yet". */
+  /** Runs every 50 ms with the log since the start; a probe that throws counts as not ready. */
   isReady: (log: string) => boolean | Promise<boolean>
   readyTimeoutMs: number
   killAfterMs?: number
 }
 
-/** A child process that cannot outlive this one. */
-export type KeptProcess = {
+/** A child process that does not outlive this one. */
+export type GuardedProcess = {
   pid: number
-  /** Sends the stop signal, kills after `killAfterMs`; resolves when it is gone. May be called twice. */
+  /** Sends the stop signal, kills after `killAfterMs`, and resolves when it has ended. May be called twice. */
   stop(): Promise<void>
   exited: Promise<ProcessExit>
 }
 
-const PROBE_EVERY_MS = 50
-const DEFAULT_KILL_AFTER_MS = 10_000
+const PROBE_INTERVAL_MS = 50
+const DEFAULT_KILL_DELAY_MS = 10_000
 const LOG_LINES_IN_ERROR = 20
 
 /**
@@ -37,11 +37,11 @@ const LOG_LINES_IN_ERROR = 20
  *
  * @throws Error with the last lines of the log, when the child ends or stays unready for `readyTimeoutMs`
  */
-export async function startKeptProcess(options: KeptProcessOptions): Promise<KeptProcess> {
+export async function startGuardedProcess(options: GuardedProcessOptions): Promise<GuardedProcess> {
   const { name, logFile, isReady, readyTimeoutMs, env = process.env, ...command } = options
   const log = openLog(logFile)
-  const kept = { killAfterMs: DEFAULT_KILL_AFTER_MS, ...command }
-  const keeper = spawnKeeper(kept, env, { fileDescriptor: log.fileDescriptor })
+  const guarded = { killAfterMs: DEFAULT_KILL_DELAY_MS, ...command }
+  const guard = spawnGuarded(guarded, env, { fileDescriptor: log.fileDescriptor })
   closeSync(log.fileDescriptor)
 
   const state: { exit: ProcessExit | null; childPid: number | null } = { exit: null, childPid: null }
@@ -50,15 +50,15 @@ export async function startKeptProcess(options: KeptProcessOptions): Promise<Kep
       state.exit = exit
       resolve(exit)
     }
-    keeper.once('exit', (code, signal) => settle({ code, signal }))
-    // It could not be started at all: no process or file descriptor to be had.
-    keeper.on('error', () => settle({ code: null, signal: null }))
+    guard.once('exit', (code, signal) => settle({ code, signal }))
+    // The guard could not be started: no process or file descriptor is available.
+    guard.on('error', () => settle({ code: null, signal: null }))
   })
-  keeper.once('message', (message: { childPid: number }) => {
+  guard.once('message', (message: { childPid: number }) => {
     state.childPid = message.childPid
   })
   const stop = async (): Promise<void> => {
-    keeper.stdin?.end()
+    guard.stdin?.end()
     await exited
   }
   const fail = (what: string): Error =>
@@ -67,18 +67,18 @@ export async function startKeptProcess(options: KeptProcessOptions): Promise<Kep
   const deadline = Date.now() + readyTimeoutMs
   for (;;) {
     const ready = await answersReady(isReady, log.read())
-    // After the probe: what answered may be something else, while the child has failed.
+    // Checked after the probe: another process may have answered it while the child has failed.
     if (state.exit !== null) throw fail(`ended before it was ready (${describeExit(state.exit)})`)
     if (ready && state.childPid !== null) return { pid: state.childPid, stop, exited }
     if (Date.now() >= deadline) {
       await stop()
       throw fail(`was not ready within ${readyTimeoutMs / 1000} s`)
     }
-    await wait(PROBE_EVERY_MS)
+    await wait(PROBE_INTERVAL_MS)
   }
 }
 
-async function answersReady(isReady: KeptProcessOptions['isReady'], log: string): Promise<boolean> {
+async function answersReady(isReady: GuardedProcessOptions['isReady'], log: string): Promise<boolean> {
   try {
     return await isReady(log)
   } catch {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Makes sure that the data folder is there and can be written; says so in words where it is not. */
+/** Creates the data folder if it is missing. Throws when it cannot be written. */
 export function prepareDataFolder(dataDir: string): void {
   try {
     // Step by step: a recursive mkdir never ends where a parent exists but takes no folder.
@@ -26,7 +26,7 @@ export function prepareDataFolder(dataDir: string): void {
   }
 }
 
-/** Key ring of a development instance: made once and kept in its data folder, readable by its owner only. */
+/** Key ring of a development instance: created once and stored in its data folder, readable by its owner only. */
 export function developmentKeyRing(dataDir: string): string {
   return madeOnce(join(dataDir, 'encryption-keys'), {
     what: 'a key ring',
@@ -37,7 +37,17 @@ export function developmentKeyRing(dataDir: string): string {
   })
 }
 
-/** Its VAPID key likewise: browsers that subscribed to push messages hold on to the one they were given. */
+/** Returns the operator key of a development instance, created once: name, secret and scopes. */
+export function developmentOperatorKey(dataDir: string): string {
+  return madeOnce(join(dataDir, 'operator-key'), {
+    what: 'an operator key',
+    pattern: /^dev:[A-Za-z0-9_-]{46}:manage\+publish\+portal$/,
+    wayOut: 'remove the file to get another key',
+    make: () => `dev:op_${randomBytes(32).toString('base64url')}:manage+publish+portal`,
+  })
+}
+
+/** Returns the VAPID key of a development instance, created once: browsers subscribe with it. */
 export function developmentVapidKey(dataDir: string): string {
   return madeOnce(join(dataDir, 'vapid-private-key'), {
     what: 'a VAPID key',
@@ -64,7 +74,7 @@ function madeOnce(
   if (!existsSync(file)) keepInFile(file, `${make()}\n`)
   const text = readFileSync(file, 'utf8').trim()
   if (pattern.test(text)) return text
-  throw new Error(`${file} does not hold ${what} any more. Bring it back, or ${wayOut}.`)
+  throw new Error(`${file} no longer contains ${what}. Restore it, or ${wayOut}.`)
 }
 
 /** Port that the demo receiver had before, so that the webhooks made then still reach it; 0 the first time. */
@@ -77,7 +87,7 @@ export function rememberPort(dataDir: string, port: number): void {
   keepInFile(join(dataDir, 'receiver-port'), String(port))
 }
 
-/** Written beside and renamed: a start that is cut off leaves no half of it. */
+/** Writes a temporary file and renames it, so that an interrupted start leaves no incomplete file. */
 export function keepInFile(file: string, text: string): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600 })
   renameSync(`${file}.new`, file)

@@ -15,15 +15,15 @@ export type DemoReceiver = {
 const SLOW_ANSWER_MS = 2_000
 
 /**
- * Starts an HTTP server on 127.0.0.1 that says one line for each POST: on `port` if that is free, else on a free one.
+ * Starts an HTTP server on 127.0.0.1 that prints one line for each POST: on `port` if that is free, else on a free one.
  */
 export async function startDemoReceiver(options: {
-  say: (line: string) => void
+  print: (line: string) => void
   port?: number
 }): Promise<DemoReceiver> {
   const server = createServer((request, response) => {
-    // A sender that hangs up halfway is no fault of the receiver.
-    answer(request, response, options.say).catch(() => response.destroy())
+    // A sender that disconnects halfway is not an error of the receiver.
+    answer(request, response, options.print).catch(() => response.destroy())
   })
   await listenOn(server, options.port ?? 0).catch(() => listenOn(server, 0))
   const { port } = server.address() as AddressInfo
@@ -52,7 +52,7 @@ function listenOn(server: Server, port: number): Promise<void> {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   const body = await buffer(request)
   if (request.method !== 'POST') {
@@ -64,7 +64,7 @@ async function answer(
   const status = path === '/fail' ? 500 : 200
   const eventId = String(request.headers['x-webhook-event-id'] ?? '(none)')
   const size = `${body.byteLength} bytes`
-  say(`POST ${path} ${readEventKey(body)} X-Webhook-Event-ID ${eventId}, ${size}, answered ${status}`)
+  print(`POST ${path} ${readEventKey(body)} X-Webhook-Event-ID ${eventId}, ${size}, answered ${status}`)
   response
     .writeHead(status, { 'content-type': 'text/plain' })
     .end(status === 200 ? 'ok\n' : 'failing on purpose\n')

@@ -1,5 +1,5 @@
-import type { Environment } from '../config.ts'
-import { developmentKeyRing, developmentVapidKey } from './data-folder.ts'
+import type { Environment } from '../config/load.ts'
+import { developmentKeyRing, developmentOperatorKey, developmentVapidKey } from './data-folder.ts'
 
 /** Receivers on this machine are what a newcomer tries first. */
 const LOOPBACK_RANGES = '127.0.0.0/8,::1/128'
@@ -30,6 +30,7 @@ export function developmentEnvironment(
     ...(otherMailServer(env) === null ? mailServer(parts.mailbox) : {}),
     POSTHORN_ENCRYPTION_KEYS: env['POSTHORN_ENCRYPTION_KEYS'] || developmentKeyRing(parts.dataDir),
     VAPID_PRIVATE_KEY: env['VAPID_PRIVATE_KEY'] || developmentVapidKey(parts.dataDir),
+    POSTHORN_OPERATOR_KEYS: env['POSTHORN_OPERATOR_KEYS'] || developmentOperatorKey(parts.dataDir),
     HOST: '127.0.0.1',
     METRICS_HOST: '127.0.0.1',
     DATABASE_URL: parts.databaseUrl,

@@ -1,8 +1,13 @@
 import { Client, escapeIdentifier } from 'pg'
 import { freePort } from '../free-port.ts'
-import { startKeptProcess } from './child-process.ts'
+import { startGuardedProcess } from './child-process.ts'
 import { awaitEarlierServer, providePostgresCluster } from './postgres-cluster.ts'
-import { findPostgresHome, findPostgresPrograms } from './postgres-home.ts'
+import {
+  findInstalledPostgres,
+  findPostgresHome,
+  findPostgresPrograms,
+  type InstalledPostgres,
+} from './postgres-home.ts'
 import { providePostgresUser } from './postgres-user.ts'
 
 /** Where PostgreSQL keeps its data and how it is started. */
@@ -12,9 +17,11 @@ export type EmbeddedPostgresOptions = {
   /** A free one when not given. */
   port?: number
   logFile: string
-  say: (line: string) => void
+  print: (line: string) => void
   /** Further arguments of `postgres`, such as `-c fsync=off` for tests: `['-c', 'fsync=off']`. */
   flags?: string[]
+  /** The release to start; the one in package.json when not given. */
+  installed?: InstalledPostgres
 }
 
 /** A PostgreSQL server of our own on 127.0.0.1. */
@@ -40,12 +47,14 @@ const DUPLICATE_DATABASE = '42P04'
  * @throws Error saying what stands in the way: no package for the platform, no user to run as, the server's log
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, logFile, say, flags = [] } = options
-  const user = providePostgresUser(say)
-  const programs = await findPostgresPrograms(user, say)
-  const home = findPostgresHome(dataDir, user, say)
-  const cluster = await providePostgresCluster(home, programs.initdb, user, say)
-  await awaitEarlierServer(cluster, say)
+  const { dataDir, logFile, print, flags = [] } = options
+  const user = providePostgresUser(print)
+  const installed = options.installed ?? (await findInstalledPostgres())
+  const programs = findPostgresPrograms(installed, user, print)
+  const home = findPostgresHome(dataDir, user, print)
+  const initdb = { program: programs.initdb, release: Number.parseInt(installed.version, 10) }
+  const cluster = await providePostgresCluster(home, initdb, user, print)
+  await awaitEarlierServer(cluster, print)
 
   const port = options.port ?? (await freePort())
   const databaseUrl = (name: string): string =>
@@ -60,7 +69,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     '-c',
     'lc_messages=C',
   ]
-  const server = await startKeptProcess({
+  const server = await startGuardedProcess({
     name: 'PostgreSQL',
     command: programs.postgres,
     args: ['-D', cluster.folder, '-p', String(port), ...settings, ...flags],
@@ -96,7 +105,7 @@ async function createDatabase(adminUrl: string, name: string, template?: string)
 
 async function query(url: string, sql: string): Promise<void> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
-  // A connection that breaks while idle is told to whoever uses it next.
+  // A connection that breaks while idle fails its next query.
   client.on('error', () => undefined)
   try {
     await client.connect()

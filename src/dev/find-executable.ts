@@ -18,7 +18,7 @@ export function findOnPath(name: string, env: NodeJS.ProcessEnv): string | null 
   return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null
 }
 
-/** The program that an environment variable names. A wrong name is final: whoever set it means that program. */
+/** The program that an environment variable names. A wrong name is final: the user means that program. */
 export function namedByEnvironment(variable: string, env: NodeJS.ProcessEnv): Way {
   return {
     name: variable,
@@ -31,8 +31,8 @@ export function namedByEnvironment(variable: string, env: NodeJS.ProcessEnv): Wa
   }
 }
 
-/** The first of these files that can be run: what an earlier start has put into the cache. */
-export function keptInCache(files: string[]): Way {
+/** Finds the first of these files that can be run: an earlier start has put it into the cache. */
+export function foundInCache(files: string[]): Way {
   return {
     name: 'the cache',
     attempt: async () => {

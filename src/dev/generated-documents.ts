@@ -1,11 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { FULL_ACCESS } from '../domain/permissions.ts'
-import { FIELD_PROBLEMS, PROBLEMS } from '../domain/problems.ts'
+import { FIELD_PROBLEMS } from '../domain/field-problems.ts'
+import { PROBLEMS } from '../domain/problems.ts'
 import { routes } from '../http/routes/index.ts'
-import { SETTINGS } from '../settings.ts'
+import { SETTINGS } from '../config/settings.ts'
+import { verifySamples } from './verify-samples.ts'
 
-/** A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code. */
+/**
+ * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code; in a
+ * script, between comments of its own.
+ */
 type GeneratedPart = { file: string; name: string; render: () => string }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,6 +22,7 @@ export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/api.md', name: 'routes', render: routesTable },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/api.md', name: 'field-problems', render: fieldProblemsTable },
+  { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
 ]
 
 /** The text of a part as it stands in its document, without the markers. */
@@ -35,7 +41,8 @@ export function writePart(part: GeneratedPart): void {
 }
 
 function boundsOf(text: string, file: string, name: string): [start: number, end: number] {
-  const [opening, closing] = [`<!-- ${name}:start -->\n\n`, `\n<!-- ${name}:end -->`]
+  const marker = (text: string): string => (file.endsWith('.js') ? `// ${text}` : `<!-- ${text} -->`)
+  const [opening, closing] = [`${marker(`${name}:start`)}\n\n`, `\n${marker(`${name}:end`)}`]
   const start = text.indexOf(opening) + opening.length
   const end = text.indexOf(closing)
   if (start < opening.length || end < start) throw new Error(`${file} lacks the markers of ${name}`)
@@ -68,6 +75,7 @@ function routesTable(): string {
 function permissionInWords(access: (typeof routes)[number]['access']): string {
   if (access.kind === 'open') return 'no key'
   if (access.kind === 'key') return 'any key'
+  if (access.kind === 'operator') return `operator key, ${code(access.scope)}`
   if (access.permission === null) return 'any key of the organisation'
   return access.permission === FULL_ACCESS ? 'full access' : code(access.permission)
 }

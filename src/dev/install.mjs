@@ -39,7 +39,7 @@ function matchesWhatNpmInstalled() {
 }
 
 function installPackages() {
-  // npm tells its children where it lives, which also works where `npm` itself is not on PATH.
+  // npm passes its own path to its children, which also works where `npm` itself is not on PATH.
   const npmCli = process.env.npm_execpath ?? ''
   const npm = basename(npmCli) === 'npm-cli.js' ? [process.execPath, npmCli] : ['npm']
   // --include=dev: also under NODE_ENV=production, since what runs here is the development set-up.

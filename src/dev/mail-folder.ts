@@ -10,13 +10,13 @@ export type MailFolder = {
   newestFirst(): Mail[]
 }
 
-const KEPT_MAILS = 200
+const MAX_MAILS = 200
 
 /** Names count up, so that they sort by arrival even when the clock is set back. */
 const NAME = /^\d{12}\.json$/
 
 /**
- * Mails as one JSON file each. Older ones than the newest 200 are removed; a file that holds no mail is passed over.
+ * Mails as one JSON file each. Keeps the newest 200; skips a file that contains no mail.
  */
 export function openMailFolder(folder: string): MailFolder {
   const names = (): string[] => {
@@ -29,10 +29,10 @@ export function openMailFolder(folder: string): MailFolder {
   let latest = Number.parseInt(names().at(-1) ?? '0', 10)
   return {
     keep(mail) {
-      const kept = names()
+      const existing = names()
       latest += 1
       keepInFile(join(folder, `${String(latest).padStart(12, '0')}.json`), JSON.stringify(mail))
-      const surplus = kept.slice(0, Math.max(0, kept.length + 1 - KEPT_MAILS))
+      const surplus = existing.slice(0, Math.max(0, existing.length + 1 - MAX_MAILS))
       for (const name of surplus) rmSync(join(folder, name), { force: true, recursive: true })
     },
     newestFirst: () =>

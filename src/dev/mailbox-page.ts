@@ -6,8 +6,8 @@ import { renderMailbox, type MailboxHints } from './render-mailbox.ts'
 export const MAILBOX_PATH = '/dev/mailbox'
 
 /**
- * No script and nothing from elsewhere. An `iframe` with `srcdoc` inherits this, so it holds for the HTML of a mail
- * too; its style attributes are the reason for `unsafe-inline`.
+ * No script and nothing from other origins. An `iframe` with `srcdoc` inherits this, so it applies to the HTML of a
+ * mail too; its style attributes are the reason for `unsafe-inline`.
  */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -17,7 +17,7 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Shows the mailbox at `/dev/mailbox`: a page where HTML is asked for, JSON otherwise. Other paths pass. */
+/** Shows the mailbox at `/dev/mailbox`: a page when the client accepts HTML, JSON otherwise. Passes other paths on. */
 export function mailboxPage(mails: () => Mail[], hints: MailboxHints): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== MAILBOX_PATH) {

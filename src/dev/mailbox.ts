@@ -16,13 +16,13 @@ export type Mailbox = {
 /** Far more than a notification has. */
 const MAX_MAIL_BYTES = 1_000_000
 
-/** How long a sender that keeps its connection may hold up the stop. */
+/** The time that an open connection of a sender may delay the stop. */
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** Starts an SMTP server on a free port of 127.0.0.1. It keeps its mails in `folder`, and says one line for each. */
+/** Starts an SMTP server on a free port of 127.0.0.1. It stores mails in `folder`, and prints one line for each. */
 export async function startMailbox(options: {
   folder: string
-  say: (line: string) => void
+  print: (line: string) => void
 }): Promise<Mailbox> {
   const folder = openMailFolder(options.folder)
   const take = async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> => {
@@ -32,7 +32,7 @@ export async function startMailbox(options: {
     const to = session.envelope.rcptTo.map(({ address }) => address).join(', ')
     const mail = { to, ...(await parse(source)), receivedAt: new Date().toISOString() }
     folder.keep(mail)
-    options.say(printable(`Mail to ${to}: ${mail.subject}`))
+    options.print(printable(`Mail to ${to}: ${mail.subject}`))
   }
   const server = new SMTPServer({
     size: MAX_MAIL_BYTES,
@@ -58,7 +58,7 @@ export async function startMailbox(options: {
   }
 }
 
-/** The whole mail, or null for one above the limit, which is read to its end but not held in memory. */
+/** Returns the whole mail, or null for one above the limit, which is read to its end but not buffered. */
 async function readUpToLimit(stream: SMTPServerDataStream): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -72,7 +72,7 @@ async function parse(source: Buffer): Promise<Pick<Mail, 'subject' | 'text' | 'h
     const { subject = '', text = '', html = null } = await PostalMime.parse(source)
     return { subject, text, html }
   } catch {
-    // Whoever sent it wants to see it all the more.
+    // A mail that cannot be parsed is shown as it is.
     return { subject: '(a mail that cannot be parsed)', text: source.toString('utf8'), html: null }
   }
 }

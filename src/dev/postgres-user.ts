@@ -10,11 +10,11 @@ const USER_NAME = 'postgres'
  *
  * @throws Error when that user can neither be found nor created
  */
-export function providePostgresUser(say: (line: string) => void): PostgresUser {
+export function providePostgresUser(print: (line: string) => void): PostgresUser {
   if (process.getuid?.() !== 0) return {}
   const found = findUser()
   if (found !== null) return found
-  say(`Creating the system user ${USER_NAME}: PostgreSQL refuses to run as root …`)
+  print(`Creating the system user ${USER_NAME}: PostgreSQL refuses to run as root …`)
   const flags = ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false']
   const { error, stderr } = spawnSync('/usr/sbin/useradd', [...flags, USER_NAME], { encoding: 'utf8' })
   const created = findUser()

@@ -13,7 +13,7 @@ export type Provision = {
   /** What it is, such as `the Temporal server`. */
   what: string
   ways: Way[]
-  /** What a person can do when every way has failed. */
+  /** What a user can do when every way has failed. */
   waysOut: string[]
 }
 

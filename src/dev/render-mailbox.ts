@@ -1,6 +1,6 @@
 import type { Mail } from './mail-folder.ts'
 
-/** What the empty mailbox tells about getting a mail. */
+/** What the empty mailbox explains about getting a mail. */
 export type MailboxHints = {
   receiverUrl: string
   notifyAfterSeconds: number
@@ -13,7 +13,7 @@ const RELOAD_SECONDS = 5
 /** The page of the mailbox. Everything that comes out of a mail is text, or shut up in a frame that runs nothing. */
 export function renderMailbox(mails: readonly Mail[], options: MailboxHints & { paused: boolean }): string {
   const { paused } = options
-  // Reloading closes what was opened: whoever reads has to be able to pause it.
+  // Reloading closes open mails, so it can be paused.
   const reload = paused ? '' : `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">`
   const status = paused
     ? `Paused. <a href="?">Reload every ${RELOAD_SECONDS} seconds</a>`

@@ -15,32 +15,32 @@ const { version: sdkVersion } = createRequire(import.meta.url)('@temporalio/test
   version: string
 }
 
-// 60 MB over a slow line. A closed network refuses within milliseconds.
+// For 60 MB over a slow connection. A closed network refuses within milliseconds.
 const DOWNLOAD_TIMEOUT_MS = 300_000
 
 const executableNames = { cli: 'temporal', 'test-server': 'temporal-test-server' }
 
-/** Where the SDK's download is kept; another version of the SDK wants another server. */
+/** Returns the path of the SDK's download; each version of the SDK has its own. */
 export function sdkDownloadPath(server: SdkServer, cacheDir: string): string {
   return join(folderOf(server, cacheDir), executableNames[server])
 }
 
-/** The server that the SDK downloads by itself, fetched once and kept. */
+/** The server that the SDK downloads by itself, fetched once and cached. */
 export function downloadedBySdk(
   server: SdkServer,
-  { cacheDir, say, run }: { cacheDir: string; say: (line: string) => void; run: RunTool },
+  { cacheDir, print, run }: { cacheDir: string; print: (line: string) => void; run: RunTool },
 ): Way {
   const what = server === 'cli' ? 'the Temporal server' : 'the time-skipping test server'
   return {
     name: "the Temporal SDK's download",
     attempt: async () => {
-      say(`Downloading ${what} (once, about half a minute) …`)
+      print(`Downloading ${what} (once, about half a minute) …`)
       const executable = executableNames[server]
       const path = await publishFolder(folderOf(server, cacheDir), executable, async (draft) => {
         const args = [downloader, server, draft]
         const describe = (seconds: number): string =>
           `Downloading ${what}: ${megabytesIn(draft)} MB after ${seconds} s …`
-        await withProgress(say, describe, () =>
+        await withProgress(print, describe, () =>
           run({ command: process.execPath, args, timeoutMs: DOWNLOAD_TIMEOUT_MS }),
         )
         // The SDK gives the file a name with its own version in it.

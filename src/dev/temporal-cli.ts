@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import { publishFolder } from './cache.ts'
-import { findOnPath, keptInCache, namedByEnvironment } from './find-executable.ts'
+import { findOnPath, foundInCache, namedByEnvironment } from './find-executable.ts'
 import { provision } from './provision.ts'
 import type { Way } from './provision.ts'
 import type { RunTool } from './run-tool.ts'
 import { runTool, withProgress } from './run-tool.ts'
 import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
 
-/** What the search for a program looks at, and whom it tells what it does. */
+/** The inputs of the search for a program. */
 export type ProvideOptions = {
   env: NodeJS.ProcessEnv
-  /** Kept between starts; see `defaultCacheDir`. */
+  /** Survives restarts; see `defaultCacheDir`. */
   cacheDir: string
-  say: (line: string) => void
+  print: (line: string) => void
   /** Replaced in tests. */
   run?: RunTool
 }
@@ -26,22 +26,22 @@ const QUICK_TIMEOUT_MS = 20_000
 const BUILD_TIMEOUT_MS = 1_200_000
 
 /**
- * Path of the `temporal` executable: the one set by `TEMPORAL_CLI`, one on PATH, one kept from before, the SDK's
+ * Path of the `temporal` executable: the one set by `TEMPORAL_CLI`, one on PATH, one from the cache, the SDK's
  * download, or one built with Go.
  *
  * @throws Error naming every way tried and every way out
  */
 export async function provideTemporalCli(options: ProvideOptions): Promise<string> {
-  const { env, cacheDir, say, run = runTool } = options
-  const kept = [join(cliFolder(cacheDir), 'temporal'), sdkDownloadPath('cli', cacheDir)]
+  const { env, cacheDir, print, run = runTool } = options
+  const cached = [join(cliFolder(cacheDir), 'temporal'), sdkDownloadPath('cli', cacheDir)]
   return provision({
     what: 'the Temporal server (the `temporal` executable)',
     ways: [
       namedByEnvironment('TEMPORAL_CLI', env),
       foundOnPath(env, run),
-      keptInCache(kept),
-      downloadedBySdk('cli', { cacheDir, say, run }),
-      builtWithGo({ env, cacheDir, say, run }),
+      foundInCache(cached),
+      downloadedBySdk('cli', { cacheDir, print, run }),
+      builtWithGo({ env, cacheDir, print, run }),
     ],
     waysOut: [
       'set TEMPORAL_CLI=/path/to/temporal',
@@ -65,7 +65,7 @@ function foundOnPath(env: NodeJS.ProcessEnv, run: RunTool): Way {
   }
 }
 
-function builtWithGo({ env, cacheDir, say, run }: Required<ProvideOptions>): Way {
+function builtWithGo({ env, cacheDir, print, run }: Required<ProvideOptions>): Way {
   return {
     name: `go install (Temporal CLI ${CLI_VERSION})`,
     attempt: async () => {
@@ -74,7 +74,7 @@ function builtWithGo({ env, cacheDir, say, run }: Required<ProvideOptions>): Way
       const version = await run({ command: go, args: ['version'], env, timeoutMs: QUICK_TIMEOUT_MS })
       if (isTooOld(version)) return { why: `needs Go 1.25 or newer, found ${version.trim()}` }
 
-      say(`Building the Temporal server ${CLI_VERSION} with Go (once, about three minutes) …`)
+      print(`Building the Temporal server ${CLI_VERSION} with Go (once, about three minutes) …`)
       let compiled = 0
       const onLine = (line: string): void => {
         // -v prints one line per compiled package; go's own remarks are about downloads.
@@ -86,7 +86,7 @@ function builtWithGo({ env, cacheDir, say, run }: Required<ProvideOptions>): Way
         const args = ['install', '-v', `github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`]
         const goEnv = { ...env, GOBIN: draft }
         const tool = { command: go, args, cwd: cacheDir, env: goEnv, timeoutMs: BUILD_TIMEOUT_MS, onLine }
-        await withProgress(say, describe, () => run(tool))
+        await withProgress(print, describe, () => run(tool))
       })
       return { path }
     },

@@ -3,20 +3,20 @@ import { dirname } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { assertPortFree, freePort } from '../free-port.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../temporal/search-attributes.ts'
-import { startKeptProcess } from './child-process.ts'
+import { startGuardedProcess } from './child-process.ts'
 
 /** Which executable serves, where it keeps its state and which ports it takes. */
 export type TemporalDevServerOptions = {
   /** See `provideTemporalCli`. */
   executable: string
-  /** SQLite file with all of the engine's state; created when missing. */
+  /** SQLite file with all of Temporal's state; created when missing. */
   dbFile: string
   /** Of gRPC; a free one when not given. */
   port?: number
   /** Of the web UI; a free one when not given. */
   uiPort?: number
   logFile: string
-  say: (line: string) => void
+  print: (line: string) => void
   /** Without the web UI. */
   headless?: boolean
   /** False for a server that does not know our search attributes yet, as an empty one; true if not given. */
@@ -55,7 +55,7 @@ const sqlitePragmas = { journal_mode: 'wal', synchronous: '1' }
  * @throws Error when a given port is taken, or with the server's log when it does not come up
  */
 export async function startTemporalDevServer(options: TemporalDevServerOptions): Promise<TemporalDevServer> {
-  const { executable, dbFile, logFile, say, headless = false, searchAttributes = true } = options
+  const { executable, dbFile, logFile, print, headless = false, searchAttributes = true } = options
   // Checked first: another server that answers on the port would pass for ours.
   if (options.port !== undefined) await assertPortFree(options.port, 'Temporal', 'TEMPORAL_PORT')
   if (options.uiPort !== undefined && !headless) {
@@ -66,8 +66,8 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
   const address = `${LOOPBACK}:${port}`
   mkdirSync(dirname(dbFile), { recursive: true })
 
-  say('Starting the Temporal server …')
-  const server = await startKeptProcess({
+  print('Starting the Temporal server …')
+  const server = await startGuardedProcess({
     name: 'The Temporal server',
     command: executable,
     args: [

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { publishFolder } from './cache.ts'
-import { findOnPath, keptInCache, namedByEnvironment } from './find-executable.ts'
+import { findOnPath, foundInCache, namedByEnvironment } from './find-executable.ts'
 import { provision } from './provision.ts'
 import type { Way } from './provision.ts'
 import { runTool, withProgress } from './run-tool.ts'
@@ -16,21 +16,21 @@ const MAVEN_TIMEOUT_MS = 600_000
 const EXECUTABLE = 'temporal-test-server'
 
 /**
- * Path of the time-skipping test server, for `createTimeSkipping`: the one set by `TEMPORAL_TEST_SERVER`, one kept
- * from before, the SDK's download, or one assembled with Maven.
+ * Path of the time-skipping test server, for `createTimeSkipping`: the one set by `TEMPORAL_TEST_SERVER`, one
+ * from the cache, the SDK's download, or one assembled with Maven.
  *
  * @throws Error naming every way tried and every way out
  */
 export async function provideTimeSkippingServer(options: ProvideOptions): Promise<string> {
-  const { env, cacheDir, say, run = runTool } = options
-  const kept = [join(serverFolder(cacheDir), EXECUTABLE), sdkDownloadPath('test-server', cacheDir)]
+  const { env, cacheDir, print, run = runTool } = options
+  const cached = [join(serverFolder(cacheDir), EXECUTABLE), sdkDownloadPath('test-server', cacheDir)]
   return provision({
     what: 'the time-skipping test server',
     ways: [
       namedByEnvironment('TEMPORAL_TEST_SERVER', env),
-      keptInCache(kept),
-      downloadedBySdk('test-server', { cacheDir, say, run }),
-      assembledWithMaven({ env, cacheDir, say, run }),
+      foundInCache(cached),
+      downloadedBySdk('test-server', { cacheDir, print, run }),
+      assembledWithMaven({ env, cacheDir, print, run }),
     ],
     waysOut: [
       'set TEMPORAL_TEST_SERVER=/path/to/temporal-test-server',
@@ -39,7 +39,7 @@ export async function provideTimeSkippingServer(options: ProvideOptions): Promis
   })
 }
 
-function assembledWithMaven({ env, cacheDir, say, run }: Required<ProvideOptions>): Way {
+function assembledWithMaven({ env, cacheDir, print, run }: Required<ProvideOptions>): Way {
   return {
     name: `Maven (temporal-test-server ${SERVER_VERSION})`,
     attempt: async () => {
@@ -51,9 +51,9 @@ function assembledWithMaven({ env, cacheDir, say, run }: Required<ProvideOptions
       if (isTooOld(version)) {
         return { why: `needs Java ${OLDEST_JAVA} or newer, found ${version.split('\n')[0] ?? ''}` }
       }
-      say(`Getting the time-skipping test server ${SERVER_VERSION} with Maven (once, about 15 seconds) …`)
+      print(`Getting the time-skipping test server ${SERVER_VERSION} with Maven (once, about 15 seconds) …`)
       const path = await publishFolder(serverFolder(cacheDir), EXECUTABLE, async (draft) => {
-        await copyJars(maven, join(draft, 'lib'), { env, say, run })
+        await copyJars(maven, join(draft, 'lib'), { env, print, run })
         const wrapper = join(draft, EXECUTABLE)
         writeFileSync(wrapper, wrapperScript)
         chmodSync(wrapper, 0o755)
@@ -66,7 +66,7 @@ function assembledWithMaven({ env, cacheDir, say, run }: Required<ProvideOptions
 async function copyJars(
   maven: string,
   jarFolder: string,
-  { env, say, run }: Omit<Required<ProvideOptions>, 'cacheDir'>,
+  { env, print, run }: Omit<Required<ProvideOptions>, 'cacheDir'>,
 ): Promise<void> {
   const project = mkdtempSync(join(tmpdir(), 'posthorn-maven-'))
   try {
@@ -79,7 +79,7 @@ async function copyJars(
       `Getting the time-skipping test server: ${downloaded} files after ${seconds} s …`
     const args = ['--batch-mode', 'dependency:copy-dependencies', `-DoutputDirectory=${jarFolder}`]
     const tool = { command: maven, args, cwd: project, env, timeoutMs: MAVEN_TIMEOUT_MS, onLine }
-    await withProgress(say, describe, () => run(tool))
+    await withProgress(print, describe, () => run(tool))
   } finally {
     rmSync(project, { recursive: true, force: true })
   }
@@ -100,7 +100,7 @@ const projectFile = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// `exec`: whoever stops the server only ends its direct child. The flags buy a start of 0.7 s.
+// `exec`, since stopping the server ends its direct child only. The flags buy a start of 0.7 s.
 const wrapperScript = `#!/bin/sh
 LIB="$(dirname "$0")/lib"
 exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -cp "$LIB/*" io.temporal.testserver.TestServer "$@"

@@ -1,7 +1,9 @@
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import { MAILBOX_PATH } from './mailbox-page.ts'
 
-/** What a newcomer needs to see: addresses, the key, and lines that work when pasted. */
+/** Returns the text after the start: addresses, the key, and commands to paste. */
 export function welcome(instance: {
+  catalogue: Catalogue
   apiUrl: string
   metricsUrl: string | null
   uiUrl: string | null
@@ -10,20 +12,24 @@ export function welcome(instance: {
   logFile: string
   organisationId: string
   apiKey: string | null
+  operatorKey: string | null
   notifyAfterSeconds: number
   otherMailServer: string | null
 }): string {
   const { apiUrl, uiUrl, receiverUrl, databaseUrl, logFile, organisationId, otherMailServer } = instance
   const key = instance.apiKey ?? '<API_KEY>'
+  const event = eventToTry(instance.catalogue)
   const base = `${apiUrl}/api/orgs/${organisationId}`
   const post = (path: string, body: object): string =>
-    `curl -sS ${base}${path} -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
+    `curl -sS ${base}${path} -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
   const webhook = (path: string): string =>
     post('/webhooks', {
       url: `${receiverUrl}${path}`,
-      subscribedEventKeys: ['customer:created'],
+      subscribedEventKeys: [event.subscription],
       enabled: true,
     })
+  const ownName = { name: 'Camping Zee', email: 'info@zee.example' }
+  const organisation = `curl -sS -X PUT ${apiUrl}/api/operator/organisations/org_zee -H 'x-operator-key: ${instance.operatorKey ?? '<OPERATOR_KEY>'}' -H 'content-type: application/json' -d '${JSON.stringify(ownName)}'`
   const wait = `${instance.notifyAfterSeconds} seconds (POSTHORN_NOTIFY_AFTER_SECONDS; 5 is handy here)`
   const elsewhere = otherMailServer === null ? '' : ` (mails go to ${otherMailServer} instead)`
   return [
@@ -39,15 +45,34 @@ export function welcome(instance: {
     `  PostgreSQL     ${databaseUrl}`,
     `  Organisation   ${organisationId}`,
     `  API key        ${key}`,
+    `  Operator key   ${instance.operatorKey ?? 'none (POSTHORN_OPERATOR_KEYS)'}`,
     `  Log            ${logFile}`,
     '',
     'Create a webhook:',
     `  ${webhook('/')}`,
     'Publish an event:',
-    `  ${post('/events', { event: 'customer:created', data: { id: 'cus_1', firstName: 'Ada' } })}`,
+    `  ${post('/events', { event: event.key, data: event.data })}`,
     `See a notification: create a webhook that always fails and publish again; its mail comes after ${wait}:`,
     `  ${webhook('/fail')}`,
+    'Create an organisation of your own, or bring it up to date:',
+    `  ${organisation}`,
     '',
     'Ctrl-C stops everything; the data stays.',
   ].join('\n')
+}
+
+const CUSTOMER = { key: 'customer:created', data: { id: 'cus_1', firstName: 'Ada' } }
+
+/** The event of the README where the catalogue takes it; otherwise the first event that a webhook can name, or any. */
+function eventToTry({ eventKeys, isSubscribable, validatePayload }: Catalogue): {
+  key: string
+  data: object
+  subscription: string
+} {
+  const { key, data } = CUSTOMER
+  if (isSubscribable(key) && validatePayload(key, data).length === 0)
+    return { ...CUSTOMER, subscription: key }
+  const first = eventKeys.find(({ subscribable }) => subscribable)
+  const shown = first ?? eventKeys[0]
+  return { key: shown?.key ?? '', data: shown?.example ?? {}, subscription: first?.key ?? '*' }
 }

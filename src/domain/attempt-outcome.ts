@@ -1,12 +1,12 @@
 import { MAX_ATTEMPTS } from './retry-schedule.ts'
 import type { DeliveryState } from './delivery-state.ts'
 
-/** Why an attempt was made: the schedule's turn, or a person's retry. */
+/** Why an attempt was made: by the schedule, or as a retry that a user requested. */
 export type AttemptTrigger = 'schedule' | 'retry'
 
 /**
- * The closed set of reasons an attempt can fail for, as customers see it. None carries an internal address.
- * `worker_lost`: the delivery lost its worker again and again while this attempt was made.
+ * The closed set of failure codes that customers see. None carries an internal address. `worker_lost`: the attempt lost
+ * its worker repeatedly.
  */
 export const FAILURE_CODES = [
   'http_status',
@@ -35,7 +35,7 @@ export function isSuccessStatus(status: number): boolean {
   return status >= 200 && status <= 299
 }
 
-/** State of a delivery once attempt `number` has ended, for a webhook that is still enabled. */
+/** Returns the state of a delivery after attempt `number`, for a webhook that is still enabled. */
 export function stateAfterAttempt(
   succeeded: boolean,
   number: number,
@@ -45,10 +45,9 @@ export function stateAfterAttempt(
 }
 
 /**
- * What an attempt left behind, as the workflow is told: the delivery's recorded state and `attempts` so far.
- * `endedAtMs` is when the latest attempt ended, in Unix ms of the database's clock; the next wait counts from it.
- * `immediately`: a person asked for the next attempt at once.
- * `sinceEndMs` is how long ago that was when this was reported.
+ * The outcome of an attempt for its workflow: the recorded state of the delivery and its `attempts` so far. `endedAtMs`:
+ * when the latest attempt ended, in Unix ms of the database's clock; the next wait counts from it. `sinceEndMs`: how long
+ * ago that was when this was reported. `immediately`: a user requested the next attempt at once.
  */
 export type AttemptOutcome =
   | DeferredAttempt
@@ -68,10 +67,10 @@ export type AttemptOutcome =
       statusCode: number | null
     }
 
-/** Too many attempts to the same webhook were under way: nothing was made, it is to be tried again after `delayMs`. */
+/** No attempt was made, since no slot of the endpoint was free: it is to be made after `delayMs`. */
 export type DeferredAttempt = { state: 'deferred'; delayMs: number }
 
-/** Why an attempt failed, in a few words: `HTTP 503`, `timeout`; null when it did not. */
+/** Describes why an attempt failed: `HTTP 503`, `timeout`; null when it did not. */
 export function describeFailure(outcome: {
   failureCode: FailureCode | null
   statusCode: number | null
@@ -81,7 +80,7 @@ export function describeFailure(outcome: {
   return outcome.failureCode?.replaceAll('_', ' ') ?? null
 }
 
-/** The outcome of an attempt in a few words: `HTTP 503`, `timeout`, `confirmed`. */
+/** Describes the outcome of an attempt: `HTTP 503`, `timeout`, `confirmed with HTTP 200`. */
 export function describeOutcome(
   outcome: Pick<Exclude<AttemptOutcome, DeferredAttempt>, 'state' | 'failureCode' | 'statusCode'>,
 ): string {

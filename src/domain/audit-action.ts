@@ -1,4 +1,7 @@
-/** What the audit trail records: every management action, every look at a secret, and every change by `posthorn seed`. */
+/**
+ * What the audit trail records: every management action, every read of a secret, every change by `posthorn seed`, and every
+ * change over the operator API.
+ */
 export const AUDIT_ACTIONS = [
   'webhook.created',
   'webhook.updated',
@@ -6,6 +9,7 @@ export const AUDIT_ACTIONS = [
   'webhook.secret_read',
   'webhook.tested',
   'delivery.retried',
+  'delivery.request_read',
   'delivery.discarded',
   'deliveries.discarded',
   'deliveries.retried',
@@ -13,13 +17,16 @@ export const AUDIT_ACTIONS = [
   'push_subscription.removed',
   'session.opened',
   'session.ended',
+  'portal_link.created',
   'api_key.created',
   'api_key.replaced',
   'api_key.revoked',
   'organisation.created',
   'organisation.updated',
+  'organisation.erasure_requested',
   'member.created',
   'member.updated',
+  'member.deleted',
 ] as const
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]

@@ -17,4 +17,12 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number]
  * Why a delivery is stopped: its webhook was disabled, deleted or no longer subscribed to its key while it waited, a
  * user discarded it, or it was a test event that failed.
  */
-export type StopReason = 'webhook_disabled' | 'webhook_deleted' | 'unsubscribed' | 'discarded' | 'test_failed'
+export const STOP_REASONS = [
+  'webhook_disabled',
+  'webhook_deleted',
+  'unsubscribed',
+  'discarded',
+  'test_failed',
+] as const
+
+export type StopReason = (typeof STOP_REASONS)[number]

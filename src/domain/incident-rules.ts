@@ -5,10 +5,10 @@ export type NotificationKind = 1 | 2
 
 export type NotificationChannel = 'email' | 'push'
 
-/** How many notifications of each kind are in each state. */
+/** Numbers of notifications of each kind in each state. */
 export type NotificationCounts = { kind: NotificationKind; state: NotificationState; count: number }[]
 
-/** Notifications that are not at their end. */
+/** Returns the number of notifications that are not final. */
 export function unsettled(counts: NotificationCounts): number {
   const open = counts.filter(({ state }) => state === 'pending' || state === 'sending')
   return open.reduce((sum, { count }) => sum + count, 0)
@@ -20,20 +20,20 @@ export function unsettled(counts: NotificationCounts): number {
  */
 export type NotificationState = 'pending' | 'sending' | 'sent' | 'failed' | 'unknown'
 
-/** A webhook's failures since its last success: when the first of them ended (Unix ms), and how long ago that is. */
+/** The failures of a webhook since its last success: when the first one ended (Unix ms), and how long ago that is. */
 export type Streak = { sinceMs: number; forMs: number }
 
-/** What an incident's workflow sees of its row and webhook: numbers and short codes only. */
-export type IncidentLook = {
+/** The state of an incident for its workflow: numbers and short codes only. */
+export type IncidentEvaluation = {
   open: boolean
-  /** The webhook is enabled and not deleted; otherwise nobody is notified. */
+  /** The webhook is enabled and not deleted; otherwise no one is notified. */
   live: boolean
   openedAtMs: number
   /** A delivery has been marked permanently failed. */
   exhausted: boolean
   /** When (Unix ms) each notification was addressed to its recipients; null where it was not. */
   notifiedAtMs: Record<NotificationKind, number | null>
-  /** What notification 1 waits for; null when it has gone, or the latest attempt succeeded. */
+  /** What notification 1 waits for; null once it was addressed, or the latest attempt succeeded. */
   streak: Streak | null
   waiting: number
   failed: number
@@ -41,12 +41,12 @@ export type IncidentLook = {
   statusCode: number | null
 }
 
-/** Waits for a streak to become `notifyAfterMs` old, on the engine's clock. */
+/** Waits for a streak to become `notifyAfterMs` old, on Temporal's clock. */
 export type StreakTimer = { sinceMs: number; dueAtMs: number }
 
 /**
- * The timer after the workflow looked at `nowMs` of its clock and saw `streak` (null: the latest attempt succeeded).
- * The same streak keeps its time; a new one is waited for anew, so that only five minutes without a success count.
+ * Returns the timer after an evaluation at `nowMs` of the workflow's clock with `streak` (null: the latest attempt
+ * succeeded). The same streak keeps its timer; a new one starts another, so that only time without a success counts.
  */
 export function nextTimer(
   timer: StreakTimer | null,
@@ -59,12 +59,13 @@ export function nextTimer(
   return { sinceMs: streak.sinceMs, dueAtMs: nowMs + Math.max(0, notifyAfterMs - streak.forMs) }
 }
 
-const FIRST_PAUSE_MS = 30_000
-const LONGEST_PAUSE_MS = 15 * 60_000
+const INITIAL_DELAY_MS = 30_000
+const MAX_DELAY_MS = 15 * 60_000
 
-/** When what is left to be sent is tried again; only a try that was made moves it on. */
+/** When the unsettled notifications are sent again. */
 export type SendingTimer = { atMs: number; round: number }
 
+/** Returns the timer of the next round; it advances only after a round was `tried`. */
 export function nextRound(
   timer: SendingTimer | null,
   left: number,
@@ -74,10 +75,10 @@ export function nextRound(
   if (left === 0) return null
   if (timer !== null && !tried) return timer
   const round = (timer?.round ?? 1) + 1
-  return { atMs: nowMs + pauseBeforeRound(round), round }
+  return { atMs: nowMs + delayBeforeRound(round), round }
 }
 
-/** Pause before sending round `round` (2 or more) of what was refused: 30 s, doubling up to a quarter of an hour. */
-function pauseBeforeRound(round: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** (round - 2), LONGEST_PAUSE_MS)
+/** Returns the delay before round `round` (2 or more): 30 s, doubling up to a quarter of an hour. */
+function delayBeforeRound(round: number): number {
+  return Math.min(INITIAL_DELAY_MS * 2 ** (round - 2), MAX_DELAY_MS)
 }

@@ -1,29 +1,29 @@
 /**
- * Works on the text of a JSON document that `JSON.parse` has accepted, token by token, so that what a producer wrote
- * goes on as it was written: number spelling, key order, escapes.
+ * These functions read the text of a JSON document that `JSON.parse` has accepted, token by token, so that number spelling,
+ * key order and escapes of the producer are preserved.
  */
 
-/** The document without the white space between its tokens; strings are left alone. */
+/** Returns the document without the white space between its tokens. */
 export function stripWhiteSpace(json: string): string {
-  const kept: string[] = []
+  const parts: string[] = []
   let from = 0
   for (let at = 0; at < json.length;) {
     const char = json.charCodeAt(at)
     if (char === QUOTE) {
       at = endOfString(json, at)
     } else if (char === SPACE || char === TAB || char === LINE_FEED || char === CARRIAGE_RETURN) {
-      kept.push(json.slice(from, at))
+      parts.push(json.slice(from, at))
       from = ++at
     } else {
       at++
     }
   }
-  kept.push(json.slice(from))
-  return kept.join('')
+  parts.push(json.slice(from))
+  return parts.join('')
 }
 
 /**
- * The text of the value of member `name` of the outermost object, or null when it has none.
+ * Returns the text of the value of member `name` of the outermost object, or null without such a member.
  * Like `JSON.parse`, the last of several members with the name counts, and names may be written with escapes.
  * Expects a document without white space between tokens.
  */
@@ -38,7 +38,7 @@ export function memberText(json: string, name: string): string | null {
   return found
 }
 
-/** How deep arrays and objects are nested: 0 for a bare value. Counts brackets outside strings; any text will do. */
+/** Returns how deep arrays and objects are nested: 0 for a bare value. Accepts any text. */
 export function nestingDepth(json: string): number {
   let depth = 0
   let deepest = 0
@@ -55,9 +55,39 @@ export function nestingDepth(json: string): number {
   return deepest
 }
 
+/** Returns JSON pointers of the members that stand twice in one object; `JSON.parse` would keep the last. */
+export function duplicateMembers(json: string): string[] {
+  const found = new Set<string>()
+  // Of each open object the names so far; of each open array null. `at` is the member or item that is read.
+  const open: { names: Set<string> | null; at: string | number }[] = []
+  const pointer = (): string =>
+    open.map(({ at }) => `/${String(at).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+  for (let at = 0; at < json.length;) {
+    const char = json.charCodeAt(at)
+    const innermost = open.at(-1)
+    if (char === QUOTE) {
+      const end = endOfString(json, at)
+      if (innermost !== undefined && innermost.names !== null && isMemberName(json, end)) {
+        innermost.at = JSON.parse(json.slice(at, end)) as string
+        if (innermost.names.has(innermost.at)) found.add(pointer())
+        innermost.names.add(innermost.at)
+      }
+      at = end
+      continue
+    }
+    if (char === OPEN_BRACE) open.push({ names: new Set(), at: '' })
+    if (char === OPEN_BRACKET) open.push({ names: null, at: 0 })
+    if (char === CLOSE_BRACE || char === CLOSE_BRACKET) open.pop()
+    if (char === COMMA && typeof innermost?.at === 'number') innermost.at++
+    at++
+  }
+  return [...found]
+}
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
+const COLON = 0x3a
 const SPACE = 0x20
 const TAB = 0x09
 const LINE_FEED = 0x0a
@@ -66,6 +96,13 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+
+/** Whether the string that ends before `end` is the name of a member: a colon follows. */
+function isMemberName(json: string, end: number): boolean {
+  let at = end
+  while (json.charCodeAt(at) <= SPACE) at++
+  return json.charCodeAt(at) === COLON
+}
 
 /** Index just after the string that opens at `at`. */
 function endOfString(json: string, at: number): number {

@@ -44,13 +44,31 @@ export const PROBLEMS = {
     title: 'A valid API key is needed',
     cause:
       'The API key is missing, malformed, unknown, expired or revoked, or the session or ticket has ended.',
-    cure: 'Send a valid key in one `x-api-key` header.',
+    cure: 'Send a valid key in one `x-api-key` header, or in one `x-operator-key` header to the operator API.',
+  },
+  invalid_portal_link: {
+    status: 401,
+    title: 'The link is no longer valid',
+    cause: 'The portal link is unknown, has expired, or was already used.',
+    cure: 'Create another link; each opens one session.',
   },
   missing_permission: {
     status: 403,
     title: 'Permission missing',
     cause: "The key's member lacks the permissions that `missingPermissions` names.",
     cure: 'Use the key of another member, or have the operator grant the permissions.',
+  },
+  needs_api_key: {
+    status: 403,
+    title: 'Needs an API key',
+    cause: 'The session was opened by a portal link and has no API key, which the event stream needs.',
+    cure: 'Send an API key, or sign in with one.',
+  },
+  missing_scope: {
+    status: 403,
+    title: 'Scope missing',
+    cause: 'The operator key lacks the scope that `detail` names.',
+    cure: 'Use another operator key, or add the scope in `POSTHORN_OPERATOR_KEYS`.',
   },
   needs_tls: {
     status: 403,
@@ -61,8 +79,8 @@ export const PROBLEMS = {
   cross_site: {
     status: 403,
     title: 'Not from this site',
-    cause: 'A request with a session cookie comes from a page of another site.',
-    cure: 'Make changes from the pages of Posthorn, or send an API key instead of a session.',
+    cause: 'A request with a session cookie or a portal link comes from a page of another site.',
+    cure: 'Send requests from the pages of Posthorn, or with an API key instead of a session.',
   },
   not_found: {
     status: 404,
@@ -122,6 +140,16 @@ export const PROBLEMS = {
     cause: 'This installation sends no push messages.',
     cure: 'The operator sets `VAPID_PRIVATE_KEY`.',
   },
+  api_key_name_taken: {
+    ...CONFLICT,
+    cause: 'The member has an API key of that name which is not revoked.',
+    cure: 'Revoke the key first, or choose another name.',
+  },
+  organisation_erasing: {
+    ...CONFLICT,
+    cause: 'The organisation is being erased, after a `DELETE` over the operator API.',
+    cure: 'Wait until `GET` of the organisation is answered with 404, then create it again.',
+  },
   body_too_large: {
     status: 413,
     title: 'Body too large',
@@ -150,7 +178,7 @@ export const PROBLEMS = {
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    cause: 'The API key or the address has used up its requests for now.',
+    cause: 'The key or the address has used up its requests for now.',
     cure: 'Wait for the seconds that `Retry-After` gives, then try again.',
   },
   too_many_streams: {
@@ -163,7 +191,7 @@ export const PROBLEMS = {
     status: 500,
     title: 'Internal error',
     cause: 'A fault of Posthorn.',
-    cure: 'Try again. The operator finds `http.fault` in the log, under the `x-request-id` of the answer.',
+    cure: 'Try again. The operator finds `http.failed` in the log, under the `x-request-id` of the answer.',
   },
   unavailable: {
     status: 503,
@@ -197,33 +225,3 @@ export type ProblemCode = keyof typeof PROBLEMS
 export type ProblemCodeOf<Status extends number> = {
   [Code in ProblemCode]: (typeof PROBLEMS)[Code]['status'] extends Status ? Code : never
 }[ProblemCode]
-
-/** What the `code` of each field in `errors` of an `invalid_fields` means. The codes are stable. */
-export const FIELD_PROBLEMS = {
-  required: 'the field is missing',
-  unknown_field: 'there is no such field',
-  wrong_type: 'the value has another JSON type',
-  not_allowed_value: 'the value is not one of those allowed',
-  wrong_format: 'the value does not match its format or pattern',
-  too_short: 'the text has too few characters',
-  too_long: 'the text has too many characters',
-  too_few: 'the list or object has too few entries',
-  too_many: 'the list or object has too many entries',
-  too_small: 'the number is below its minimum',
-  too_large: 'the number is above its maximum',
-  duplicate: 'the value, or the parameter, is there twice',
-  invalid: 'the value is not valid for another reason, which `detail` says',
-  unknown_event_key: 'there is no such event key',
-  not_subscribable: 'the event key cannot be subscribed to by name',
-  wildcard_not_alone: '`*` is combined with other event keys',
-  invalid_url: 'the URL cannot be parsed',
-  invalid_characters: 'the URL holds white space, a backslash or an invisible character',
-  scheme_not_allowed: 'the URL does not begin with an allowed scheme',
-  credentials_not_allowed: 'the URL holds a user name or a password',
-  fragment_not_allowed: 'the URL has a `#` part',
-  invalid_host: 'the host of the URL is not a valid name',
-  host_not_public: 'the host of the URL is not on the public internet',
-  port_not_allowed: 'the port of the URL belongs to another protocol',
-  invalid_public_key: 'the push key is not a point of the curve P-256',
-  invalid_auth_secret: 'the push secret does not have 16 bytes',
-} as const satisfies Record<string, string>

@@ -15,7 +15,7 @@ export const RETRY_WAITS_MS: readonly number[] = [
   24 * HOUR,
 ]
 
-/** Attempts a delivery gets on the schedule (spec 8.2). A person's retry may add more. */
+/** Attempts of a delivery by the schedule (spec 8.2). Requested retries may add more. */
 export const MAX_ATTEMPTS = RETRY_WAITS_MS.length + 1
 
 /**
@@ -26,9 +26,9 @@ export function waitAfterAttempt(number: number): number | null {
   return RETRY_WAITS_MS[number - 1] ?? null
 }
 
-/** How an attempt is called where people read of it: `attempt 6 of 10`; those beyond the schedule were asked for. */
+/** Returns the name of an attempt in the Temporal UI: `attempt 6 of 10`; those beyond the schedule are requested retries. */
 export function attemptName(number: number): string {
   return number <= MAX_ATTEMPTS
     ? `attempt ${number} of ${MAX_ATTEMPTS}`
-    : `attempt ${number}, asked for by a person`
+    : `attempt ${number}, requested by a user`
 }

@@ -1,7 +1,7 @@
-/** The part of a webhook's URL that may be shown to anybody. `isWhole`: nothing of the path and the query is left out. */
+/** The part of a webhook's URL that is shown to every member. `isWhole`: nothing of path and query is left out. */
 type ShownUrl = { scheme: string; host: string; path: string; isWhole: boolean }
 
-/** The end of a host name says whose it is, so a longer one loses its beginning. */
+/** A longer host name is cut at its start: its end identifies the owner. */
 const MAX_HOST_LENGTH = 80
 
 /** A segment this short is no secret. */
@@ -9,17 +9,17 @@ const MAX_PLAIN_LENGTH = 3
 /** Lower-case words with at most two digits behind them, such as `webhooks`, `in-coming`, `v1`. */
 const WORDS = /^[a-z]+(?:[-_.][a-z]+)*\d{0,2}$/
 const MAX_WORDS_LENGTH = 12
-/** Of a segment that may be a credential: enough to tell two apart by eye, not enough to guess it. */
+/** Characters shown of a segment that may be a credential. */
 const SHOWN_OF_OPAQUE = 2
 const MAX_SEGMENTS = 4
 
-/** Characters of the webhook's id that tell it from others; the last ones of a UUID are random. */
+/** Characters shown of the webhook's id; the last ones of a UUID are random. */
 const SHORT_ID_LENGTH = 6
 
 /**
- * Names a webhook for people: host and shortened path, such as `hooks.example.com/services/T0…`. Where that leaves
- * something out, the end of the webhook's id follows, so that two webhooks on one host are told apart. Shows no user
- * name, password, query or fragment.
+ * Returns a readable name of a webhook: host and shortened path, such as `hooks.example.com/services/T0…`. Where that
+ * omits something, the end of the webhook's id follows, so that webhooks on one host differ. It contains no user name,
+ * password, query or fragment.
  */
 export function nameWebhook(url: string, webhookId: string): string {
   const { host, path, isWhole } = shownUrl(url)
@@ -27,7 +27,7 @@ export function nameWebhook(url: string, webhookId: string): string {
   return isWhole ? name : `${name} (${webhookId.slice(-SHORT_ID_LENGTH)})`
 }
 
-/** A webhook's URL for those who may not change it: scheme, host and shortened path. */
+/** Returns a webhook's URL for members that may not change it: scheme, host and shortened path. */
 export function shortenUrl(url: string): string {
   const { scheme, host, path } = shownUrl(url)
   return `${scheme}//${host}${path === '' ? '/' : path}`
@@ -59,7 +59,6 @@ function isPlain(segment: string): boolean {
   return segment.length <= MAX_PLAIN_LENGTH || (segment.length <= MAX_WORDS_LENGTH && WORDS.test(segment))
 }
 
-/** A path of nothing but `/` says nothing. */
 function withoutRoot(pathname: string): string {
   return pathname === '/' ? '' : pathname
 }

@@ -1,30 +1,30 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../observability/logger.ts'
 
-/** Bounds the deliveries that wait for their first attempt, those of all processes together. */
+/** Bounds the deliveries of all processes that wait for their first attempt. */
 export type BacklogLimit = {
   /**
-   * True while as many wait as may. Costs nothing below the limit; at it, what waits is counted again before anybody is
-   * refused. False when it cannot be counted: publishing does not depend on this.
+   * True while the limit is reached. At the limit the deliveries are counted again first. False when counting fails:
+   * publishing does not depend on it.
    */
   isReached(): Promise<boolean>
-  /** This process has committed so many more. */
+  /** Adds deliveries that this process has committed. */
   committed(deliveries: number): void
 }
 
 /**
- * How long the last count is used: `ttlMs`, or so many times as long as counting took, so that a long backlog is counted
- * less often. At the limit sooner, since somebody waits for its end.
+ * How long a count is used: `ttlMs`, or a multiple of the duration of counting, so that a long backlog is counted less
+ * often. Shorter at the limit, where requests are refused.
  */
-const BELOW_LIMIT = { ttlMs: 1_000, timesDuration: 20 }
-const AT_LIMIT = { ttlMs: 200, timesDuration: 5 }
+const BELOW_LIMIT = { ttlMs: 1_000, durationFactor: 20 }
+const AT_LIMIT = { ttlMs: 200, durationFactor: 5 }
 
-/** How long a request at the limit waits to be counted for; after that the last count decides. */
+/** A request at the limit waits this long for a new count; then the last one decides. */
 const COUNT_TIMEOUT_MS = 1_000
 
 /**
- * `count` counts what waits, up to `limit` (0: no limit). It is called when something is published, once at a time.
- * Between two counts, what this process commits is added to the last one. `nowMs` is a clock that never goes back.
+ * Builds the limit. `count` counts the waiting deliveries up to `limit` (0: no limit); it runs when an event is published,
+ * one call at a time. Deliveries committed since are added to the last count. `nowMs` is a monotonic clock.
  */
 export function createBacklogLimit(options: {
   limit: number
@@ -36,13 +36,13 @@ export function createBacklogLimit(options: {
   let counted = 0
   let committedSince = 0
   let countedAtMs = -Infinity
-  let tookMs = 0
+  let countDurationMs = 0
   let counting: Promise<void> | null = null
 
   const isFull = (): boolean => counted + committedSince >= limit
   const isStale = (): boolean => {
-    const { ttlMs, timesDuration } = isFull() ? AT_LIMIT : BELOW_LIMIT
-    return nowMs() - countedAtMs > Math.max(ttlMs, timesDuration * tookMs)
+    const { ttlMs, durationFactor } = isFull() ? AT_LIMIT : BELOW_LIMIT
+    return nowMs() - countedAtMs > Math.max(ttlMs, durationFactor * countDurationMs)
   }
 
   async function countAgain(): Promise<void> {
@@ -50,14 +50,14 @@ export function createBacklogLimit(options: {
     const committedBefore = committedSince
     try {
       counted = await count(limit)
-      // What was committed meanwhile may be in the count or not. Better twice than not at all.
+      // Deliveries committed meanwhile may be in the count: they are rather counted twice than not at all.
       committedSince -= committedBefore
     } catch (error) {
       counted = committedSince = 0
-      logger.warn({ event: 'publish.no_backlog', err: error }, 'publish.no_backlog')
+      logger.warn({ event: 'publish.backlog_failed', err: error }, 'publish.backlog_failed')
     }
     countedAtMs = nowMs()
-    tookMs = countedAtMs - startedAtMs
+    countDurationMs = countedAtMs - startedAtMs
     counting = null
   }
 

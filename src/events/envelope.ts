@@ -10,7 +10,7 @@ export type EnvelopeFields = {
   triggeredBy: { id: string; name: string } | null
 }
 
-/** The exact bytes that are stored, signed and sent on every attempt: one line of JSON. */
+/** Returns the exact bytes that are stored, signed and sent on every attempt: one line of JSON. */
 export function serialiseEnvelope(fields: EnvelopeFields): Buffer {
   const { event, dataText, timestamp, traceId, spanId, triggeredBy } = fields
   const members = [

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
-import { isDatabaseAway, isLockTimeout } from '../db/connection-errors.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '../db/connection-errors.ts'
 import type { Db } from '../db/db.ts'
-import { createGrouped } from '../db/grouped.ts'
+import { createBatchedStatement } from '../db/batched-statement.ts'
 import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
@@ -9,51 +9,50 @@ import { overloaded } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
 import { serialiseEnvelope } from './envelope.ts'
-import { generateTraceId } from './trace-id.ts'
 
-/** A checked request to publish; `json` is the whole request body as it was sent. */
+/** A validated request to publish; `json` is the whole request body as it was sent. */
 type PublishRequest = {
   organisationId: string
   event: string
   json: string
   timestamp: number | null
-  traceId: string | null
+  traceId: string
   spanId: string | null
   triggeredBy: { id: string; name: string } | null
 }
 
-/** What was committed. `toStart` is empty for a repeat: its deliveries have been started already. */
+/** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
 type Published = {
   id: string
   deliveries: { id: string; webhookId: string }[]
   toStart: DeliveryToStart[]
-  /** Nothing was committed now: this is the answer to an earlier request. */
+  /** True for the stored answer to an earlier request. */
   replayed: boolean
 }
 
-/** How many groups of events are committed at once, and how many events one may hold. */
-const LANES = 4
-const MOST = 100
+/** Batches in flight at once, and events in one batch. */
+const MAX_CONCURRENT_BATCHES = 4
+const MAX_BATCH_SIZE = 100
 
 type Publish = (request: PublishRequest, idempotency: IdempotentRequest | null) => Promise<Published>
 
-/** Commits an event and its deliveries; once it returns nothing of it can be lost. */
+/** Commits an event and its deliveries. */
 export type Publisher = Publish & {
-  /** The last event could not be committed, a moment ago, and none was since: the database is away for writing. */
+  /**
+   * True for FAILURE_TTL_MS after an event could not be committed, unless one has been since, or was while it waited:
+   * the database takes no writes.
+   */
   isFailing(): boolean
 }
 
-/** A failure says that long that the next event would fail too, unless one is committed. */
-const FAILURE_COUNTS_MS = 5_000
+const FAILURE_TTL_MS = 5_000
 
-/** What publishing needs to know of its backlog; nothing where no limit is set. */
 const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), committed: () => undefined }
 
 /**
- * Throws 503 `overloaded` while the backlog is at its limit; the repeat of an earlier request still gets its answer.
- * The deliveries are leased to `lease.owner`, which is to start them within `lease.leaseMs`.
- * Events that are published at the same time share a commit, but for those with an idempotency key, which is kept in
- * the transaction of its event.
+ * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit; a repeated request still gets its
+ * answer. The deliveries are leased to `lease.owner` for `lease.leaseMs`. Concurrent events share a commit, except those
+ * with an idempotency key, which is stored in the transaction of its event.
  */
 export function createPublisher(
   dataSource: DataSource,
@@ -62,11 +61,11 @@ export function createPublisher(
 ): Publisher {
   const insertOne = async (db: Db, event: NewEvent): Promise<DeliveryToStart[]> =>
     (await insertEventsWithDeliveries(db, [event], lease))[0] ?? []
-  const insert = createGrouped<NewEvent, DeliveryToStart[]>({
+  const insert = createBatchedStatement<NewEvent, DeliveryToStart[]>({
     runAll: (events) => insertEventsWithDeliveries(dataSource, events, lease),
     runOne: (event) => insertOne(dataSource, event),
-    lanes: LANES,
-    most: MOST,
+    maxConcurrent: MAX_CONCURRENT_BATCHES,
+    maxBatchSize: MAX_BATCH_SIZE,
   })
   const commit: Publish = async (request, idempotency) => {
     const isOverloaded = await backlog.isReached()
@@ -75,42 +74,46 @@ export function createPublisher(
       if (isOverloaded) throw overloaded()
       const toStart = await insert(event)
       backlog.committed(toStart.length)
-      return { id: event.id, deliveries: toStart.map(shown), toStart, replayed: false }
+      return { id: event.id, deliveries: toStart.map(presentDelivery), toStart, replayed: false }
     }
     let toStart: DeliveryToStart[] = []
     const { answer, replayed } = await runOnce(dataSource, idempotency, async (db) => {
       if (isOverloaded) throw overloaded()
       toStart = await insertOne(db, event)
-      return { id: event.id, deliveries: toStart.map(shown) }
+      return { id: event.id, deliveries: toStart.map(presentDelivery) }
     })
     backlog.committed(toStart.length)
     return { ...answer, toStart, replayed }
   }
 
   let failedAtMs = -Infinity
+  let committedAtMs = -Infinity
   const publish: Publish = async (request, idempotency) => {
+    const startedAtMs = performance.now()
     try {
       const published = await commit(request, idempotency)
+      committedAtMs = performance.now()
       failedAtMs = -Infinity
       return published
     } catch (error) {
-      if (isDatabaseAway(error) && !isLockTimeout(error)) failedAtMs = performance.now()
+      // What waited on a lost connection fails late, when others have long been committed over new ones.
+      const isNews = startedAtMs > committedAtMs
+      if (isNews && isDatabaseUnavailable(error) && !isLockTimeout(error)) failedAtMs = performance.now()
       throw error
     }
   }
-  return Object.assign(publish, { isFailing: () => performance.now() - failedAtMs < FAILURE_COUNTS_MS })
+  return Object.assign(publish, { isFailing: () => performance.now() - failedAtMs < FAILURE_TTL_MS })
 }
 
 function newEvent({ organisationId, event: key, json, ...request }: PublishRequest): NewEvent {
   const dataText = memberText(stripWhiteSpace(json), 'data')
-  if (dataText === null) throw new Error('data is missing from a checked request')
-  const { spanId, triggeredBy } = request
+  if (dataText === null) throw new Error('data is missing in a validated request')
+  const { traceId, spanId, triggeredBy } = request
   const timestamp = request.timestamp ?? Date.now()
-  const traceId = request.traceId ?? generateTraceId()
   const body = serialiseEnvelope({ event: key, dataText, timestamp, traceId, spanId, triggeredBy })
   return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId }
 }
 
-function shown({ deliveryId, webhookId }: DeliveryToStart): { id: string; webhookId: string } {
+function presentDelivery({ deliveryId, webhookId }: DeliveryToStart): { id: string; webhookId: string } {
   return { id: deliveryId, webhookId }
 }

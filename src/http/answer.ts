@@ -2,17 +2,18 @@ import type { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import type { Reply } from './route.ts'
 
-/** Nothing between us and the client may keep, pack or collect what it is to have at once. */
+/** Keeps proxies from storing, compressing or buffering the stream. */
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
-  // Once a stream is over the client comes back later; a process that stops need not wait for the connection.
+  // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
   connection: 'close',
 }
 
-/** Gives the reply of a route to the client. Throws what opening a stream throws. */
+/** Writes the reply of a route to the response. Throws what opening a stream throws. */
 export async function answer(ctx: Context, reply: Reply): Promise<void> {
+  if (reply.trace !== undefined) ctx.state['trace'] = reply.trace
   if (reply.stream !== undefined) {
     await answerWithStream(ctx, reply.stream)
     return
@@ -27,7 +28,7 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   ctx.type = 'application/json'
 }
 
-/** HEAD gets the headers, and no stream is opened for it. */
+/** Opens no stream for HEAD, which gets the headers only. */
 async function answerWithStream(ctx: Context, open: () => Promise<Readable>): Promise<void> {
   const stream = ctx.method === 'HEAD' ? null : await open()
   ctx.status = 200

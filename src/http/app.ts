@@ -1,30 +1,30 @@
 import Koa, { type Middleware } from 'koa'
+import { readWebFiles } from '../web/web-files.ts'
+import { webPages } from '../web/web-pages.ts'
 import type { ApiDependencies } from './api.ts'
-import { errorDoor } from './middleware/error-door.ts'
+import { errorHandler } from './middleware/error-handler.ts'
 import { forwarded } from './middleware/forwarded.ts'
 import { requestLog } from './middleware/request-log.ts'
 import { requestMetrics } from './middleware/request-metrics.ts'
 import { requestTarget } from './middleware/request-target.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
-import { readWebFiles } from '../web/web-files.ts'
-import { webPages } from '../web/web-pages.ts'
+import { createTrustedProxies } from './middleware/trusted-proxies.ts'
 import { createRouter } from './router.ts'
 import { routes } from './routes/index.ts'
-import { createTrustedProxies } from './trusted-proxies.ts'
 
-/** The API. Everything a request passes stands here, in order. `pages`: what development adds to it. */
+/** Creates the API: all middleware, in the order in which a request passes it. `pages`: added in development. */
 export function createApp(dependencies: ApiDependencies, pages: readonly Middleware[] = []): Koa {
-  const { trustedProxies } = dependencies
-  // Koa then believes the forwarding headers, of which `forwarded` leaves those of trusted proxies only.
+  const { frameAncestors, trustedProxies } = dependencies
+  // Koa trusts the forwarding headers; `forwarded` removes those that do not come from a trusted proxy.
   const app = new Koa({ proxy: true })
   app.silent = true
   app.use(forwarded(createTrustedProxies(trustedProxies)))
   app.use(requestMetrics(dependencies.metrics))
   app.use(requestLog(dependencies.logger))
   app.use(securityHeaders())
-  app.use(errorDoor(dependencies.logger))
+  app.use(errorHandler(dependencies.logger))
   app.use(requestTarget())
-  const answering = createRouter(dependencies, routes, [...pages, webPages(readWebFiles())])
-  for (const middleware of answering) app.use(middleware)
+  const routing = createRouter(dependencies, routes, [...pages, webPages(readWebFiles(), frameAncestors)])
+  for (const middleware of routing) app.use(middleware)
   return app
 }

@@ -2,19 +2,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { PROBLEMS } from '../domain/problems.ts'
-import { createPipeline, type HandleRequest, type PipelineLimits } from './pipeline.ts'
+import { createPipeline, type HandleRequest, type PipelineLimits } from './limits/pipeline.ts'
 
-/** Whole request within this time, so that a slow sender cannot hold a connection. */
+/** Limits how long a slow sender can occupy a connection with one request. */
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 
-/** What requests under way may still take when the process stops; a sender that stalls must not hold it up. */
+/** How long requests in flight may take when the process stops. */
 const CLOSE_GRACE_MS = 3_000
 
-/** Where nothing else is said: a listener for few, such as that of the metrics. */
-const MAX_CONNECTIONS = 200
+/** For a listener with few clients, such as that of the metrics. */
+const DEFAULT_MAX_CONNECTIONS = 200
 
-/** Connections beyond the limit, on which probes are still answered and everything else is refused. */
+/** Connections beyond the limit: probes are answered on them, and every other request is refused. */
 const SPARE_CONNECTIONS = 64
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
@@ -32,12 +32,11 @@ export type ListenOptions = {
 }
 
 /**
- * Listens on `host:port`. Memory is bounded whatever clients do: connections are limited, requests that are sent ahead
- * too, and a client that does not read its answers is cut off.
- * `close` answers what is under way, cuts off what stalls, and ends.
+ * Listens on `host:port`. Memory is bounded: connections and pipelined requests are limited, and a client that does not
+ * read its answers is disconnected. `close` answers the requests in flight and disconnects those that stall.
  */
 export async function listen(app: Koa, options: ListenOptions): Promise<Listening> {
-  const { maxConnections = MAX_CONNECTIONS, onRefused = () => undefined } = options
+  const { maxConnections = DEFAULT_MAX_CONNECTIONS, onRefused = () => undefined } = options
   const { closeGraceMs = CLOSE_GRACE_MS } = options
   const handler = app.callback()
   const handle: HandleRequest = (request, response) => void handler(request, response)
@@ -69,7 +68,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     server.once('error', reject)
     server.listen(options.port, options.host, resolve)
   })
-  // A connection that could not be accepted; without a listener it would end the process.
+  // Raised by a connection that cannot be accepted; without a listener it would end the process.
   server.on('error', () => undefined)
   const { port } = server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
@@ -78,9 +77,9 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     port,
     close: () =>
       new Promise((resolve) => {
-        const cutOff = setTimeout(() => server.closeAllConnections(), closeGraceMs)
+        const timer = setTimeout(() => server.closeAllConnections(), closeGraceMs)
         server.close(() => {
-          clearTimeout(cutOff)
+          clearTimeout(timer)
           resolve()
         })
         server.closeIdleConnections()

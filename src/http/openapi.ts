@@ -1,44 +1,60 @@
+import type { TSchema } from 'typebox'
 import packageJson from '../../package.json' with { type: 'json' }
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { PROBLEMS, type ProblemCode } from '../domain/problems.ts'
+import { createComponents, type Components } from './openapi/components.ts'
+import { namedEvents, receivedSchemas } from './openapi/event-schemas.ts'
+import { linksOf } from './openapi/links.ts'
+import {
+  RECEIVED,
+  RECEIVED_PARAMETERS,
+  RECEIVED_RESPONSES,
+  receivedEvents,
+} from './openapi/received-events.ts'
+import { refinementsOf } from './openapi/refinements.ts'
+import {
+  commonRefusals,
+  HEADERS,
+  problemContent,
+  rateLimitHeaders,
+  refusalComponents,
+} from './openapi/responses.ts'
+import { pathParametersOf } from './openapi/path-parameters.ts'
 import type { Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'
-
-const PROBLEM_CONTENT = {
-  'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
-}
+import { IDEMPOTENCY_KEY_PATTERN } from './validation/idempotency-key.ts'
 
 const STREAM_CONTENT = { 'text/event-stream': { schema: { type: 'string' } } }
 
-/** draft-ietf-httpapi-ratelimit-headers-11; they come with every answer to a valid key, refusals included. */
-const RATE_LIMIT_HEADERS = {
-  'RateLimit-Policy': {
-    description: 'Where a limit is set: its name, how many it allows (q), and within how many seconds (w)',
-    schema: { type: 'string' },
-    example: '"management";q=1000;w=10',
-  },
-  RateLimit: {
-    description: 'Where a limit is set: what is left of it (r), and in how many seconds all is back (t)',
-    schema: { type: 'string' },
-    example: '"management";r=997;t=9',
-  },
+/** The tag of a route that names none. */
+const OTHER = 'Service'
+
+/** W3C Trace Context. Any string is taken, since a malformed header is no reason to refuse an event. */
+const TRACEPARENT = {
+  name: 'traceparent',
+  in: 'header',
+  required: false,
+  description:
+    'W3C Trace Context: the trace of the action that caused the event, where the body gives none. A malformed header is ignored.',
+  schema: { type: 'string' },
+  example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
 }
 
-const RETRY_AFTER = {
-  'Retry-After': { description: 'Seconds to wait, at least 1', schema: { type: 'string' }, example: '7' },
-}
-
-const TOO_MANY = {
-  description: 'Too many requests with this key, or too many without a valid key from this address',
-  headers: referenceTo({ ...RATE_LIMIT_HEADERS, ...RETRY_AFTER }),
-  content: PROBLEM_CONTENT,
-}
-
-/** The OpenAPI 3.1 document, made from the routes themselves. */
-export function openApiDocument(routes: readonly Route[]): object {
+/** Returns the OpenAPI 3.1 document of the routes, and of the events of the catalogue that endpoints receive. */
+export function openApiDocument(
+  routes: readonly Route[],
+  { eventKeys }: Pick<Catalogue, 'eventKeys'>,
+): object {
+  const events = namedEvents(eventKeys)
+  const components = createComponents(refinementsOf(eventKeys, events))
+  components.lift(ProblemSchema)
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, routes, components) }
   }
+  const received = receivedSchemas(events, components)
+  const tags = [...new Set([...routes.map(({ tag = OTHER }) => tag), RECEIVED])]
   return {
     openapi: '3.1.0',
     info: {
@@ -48,78 +64,94 @@ export function openApiDocument(routes: readonly Route[]): object {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
+    tags: tags.map((name) => ({ name })),
     paths,
+    webhooks: receivedEvents(events),
     components: {
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        operatorKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-operator-key',
+          description:
+            "Of the platform's own backend, from `POSTHORN_OPERATOR_KEYS`; without keys there is no operator API",
+        },
         session: {
           type: 'apiKey',
           in: 'cookie',
           name: '__Host-posthorn_session',
           description:
-            'Of a browser that signed in; what changes something is taken from pages of this site only',
+            'Of a browser that signed in; what changes something is taken from pages of this site only. Where other pages may embed the developer area: `__Host-posthorn_framed_session`',
         },
         ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
       },
-      headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
-      schemas: { Problem: ProblemSchema },
+      headers: HEADERS,
+      parameters: RECEIVED_PARAMETERS,
+      responses: { ...refusalComponents(), ...RECEIVED_RESPONSES },
+      schemas: { ...components.schemas(), ...received },
     },
   }
 }
 
-function operation(route: Route): object {
-  const { operationId, summary, access } = route
+function operation(route: Route, routes: readonly Route[], components: Components): object {
+  const { operationId, summary, access, body, tag = OTHER } = route
+  const scope = access.kind === 'operator' ? `Scope: \`${access.scope}\`.` : ''
   const permission =
     access.kind === 'organisation' && access.permission !== null
       ? `Permission: \`${access.permission}\`.`
       : ''
-  const description = [route.description, permission].filter(Boolean).join(' ')
+  const description = [route.description, permission, scope].filter(Boolean).join(' ')
   return {
     operationId,
     summary,
+    tags: [tag],
     ...(description === '' ? {} : { description }),
     security: securityOf(access),
-    ...parameters(route),
-    ...(route.body === undefined
+    ...parameters(route, components),
+    ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: route.body.schema } } } }),
-    // What a route says itself counts: it knows more than what holds for all of its kind.
-    responses: { ...problems(route), ...stated(route) },
+      : { requestBody: { required: body.optional !== true, content: jsonContent(body, components) } }),
+    // A route's own descriptions override those of its kind.
+    responses: { ...commonRefusals(route), ...stated(route, routes, components) },
   }
 }
 
 function securityOf(access: Route['access']): object[] {
   if (access.kind === 'open') return []
+  if (access.kind === 'operator') return [{ operatorKey: [] }]
   const byTicket = access.kind === 'organisation' && access.ticket === true
   const bySession = access.kind === 'organisation' ? !byTicket : access.sessions !== false
-  return [{ apiKey: [] }, ...(bySession ? [{ session: [] }] : []), ...(byTicket ? [{ ticket: [] }] : [])]
+  const byOperator = access.kind === 'organisation' && access.operatorScope !== undefined
+  return [
+    { apiKey: [] },
+    ...(byOperator ? [{ operatorKey: [] }] : []),
+    ...(bySession ? [{ session: [] }] : []),
+    ...(byTicket ? [{ ticket: [] }] : []),
+  ]
 }
 
-function parameters(route: Route): object {
-  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }))
+function parameters(route: Route, components: Components): object {
   const idempotencyKey = {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
     description:
       'A repeat with the same key and body within 24 hours gets the same answer and does nothing again.',
-    schema: { type: 'string', pattern: '^"?[A-Za-z0-9._:-]{1,255}"?$' },
+    schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
+    example: '3f2a61b0-order-1042-paid',
   }
   const all = [
-    ...inPath,
-    ...inQuery(route),
-    ...inHeaders(route),
+    ...pathParametersOf(route),
+    ...inQuery(route, components),
+    ...inHeaders(route, components),
     ...(route.idempotent === true ? [idempotencyKey] : []),
+    ...(route.traced === true ? [TRACEPARENT] : []),
   ]
   return all.length === 0 ? {} : { parameters: all }
 }
 
-function inQuery({ query }: Route): object[] {
+function inQuery({ query }: Route, { lift }: Components): object[] {
   if (query === undefined) return []
   const required = new Set(query.required)
   return Object.entries(query.properties).map(([name, schema]) => ({
@@ -127,24 +159,24 @@ function inQuery({ query }: Route): object[] {
     in: 'query',
     // A parameter with a default may be left out; the handler sees the default.
     required: required.has(name) && !('default' in schema),
-    schema,
+    schema: lift(schema),
   }))
 }
 
-function inHeaders({ query, fromHeaders = {} }: Route): object[] {
+function inHeaders({ query, fromHeaders = {} }: Route, { lift }: Components): object[] {
   return Object.entries(fromHeaders).map(([header, parameter]) => ({
     name: header,
     in: 'header',
     required: false,
     description: `Counts before \`${parameter}\`; \`EventSource\` sends it by itself`,
-    schema: query?.properties[parameter] ?? {},
+    schema: lift(query?.properties[parameter] ?? {}),
   }))
 }
 
-function stated({ access, responses }: Route): Record<string, object> {
-  const common = access.kind === 'open' ? {} : referenceTo(RATE_LIMIT_HEADERS)
-  const documented = Object.entries(responses).map(([status, response]) => {
-    const { description, schema, headers = {}, problem = false, stream = false } = response
+function stated(route: Route, routes: readonly Route[], components: Components): Record<string, object> {
+  const common = route.access.kind === 'open' ? {} : rateLimitHeaders()
+  const documented = Object.entries(route.responses).map(([status, response]) => {
+    const { description, schema, headers = {}, problem = false, stream = false, links } = response
     const described: Record<string, object> = { ...common }
     for (const [name, text] of Object.entries(headers))
       described[name] = { description: text, schema: { type: 'string' } }
@@ -153,38 +185,29 @@ function stated({ access, responses }: Route): Record<string, object> {
       {
         description,
         ...(Object.keys(described).length === 0 ? {} : { headers: described }),
-        ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
-        ...(problem ? { content: PROBLEM_CONTENT } : {}),
+        ...(schema === undefined ? {} : { content: jsonContent({ ...response, schema }, components) }),
+        ...(problem === false ? {} : { content: problemContent(codesOf(problem, Number(status))) }),
         ...(stream ? { content: STREAM_CONTENT } : {}),
+        ...(links === undefined ? {} : { links: linksOf(route, links, routes) }),
       },
     ]
   })
   return Object.fromEntries(documented) as Record<string, object>
 }
 
-/** The refusals that every route of its kind can give. */
-function problems(route: Route): Record<string, object> {
-  const statuses: [number, string][] = []
-  if (route.body !== undefined) statuses.push([400, 'The body cannot be read'])
-  if (route.query !== undefined) statuses.push([400, 'The cursor cannot be read'])
-  if (route.access.kind !== 'open') statuses.push([401, 'No valid API key'])
-  if (route.access.kind === 'organisation') {
-    statuses.push([403, 'Permission missing'], [404, 'No such organisation or resource'])
+/** A JSON body with an example: the one that is given, or one made of those of its schema. */
+function jsonContent({ schema, example }: { schema: TSchema; example?: unknown }, components: Components) {
+  return {
+    'application/json': {
+      schema: components.lift(schema),
+      example: example ?? components.exampleOf(schema),
+    },
   }
-  if (route.body !== undefined) {
-    statuses.push([413, 'Body too large'], [415, 'Not JSON in UTF-8'], [422, 'Fields are not valid'])
-  }
-  if (route.query !== undefined) statuses.push([422, 'Parameters are not valid'])
-  if (route.access.kind !== 'open') statuses.push([503, 'The database cannot be reached; see Retry-After'])
-  const refusals = statuses.map(([status, description]): [string, object] => [
-    String(status),
-    { description, content: PROBLEM_CONTENT },
-  ])
-  return Object.fromEntries(route.access.kind === 'open' ? refusals : [...refusals, ['429', TOO_MANY]])
 }
 
-function referenceTo(headers: object): Record<string, object> {
-  return Object.fromEntries(
-    Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  )
+/** The codes of a refusal: those that the route names, or all of the status. */
+function codesOf(problem: true | readonly ProblemCode[], status: number): readonly ProblemCode[] {
+  if (problem !== true) return problem
+  const codes = Object.keys(PROBLEMS) as ProblemCode[]
+  return codes.filter((code) => PROBLEMS[code].status === status)
 }

@@ -1,35 +1,38 @@
 import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from 'typebox'
-import type { Caller } from '../db/queries/api-keys.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { Operator } from '../accounts/operator.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'
 import type { Session } from '../db/queries/sessions.ts'
+import type { OperatorScope } from '../domain/operator-scopes.ts'
+import type { ProblemCode } from '../domain/problems.ts'
 import type { FieldError } from '../errors.ts'
+import type { TraceContext } from '../events/publish-event.ts'
 import type { ApiDependencies } from './api.ts'
-import type { SessionCookie } from './session-cookie.ts'
+import type { SessionCookie } from './auth/session-cookie.ts'
 
-/** Where a request came from: the address of its sender, and the id under which the log has it. */
-type Origin = { address: string; requestId: string }
-
-/** A checked request, as a handler gets it. */
+/** An authenticated and validated request, as a handler receives it. */
 export type RouteRequest<Body = unknown, Query = unknown> = {
-  caller: Caller
+  actor: Actor
   params: Readonly<Record<string, string>>
   /** Query parameters in the types of the route's schema; undefined where it has none. */
   query: Query
   body: Body
   /** The body as it was sent. */
   bodyText: string
-  origin: Origin
-  /** Set when the route is idempotent and the request carried an `Idempotency-Key`. */
+  /** Set when the route is idempotent and the request has an `Idempotency-Key`. */
   idempotency: IdempotentRequest | null
-  /** The session that it came with in the place of a key. */
+  /** The trace that the request belongs to; null where the route reads none or the request has no valid `traceparent`. */
+  trace: TraceContext | null
+  /** The operator key's holder on operator routes, and where an operator may publish; else null. */
+  operator: Operator | null
+  /** The session that authenticated the request; null with a key or a ticket. */
   session: Session | null
-  /** How its browser keeps a session; null where it must not have one. */
+  /** The cookie for a session on this connection; null where a session is not allowed. */
   cookie: SessionCookie | null
+  /** The URL of this service as the client reaches it: the configured one, else of the requested host. */
+  baseUrl(): string
 }
-
-/** Who asks, and from where: what a command needs to know of its request. */
-export type Actor = Pick<RouteRequest, 'caller' | 'origin'>
 
 /** An answer: `body` becomes JSON; `json` is JSON text already, or its bytes; `stream` opens a `text/event-stream`. */
 export type Reply = {
@@ -38,78 +41,112 @@ export type Reply = {
   json?: string | Buffer
   stream?: () => Promise<Readable>
   headers?: Record<string, string>
+  /** For the log line of the request. */
+  trace?: LoggedTrace
 }
+
+/** The trace of the event that a request concerns. */
+export type LoggedTrace = { traceId: string; spanId: string | null }
 
 /**
  * `open`: no key · `key`: any valid key, or a session of one unless `sessions` is false · `organisation`: a key of the
- * organisation in the path, whose member holds `permission` (null: none in particular), or a session of such a key; with
- * `ticket` no session, but a ticket in the query.
+ * organisation in the path whose member has `permission` (null: none required), or a session of such a key; with
+ * `ticket` no session, but a ticket in the query; with `operatorScope` also an operator key of this scope, for every
+ * organisation · `operator`: an operator key of this scope, in `x-operator-key`; without configured keys the route does
+ * not exist.
  */
 type Access =
   | { kind: 'open' }
   | { kind: 'key'; sessions?: boolean }
-  | { kind: 'organisation'; permission: string | null; ticket?: true }
+  | { kind: 'organisation'; permission: string | null; ticket?: true; operatorScope?: OperatorScope }
+  | { kind: 'operator'; scope: OperatorScope }
 
-/** What a schema cannot say of a body. Its fields may have any type here: the schema refuses wrong ones itself. */
+/**
+ * Checks rules of a body that a schema cannot express. Fields may have any type: the schema refuses wrong ones itself.
+ */
 type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDependencies) => FieldError[]
 
-type BodyOf<Schema extends TSchema> = { schema: Schema; maxBytes: number; rules?: BodyRules }
+/**
+ * `example`: shown in the OpenAPI document instead of one that is made of the examples in the schema. `optional`: a
+ * request without a body has `{}`.
+ */
+type BodyOf<Schema extends TSchema> = {
+  schema: Schema
+  optional?: true
+  maxBytes: number
+  rules?: BodyRules
+  example?: unknown
+}
 
-/** `problem`: the answer is a problem document; `stream`: it is a `text/event-stream`. */
+/**
+ * `problem`: the answer is a problem document, with one of these codes, or any of the status; `stream`: it is a
+ * `text/event-stream`; `links`: the parameters of other operations that it holds, as runtime expressions of OpenAPI.
+ */
 type ResponseDocument = {
   description: string
   schema?: TSchema
+  example?: unknown
   headers?: Record<string, string>
-  problem?: boolean
+  problem?: true | readonly ProblemCode[]
   stream?: boolean
+  links?: Links
 }
 
-/** One route as data: it is routed, guarded, checked and documented from this value alone. */
+/** Parameters by the id of the operation that takes them: `{ getWebhook: { id: '$response.body#/id' } }`. */
+export type Links = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** One route as data: routing, authentication, validation and documentation follow from this value alone. */
 export type Route = {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path with `:orgId`, `:id` … as `@koa/router` writes them. */
   path: string
   operationId: string
   summary: string
   description?: string
+  /** The group of the route in the OpenAPI document. */
+  tag?: string
   access: Access
-  /** The rate limit that its requests count against; `management` unless said otherwise, none for open routes. */
+  /** The rate limit that requests count against: `management` by default, none for open routes. */
   limit?: 'publish'
-  /** Its requests count against their address too, as those of open routes do. */
+  /** Requests count against their address too, as those of open routes do. */
   countsAddress?: true
-  /** Its query parameters, one property each; without it the query of the URL is not looked at. */
+  /** Only pages of this very origin may send it, with a session or without one. */
+  sameOrigin?: true
+  /** Query parameters, one property each; without it the query is ignored. */
   query?: TObject
-  /** Headers that count in the place of a query parameter, and before it. */
+  /** Headers that override a query parameter, by the header's name. */
   fromHeaders?: Readonly<Record<string, string>>
   body?: BodyOf<TSchema>
   /** Honours `Idempotency-Key`. */
   idempotent?: boolean
+  /** Reads `traceparent` (W3C Trace Context). */
+  traced?: boolean
   responses: Record<number, ResponseDocument>
   handle(dependencies: ApiDependencies, request: RouteRequest): Promise<Reply>
 }
 
-/** A route with a body: the handler sees the type that the schema states. */
+/** Types the handler's body by the route's schema. */
 export function routeWithBody<Schema extends TSchema>(
   route: Omit<Route, 'body' | 'handle'> & {
     body: BodyOf<Schema>
     handle(dependencies: ApiDependencies, request: RouteRequest<Static<Schema>>): Promise<Reply>
   },
 ): Route {
-  // The body was checked against this very schema and its rules before the handler is called.
+  // The router has validated the body against this schema.
   return {
     ...route,
     handle: (dependencies, request) => route.handle(dependencies, request as RouteRequest<Static<Schema>>),
   }
 }
 
-/** A route with query parameters: the handler sees the types that the schema states. */
+/** Types the handler's query parameters by the route's schema. */
 export function routeWithQuery<Schema extends TObject>(
   route: Omit<Route, 'query' | 'handle'> & {
     query: Schema
     handle(dependencies: ApiDependencies, request: RouteRequest<unknown, Static<Schema>>): Promise<Reply>
   },
 ): Route {
-  // The parameters were checked against this very schema before the handler is called.
+  // The router has validated the parameters against this schema.
   return {
     ...route,
     handle: (dependencies, request) =>
@@ -117,7 +154,13 @@ export function routeWithQuery<Schema extends TObject>(
   }
 }
 
-/** Parameter of the path, which the router has matched. */
+/** Returns the operator of a request to an operator route. */
+export function operatorOf({ operator }: Pick<RouteRequest, 'operator'>): Operator {
+  if (operator === null) throw new Error('the route is not one for operators')
+  return operator
+}
+
+/** Returns a parameter of the matched path. */
 export function param(request: Pick<RouteRequest, 'params'>, name: string): string {
   const value = request.params[name]
   if (value === undefined) throw new Error(`the path has no parameter ${name}`)

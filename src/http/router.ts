@@ -1,22 +1,30 @@
+import { METHODS } from 'node:http'
 import Router, { type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
-import { methodNotAllowed, notFound } from '../errors.ts'
-import { admit } from './admit.ts'
+import type { Caller } from '../accounts/actor.ts'
+import { publishingOperator } from '../accounts/operator.ts'
+import { requirePermissions } from '../accounts/require-permissions.ts'
+import { invalidFields, methodNotAllowed, noSuchPath, notFound } from '../errors.ts'
+import type { TraceContext } from '../events/publish-event.ts'
+import { isPlatformId, isUuid } from '../ids.ts'
 import { answer } from './answer.ts'
 import type { ApiDependencies } from './api.ts'
-import { bodyCheck } from './check-body.ts'
-import { queryCheck } from './check-query.ts'
-import { requireOrganisation, requirePermissions } from './guard.ts'
-import { parseIdempotencyKey } from './idempotency-key.ts'
-import { isUuid } from './ids.ts'
-import { readJsonBody } from './read-body.ts'
+import { authenticate, NO_CALLER, type Authenticated } from './auth/authenticate.ts'
+import { requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
 import type { RequestState } from './middleware/request-metrics.ts'
 import type { Route, RouteRequest } from './route.ts'
-import { sessionCookieFor } from './session-cookie.ts'
+import { bodyCheck } from './validation/check-body.ts'
+import { queryCheck } from './validation/check-query.ts'
+import { parseIdempotencyKey } from './validation/idempotency-key.ts'
+import { hasBody, readJsonBody } from './validation/read-body.ts'
+import { parseTraceparent } from './validation/traceparent.ts'
+
+/** Every method that Node parses, so that a path answers those that it does not take. */
+const ALL_METHODS = [...METHODS]
 
 /**
- * Turns the routes into middleware: match → authenticate → count → own organisation → permission → query → body →
- * handle. What no route takes goes to `others`.
+ * Builds the middleware of the routes: match → authenticate → count → own organisation → permission → query → body →
+ * handle. Requests that match no route go to `others`.
  */
 export function createRouter(
   dependencies: ApiDependencies,
@@ -24,12 +32,45 @@ export function createRouter(
   others: readonly Middleware[],
 ): Middleware[] {
   const router = new Router({ sensitive: true, strict: true })
-  for (const route of routes) router.register(route.path, [route.method], serve(dependencies, route))
+  const served = routes.filter(
+    ({ access }) => access.kind !== 'operator' || dependencies.operatorKeys.isConfigured,
+  )
+  for (const [path, ofPath] of byPath(served)) {
+    for (const route of ofPath) router.register(path, [route.method], serve(dependencies, route))
+    // Before any path that matches too, but is less specific: what this path does not answer, no other answers for it.
+    router.register(path, ALL_METHODS, refuseMethod(dependencies, ofPath))
+  }
   // The router adds its own fields to the context; to Koa it is middleware like any other.
-  return [router.routes() as unknown as Middleware, countAddress(dependencies), ...others, unmatched(routes)]
+  return [router.routes() as unknown as Middleware, countAddress(dependencies), ...others, unmatched]
 }
 
-/** Counts what no route takes: pages, their files, and unknown paths. */
+/** Groups the routes by their paths, in the order in which paths are matched: fixed segments come before parameters. */
+function byPath(routes: readonly Route[]): [path: string, ofPath: Route[]][] {
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  return paths
+    .sort((a, b) => (specificity(a) < specificity(b) ? -1 : 1))
+    .map((path) => [path, routes.filter((route) => route.path === path)])
+}
+
+/** A text that sorts before that of every less specific path: no segment of a path begins with `~`. */
+function specificity(path: string): string {
+  return path.replaceAll(/\/:\w+/g, '/~')
+}
+
+/** Throws 405 with the methods of the path. */
+function refuseMethod(
+  { rateLimits }: ApiDependencies,
+  ofPath: readonly Route[],
+): (ctx: RouterContext) => Promise<never> {
+  const methods = ofPath.map(({ method }) => method)
+  const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods
+  return async (ctx) => {
+    await rateLimits.open?.count(ctx.ip)
+    throw methodNotAllowed(allowed)
+  }
+}
+
+/** Counts requests that match no route: pages, their files, and unknown paths. */
 function countAddress({ rateLimits }: ApiDependencies): Middleware {
   return async (ctx, next) => {
     await rateLimits.open?.count(ctx.ip)
@@ -39,63 +80,113 @@ function countAddress({ rateLimits }: ApiDependencies): Middleware {
 
 function serve(dependencies: ApiDependencies, route: Route) {
   const readQuery = route.query === undefined ? () => undefined : queryCheck(route.query)
-  const check = route.body === undefined ? null : bodyCheck(route.body)
+  const checkBody = route.body === undefined ? null : bodyCheck(route.body)
   return async (ctx: RouterContext<RequestState>): Promise<void> => {
     ctx.state.operationId = route.operationId
-    const request = await checkedRequest(dependencies, route, ctx, readQuery)
-    check?.(request.body, dependencies)
+    const request = await readRequest(dependencies, route, ctx, readQuery)
+    checkBody?.(request.body, dependencies)
     await answer(ctx, await route.handle(dependencies, request))
   }
 }
 
-async function checkedRequest(
+async function readRequest(
   dependencies: ApiDependencies,
   route: Route,
-  ctx: RouterContext,
+  ctx: RouterContext<RequestState>,
   readQuery: (text: string) => unknown,
 ): Promise<RouteRequest> {
   const params: Record<string, string> = ctx.params
-  const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
-  const cookie = sessionCookieFor(ctx, dependencies.publicUrl)
+  const cookie = sessionCookieFor(ctx, dependencies)
   const { access } = route
   if (access.kind === 'open' || route.countsAddress === true)
     await dependencies.rateLimits.open?.count(ctx.ip)
-  const { caller, session } = access.kind === 'open' ? OPEN : await admit(dependencies, route, ctx, cookie)
+  const authenticated =
+    access.kind === 'open' ? ANONYMOUS : await authenticate(dependencies, route, ctx, cookie)
+  const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
+  const { session } = authenticated
+  const caller =
+    authenticated.operator !== null && access.kind === 'organisation'
+      ? await publisherOf(dependencies, params['orgId'])
+      : authenticated.caller
+  const actor = { ...caller, ...origin }
+  const operator = authenticated.operator === null ? null : { ...authenticated.operator, ...origin }
+  if (operator !== null) ctx.state.operator = operator.name
   if (access.kind === 'organisation') {
-    requireOrganisation(caller, params['orgId'])
+    requireOwnOrganisation(caller, params['orgId'])
     if (access.permission !== null) requirePermissions(caller, [access.permission])
   }
-  if (access.kind !== 'open') requireIds(params)
+  if (route.sameOrigin === true) requireSameOrigin(ctx)
+  if (access.kind !== 'open') requireIds(params, route.method)
+  const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
-  const { text, value } = route.body === undefined ? NO_BODY : await readJsonBody(ctx, route.body.maxBytes)
+  const { text, value } = await bodyOf(route, ctx)
   const operation = `${route.method} ${route.path}`
   const idempotency =
     route.idempotent === true
       ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
       : null
-  return { caller, session, params, origin, cookie, query, body: value, bodyText: text, idempotency }
+  const from = { actor, operator, session, params, cookie }
+  const baseUrl = (): string => dependencies.publicUrl || `${ctx.protocol}://${ctx.host}`
+  return { ...from, baseUrl, query, body: value, bodyText: text, idempotency, trace }
 }
 
-/** 404 unless all that the path names, but for the organisation, could be an id. */
-function requireIds(params: Readonly<Record<string, string>>): void {
-  const ids = Object.entries(params).filter(([name]) => name !== 'orgId')
-  if (!ids.every(([, id]) => isUuid(id))) throw notFound('resource')
+/** Returns the trace that the request belongs to, also for its log line. A malformed header is counted and ignored. */
+function readTrace({ metrics }: ApiDependencies, ctx: RouterContext<RequestState>): TraceContext | null {
+  const header = ctx.headers['traceparent']
+  if (header === undefined) return null
+  const trace = parseTraceparent(String(header))
+  if (trace === null) metrics.traceparentIgnored()
+  else ctx.state.trace = trace
+  return trace
 }
+
+/** Returns the caller as which an operator publishes for the organisation. Throws 404 when there is none. */
+async function publisherOf({ requireOrganisation }: ApiDependencies, organisationId = ''): Promise<Caller> {
+  if (!isPlatformId(organisationId)) throw notFound('organisation')
+  await requireOrganisation(organisationId)
+  return publishingOperator(organisationId)
+}
+
+/** Throws 404 for every organisation but the caller's own, whether it exists or not. */
+function requireOwnOrganisation(caller: Caller, organisationId: string | undefined): void {
+  if (caller.organisationId !== organisationId) throw notFound('organisation')
+}
+
+/**
+ * Throws 404 unless every parameter of the path has the form of an id: of the platform's own for organisations and
+ * members, else of ours. Throws 422 where PUT would create what has the id.
+ */
+function requireIds(params: Readonly<Record<string, string>>, method: Route['method']): void {
+  const wrong = Object.entries(params).filter(([name, id]) =>
+    PLATFORM_IDS.has(name) ? !isPlatformId(id) : !isUuid(id),
+  )
+  if (wrong.length === 0) return
+  if (method !== 'PUT') throw notFound('resource')
+  throw invalidFields(
+    wrong.map(([name]) => ({
+      pointer: `/${name}`,
+      code: 'wrong_format',
+      detail: 'must be 1 to 64 of A-Z a-z 0-9 _ -',
+    })),
+  )
+}
+
+/** Parameters with ids that the platform gives. */
+const PLATFORM_IDS: ReadonlySet<string> = new Set(['orgId', 'memberId'])
 
 const NO_BODY = { text: '', value: undefined }
 
-/** Stands where an open route has no caller; it may do nothing. */
-const NOBODY = {
-  organisationId: '',
-  memberId: '',
-  apiKeyId: '',
-  keyHash: Buffer.alloc(0),
-  fullAccess: false,
-  permissions: [],
+/** Reads the body that the route takes. */
+async function bodyOf({ body }: Route, ctx: RouterContext): Promise<{ text: string; value: unknown }> {
+  if (body === undefined) return NO_BODY
+  if (body.optional === true && !hasBody(ctx)) return { text: '', value: {} }
+  return readJsonBody(ctx, body.maxBytes)
 }
-const OPEN = { caller: NOBODY, session: null }
 
-/** The query as it was sent, with what headers say in the place of its parameters. */
+/** The caller of open routes, which has no rights. */
+const ANONYMOUS: Authenticated = { caller: NO_CALLER, session: null, operator: null }
+
+/** Returns the query as it was sent, with parameters replaced by the headers that override them. */
 function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {
   const sent = Object.entries(fromHeaders).filter(([header]) => ctx.get(header) !== '')
   if (sent.length === 0) return ctx.querystring
@@ -104,13 +195,6 @@ function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {
   return parameters.toString()
 }
 
-/** What no route took: 405 with `Allow` where the path exists, else 404. */
-function unmatched(routes: readonly Route[]): Middleware {
-  const layers = new Router({ sensitive: true, strict: true })
-  for (const route of routes) layers.register(route.path, [route.method], () => undefined)
-  return (ctx) => {
-    const allowed = new Set(layers.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods))
-    if (allowed.size === 0) throw notFound('route')
-    throw methodNotAllowed([...allowed])
-  }
+function unmatched(): never {
+  throw noSuchPath()
 }

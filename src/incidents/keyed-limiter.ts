@@ -1,54 +1,40 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import { DatabaseUnavailableError } from '../db/connection-errors.ts'
-import { createSemaphore, type Semaphore } from './semaphore.ts'
 
-/** Limits how much work of one webhook is under way at a time in this process; the rest waits, in order. */
-export type KeyedLimiter = {
-  /** Throws DatabaseUnavailableError, and does not begin, where the work cannot begin in time. */
-  take<T>(key: string, work: () => Promise<T>): Promise<T>
-}
+/** Runs `work` when no other work of `key` is running, in order. */
+export type KeyedLimiter = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
 /**
- * `perKey` of one key, and of all keys together what `total` allows, which others may share. Who waits for others of
- * its key takes no place of the total. `maxWaitMs` is null for as long as it takes.
+ * Runs one piece of work per key at a time, and `total` of all keys. Work that waits for its key does not count towards
+ * the total. Rejects with DatabaseUnavailableError, and never runs the work, if it has not begun within `timeoutMs`.
  */
-export function createKeyedLimiter(options: {
-  perKey: number
-  total: Semaphore
-  maxWaitMs: number | null
-}): KeyedLimiter {
-  const { perKey, total, maxWaitMs } = options
-  const keys = new Map<string, { semaphore: Semaphore; users: number }>()
+export function createKeyedLimiter(options: { total: number; timeoutMs: number }): KeyedLimiter {
+  const total = pLimit(options.total)
+  const keys = new Map<string, LimitFunction>()
 
-  async function withTotal<T>(untilMs: number | null, work: () => Promise<T>): Promise<T> {
-    if (!(await total.acquire(untilMs))) throw tooLate()
-    try {
-      return await work()
-    } finally {
-      total.release()
-    }
-  }
-
-  return {
-    async take(key, work) {
-      const untilMs = maxWaitMs === null ? null : performance.now() + maxWaitMs
-      const entry = keys.get(key) ?? { semaphore: createSemaphore(perKey), users: 0 }
-      keys.set(key, entry)
-      entry.users++
+  function run(key: string, work: () => Promise<void>): Promise<void> {
+    const limit = keys.get(key) ?? pLimit(1)
+    keys.set(key, limit)
+    return limit(async () => {
       try {
-        if (!(await entry.semaphore.acquire(untilMs))) throw tooLate()
-        try {
-          return await withTotal(untilMs, work)
-        } finally {
-          entry.semaphore.release()
-        }
+        await total(work)
       } finally {
-        entry.users--
-        if (entry.users === 0) keys.delete(key)
+        if (limit.pendingCount === 0) keys.delete(key)
       }
-    },
+    })
   }
-}
 
-function tooLate(): DatabaseUnavailableError {
-  return new DatabaseUnavailableError('too much of the same webhook waits for the database')
+  return (key, work) =>
+    new Promise((resolve, reject) => {
+      let hasTimedOut = false
+      const onTimeout = (): void => {
+        hasTimedOut = true
+        reject(new DatabaseUnavailableError('too many transactions of one webhook wait for the database'))
+      }
+      const timer = setTimeout(onTimeout, options.timeoutMs)
+      run(key, async () => {
+        clearTimeout(timer)
+        if (!hasTimedOut) resolve(await work())
+      }).catch(reject)
+    })
 }

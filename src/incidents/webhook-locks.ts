@@ -1,53 +1,65 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
+import { DatabaseUnavailableError, isLockTimeout } from '../db/connection-errors.ts'
+import { lockWebhook } from '../db/queries/webhooks.ts'
 import { createKeyedLimiter, type KeyedLimiter } from './keyed-limiter.ts'
-import { createSemaphore } from './semaphore.ts'
 
 /**
- * For transactions that may wait for a row of their webhook: without limits, the many deliveries of one endpoint that
- * fails or recovers, and the many requests about it, would fill the pool with connections that wait for each other.
+ * Limits the transactions of this process that may wait for the lock of a webhook: otherwise they would fill the pool
+ * with connections that wait for each other.
  */
 export type WebhookLocks = {
-  /** For attempts that may resolve a delivery, which locks the incident alone. */
-  resolving: KeyedLimiter
-  /** For attempts that failed, which share its lock. */
-  failing: KeyedLimiter
-  /** For what members ask for: its transactions wait for the same locks. */
+  /** For the outcomes of attempts, which one transaction of a webhook at a time records. */
+  outcomes: LimitFunction
+  /** For the requests of members, of each webhook one at a time. They do not queue behind outcomes. */
   commands: KeyedLimiter
 }
 
-/** Failures of one webhook that are recorded at once: they share its incident's lock, and commit together. */
-const CONCURRENT_FAILURES = 4
+/** With the time limit of locks, a request is answered within ten seconds. */
+const COMMAND_TIMEOUT_MS = 3_000
 
-/** A request waits no longer than this to begin: with the time limit of locks it is answered within ten seconds. */
-const COMMAND_MAX_WAIT_MS = 3_000
-
-/**
- * All webhooks together take half of the pool for outcomes and a quarter for commands, so that one quarter at least is
- * left to publishing whatever is locked.
- */
+/** Outcomes take half of the pool, commands a quarter. At least a quarter is left to publishing, whatever is locked. */
 export function createWebhookLocks(poolSize = 20): WebhookLocks {
   const share = (part: number): number => Math.max(1, Math.floor(poolSize * part))
-  const outcomes = createSemaphore(share(1 / 2))
   return {
-    resolving: createKeyedLimiter({ perKey: 1, total: outcomes, maxWaitMs: null }),
-    failing: createKeyedLimiter({
-      perKey: Math.min(CONCURRENT_FAILURES, share(1 / 5)),
-      total: outcomes,
-      maxWaitMs: null,
-    }),
-    commands: createKeyedLimiter({
-      perKey: 1,
-      total: createSemaphore(share(1 / 4)),
-      maxWaitMs: COMMAND_MAX_WAIT_MS,
-    }),
+    outcomes: pLimit(share(1 / 2)),
+    commands: createKeyedLimiter({ total: share(1 / 4), timeoutMs: COMMAND_TIMEOUT_MS }),
   }
 }
 
-/** Runs a command's transaction that may wait for the locks of a webhook. */
+/** What a command needs to run under the lock of a webhook. */
+export type CommandDependencies = { dataSource: DataSource; locks: Pick<WebhookLocks, 'commands'> }
+
+/** Runs a command's transaction under the lock of a webhook. */
 export function transactOnWebhook<T>(
-  { dataSource, locks }: { dataSource: DataSource; locks: Pick<WebhookLocks, 'commands'> },
+  { dataSource, locks }: CommandDependencies,
   webhookId: string,
   work: (manager: EntityManager) => Promise<T>,
 ): Promise<T> {
-  return locks.commands.take(webhookId, () => dataSource.transaction(work))
+  return locks.commands(webhookId, () => transactUnderLock(dataSource, webhookId, work))
+}
+
+/** Runs a transaction that records the outcome of an attempt under the lock of its webhook. */
+export function recordOnWebhook<T>(
+  { dataSource, locks }: { dataSource: DataSource; locks: Pick<WebhookLocks, 'outcomes'> },
+  webhookId: string,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return locks.outcomes(() => transactUnderLock(dataSource, webhookId, work))
+}
+
+function transactUnderLock<T>(
+  dataSource: DataSource,
+  webhookId: string,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return dataSource.transaction(async (manager) => {
+    await lockWebhook(manager, webhookId).catch((error: unknown) => {
+      // For all that wait for this lock: nothing is gained by waiting for it again one by one.
+      throw isLockTimeout(error)
+        ? new DatabaseUnavailableError('the webhook is locked', { cause: error })
+        : error
+    })
+    return work(manager)
+  })
 }

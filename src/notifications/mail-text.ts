@@ -4,17 +4,17 @@ import { nameWebhook } from '../domain/webhook-name.ts'
 import type { Notice } from './notice.ts'
 import { singleLine } from './single-line.ts'
 
-/** `publicUrl` has no slash at its end, and is '' where nobody said it. `warn` takes a sentence for the log. */
+/** `publicUrl` has no trailing slash, and is '' where it is not configured. `warn` logs a sentence. */
 export type ComposeOptions = { publicUrl: string; warn: (reason: string) => void }
 
-/** The two forms say the same. */
+/** Text and HTML have the same content. */
 export type MailText = { subject: string; text: string; html: string }
 
-/** What the service worker is given to show. `url` opens on a click; a later message replaces one of its `tag`. */
+/** What the service worker shows. `url` opens on a click; a later message replaces one with the same `tag`. */
 export type PushText = { title: string; body: string; url: string; tag: string }
 
-/** What there is to say, before it is set as text or as HTML. */
-type Letter = {
+/** The content of a mail, before it is formatted as text or HTML. */
+type MailContent = {
   opening: string
   facts: readonly (readonly [label: string, value: string])[]
   advice: string
@@ -26,19 +26,19 @@ type Letter = {
 const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 const MAX_NAME_LENGTH = 100
 const MAX_ERROR_LENGTH = 300
-// Of 4 KiB that a push service takes, so that encryption and the other fields fit beside it.
+// Of the 4 KiB that a push service accepts; the rest is left to encryption and the other fields.
 const MAX_PUSH_URL_LENGTH = 1000
 const LINK_TEXT = 'Open this webhook in the developer area'
 const CLOSING = 'This is one of at most two messages about this incident.'
 
-/** The e-mail for `notice`, in English. */
+/** Composes the mail for `notice`, in English. */
 export function composeMail(notice: Notice, options: ComposeOptions): MailText {
-  const letter = writeLetter(notice, options)
+  const content = contentOf(notice, options)
   const subject = subjectOf(notice)
-  return { subject, text: asText(letter), html: asHtml(subject, letter) }
+  return { subject, text: asText(content), html: asHtml(subject, content) }
 }
 
-/** The push message for `notice`: below 3 KB as JSON, whatever the notice holds. */
+/** Composes the push message for `notice`: less than 3 KB as JSON, whatever the notice contains. */
 export function composePush(notice: Notice, options: ComposeOptions): PushText {
   const [since, state] = [formatSince(notice, options.warn), formatCounts(notice)]
   const url = linkTo(notice.webhookId, options.publicUrl)
@@ -60,7 +60,7 @@ function subjectOf(notice: Notice): string {
   }
 }
 
-function writeLetter(notice: Notice, options: ComposeOptions): Letter {
+function contentOf(notice: Notice, options: ComposeOptions): MailContent {
   const error = singleLine(notice.lastError ?? '', MAX_ERROR_LENGTH)
   return {
     opening: openingOf(notice),
@@ -112,7 +112,7 @@ function counted(count: number, singular: string, plural: string): string {
   return `${count.toLocaleString('en-GB')} ${count === 1 ? singular : plural}`
 }
 
-/** `Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1)`; the offset tells the two hours of autumn apart. */
+/** `Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1)`; the offset distinguishes the repeated hour in autumn. */
 function formatSince(notice: Notice, warn: ComposeOptions['warn']): string {
   const isKnown = IANAZone.isValidZone(notice.timeZone)
   if (!isKnown) {
@@ -134,14 +134,14 @@ function capitalised(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
-function asText({ opening, facts, advice, link, closing }: Letter): string {
+function asText({ opening, facts, advice, link, closing }: MailContent): string {
   const lines = facts.map(([label, value]) => `${label}: ${value}`).join('\n')
   const linkLines = link === '' ? [] : [`${LINK_TEXT}:\n${link}`]
   return `${[opening, lines, advice, ...linkLines, closing].join('\n\n')}\n`
 }
 
-/** Names no colours, so that a mail program shows it light or dark as its owner likes; loads nothing. */
-function asHtml(subject: string, { opening, facts, advice, link, closing }: Letter): string {
+/** Formats without colours, so that it follows the reader's light or dark scheme, and without external resources. */
+function asHtml(subject: string, { opening, facts, advice, link, closing }: MailContent): string {
   const rows = facts.map(([label, value]) => `<strong>${escaped(label)}:</strong> ${escaped(value)}`)
   const anchor = `<a href="${escaped(link)}">${escaped(LINK_TEXT)}</a>`
   const paragraphs = [

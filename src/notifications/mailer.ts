@@ -6,7 +6,7 @@ import { isMailAddress } from '../domain/mail-address.ts'
 import type { SendOutcome } from './send-outcome.ts'
 import { singleLine } from './single-line.ts'
 
-/** A message to one person. `id` becomes the Message-ID, the same whenever the message is sent. */
+/** A message to one recipient. `id` becomes the Message-ID, which stays the same when the message is sent again. */
 export type OutgoingMail = {
   id: string
   to: { name?: string | null; address: string }
@@ -17,14 +17,11 @@ export type OutgoingMail = {
 
 export type Mailer = {
   /**
-   * One try to send one message. Never throws; takes ten times `timeoutMs` at most, the wait for a free connection
-   * included. Tells nothing about a message that bounces later.
+   * Tries once to send a message. Never throws; takes ten times `timeoutMs` at most, with the wait for a free connection.
+   * A message that bounces later counts as sent.
    */
   send(mail: OutgoingMail): Promise<SendOutcome>
-  /**
-   * Resolves when the tries under way have ended. Those of which no byte has left yet are given up, and what is sent
-   * afterwards is refused.
-   */
+  /** Aborts messages of which no byte was sent, refuses new ones, and resolves when those in flight have ended. */
   close(): Promise<void>
 }
 
@@ -37,21 +34,21 @@ export type MailerOptions = {
   user: string
   password: string
   from: string
-  /** Connections at most; they are kept for a while and used again. */
+  /** The size of the connection pool. */
   connections: number
-  /** Bound on setting a connection up, greeting and TLS included, and on each answer of the server. */
+  /** Limits connecting, with greeting and TLS, and each answer of the server. */
   timeoutMs: number
-  /** PEM certificates trusted besides the usual roots; for tests. */
+  /** PEM certificates that are trusted in addition to the usual roots; for tests. */
   ca?: string
 }
 
-// A bound on servers that drip: with sign-in, a message takes ten answers.
-const STEPS_OF_A_SEND = 10
+/** Answers of the server to one message with sign-in; bounds the whole try against a slow server. */
+const MAX_ANSWERS_PER_MESSAGE = 10
 const MAX_ERROR_LENGTH = 200
 const MAX_NAME_LENGTH = 100
 const MAX_SUBJECT_LENGTH = 200
 
-/** What nodemailer's codes mean here. */
+/** Texts for nodemailer's codes. */
 const MEANINGS: Readonly<Record<string, string>> = {
   EAUTH: 'the mail server refused to sign us in',
   ECONNECTION: 'the mail server closed the connection',
@@ -64,16 +61,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
   EABORT: 'the mail server did not take the message in time',
 }
 
-/** Sends mail over SMTP, each message to one recipient. Writes nothing to the log. */
+/** Creates a mailer over SMTP that sends each message to one recipient and logs nothing. */
 export function createMailer(options: MailerOptions): Mailer {
   const transport = createTransport(transportOptions(options))
-  // What concerns a message comes with its send; without a listener the rest would end the process.
+  // Errors of a message come with its send; without a listener all others would end the process.
   transport.on('error', () => undefined)
   const domain = options.from.slice(options.from.lastIndexOf('@') + 1)
-  const underWay = new Set<Promise<unknown>>()
-  const abandons = new Set<() => void>()
+  const inFlight = new Set<Promise<unknown>>()
+  const abortsIfUnsent = new Set<() => void>()
   let isClosing = false
-  // The streams of each message that connections were given, by the signal that belongs to the message.
+  // The streams of each message that were given to a connection, by the signal of the message.
   const streams = new WeakMap<AbortSignal, Readable[]>()
 
   transport.use('stream', (mail, done) => {
@@ -87,23 +84,23 @@ export function createMailer(options: MailerOptions): Mailer {
 
   function send(mail: OutgoingMail): Promise<SendOutcome> {
     if (isClosing) return Promise.resolve({ state: 'refused', error: 'Posthorn is shutting down' })
-    const sending = sendOnce(mail).finally(() => underWay.delete(sending))
-    underWay.add(sending)
+    const sending = sendOnce(mail).finally(() => inFlight.delete(sending))
+    inFlight.add(sending)
     return sending
   }
 
   async function sendOnce({ id, to, subject, text, html }: OutgoingMail): Promise<SendOutcome> {
-    // Also what keeps a second recipient out: nodemailer would read one from `a@x, b@y` or `g: b@y;`.
+    // Also prevents a second recipient: nodemailer would parse one from `a@x, b@y` or `g: b@y;`.
     if (!isMailAddress(to.address)) return { state: 'failed', error: 'this is not a plain e-mail address' }
-    const stop = new AbortController()
+    const controller = new AbortController()
     const given: Readable[] = []
-    streams.set(stop.signal, given)
-    const timer = setTimeout(() => stop.abort(), STEPS_OF_A_SEND * options.timeoutMs)
-    const isBegun = (): boolean => given.some((stream) => stream.readableDidRead)
-    const abandon = (): void => {
-      if (!isBegun()) stop.abort()
+    streams.set(controller.signal, given)
+    const timer = setTimeout(() => controller.abort(), MAX_ANSWERS_PER_MESSAGE * options.timeoutMs)
+    const wasBegun = (): boolean => given.some((stream) => stream.readableDidRead)
+    const abortIfUnsent = (): void => {
+      if (!wasBegun()) controller.abort()
     }
-    abandons.add(abandon)
+    abortsIfUnsent.add(abortIfUnsent)
     try {
       await transport.sendMail({
         from: { name: 'Posthorn', address: options.from },
@@ -113,23 +110,23 @@ export function createMailer(options: MailerOptions): Mailer {
         subject: singleLine(subject, MAX_SUBJECT_LENGTH),
         text,
         html,
-        // RFC 3834, and the same for Exchange: no answer of a machine comes back.
+        // RFC 3834, and its equivalent for Exchange: prevents automatic replies.
         headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
-        signal: stop.signal,
+        signal: controller.signal,
       })
       return { state: 'sent' }
     } catch (error) {
-      return outcomeOf(error, isBegun(), options)
+      return outcomeOf(error, wasBegun(), options)
     } finally {
-      abandons.delete(abandon)
+      abortsIfUnsent.delete(abortIfUnsent)
       clearTimeout(timer)
     }
   }
 
   async function close(): Promise<void> {
     isClosing = true
-    for (const abandon of abandons) abandon()
-    await Promise.all(underWay)
+    for (const abortIfUnsent of abortsIfUnsent) abortIfUnsent()
+    await Promise.all(inFlight)
     transport.close()
   }
 
@@ -141,9 +138,9 @@ function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: tru
   return {
     pool: true,
     maxConnections: connections,
-    // What a connection that has gone stale did not begin to send goes out over another one.
+    // A message that a stale connection did not begin to send goes out over another one.
     maxRequeues: 2,
-    // Before `socketTimeout`, so that we take leave of the server instead of hanging up on it.
+    // Shorter than `socketTimeout`, so that an idle connection ends with QUIT.
     idleTimeout: timeoutMs / 2,
     host,
     port,
@@ -152,7 +149,7 @@ function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: tru
     ignoreTLS: tls === 'none',
     tls: {
       minVersion: 'TLSv1.2',
-      // Said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing here.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect here.
       rejectUnauthorized: true,
       ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
     },
@@ -167,9 +164,9 @@ function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: tru
 }
 
 /**
- * What became of a message that nodemailer reports as not sent. Its errors alone cannot tell a connection that was
- * lost before the message from one lost behind it, so `wasBegun` says whether a connection took even one byte of it:
- * without any, no server can have accepted it. Afterwards, only the server's own answer to the message proves that.
+ * Decides the outcome of a message that nodemailer reports as not sent. Its errors do not distinguish a connection that
+ * was lost before the message from one lost after it. `wasBegun`: a connection took at least one byte of the message.
+ * Without that, no server can have accepted it; with it, only the server's refusal of the message proves as much.
  */
 function outcomeOf(thrown: unknown, wasBegun: boolean, options: MailerOptions): SendOutcome {
   const failure: NodemailerError = thrown instanceof Error ? thrown : new Error('not an error')
@@ -178,25 +175,25 @@ function outcomeOf(thrown: unknown, wasBegun: boolean, options: MailerOptions): 
   const isAboutMessage = code === 'EMESSAGE' && command === 'DATA'
   const reply = replyClass(responseCode)
   if (wasBegun && !(isAboutMessage && reply !== null)) return { state: 'unknown', error }
-  // 530 asks for a sign-in or for TLS first (RFC 4954, RFC 3207): it is about the connection.
-  const isForGood = (isAboutMessage || code === 'EENVELOPE') && reply === 5 && responseCode !== 530
-  return { state: isForGood ? 'failed' : 'refused', error }
+  // 530 requires sign-in or TLS first (RFC 4954, RFC 3207): it is about the connection.
+  const isPermanent = (isAboutMessage || code === 'EENVELOPE') && reply === 5 && responseCode !== 530
+  return { state: isPermanent ? 'failed' : 'refused', error }
 }
 
-/** 4: not now. 5: never. null: no refusal. */
+/** 4: temporary refusal. 5: permanent refusal. null: none. */
 function replyClass(responseCode: number | undefined): 4 | 5 | null {
   if (responseCode === undefined || responseCode < 400 || responseCode > 599) return null
   return responseCode < 500 ? 4 : 5
 }
 
-/** Our words, and the server's except where they could repeat the password. */
+/** Describes a failure, with the server's text except where it could contain the password. */
 function describe(failure: NodemailerError, { user, password }: MailerOptions): string {
   const { code = '', response = '', responseCode, originalCode = '' } = failure
   const meaning = MEANINGS[code] ?? 'the message could not be handed to the mail server'
   const detail = code === 'EAUTH' ? String(responseCode ?? '') : response || originalCode
   const secrets = [password, base64(password), base64(`\0${user}\0${password}`)]
-  const isTelling = detail !== '' && (password === '' || !secrets.some((secret) => detail.includes(secret)))
-  return singleLine(isTelling ? `${meaning}: ${detail}` : meaning, MAX_ERROR_LENGTH)
+  const isShown = detail !== '' && (password === '' || !secrets.some((secret) => detail.includes(secret)))
+  return singleLine(isShown ? `${meaning}: ${detail}` : meaning, MAX_ERROR_LENGTH)
 }
 
 function base64(text: string): string {

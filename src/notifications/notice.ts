@@ -1,20 +1,19 @@
 import type { NotificationKind } from '../domain/incident-rules.ts'
 
-/** What there is to tell about an incident. */
+/** The facts of an incident that a notification states. */
 export type Notice = {
   kind: NotificationKind
   incidentId: string
   webhookId: string
   organisationName: string
-  /** As the organisation has it: an IANA name, or something that is none. */
+  /** The organisation's setting, which may be no IANA name. */
   timeZone: string
-  /** The webhook's URL. It is shown as `nameWebhook` shortens it, never whole. */
+  /** The webhook's URL; messages show it shortened by `nameWebhook`. */
   url: string
-  /** Since when deliveries have been failing. */
   failingSince: Date
-  /** Deliveries that wait for a retry, and that are permanently failed, at this moment. */
+  /** Numbers of deliveries that wait for a retry, and that have permanently failed. */
   waiting: number
   failed: number
-  /** The latest failed attempt's error, in the words that customers see; null where it is gone. */
+  /** The error of the latest failed attempt, as customers see it; null where it was purged. */
   lastError: string | null
 }

@@ -5,18 +5,18 @@ import type { HttpClient, PostResult } from '../outbound/http-client.ts'
 import { StoppingError } from '../shutdown.ts'
 import type { SendOutcome } from './send-outcome.ts'
 
-/** What a browser gives for the push service to be reached and the message to be read by nobody else (RFC 8291). */
+/** The address of a browser at its push service, and the keys that encrypt messages for it (RFC 8291). */
 type PushSubscription = { endpoint: string; p256dh: string; auth: string }
 
-/** `gone`: the browser no longer has this subscription, so it is to be forgotten. */
+/** `gone`: the browser no longer has this subscription, so it is to be deleted. */
 export type PushOutcome = SendOutcome & { gone?: boolean }
 
 export type Pusher = {
-  /** What browsers subscribe with (`applicationServerKey`), base64url. */
+  /** The `applicationServerKey` with which browsers subscribe, base64url. */
   publicKey: string
   /**
-   * One try to hand `message`, as JSON, to the push service. `topic` is the id of the incident: a push service keeps
-   * only the latest message of a topic for a browser that is away. Takes as long as the HTTP client does at most.
+   * Sends `message` as JSON to the push service, once. `topic` is the id of the incident: a push service keeps only the
+   * latest message of a topic for a browser that is offline. Takes at most as long as the HTTP client.
    */
   send(subscription: PushSubscription, message: object, options: { topic: string }): Promise<PushOutcome>
 }
@@ -24,23 +24,23 @@ export type Pusher = {
 type Options = {
   /** 32 bytes as base64url (RFC 8292). */
   privateKey: string
-  /** How a push service can reach whoever runs Posthorn: `mailto:` or `https:`. */
+  /** The operator's address for push services: `mailto:` or `https:`. */
   subject: string
   httpClient: Pick<HttpClient, 'post'>
 }
 
-/** How long a push service keeps a message for a browser that is away. Later the incident is yesterday's news. */
+/** How long a push service keeps a message for a browser that is offline. */
 const TTL_SECONDS = 24 * 60 * 60
 
 /**
- * Sends Web Push messages. The endpoint was named by a browser, so it is reached like a customer's: through the
- * outbound policy, without redirects, within a deadline.
- * @throws Error when the key or the subject cannot be used.
+ * Creates a sender of Web Push messages. An endpoint is a browser's choice, so it is reached like a customer's: through
+ * the outbound policy, without redirects, within a deadline.
+ * @throws Error when the key or the subject is not valid.
  */
 export function createPusher({ privateKey, subject, httpClient }: Options): Pusher {
   const publicKey = vapidPublicKey(privateKey)
   const vapidDetails = { subject, publicKey, privateKey }
-  // Throws now what would otherwise look like the fault of each subscription.
+  // Throws at the start; later it would fail every message and appear as an error of the subscription.
   webPush.getVapidHeaders('https://push.example', subject, publicKey, privateKey, 'aes128gcm')
 
   async function send(
@@ -50,7 +50,7 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
   ): Promise<PushOutcome> {
     if (!URL.canParse(subscription.endpoint)) return failed('the address of the push service is not valid')
     const url = new URL(subscription.endpoint).href
-    const request = sealed({ ...subscription, endpoint: url }, message, topic)
+    const request = encrypted({ ...subscription, endpoint: url }, message, topic)
     if (request === null) return failed('the keys of the subscription are not valid')
     try {
       return outcomeOf(await httpClient.post({ url, ...request }))
@@ -60,8 +60,8 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
     }
   }
 
-  /** The message as only this browser can read it, with what tells the push service who sends it. */
-  function sealed(
+  /** Encrypts the message for this browser and adds the VAPID headers; null when the subscription's keys are invalid. */
+  function encrypted(
     { endpoint, p256dh, auth }: PushSubscription,
     message: object,
     topic: string,
@@ -73,9 +73,9 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
         // RFC 8030 gives a topic 32 characters at most.
         { vapidDetails, TTL: TTL_SECONDS, topic: topic.replaceAll('-', ''), contentEncoding: 'aes128gcm' },
       )
-      // The HTTP client counts the bytes itself.
-      const own = Object.entries(headers).filter(([name]) => name !== 'Content-Length')
-      return { headers: Object.fromEntries(own), body }
+      // The HTTP client sets the length itself.
+      const withoutLength = Object.entries(headers).filter(([name]) => name !== 'Content-Length')
+      return { headers: Object.fromEntries(withoutLength), body }
     } catch {
       return null
     }
@@ -85,8 +85,8 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
 }
 
 /**
- * The public key, base64url, that belongs to a VAPID private key.
- * @throws Error when that is no key of the curve P-256.
+ * Returns the public key of a VAPID private key, both base64url.
+ * @throws Error when it is no key of the curve P-256.
  */
 export function vapidPublicKey(privateKey: string): string {
   const keys = createECDH('prime256v1')
@@ -125,7 +125,7 @@ function stateAfter(failureCode: FailureCode): 'refused' | 'failed' | 'unknown' 
     case 'dns_error':
     case 'dns_timeout':
     case 'tls_error':
-      // Nothing was sent: there was no connection to send it over.
+      // There was no connection, so nothing was sent.
       return 'refused'
     case 'blocked_target':
       return 'failed'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
-import { untilDatabaseAnswers } from '../db/patience.ts'
-import { findRecipients, findWebhookStanding, type RecipientRows } from '../db/queries/incident-look.ts'
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import { findRecipients, findWebhookStanding, type RecipientRows } from '../db/queries/incident-evaluation.ts'
 import { findIncidentLabel } from '../db/queries/incidents.ts'
 import {
   claimNotification,
@@ -20,17 +20,17 @@ import {
 import type { NotificationChannel, NotificationCounts, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
-import type { Logger } from '../logger.ts'
-import type { Metrics } from '../metrics.ts'
-import type { Admission } from './admission.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { SendLimiter } from './send-limiter.ts'
 import type { Notice } from './notice.ts'
 import type { PushOutcome } from './push.ts'
 import type { SendOutcome } from './send-outcome.ts'
 
-/** Sends one message to one recipient, and never throws; `admission` bounds how many are under way. */
-type Channel<To, Outcome> = { admission: Admission; send(notice: Notice, to: To): Promise<Outcome> }
+/** Sends one message to one recipient, and never throws; `limiter` bounds the messages in flight. */
+type Channel<To, Outcome> = { limiter: SendLimiter; send(notice: Notice, to: To): Promise<Outcome> }
 
-/** The ways in which people are told; one that is not set up is null. */
+/** The channels of notifications; null where one is not configured. */
 export type Channels = {
   email: Channel<{ id: string; address: string; name: string | null }, SendOutcome> | null
   push: Channel<PushTarget & { organisationId: string }, PushOutcome> | null
@@ -46,18 +46,16 @@ export type SendDependencies = {
 export type SendRequest = {
   organisationId: string
   incidentId: string
-  /** Also what was refused before; without it only what has never been tried. */
+  /** Includes notifications that were refused before; without it only those never tried. */
   retry: boolean
 }
 
-/**
- * Messages of one incident under way at once by one channel: a recipient that hangs keeps nobody else from being told.
- */
+/** Messages of one incident in flight per channel, so that one slow recipient does not block the others. */
 const CONCURRENT_SENDS = 4
 
 /**
- * Sends what is pending for an incident: each message under a claim of its own, taken before anything leaves the house
- * and never taken twice, unless the try provably ended without acceptance. Returns how the notifications stand.
+ * Sends the pending notifications of an incident. Each is claimed before it is sent, and claimed again only when the
+ * try was provably not accepted. Returns the incident's notifications counted by kind and state.
  */
 export async function sendDue(
   dependencies: SendDependencies,
@@ -66,12 +64,12 @@ export async function sendDue(
 ): Promise<NotificationCounts> {
   const { dataSource, logger, metrics } = dependencies
   const { organisationId, incidentId, retry } = request
-  const settled = await untilDatabaseAnswers(() => settleNotifications(dataSource, incidentId), signal)
+  const settled = await retryWhileUnavailable(() => settleNotifications(dataSource, incidentId), signal)
   for (const { kind, channel, state } of settled) metrics.notificationEnded({ kind, channel, state })
   const lost = settled.filter(({ state }) => state === 'unknown').length
   if (lost > 0)
-    logger.error({ event: 'notification.unknown', incidentId, count: lost }, 'notification.unknown')
-  const pending = await untilDatabaseAnswers(() => findPending(dataSource, incidentId, retry), signal)
+    logger.error({ event: 'notification.outcome_lost', incidentId, count: lost }, 'notification.outcome_lost')
+  const pending = await retryWhileUnavailable(() => findPending(dataSource, incidentId, retry), signal)
   const by = (channel: NotificationChannel) => pending.filter((one) => one.channel === channel)
   await Promise.all(
     [by('email'), by('push')].map((notifications) =>
@@ -81,7 +79,7 @@ export async function sendDue(
       }),
     ),
   )
-  return untilDatabaseAnswers(() => countNotifications(dataSource, incidentId), signal)
+  return retryWhileUnavailable(() => countNotifications(dataSource, incidentId), signal)
 }
 
 async function sendOne(
@@ -91,17 +89,17 @@ async function sendOne(
   signal: AbortSignal,
 ): Promise<void> {
   const { channels } = dependencies
-  const leave = await (channels[notification.channel]?.admission.enter() ?? NO_BOUND)
-  if (leave === null) return
+  const free = await (channels[notification.channel]?.limiter.enter() ?? UNBOUNDED)
+  if (free === null) return
   try {
     await claimAndSend(dependencies, incident, notification, signal)
   } finally {
-    leave()
+    free()
   }
 }
 
-/** What is not sent at all needs no room. */
-const NO_BOUND = Promise.resolve(() => undefined)
+/** For a channel that is not configured: its notifications fail without being sent. */
+const UNBOUNDED = Promise.resolve(() => undefined)
 
 async function claimAndSend(
   dependencies: SendDependencies,
@@ -111,15 +109,15 @@ async function claimAndSend(
 ): Promise<void> {
   const { dataSource, logger, metrics } = dependencies
   const { id, kind, channel } = notification
-  // All that is needed is read before the claim: between that and the message nothing but the sending can fail.
-  const send = await untilDatabaseAnswers(() => prepare(dependencies, incident, notification), signal)
+  // Everything is read before the claim, so that after it only the sending can fail.
+  const send = await retryWhileUnavailable(() => prepare(dependencies, incident, notification), signal)
   const claim = randomUUID()
-  if (!(await untilDatabaseAnswers(() => claimNotification(dataSource, id, claim), signal))) return
+  if (!(await retryWhileUnavailable(() => claimNotification(dataSource, id, claim), signal))) return
   const outcome = await send()
   const error = outcome.state === 'sent' ? null : outcome.error
   const state = outcome.state === 'refused' ? 'pending' : outcome.state
-  // How it ended is worth waiting for: the message has left the house.
-  await untilDatabaseAnswers(() => recordNotification(dataSource, id, claim, { state, error }))
+  // Not aborted: the message was sent, and its outcome must not be lost.
+  await retryWhileUnavailable(() => recordNotification(dataSource, id, claim, { state, error }))
   metrics.notificationEnded({ kind, channel, state: outcome.state })
   const event = `notification.${outcome.state}`
   const fields = { event, ...incident, notificationId: id, kind, channel, error }
@@ -128,16 +126,18 @@ async function claimAndSend(
   else logger.error(fields, event)
 }
 
-/** Everything is read anew: the recipient may have lost the permission, and the figures are those of this moment. */
+/** Reads everything again: the recipient may have lost the permission, and the message states current numbers. */
 async function prepare(
   { dataSource, channels }: SendDependencies,
   { organisationId, incidentId }: Pick<SendRequest, 'organisationId' | 'incidentId'>,
   { id, kind, channel, recipient }: PendingNotification,
 ): Promise<() => Promise<SendOutcome>> {
-  const people = await findRecipients(dataSource, organisationId, ORGANIZATION_SETTINGS_UPDATE)
-  const to = recipientsOf(people).find((one) => one.channel === channel && isSame(one.recipient, recipient))
+  const recipients = await findRecipients(dataSource, organisationId, ORGANIZATION_SETTINGS_UPDATE)
+  const to = recipientsOf(recipients).find(
+    (one) => one.channel === channel && isSame(one.recipient, recipient),
+  )
   if (to === undefined) return failing('no longer a recipient')
-  const notice = await findNotice(dataSource, incidentId, kind, people)
+  const notice = await findNotice(dataSource, incidentId, kind, recipients)
   if (channel === 'email') {
     const { email } = channels
     return email === null
@@ -151,12 +151,12 @@ async function prepare(
   return async () => {
     const outcome = await push.send(notice, { ...subscription, organisationId })
     if (outcome.gone === true)
-      await untilDatabaseAnswers(() => deletePushSubscription(dataSource, organisationId, recipient))
+      await retryWhileUnavailable(() => deletePushSubscription(dataSource, organisationId, recipient))
     return outcome
   }
 }
 
-/** Addresses are one and the same in whatever case; ids have none. */
+/** Ignores case, which distinguishes neither addresses nor ids. */
 function isSame(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }

@@ -1,6 +1,6 @@
 /**
- * How a try to send one message ended. `sent`: accepted. `refused`: provably not accepted, and a later try may do
- * better. `failed`: provably not accepted, and no try will. `unknown`: it may have been accepted, so it is never sent
- * again. `error` is a few words for an operator; it holds no secret.
+ * The outcome of one try to send a message. `sent`: accepted. `refused`: not accepted, and a later try may succeed.
+ * `failed`: not accepted, and no try will be. `unknown`: it may have been accepted, so it is never sent again. `error` is
+ * a few words for an operator, without secrets.
  */
 export type SendOutcome = { state: 'sent' } | { state: 'refused' | 'failed' | 'unknown'; error: string }

@@ -1,6 +1,6 @@
 /**
- * `text` on one line and without characters that hide or reorder others, of `maxLength` code points at most.
- * For what strangers wrote and a person reads: names, errors, answers of a server.
+ * Returns `text` as one line of at most `maxLength` code points, without characters that hide or reorder others. For
+ * untrusted text that users read: names, errors, answers of a server.
  */
 export function singleLine(text: string, maxLength: number): string {
   const line = text.replace(/[\p{Cc}\p{Cs}\p{Bidi_Control}\s]+/gu, ' ').trim()

@@ -11,7 +11,7 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promi
     if (signal.aborted) onAbort()
   })
   try {
-    // In this order: what was aborted before is so, however soon the work was done.
+    // In this order, an earlier abort wins over work that is done at once.
     return await Promise.race([aborted, work])
   } finally {
     stopListening()

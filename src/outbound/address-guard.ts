@@ -2,10 +2,10 @@ import { BlockList, isIP } from 'node:net'
 import { withoutBrackets } from './host-names.ts'
 import { DENIED_IPV4_CIDRS, DENIED_IPV6_CIDRS, GLOBAL_UNICAST_IPV6_CIDR } from './special-addresses.ts'
 
-/** A network in CIDR form. `address` is kept as written; its host bits do not matter. */
+/** A network in CIDR form. `address` is stored as written; its host bits do not matter. */
 export type Cidr = { address: string; prefix: number; family: 'ipv4' | 'ipv6' }
 
-/** Says which addresses nothing may be sent to. */
+/** Decides which addresses nothing may be sent to. */
 export type AddressGuard = { isBlocked(address: string): boolean }
 
 /**
@@ -31,10 +31,10 @@ const denied = blockListOf([...DENIED_IPV4_CIDRS, ...DENIED_IPV6_CIDRS])
 const globalUnicast = blockListOf([GLOBAL_UNICAST_IPV6_CIDR])
 
 /**
- * Builds the guard that judges each address a socket would dial. It fails closed: what is no plain IP address,
+ * Builds the guard that checks each address before a socket connects to it. It fails closed: what is no plain IP address,
  * or carries a zone, is blocked. `allowedCidrs` opens private networks again, also when DNS gives them in
  * IPv4-mapped form; it comes from the operator, never from a customer. With `64:ff9b::/96` in it, for a network that
- * reaches IPv4 through NAT64, an address of that network is judged by the IPv4 address it stands for.
+ * reaches IPv4 through NAT64, an address of that network is checked as the IPv4 address in it.
  * @throws Error when an entry of `allowedCidrs` is not a CIDR that {@link parseCidr} accepts.
  */
 export function createAddressGuard(options: { allowedCidrs: readonly string[] }): AddressGuard {

@@ -1,16 +1,16 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextLoopIteration } from 'node:timers/promises'
 import type { AddressGuard } from './address-guard.ts'
 import type { Connection } from './connection.ts'
 
-/** Connections that lie idle until the next POST of the same key. */
+/** Holds idle connections for the next POST of the same key. */
 export type ConnectionPool = {
-  /** A connection of `key` that is open and silent, and from now on the caller's; null when there is none. */
+  /** Removes and returns a connection of `key` that is open and silent; null without one. */
   take(key: string): Promise<Connection | null>
-  /** Takes a connection back whose last answer was read to its clean end, or closes it. */
-  keep(key: string, connection: Connection): void
-  /** Closes what lies idle for `key`. */
+  /** Adds a connection whose last answer was read completely, or closes it. */
+  add(key: string, connection: Connection): void
+  /** Closes the idle connections of `key`. */
   drop(key: string): void
-  /** Closes what lies idle; nothing is kept from now on. */
+  /** Closes all idle connections, and every connection that is added later. */
   close(): void
 }
 
@@ -27,16 +27,16 @@ type Idle = {
   connection: Connection
   sinceMs: number
   bytesRead: number
-  /** Takes it off the list: it is in use again, or its socket has closed. */
+  /** Removes the connection: it is in use again, or its socket has closed. */
   forget: () => void
 }
 
 const DEFAULT_LIMITS: PoolLimits = {
   maxIdlePerKey: 256,
   maxIdle: 2_048,
-  // A changed DNS answer, an expired certificate or a new policy counts for everybody after this.
+  // A changed DNS answer, an expired certificate or a new policy counts for every request after this.
   maxAgeMs: 60_000,
-  // What an endpoint sends too much follows its answer closely, unless Nagle's algorithm holds it back until we have
+  // Surplus bytes of an endpoint follow its answer closely, unless Nagle's algorithm delays them until we have
   // acknowledged the answer. Linux does so after 40 ms or one round trip; the rest then takes another one to come.
   restMs: 50,
   restRoundTrips: 2,
@@ -44,50 +44,51 @@ const DEFAULT_LIMITS: PoolLimits = {
 
 /**
  * Builds the pool. Nothing an endpoint sends of its own accord may be read as the answer to a later POST, so a
- * connection is given out only after it has been silent since its last answer: for a while, and still so when the
- * event loop has looked at its sockets once more after that while.
+ * connection is reused only after it has been silent since its last answer for a while, and is still silent after the
+ * event loop has polled its sockets once more.
  */
 export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLimits> = {}): ConnectionPool {
   const { maxIdlePerKey, maxIdle, maxAgeMs, restMs, restRoundTrips } = { ...DEFAULT_LIMITS, ...limits }
-  // Both in the order in which they were kept.
+  // Both in the order in which they were added.
   const idle = new Set<Idle>()
   const idleByKey = new Map<string, Idle[]>()
   let isClosed = false
 
   // Whatever had come before this instant has been read.
   let readUntilMs = -Infinity
-  let looking: Promise<void> | null = null
+  let reading: Promise<void> | null = null
 
   async function take(key: string): Promise<Connection | null> {
     for (;;) {
       const now = performance.now()
       const idleOfKey = idleByKey.get(key) ?? []
-      // The one used last: so those that are too many grow old.
+      // The one used last, so that surplus connections grow old.
       const entry =
         idleOfKey.findLast((one) => restedAtMs(one) <= readUntilMs) ??
         idleOfKey.findLast((one) => restedAtMs(one) <= now)
       if (entry === undefined) return null
       entry.forget()
-      // Where much is sent the sockets were looked at since: waiting for another look would only cost time.
-      looking ??= readSockets()
-      while (restedAtMs(entry) > readUntilMs) await (looking ??= readSockets())
+      // Under load the sockets have been read since then.
+      reading ??= readSockets()
+      while (restedAtMs(entry) > readUntilMs) await (reading ??= readSockets())
       if (isStillSilent(entry)) return entry.connection
       entry.connection.destroy()
     }
   }
 
   /**
-   * The first turn ends the one we are in; only the second is sure to have run the timers and read from the sockets.
+   * Waits until the sockets have been read. The first `setImmediate` ends the current iteration of the event loop; only
+   * the second guarantees that timers have run and sockets have been polled.
    */
   async function readSockets(): Promise<void> {
     const fromMs = performance.now()
-    await nextTurn()
-    await nextTurn()
+    await nextLoopIteration()
+    await nextLoopIteration()
     readUntilMs = fromMs
-    looking = null
+    reading = null
   }
 
-  function keep(key: string, connection: Connection): void {
+  function add(key: string, connection: Connection): void {
     const { socket } = connection
     const same = idleByKey.get(key) ?? []
     if (isClosed || socket.destroyed || isOld(connection) || same.length >= maxIdlePerKey) {
@@ -118,7 +119,7 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
   function isStillSilent({ connection, bytesRead }: Idle): boolean {
     const { socket } = connection
     if (socket.destroyed || socket.readableEnded || socket.bytesRead !== bytesRead) return false
-    // The endpoint answered without reading to the end; nobody knows what it makes of the rest.
+    // The endpoint answered before it read the whole request.
     if (socket.writableLength > 0) return false
     return !isClosed && !isOld(connection) && !guard.isBlocked(socket.remoteAddress ?? '')
   }
@@ -136,7 +137,7 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
 
   return {
     take,
-    keep,
+    add,
     drop: (key) => close(idleByKey.get(key) ?? []),
     close() {
       isClosed = true

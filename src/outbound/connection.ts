@@ -28,10 +28,10 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 // Once the status is known the outcome is too: a body that stalls is not worth the rest of the deadline.
 const BODY_IDLE_TIMEOUT_MS = 5000
 
-// Servers close what lies idle, the most impatient of the common ones after 2 seconds and without saying so.
-// A request that crosses such a close is lost, so we are the ones to close first.
+// Servers close idle connections without notice, the common ones after 2 seconds or more. A request that crosses such
+// a close is lost, so we close first.
 const IDLE_MS = 1500
-// With a `Keep-Alive: timeout=…` in the answer: so much sooner than it says, and never later than this.
+// With a `Keep-Alive: timeout=…` in the answer: this much sooner, and never later than the maximum.
 const HINT_MARGIN_MS = 1000
 const MAX_IDLE_MS = 8000
 
@@ -100,7 +100,7 @@ export function openConnection(
   }
 
   function destroy(): void {
-    // A client that has not asked for its socket yet does not know of it.
+    // A client that has not requested its socket yet does not destroy it.
     socket.destroy()
     client.destroy().catch(() => undefined)
   }

@@ -27,9 +27,9 @@ type Options = {
 }
 
 /**
- * Builds the only door out of the house. Every address is judged before a socket to it exists, whether it was
- * written in the URL (undici and Node look nothing up then) or came from DNS, and the socket can try no other:
- * there is no second look-up for a changed DNS answer to slip through. The address it reached is judged once more.
+ * Builds the only function that opens outbound connections. Every address is checked before a socket to it exists, whether
+ * it is in the URL (undici and Node resolve nothing then) or comes from DNS, and the socket can use no other: no second
+ * DNS query could return another address. The address that was reached is checked again.
  */
 export function createConnector(options: Options): Connect {
   const secureContext = createSecureContext(options.ca)
@@ -45,7 +45,7 @@ export function createConnector(options: Options): Connect {
     )
     try {
       const addresses = await raceAbort(checkedAddresses(target), stop.signal)
-      // A socket that is opened for a signal that was aborted before would never hear of it.
+      // A socket does not see a signal that was aborted before it was opened.
       stop.signal.throwIfAborted()
       return await raceAbort(openSocket(target, addresses, stop.signal), stop.signal)
     } finally {
@@ -80,7 +80,7 @@ export function createConnector(options: Options): Connect {
       let roundTripMs = 0
       const isSecure = target.protocol === 'https:'
       const socket = isSecure ? startTls(target, addresses) : startTcp(target, addresses)
-      // In the tick that made the socket, and for its whole life: an error that nobody listens for ends the process.
+      // In the tick that creates the socket, and for its whole life: an error without a listener ends the process.
       socket.on('error', reject)
       const destroy = (): void => void socket.destroy()
       signal.addEventListener('abort', destroy, { once: true })
@@ -114,7 +114,7 @@ export function createConnector(options: Options): Connect {
       ...(net.isIP(host) === 0 ? { servername: withoutTrailingDot(host) } : {}),
       secureContext,
       ALPNProtocols: ['http/1.1'],
-      // Said aloud so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing here.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
       rejectUnauthorized: true,
     })
   }
@@ -137,8 +137,8 @@ function createSecureContext(ca: string | undefined): tls.SecureContext {
 
 /**
  * A `lookup` that knows its answer. Node asks for all addresses, except with automatic family selection off.
- * Answers on the next tick, as Node's own look-up does: a connection that the system refuses at once (no route, no file
- * descriptor) would otherwise fail within `tls.connect`, before anybody can listen for its error.
+ * Answers on the next tick, as Node's own `lookup` does: a connection that the system refuses at once (no route, no
+ * file descriptor) would otherwise fail within `tls.connect`, before its error has a listener.
  */
 function pinnedLookup(addresses: readonly ResolvedAddress[]): net.LookupFunction {
   return (_hostname, lookupOptions, callback) => {

@@ -48,18 +48,18 @@ export async function exchange(
   }
 
   /**
-   * False when there is no kept connection, or it closed before a byte of the request was written. Once a byte is
-   * written the endpoint may have acted on it, whatever we see, and the POST is not made again.
+   * Sends on a pooled connection. Returns false when there is none, or it closed before a byte of the request was
+   * written. Once a byte is written the endpoint may have acted on it, whatever we see, and the POST is not made again.
    */
-  async function sendOnKept(reuseKey: string): Promise<boolean> {
-    const kept = await tools.pool.take(reuseKey)
-    if (kept === null) return false
-    const writtenBefore = kept.socket.bytesWritten
+  async function sendOnPooled(reuseKey: string): Promise<boolean> {
+    const pooled = await tools.pool.take(reuseKey)
+    if (pooled === null) return false
+    const writtenBefore = pooled.socket.bytesWritten
     try {
-      await send(kept)
+      await send(pooled)
       return true
     } catch (error) {
-      if (signal.aborted || kept.socket.bytesWritten !== writtenBefore) throw error
+      if (signal.aborted || pooled.socket.bytesWritten !== writtenBefore) throw error
       progress.isBegun = false
       return false
     }
@@ -91,13 +91,13 @@ export async function exchange(
       if (isReusable) body.end()
     } finally {
       signal.removeEventListener('abort', destroy)
-      if (isReusable && key !== null) tools.pool.keep(key, connection)
+      if (isReusable && key !== null) tools.pool.add(key, connection)
       else destroy()
     }
   }
 
   try {
-    const isSent = key !== null && (await sendOnKept(key))
+    const isSent = key !== null && (await sendOnPooled(key))
     signal.throwIfAborted()
     if (!isSent) await send(await open())
   } catch (error) {

@@ -48,8 +48,8 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   ERR_ASSERTION: NOT_HTTP,
 }
 
-/** Which of several errors tells a customer most, when every address of a host failed in its own way. */
-const MOST_TELLING: readonly FailureCode[] = ['connect_refused', 'connection_reset', 'connect_timeout']
+/** Codes to report first when the addresses of a host failed in different ways. */
+const CODES_BY_PRIORITY: readonly FailureCode[] = ['connect_refused', 'connection_reset', 'connect_timeout']
 
 /** The failure that a status outside 2xx is. Our own words for the status, not the endpoint's. */
 export function describeStatus(status: number): Failure {
@@ -59,7 +59,7 @@ export function describeStatus(status: number): Failure {
   return { failureCode: 'http_status', error }
 }
 
-/** Turns what an exchange threw into its failure. Never shows the text of a library: it holds addresses. */
+/** Describes the error of an exchange as its failure. Never shows the text of a library: it contains addresses. */
 export function describeError(thrown: unknown): Failure {
   if (thrown instanceof OutboundError) return { failureCode: thrown.code, error: thrown.message }
   if (thrown instanceof AggregateError) return describeAll(thrown.errors)
@@ -79,14 +79,16 @@ export function describeError(thrown: unknown): Failure {
 
 function describeAll(errors: readonly unknown[]): Failure {
   const failures = errors.map(describeError)
-  for (const code of MOST_TELLING) {
+  for (const code of CODES_BY_PRIORITY) {
     const found = failures.find((failure) => failure.failureCode === code)
     if (found !== undefined) return found
   }
   return failures[0] ?? NO_ROUTE
 }
 
-/** undici gives a 100 and a 101 nobody asked for the code of a closed socket; only its message tells them apart. */
+/**
+ * Returns whether undici refused an unrequested 100 or 101: it has the code of a closed socket, but its own message.
+ */
 function isRefusedStatus(code: string, error: Error): boolean {
   return code === 'UND_ERR_SOCKET' && (error.message === 'bad response' || error.message === 'bad upgrade')
 }

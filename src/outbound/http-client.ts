@@ -14,8 +14,8 @@ import { createResolver } from './resolver.ts'
 import type { CapturedResponse } from './response-capture.ts'
 
 /**
- * How one POST ended. Without success, `failureCode` and `error` say why; `statusCode` and `response` are what the
- * endpoint answered, as far as it came. `durationMs` comes from a clock that is never set back.
+ * How one POST ended. Without success, `failureCode` and `error` give the reason; `statusCode` and `response` are the
+ * answer of the endpoint, as far as it was received. `durationMs` comes from a clock that is never set back.
  */
 export type PostResult = {
   succeeded: boolean
@@ -25,13 +25,13 @@ export type PostResult = {
   startedAt: Date
   durationMs: number
   response: CapturedResponse | null
-  /** This process was paused during the POST: that it failed without a status says nothing of the endpoint. */
+  /** This process was paused during the POST: a failure without a status is then no evidence about the endpoint. */
   isInconclusive: boolean
 }
 
-/** A deadline that is noticed so much too late counts only after sockets were read for a while. */
+/** A timer that fires this late gives the sockets READ_DELAY_MS to be read first. */
 const LATE_TIMER_MS = 500
-const READ_MS = 250
+const READ_DELAY_MS = 250
 
 export type HttpClient = {
   /**
@@ -46,11 +46,11 @@ export type HttpClient = {
 export type HttpClientOptions = {
   allowHttp: AllowHttp
   allowedCidrs: readonly string[]
-  /** Bound on the whole exchange, from DNS to the last byte of the answer that is kept. */
+  /** Bound on the whole exchange, from DNS to the last byte of the answer that is stored. */
   timeoutMs: number
   /** Bound on DNS, TCP and TLS together. */
   connectTimeoutMs: number
-  /** How much of an answer's body is kept; reading stops there. */
+  /** Bytes stored of an answer's body; reading stops there. */
   maxResponseBytes: number
   userAgent: string
   /** PEM certificates trusted besides the usual roots; for tests and development. */
@@ -59,13 +59,13 @@ export type HttpClientOptions = {
   stopping?: AbortSignal
   /** Unix ms by which attempts are dated; this machine's clock unless given. */
   nowMs?: () => number
-  /** Other bounds on kept connections than the usual ones; for tests. */
+  /** Other bounds on pooled connections than the usual ones; for tests. */
   poolLimits?: Partial<PoolLimits>
 }
 
 /**
- * Builds what makes Posthorn's POSTs to customers. Reads no proxy settings: a proxy would dial where the guard cannot
- * see.
+ * Builds the client for POSTs to customers. It reads no proxy settings: the guard could not check the addresses to which a
+ * proxy connects.
  */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const guard = createAddressGuard(options)
@@ -114,7 +114,7 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
   const expire = (): void => stop.abort(deadlinePassed(timeoutMs))
   let timer = setTimeout(() => {
     // After a pause of this process timers run first: the answer may have come in time, and wait to be read.
-    if (performance.now() - startedAtMs > timeoutMs + LATE_TIMER_MS) timer = setTimeout(expire, READ_MS)
+    if (performance.now() - startedAtMs > timeoutMs + LATE_TIMER_MS) timer = setTimeout(expire, READ_DELAY_MS)
     else expire()
   }, timeoutMs)
   const progress: Progress = { isBegun: false, answer: null }

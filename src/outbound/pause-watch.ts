@@ -1,13 +1,13 @@
-/** Knows when this process did not run for a while: stopped with its machine, swapped out, or starved. */
+/** Detects pauses of this process: stopped with its machine, swapped out, or starved of processor time. */
 export type PauseWatch = {
-  /** Whether a pause has ended since `sinceMs` on `performance.now()`, this instant included. */
+  /** True when a pause has ended since `sinceMs` on `performance.now()`, or just now. */
   pausedSince(sinceMs: number): boolean
   stop(): void
 }
 
 const TICK_MS = 500
 
-/** What a busy event loop may take between two ticks without having been paused. */
+/** A shorter delay between two ticks is that of a busy event loop. */
 const MIN_PAUSE_MS = 2_000
 
 export function createPauseWatch(nowMs: () => number = () => performance.now()): PauseWatch {

@@ -16,7 +16,7 @@ type Options = {
   guard: AddressGuard
   /** Addresses of DNS servers (`192.0.2.1:53`); left out, those of the machine. */
   servers?: readonly string[]
-  /** Bound on one look-up, all tries together. */
+  /** Bound on one resolution, all tries together. */
   lookupTimeoutMs?: number
 }
 
@@ -31,12 +31,12 @@ const LOOPBACK_ADDRESSES: readonly ResolvedAddress[] = [
 
 /**
  * Builds a resolver on c-ares instead of `dns.lookup`: the latter waits in a pool of four threads, so a few names
- * whose server never answers would hold up every other name. `/etc/hosts` and search domains are not read.
+ * whose server never answers would delay every other name. `/etc/hosts` and search domains are not read.
  * A name with even one blocked address is refused as a whole: an honest public name has none.
  */
 export function createResolver(options: Options): Resolver {
   const lookupTimeoutMs = options.lookupTimeoutMs ?? LOOKUP_TIMEOUT_MS
-  // A burst to one host asks once. Nothing is remembered beyond that, so no answer outlives its look-up.
+  // A burst to one host makes one query. Answers are not cached beyond it.
   const underWay = new Map<string, Promise<ResolvedAddress[]>>()
 
   async function resolve(hostname: string): Promise<ResolvedAddress[]> {
@@ -55,7 +55,7 @@ export function createResolver(options: Options): Resolver {
   }
 
   async function query(hostname: string): Promise<ResolvedAddress[]> {
-    // One channel per look-up (about 15 µs) shares no socket, no server ranking and no cancellation with others.
+    // One channel per resolution (about 15 µs) shares no socket, no server ranking and no cancellation with others.
     const channel = new dns.Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
     if (options.servers !== undefined) channel.setServers(options.servers)
     const timer = setTimeout(() => channel.cancel(), lookupTimeoutMs)

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 
 /**
  * Value of the signature header for `body`: `sha256=` and the lower-case hex HMAC-SHA256 of exactly these bytes.
- * The key is the 64-character secret *as shown*, as UTF-8 text. It looks like hex but is not decoded, because a
+ * The key is the 64-character secret *as shown*, as UTF-8 text. It is hex but is not decoded, because a
  * receiver passes the string it was given straight to its HMAC function; for the same reason it is never re-cased.
  */
 export function sign(secret: string, body: Buffer): string {

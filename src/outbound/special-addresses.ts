@@ -21,7 +21,7 @@ export const DENIED_IPV4_CIDRS: readonly string[] = [
   '203.0.113.0/24', // documentation 3
   '240.0.0.0/4', // reserved, and the limited broadcast address
   '224.0.0.0/4', // ours: multicast, which the registry does not list
-  '168.63.129.16/32', // ours: Azure's host agent, an address that looks public
+  '168.63.129.16/32', // ours: Azure's host agent, although the address is in a public range
 ]
 
 /** The only IPv6 space handed out for global unicast; whatever lies outside is denied without a row of its own. */

@@ -6,7 +6,7 @@ import { isLoopbackHost, type AllowHttp } from './loopback.ts'
 /** What the operator opened: plain http, and private networks. Both are closed by default. */
 export type UrlPolicy = { allowHttp: AllowHttp; allowedCidrs: readonly string[] }
 
-/** `url` is the canonical form, which is the one to store; `code` is stable, `detail` is for a person. */
+/** `url` is the canonical form, which is the one to store; `code` is stable, `detail` is readable text. */
 export type UrlCheck = { ok: true; url: string } | { ok: false; code: string; detail: string }
 
 type Refusal = { ok: false; code: string; detail: string }
@@ -30,7 +30,7 @@ const FOREIGN_PORTS: ReadonlySet<number> = new Set([
 
 /**
  * Decides whether `raw` may be stored as an address to send to. The text itself is checked first, because
- * `new URL` silently repairs much of what an attacker would write; then its canonical form. No name is looked up:
+ * `new URL` silently repairs much of what an attacker would write; then its canonical form. No name is resolved:
  * it may not exist yet, and the check that counts is the one made when a delivery connects.
  */
 export function checkWebhookUrl(raw: unknown, policy: UrlPolicy): UrlCheck {
@@ -52,6 +52,13 @@ export function checkWebhookUrl(raw: unknown, policy: UrlPolicy): UrlCheck {
     return refuse('port_not_allowed', 'Use port 443, or a port from 1024 up that no other protocol uses.')
   }
   return { ok: true, url: url.href }
+}
+
+/** Returns the form in which a URL is stored that `checkWebhookUrl` has accepted. Throws for any other. */
+export function canonicalUrl(raw: string, policy: UrlPolicy): string {
+  const checked = checkWebhookUrl(raw, policy)
+  if (!checked.ok) throw new Error('the URL of a checked request is not valid')
+  return checked.url
 }
 
 function refuseText(raw: string, policy: UrlPolicy): Refusal | null {

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { PurgeInput, PurgeResult } from '../../workflows/messages.ts'
+import type { PurgeInput, PurgeResult } from '../../workflows/interface.ts'
 import {
   FROM_THE_OLDEST,
   purgeAudit,
@@ -11,36 +11,36 @@ import {
   type PurgeCursor,
 } from '../db/queries/retention.ts'
 import { transactLonger } from '../db/longer-statements.ts'
-import { untilDatabaseAnswers } from '../db/patience.ts'
-import type { Logger } from '../logger.ts'
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import type { Logger } from '../observability/logger.ts'
 
 export type PurgeDependencies = { dataSource: DataSource; logger: Logger }
 
-/** Rows of one transaction: few enough to hold no lock for long. */
+/** Rows of one transaction, so that no lock lasts long. */
 const BATCH_ROWS = 1_000
 
-/** What is left after that goes at the next run of the schedule. */
-const LONGEST_PASS_MS = 10 * 60_000
+/** The next run of the schedule deletes the rest. */
+const PASS_TIMEOUT_MS = 10 * 60_000
 
-/** Where the next batch begins; null when nothing is left. */
-type Place = PurgeCursor | null
+/** The cursor of the next batch; null when nothing is left. */
+type NextCursor = PurgeCursor | null
 
 type Deleted = Partial<Omit<PurgeResult, 'finished'>>
 
 /** Deletes one batch. */
-type Step = (after: PurgeCursor) => Promise<Deleted & { next: Place }>
+type Step = (after: PurgeCursor) => Promise<Deleted & { next: NextCursor }>
 
 /**
- * Deletes what is older than its limit (`docs/production.md`, Retention), batch after batch until nothing is left or
- * the time is up. Two at once are harmless. Rejects when `signal` aborts; what was deleted stays deleted.
+ * Deletes rows that are older than their limit (`docs/production.md`, Retention), in batches, until nothing is left or the
+ * time limit is reached. Concurrent runs are harmless. Rejects when `signal` aborts; deleted rows stay deleted.
  */
 export async function purge(
   { dataSource, logger }: PurgeDependencies,
   limits: PurgeInput,
   signal: AbortSignal,
-  longestPassMs = LONGEST_PASS_MS,
+  passTimeoutMs = PASS_TIMEOUT_MS,
 ): Promise<PurgeResult> {
-  const deadline = performance.now() + longestPassMs
+  const deadline = performance.now() + passTimeoutMs
   const result: PurgeResult = {
     deliveries: 0,
     events: 0,
@@ -51,13 +51,13 @@ export async function purge(
     finished: true,
   }
   for (const step of stepsOf(dataSource, limits)) {
-    let place: Place = FROM_THE_OLDEST
-    while (place !== null && result.finished) {
+    let cursor: NextCursor = FROM_THE_OLDEST
+    while (cursor !== null && result.finished) {
       signal.throwIfAborted()
-      const after: PurgeCursor = place
-      const { next, ...deleted } = await untilDatabaseAnswers(() => step(after), signal)
+      const after: PurgeCursor = cursor
+      const { next, ...deleted } = await retryWhileUnavailable(() => step(after), signal)
       add(result, deleted)
-      place = next
+      cursor = next
       result.finished = next === null || performance.now() < deadline
     }
   }
@@ -65,10 +65,10 @@ export async function purge(
   return result
 }
 
-/** What is few comes first, so that a flood of completed deliveries delays nothing else; events wait for their deliveries. */
+/** Small tables come first, so that many completed deliveries delay nothing else; events follow their deliveries. */
 function stepsOf(dataSource: DataSource, { completedDays, failedDays, auditDays }: PurgeInput): Step[] {
   const limit = BATCH_ROWS
-  const nextAfter = (deleted: number): Place => (deleted < limit ? null : FROM_THE_OLDEST)
+  const nextAfter = (deleted: number): NextCursor => (deleted < limit ? null : FROM_THE_OLDEST)
   return [
     async () => {
       const idempotencyKeys = await transactLonger(dataSource, (db) => purgeIdempotencyKeys(db, limit))

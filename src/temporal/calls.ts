@@ -1,23 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isGrpcServiceError, WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client'
 
-/** A call to the engine that takes longer than this is given up and made again later. */
 const CALL_TIMEOUT_MS = 5_000
 
-/** The engine refuses to start an id again within a second of its last start. */
-const START_AGAIN_AFTER_MS = 1_100
-const START_TRIES = 3
+/** Temporal refuses to start a workflow id again within a second of its last start. */
+const START_RETRY_DELAY_MS = 1_100
+const MAX_START_TRIES = 3
 const RESOURCE_EXHAUSTED: unknown = 8
 
-/** Runs a call to the engine under a deadline. */
-export function inTime<T>(client: Client, call: () => Promise<T>): Promise<T> {
+/** Runs a call to Temporal under a deadline of CALL_TIMEOUT_MS. */
+export function withCallTimeout<T>(client: Client, call: () => Promise<T>): Promise<T> {
   return client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call)
 }
 
-/** Starts a workflow; false when one of that id has started already. */
+/** Starts a workflow; returns false when one of that id has started already. */
 export async function startOnce(client: Client, start: () => Promise<unknown>): Promise<boolean> {
   try {
-    await inTime(client, start)
+    await withCallTimeout(client, start)
     return true
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false
@@ -25,15 +24,15 @@ export async function startOnce(client: Client, start: () => Promise<unknown>): 
   }
 }
 
-/** Runs a signal that starts its workflow where none runs; again where the engine finds that too soon. */
+/** Runs `signal`, a signal-with-start; repeats it where Temporal refuses to start the workflow so soon again. */
 export async function signalWithStart(client: Client, signal: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await inTime(client, signal)
+      await withCallTimeout(client, signal)
       return
     } catch (error) {
-      if (tries === START_TRIES || !isTooSoon(error)) throw error
-      await delay(START_AGAIN_AFTER_MS)
+      if (tries === MAX_START_TRIES || !isTooSoon(error)) throw error
+      await delay(START_RETRY_DELAY_MS)
     }
   }
 }

@@ -1,31 +1,30 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
-import type { DeliverEventInput } from '../../workflows/messages.ts'
+import type { DeliverEventInput } from '../../workflows/interface.ts'
 import type { AttemptKind } from '../domain/task-queues.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import type { DeliveryLabel } from '../domain/workflow-labels.ts'
-import { inTime, signalWithStart, startOnce } from './calls.ts'
+import { withCallTimeout, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** The workflows of deliveries, as the dispatcher and the sweep see them. Every call throws while the engine is away. */
+/** Starts and signals the workflows of deliveries. Every call throws while Temporal is unavailable. */
 export type DeliveryWorkflows = {
   /**
-   * Starts `delivery/<deliveryId>`; false when one runs already.
-   * Unless `again`, one that ran before counts too, so that a repeated start makes nothing twice.
-   * `kind`: of the attempt that it begins with; without it, what its number says.
+   * Starts `delivery/<deliveryId>`; returns false when it runs already, or, without `allowRestart`, when it has ever run.
+   * `kind` of the next attempt; by default it follows from the number.
    */
   start(
     delivery: DeliveryLabel,
     next: DeliverEventInput['next'],
-    options: { again: boolean; kind?: AttemptKind },
+    options: { allowRestart: boolean; kind?: AttemptKind },
   ): Promise<boolean>
-  /** Starts the workflow of a delivery that was completed without one: it shows the outcome, and ends. */
-  follow(delivery: DeliveryLabel, attempts: number): Promise<void>
+  /** Starts the workflow of a delivery that was completed without one: it shows the recorded outcome, and ends. */
+  startBackfill(delivery: DeliveryLabel, attempts: number): Promise<void>
   /**
-   * Wakes the workflow up to look at its row, where a person's retry is noted; starts one at `attempts` recorded
-   * attempts if none runs.
+   * Signals the workflow that a retry is requested on the row; starts it after `attempts` recorded attempts if none
+   * runs.
    */
   wake(delivery: DeliveryLabel, attempts: number): Promise<void>
-  /** Has the workflow look at its row, which is stopped; one that is no more needs no telling. */
+  /** Signals the workflow, if there is one, that the row may be final. */
   stop(deliveryId: string): Promise<void>
 }
 
@@ -36,31 +35,30 @@ export function deliveryWorkflowId(deliveryId: string): string {
 }
 
 /**
- * `eager`: this process runs a worker of the task queue on the client's connection, so that the first task comes back
- * with the start itself. `leadMs` is given to every workflow (see DeliverEventInput).
+ * `eager`: this process runs a worker of the task queue on the client's connection, so that a start returns the first
+ * workflow task. `leadMs` is part of the input of every workflow (see DeliverEventInput).
  */
 export function createDeliveryWorkflows(options: {
   client: () => Client
   taskQueue: string
   leadMs: number
   eager: boolean
-  /** By which a run is told how long it is to wait; without it the workflow goes by its own clock. */
+  /** The clock by which the wait of a new run is computed; without it the workflow uses its own. */
   clock?: { nowMs(): number }
 }): DeliveryWorkflows {
   const { client, taskQueue, leadMs, eager, clock } = options
 
-  /** What a run of a delivery is started with, whoever starts it. */
   function startOptions(
     delivery: DeliveryLabel,
-    begin: Pick<DeliverEventInput, 'next' | 'kind' | 'recorded'>,
+    first: Pick<DeliverEventInput, 'next' | 'kind' | 'recorded'>,
   ) {
     const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
-    const input: DeliverEventInput = { organisationId, deliveryId, webhookId, leadMs, ...begin }
+    const input: DeliverEventInput = { organisationId, deliveryId, webhookId, leadMs, ...first }
     return {
       workflowId: deliveryWorkflowId(deliveryId),
       taskQueue,
       args: [input] as [DeliverEventInput],
-      // The engine serves a backlog webhook by webhook in turn, so that one cannot stand before all others.
+      // Temporal serves a backlog webhook by webhook.
       priority: { fairnessKey: webhookId },
       staticSummary: `${eventKey} → ${new URL(url).protocol}//${nameWebhook(url, webhookId)}`,
       typedSearchAttributes: [
@@ -73,24 +71,24 @@ export function createDeliveryWorkflows(options: {
 
   async function startWorkflow(
     delivery: DeliveryLabel,
-    begin: Parameters<typeof startOptions>[1],
+    first: Parameters<typeof startOptions>[1],
     workflowIdReusePolicy: WorkflowIdReusePolicy,
   ): Promise<boolean> {
     const temporal = client()
-    const start = { ...startOptions(delivery, begin), workflowIdReusePolicy, requestEagerStart: eager }
+    const start = { ...startOptions(delivery, first), workflowIdReusePolicy, requestEagerStart: eager }
     return startOnce(temporal, () => temporal.workflow.start('deliverEvent', start))
   }
 
   return {
-    async start(delivery, next, { again, kind }) {
+    async start(delivery, next, { allowRestart, kind }) {
       const { number, dueAtMs } = next
-      const waits = dueAtMs !== null && clock !== undefined
-      const first = waits ? { number, dueAtMs, waitMs: dueAtMs - clock.nowMs() } : next
-      const begin = kind === undefined ? { next: first } : { next: first, kind }
-      return startWorkflow(delivery, begin, again ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
+      const hasWait = dueAtMs !== null && clock !== undefined
+      const timed = hasWait ? { number, dueAtMs, waitMs: dueAtMs - clock.nowMs() } : next
+      const first = kind === undefined ? { next: timed } : { next: timed, kind }
+      return startWorkflow(delivery, first, allowRestart ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
     },
 
-    async follow(delivery, attempts) {
+    async startBackfill(delivery, attempts) {
       const next = { number: attempts + 1, dueAtMs: null }
       await startWorkflow(delivery, { next, recorded: { state: 'completed', attempts } }, REJECT_DUPLICATE)
     },
@@ -101,7 +99,7 @@ export function createDeliveryWorkflows(options: {
         ...startOptions(delivery, { next: { number: attempts + 1, dueAtMs: null } }),
         workflowIdReusePolicy: ALLOW_DUPLICATE,
         signal: 'retry',
-        signalArgs: [{ noted: true }] as [{ noted: boolean }],
+        signalArgs: [{ isRecorded: true }] as [{ isRecorded: boolean }],
       }
       await signalWithStart(temporal, () => temporal.workflow.signalWithStart('deliverEvent', start))
     },
@@ -110,7 +108,7 @@ export function createDeliveryWorkflows(options: {
       const temporal = client()
       try {
         const handle = temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
-        await inTime(temporal, () => handle.signal('stop'))
+        await withCallTimeout(temporal, () => handle.signal('stop'))
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error
       }

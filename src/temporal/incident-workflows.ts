@@ -1,24 +1,24 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
-import type { IncidentInput } from '../../workflows/messages.ts'
+import type { IncidentInput } from '../../workflows/interface.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import { signalWithStart } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** The workflows of incidents. Every call throws while the engine is away. */
+/** Signals the workflows of incidents. Every call throws while Temporal is unavailable. */
 export type IncidentWorkflows = {
-  /** Has `incident/<webhookId>/<incidentId>` look at its row; starts it if none runs. */
-  tell(incident: IncidentLabel): Promise<void>
+  /** Signals `incident/<webhookId>/<incidentId>` that its row has changed; starts it if none runs. */
+  signal(incident: IncidentLabel): Promise<void>
 }
 
-/** `notifyAfterMs` is given to every workflow (see IncidentInput). */
+/** `notifyAfterMs` is part of the input of every workflow (see IncidentInput). */
 export function createIncidentWorkflows(options: {
   client: () => Client
   taskQueue: string
   notifyAfterMs: number
 }): IncidentWorkflows {
   return {
-    async tell({ organisationId, webhookId, incidentId, url, openedAt }) {
+    async signal({ organisationId, webhookId, incidentId, url, openedAt }) {
       const input: IncidentInput = {
         organisationId,
         webhookId,

@@ -1,39 +1,39 @@
 import type { Client } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
-import type { Logger } from '../logger.ts'
-import { isEngineAway } from './engine-away.ts'
+import type { Logger } from '../observability/logger.ts'
+import { isTemporalUnavailable } from './unavailable.ts'
 import { isNotPermitted, readNamespaceId, registerSearchAttributes } from './namespace.ts'
 
 type Link = { connection: NativeConnection; client: Client }
 
-/** Keeps the namespace as Posthorn needs it, also when Temporal comes back without its data. */
+/** Checks the namespace and registers what is missing, also when Temporal returns without its data. */
 export type NamespaceGuard = {
-  /** True once the namespace was found with all that a start needs, and until it is known to lack something. */
+  /** True while the namespace has all that a start needs, as far as known. */
   isComplete(): boolean
   /**
-   * Asks whether the namespace is still the same one, and from time to time, or at once with `isRefused`, whether it
-   * lacks something; sets that up. One check at a time. Throws while Temporal is away or the namespace is not there.
+   * Checks that the namespace is still the same; in intervals, or at once with `isRefused`, also registers what is missing.
+   * One check at a time. Throws while Temporal is unavailable or the namespace does not exist.
    */
   check(link: Link, isRefused?: boolean): Promise<void>
-  /** Search attributes were registered so lately that Temporal may still refuse them. */
-  wasCompletedLately(): boolean
+  /** True while Temporal may still refuse search attributes that were just registered. */
+  isRegistrationRecent(): boolean
 }
 
-/** What somebody removed by hand is set up again after that. */
-const SET_UP_INTERVAL_MS = 15_000
+/** What an operator removes is registered again after this interval. */
+const SETUP_INTERVAL_MS = 15_000
 
-/** Temporal caches which search attributes a namespace has. */
+/** Temporal caches the search attributes of a namespace for this long. */
 const REGISTRATION_DELAY_MS = 15_000
 
 export type NamespaceGuardOptions = {
   namespace: string
   logger: Logger
   /**
-   * Sets up what no start needs, such as schedules. `isNew` is false where the namespace was seen complete before, so
-   * that looking for what is missing is enough. A failure is logged, and tried again.
+   * Sets up what no start needs, such as schedules. `isNew` is false when that was done before. An error is logged, and
+   * the call repeated.
    */
   onComplete: ((client: Client, isNew: boolean) => Promise<void>) | null
-  /** Every workflow that this process knew is gone. */
+  /** Called when the namespace, and so every workflow, was lost. */
   onDataLost: (() => Promise<void>) | null
 }
 
@@ -41,7 +41,7 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
   const { namespace, logger, onComplete, onDataLost } = options
   let knownId: string | null = null
   let isComplete = false
-  let isDoneBefore = false
+  let isSetUp = false
   let isReported = false
   let checkedAtMs = -Infinity
   let registeredAtMs = -Infinity
@@ -49,14 +49,14 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
 
   async function check({ connection, client }: Link, isRefused: boolean): Promise<void> {
     const id = await readNamespaceId(connection, namespace).catch((error: unknown) => {
-      // It answers, and the namespace is not there.
-      if (!isEngineAway(error)) isComplete = false
+      // Temporal answers: the namespace does not exist.
+      if (!isTemporalUnavailable(error)) isComplete = false
       throw error
     })
     const isKnown = isComplete && id === knownId && !isRefused
-    if (isKnown && performance.now() - checkedAtMs < SET_UP_INTERVAL_MS) return
+    if (isKnown && performance.now() - checkedAtMs < SETUP_INTERVAL_MS) return
     if (knownId !== null && id !== knownId) {
-      isComplete = isDoneBefore = false
+      isComplete = isSetUp = false
       logger.warn({ event: 'temporal.data_lost', namespace }, 'temporal.data_lost')
       await register(connection)
       await onDataLost?.()
@@ -64,7 +64,7 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
     knownId = id
     isComplete = true
     checkedAtMs = performance.now()
-    void setUpOthers(client)
+    void setUp(client)
   }
 
   async function register(connection: NativeConnection): Promise<void> {
@@ -72,28 +72,31 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
       const missing = await registerSearchAttributes(connection, namespace)
       if (missing.length === 0) return
       registeredAtMs = performance.now()
-      logger.info({ event: 'temporal.search_attributes', missing }, 'temporal.search_attributes')
+      logger.info(
+        { event: 'temporal.search_attributes_registered', missing },
+        'temporal.search_attributes_registered',
+      )
     } catch (error) {
       if (!isNotPermitted(error)) throw error
-      // Whoever may not register them relies on somebody who did. Said once.
+      // Without the permission, an operator has registered them. Logged once.
       if (!isReported)
-        logger.warn({ event: 'engine.search_attributes', err: error }, 'engine.search_attributes')
+        logger.warn({ event: 'temporal.registration_refused', err: error }, 'temporal.registration_refused')
       isReported = true
     }
   }
 
-  async function setUpOthers(client: Client): Promise<void> {
+  async function setUp(client: Client): Promise<void> {
     try {
-      await onComplete?.(client, !isDoneBefore)
-      isDoneBefore = true
+      await onComplete?.(client, !isSetUp)
+      isSetUp = true
     } catch (error) {
-      logger.warn({ event: 'engine.set_up', err: error }, 'engine.set_up')
+      logger.warn({ event: 'temporal.setup_failed', err: error }, 'temporal.setup_failed')
     }
   }
 
   return {
     isComplete: () => isComplete,
-    wasCompletedLately: () => performance.now() - registeredAtMs < REGISTRATION_DELAY_MS,
+    isRegistrationRecent: () => performance.now() - registeredAtMs < REGISTRATION_DELAY_MS,
     check(link, isRefused = false) {
       const next = latest.catch(() => undefined).then(() => check(link, isRefused))
       latest = next

@@ -5,12 +5,11 @@ import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
 /** `INDEXED_VALUE_TYPE_KEYWORD` of temporal.api.enums.v1.IndexedValueType. */
 const KEYWORD = 2
 
-/** A namespace that does not answer within this time is not there for us. */
 const CALL_TIMEOUT_MS = 2_000
 
 /**
- * The id that Temporal gave the namespace when it was made: another one means that all of its data is gone. Empty where
- * we may not ask. Throws while Temporal is away, and when there is no such namespace.
+ * Returns the id of the namespace: another id than before means that its data is lost. Empty without the permission to
+ * read it. Throws while Temporal is unavailable, and when there is no such namespace.
  */
 export async function readNamespaceId(connection: NativeConnection, namespace: string): Promise<string> {
   try {
@@ -25,8 +24,8 @@ export async function readNamespaceId(connection: NativeConnection, namespace: s
 }
 
 /**
- * Registers the search attributes of ours that the namespace lacks, and returns their names. Without them every start
- * is refused. Harmless to repeat. Throws where Temporal does not let us look or register.
+ * Registers our search attributes that are missing in the namespace, and returns their names. Without them every start is
+ * refused. Idempotent. Throws without the permission to list or register them.
  */
 export async function registerSearchAttributes(
   connection: NativeConnection,
@@ -47,7 +46,7 @@ export async function registerSearchAttributes(
 /** PERMISSION_DENIED and UNIMPLEMENTED of gRPC. */
 const NOT_PERMITTED: readonly unknown[] = [7, 12]
 
-/** True when the key of this process does not cover the call, or Temporal does not offer it. */
+/** True when the API key of this process does not permit the call, or Temporal does not implement it. */
 export function isNotPermitted(error: unknown): boolean {
   return isGrpcServiceError(error) && NOT_PERMITTED.includes(error.code)
 }

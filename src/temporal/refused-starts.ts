@@ -4,22 +4,22 @@ import {
   WorkflowNotFoundError,
   type WorkflowClientInterceptor,
 } from '@temporalio/client'
-import { EngineAwayError } from './engine-away.ts'
+import { TemporalUnavailableError } from './unavailable.ts'
 
-/** INVALID_ARGUMENT of gRPC: what Temporal says of a search attribute that it does not know. */
+/** INVALID_ARGUMENT of gRPC: the error for an unknown search attribute. */
 const INVALID_ARGUMENT: unknown = 3
 
 /**
- * Has the namespace checked at once when Temporal does not know what a start names. Where `isLacking` finds that
- * something was missing, the start throws EngineAwayError, since the same start is accepted a little later.
+ * Checks the namespace at once when Temporal refuses a start because it does not know a name in it. Where `isIncomplete`
+ * finds that something is missing, the start throws TemporalUnavailableError: it is accepted a little later.
  */
-export function checkRefusedStarts(isLacking: () => Promise<boolean>): WorkflowClientInterceptor {
+export function checkRefusedStarts(isIncomplete: () => Promise<boolean>): WorkflowClientInterceptor {
   async function checked<T>(start: Promise<T>): Promise<T> {
     try {
       return await start
     } catch (error) {
-      if (!isUnknown(error) || !(await isLacking())) throw error
-      throw new EngineAwayError('the namespace lacks what a start needs', { cause: error })
+      if (!isUnknownName(error) || !(await isIncomplete())) throw error
+      throw new TemporalUnavailableError('the namespace is incomplete', { cause: error })
     }
   }
   return {
@@ -28,7 +28,7 @@ export function checkRefusedStarts(isLacking: () => Promise<boolean>): WorkflowC
   }
 }
 
-function isUnknown(error: unknown): boolean {
+function isUnknownName(error: unknown): boolean {
   if (error instanceof NamespaceNotFoundError || error instanceof WorkflowNotFoundError) return true
   const cause = error instanceof Error ? (error.cause ?? error) : error
   return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT

@@ -4,25 +4,24 @@ import {
   ScheduleOverlapPolicy,
   type Client,
 } from '@temporalio/client'
-import type { PurgeInput } from '../../workflows/messages.ts'
-import { inTime } from './calls.ts'
+import type { PurgeInput } from '../../workflows/interface.ts'
+import { withCallTimeout } from './calls.ts'
 
 export const RETENTION_SCHEDULE_ID = 'posthorn-retention'
 
 type RetentionOptions = { taskQueue: string; limits: PurgeInput }
 
 /**
- * Makes sure that one schedule starts `purge` every hour, with these limits on this task queue. `isNew`: also where
- * there is one, which may have other limits; otherwise only where there is none any more.
- * Harmless to repeat, and for several processes at once. A schedule that an operator paused stays so.
- * Throws while the engine is away.
+ * Creates the schedule that starts `purge` every hour, with these limits on this task queue; with `isNew` it also updates
+ * one that exists. Idempotent, also for concurrent processes. A schedule that an operator paused stays paused.
+ * Throws while Temporal is unavailable.
  */
 export async function ensureRetentionSchedule(
   client: Client,
   options: RetentionOptions & { isNew: boolean },
 ): Promise<void> {
-  const isMissing = options.isNew || (await inTime(client, () => isScheduleMissing(client)))
-  if (isMissing) await inTime(client, () => createOrUpdate(client, options))
+  const isMissing = options.isNew || (await withCallTimeout(client, () => isScheduleMissing(client)))
+  if (isMissing) await withCallTimeout(client, () => createOrUpdate(client, options))
 }
 
 async function createOrUpdate(client: Client, { taskQueue, limits }: RetentionOptions): Promise<void> {
@@ -51,18 +50,18 @@ function scheduleOf(taskQueue: string, limits: PurgeInput) {
     spec: { intervals: [{ every: '1 hour' as const }] },
     policies: {
       overlap: ScheduleOverlapPolicy.SKIP,
-      // A turn that fell into an outage of the engine is made up for only if the next one is not near anyway.
+      // Later, the next run of the schedule is near enough.
       catchupWindow: '10 minutes' as const,
     },
     action: {
       type: 'startWorkflow' as const,
       workflowType: 'purge',
-      // The engine appends the time of the turn.
+      // Temporal appends the time of the run.
       workflowId: 'purge/hourly',
       taskQueue,
       args: [limits] as [PurgeInput],
       staticSummary: 'retention',
-      // Within the hour: a turn that no worker carries out must not hold up those after it for ever.
+      // Within the hour: a run without a worker would otherwise block the next ones.
       workflowRunTimeout: '55 minutes' as const,
     },
   }

@@ -1,11 +1,11 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
-import type { RetryDeliveriesInput } from '../../workflows/messages.ts'
+import type { RetryDeliveriesInput } from '../../workflows/interface.ts'
 import { startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
-/** The workflows of retry jobs. */
+/** Starts the workflows of retry jobs. */
 export type RetryWorkflows = {
-  /** Starts `retry-deliveries/<jobId>`; one that runs already counts as started. Throws while the engine is away. */
+  /** Starts `retry-deliveries/<jobId>`; one that runs already counts as started. Throws while Temporal is unavailable. */
   start(job: RetryDeliveriesInput): Promise<void>
 }
 

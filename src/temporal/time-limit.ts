@@ -1,6 +1,6 @@
 /**
- * Waits for `promise` at most `timeoutMs`, or until `signal` aborts, and then throws. What comes later all the same is
- * given to `dispose`, so that nothing is left open.
+ * Waits for `promise` at most `timeoutMs`, or until `signal` aborts, and then throws. A later result is passed to `dispose`,
+ * so that nothing stays open.
  */
 export async function withTimeLimit<T>(
   promise: Promise<T>,

@@ -7,40 +7,39 @@ import { attemptQueue, type QueueKind } from '../domain/task-queues.ts'
 export type WorkerSettings = {
   namespace: string
   taskQueue: string
-  /** Activities under way at once: those of workflows besides `first` attempts, and attempts of the other kinds. */
+  /** Activities in flight at once on each task queue. */
   activitySlots: Readonly<Record<QueueKind, number>>
-  /** How long attempts under way may still take when the worker is told to stop. */
+  /** Time for attempts in flight when the worker shuts down. */
   shutdownGraceMs: number
 }
 
 /** Workflow tasks in flight at once. */
 export const WORKFLOW_TASK_SLOTS = 100
 
-/** Workflows kept in memory; one that is not is replayed when its timer fires. */
+/** Workflows in memory; others are replayed when their timer fires. */
 export const MAX_CACHED_WORKFLOWS = 2_000
 
-/** Long polls held open for each kind of task on each task queue. */
+/** Long polls open for each kind of task on each task queue. */
 const POLLERS = 10
 
-/** After the grace an attempt is told to give up, and this much later the worker ends without it. */
-const FORCE_AFTER_GRACE_MS = 2_000
+/** After the grace attempts are cancelled, and after this delay the worker ends without them. */
+const FORCE_DELAY_MS = 2_000
 
-/** What works in one process: on the task queue workflows and their activities, on the other queues attempts only. */
+/** The workers of one process: for workflows and their activities on the main task queue, for attempts on the others. */
 export type Workers = {
-  /** Runs until it is told to stop. Rejects when one of the workers ends by itself, after the others have ended too. */
+  /** Runs until `shutdown`. Rejects when one of the workers ends by itself, after the others have ended too. */
   run(): Promise<void>
   shutdown(): void
-  /** Lets go of the connection, instead of `run`. */
+  /** Releases the connection, instead of `run`. */
   discard(): Promise<void>
   load(): WorkerLoad
 }
 
 const KINDS: readonly QueueKind[] = ['first', 'retry', 'slow']
 
-/** How a worker is made: `Worker.create`. */
 export type CreateWorker = (options: WorkerOptions) => Promise<Worker>
 
-/** A worker for each kind of attempt, on the client's connection. */
+/** Creates a worker for each task queue, on the client's connection. */
 export async function createWorkers(
   connection: NativeConnection,
   settings: WorkerSettings,
@@ -52,7 +51,7 @@ export async function createWorkers(
     connection,
     namespace,
     shutdownGraceTime: shutdownGraceMs,
-    shutdownForceTime: shutdownGraceMs + FORCE_AFTER_GRACE_MS,
+    shutdownForceTime: shutdownGraceMs + FORCE_DELAY_MS,
   }
   const workflowOptions = {
     ...workflowCode(),
@@ -94,12 +93,12 @@ export async function createWorkers(
   }
 }
 
-/** A worker that was made holds its connection until it has run, at least for a moment. */
+/** A worker releases its connection only after it has run. */
 function discard(worker: Worker): Promise<void> {
   return worker.runUntil(Promise.resolve())
 }
 
-/** What the workers of a process do at the moment. `isRunning`: they take tasks. */
+/** The load of the workers of a process. `isRunning`: they take tasks. */
 export type WorkerLoad = {
   isRunning: boolean
   activities: Readonly<Record<QueueKind, number>>
@@ -107,7 +106,7 @@ export type WorkerLoad = {
   cachedWorkflows: number
 }
 
-/** Workers that are not there yet, or ended by themselves and are to be made again. */
+/** The load while the workers are not created yet, or again. */
 export const NO_LOAD: WorkerLoad = {
   isRunning: false,
   activities: { first: 0, retry: 0, slow: 0 },
@@ -127,7 +126,7 @@ function loadOf(workers: ReadonlyMap<QueueKind, Worker>): WorkerLoad {
   }
 }
 
-/** The bundle that `npm run build` left beside the compiled code, or the sources themselves. */
+/** Returns the bundle of `npm run build` next to the compiled code, or the sources. */
 function workflowCode(): { workflowBundle: { codePath: string } } | { workflowsPath: string } {
   const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url))
   if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } }

@@ -1,27 +1,27 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
-import { inTime } from './calls.ts'
+import { withCallTimeout } from './calls.ts'
 
 /**
- * How a workflow that ought to have acted stands. `alive`: it waits, is queued, or has an activity under way. `stuck`:
- * its workflow task fails again and again, such as after a change of its code that its history does not fit.
+ * The progress of a workflow that is late. `alive`: it waits, is queued, or has an activity in flight. `stuck`: its
+ * workflow task fails repeatedly, for example because its history does not fit changed code.
  */
 type WorkflowProgress =
   | { state: 'gone' }
   | { state: 'alive' }
   | { state: 'stuck'; runId: string; taskAttempts: number; cause: string }
 
-/** A workflow task that has been tried so often, and of which Temporal recorded that it failed, does not succeed. */
-const STUCK_AFTER_TASKS = 3
+/** Attempts of a workflow task, with a recorded failure, after which it is stuck. */
+const MIN_FAILED_TASKS = 3
 
-/** The same where no failure is recorded: each of them ran into its time limit of ten seconds. */
-const STUCK_AFTER_TIMEOUTS = 10
+/** The same without a recorded failure: each attempt ran into its time limit of ten seconds. */
+const MIN_TIMED_OUT_TASKS = 10
 
-/** Events from the end of a history: the task that failed, and what is recorded after it. */
-const LAST_EVENTS = 5
+/** Events from the end of a history: the failed task, and what is recorded after it. */
+const MAX_EVENTS = 5
 
 /**
- * Asks how a workflow stands that should have acted by now, and terminates it where it is stuck, so that another run can
- * be started. Throws while Temporal is away.
+ * Reads the progress of a late workflow, and terminates it if it is stuck, so that a new run can be started. Throws while
+ * Temporal is unavailable.
  */
 export type TerminateIfStuck = (workflowId: string) => Promise<WorkflowProgress>
 
@@ -35,15 +35,15 @@ export function createTerminateIfStuck(client: () => Client): TerminateIfStuck {
 
 async function readProgress(client: Client, workflowId: string): Promise<WorkflowProgress> {
   try {
-    const { raw, runId, status } = await inTime(client, () =>
+    const { raw, runId, status } = await withCallTimeout(client, () =>
       client.workflow.getHandle(workflowId).describe(),
     )
     if (status.name !== 'RUNNING') return { state: 'gone' }
     const taskAttempts = raw.pendingWorkflowTask?.attempt ?? 0
-    const isAtWork = (raw.pendingActivities?.length ?? 0) > 0
-    if (taskAttempts < STUCK_AFTER_TASKS || isAtWork) return { state: 'alive' }
+    const isActive = (raw.pendingActivities?.length ?? 0) > 0
+    if (taskAttempts < MIN_FAILED_TASKS || isActive) return { state: 'alive' }
     const cause = await readTaskFailure(client, workflowId, runId)
-    if (cause === null && taskAttempts < STUCK_AFTER_TIMEOUTS) return { state: 'alive' }
+    if (cause === null && taskAttempts < MIN_TIMED_OUT_TASKS) return { state: 'alive' }
     return { state: 'stuck', runId, taskAttempts, cause: cause ?? 'task_timeout' }
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { state: 'gone' }
@@ -51,7 +51,7 @@ async function readProgress(client: Client, workflowId: string): Promise<Workflo
   }
 }
 
-/** Of temporal.api.enums.v1.WorkflowTaskFailedCause: what a next try may well mend, and the faults that have a name here. */
+/** Causes of temporal.api.enums.v1.WorkflowTaskFailedCause: those that pass by themselves, and those with a name here. */
 const TRANSIENT_CAUSES: readonly unknown[] = [1, 13]
 const CAUSES: Record<number, string> = {
   14: 'workflow_error',
@@ -59,13 +59,13 @@ const CAUSES: Record<number, string> = {
   24: 'non_determinism',
 }
 
-/** Why the latest workflow task failed; null where it did not, or might succeed. */
+/** Returns why the latest workflow task failed; null when it did not, or may succeed when repeated. */
 async function readTaskFailure(client: Client, workflowId: string, runId: string): Promise<string | null> {
-  const { history } = await inTime(client, () =>
+  const { history } = await withCallTimeout(client, () =>
     client.workflowService.getWorkflowExecutionHistoryReverse({
       namespace: client.options.namespace,
       execution: { workflowId, runId },
-      maximumPageSize: LAST_EVENTS,
+      maximumPageSize: MAX_EVENTS,
     }),
   )
   for (const event of history?.events ?? []) {
@@ -77,11 +77,11 @@ async function readTaskFailure(client: Client, workflowId: string, runId: string
   return null
 }
 
-/** Terminates a run; one that has ended meanwhile is left as it is. */
+/** Terminates a run, unless it has ended meanwhile. */
 async function terminate(client: Client, workflowId: string, runId: string): Promise<void> {
   try {
     const handle = client.workflow.getHandle(workflowId, runId)
-    await inTime(client, () => handle.terminate('posthorn: it made no progress and is replaced'))
+    await withCallTimeout(client, () => handle.terminate('posthorn: it made no progress and is replaced'))
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error
   }

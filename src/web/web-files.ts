@@ -48,7 +48,7 @@ export function readWebFiles(): WebFiles {
     const name = relative(PAGES, file).split(sep).join('/')
     files.set(PAGE_PATHS[name] ?? `/assets/${name}`, toWebFile(file, type))
   }
-  // Node resolves to the build for servers, in a folder of its own beside the one for browsers.
+  // Node resolves to the build for servers, in a folder next to the one for browsers.
   const litHtml = dirname(dirname(createRequire(import.meta.url).resolve('lit-html')))
   for (const name of LIT_HTML) files.set(`/assets/lit-html/${name}`, toWebFile(join(litHtml, name), SCRIPT))
   return files

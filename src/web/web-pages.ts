@@ -3,8 +3,9 @@ import { methodNotAllowed, notFound } from '../errors.ts'
 import type { WebFiles } from './web-files.ts'
 
 /**
- * Scripts, styles and answers of this very host and nothing else, nothing inline, no frame around the page. With
- * Trusted Types a text cannot become markup even by mistake: lit-html's own templates are the only way to make any.
+ * Scripts, styles and answers of this very host and nothing else, nothing inline. With
+ * Trusted Types a text cannot become markup even by mistake: lit-html's own templates are the only way to make any, and
+ * the worker that shows push messages the only script that a page starts.
  */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -14,26 +15,39 @@ const PAGE_POLICY = [
   "img-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
-  "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  'trusted-types lit-html',
+  'trusted-types lit-html posthorn-push',
 ].join('; ')
 
-/** The developer area at `/developer`, the API reference at `/docs`, and what they are made of below `/assets/`. */
-export function webPages(files: WebFiles): Middleware {
+const ENTRANCE = '/developer'
+
+/**
+ * The developer area at `/developer`, to which `/` leads, the API reference at `/docs`, and what they are made of below
+ * `/assets/`. `frameAncestors`: origins whose pages may embed the developer area; no other page, and no other origin.
+ */
+export function webPages(files: WebFiles, frameAncestors: readonly string[]): Middleware {
+  const embedders = frameAncestors.join(' ')
   return async (ctx, next) => {
     const file = files.get(ctx.path)
-    if (file === undefined) {
+    if (file === undefined && ctx.path !== '/') {
       if (ctx.path.startsWith('/assets/')) throw notFound('file')
       await next()
       return
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
+    if (file === undefined) {
+      ctx.status = 303
+      ctx.redirect(ENTRANCE)
+      return
+    }
+    const isEmbeddable = embedders !== '' && ctx.path === ENTRANCE
+    // It can name no origin, and some browsers would obey it besides the policy.
+    if (isEmbeddable) ctx.remove('x-frame-options')
     ctx.set({
-      'content-security-policy': PAGE_POLICY,
+      'content-security-policy': `${PAGE_POLICY}; frame-ancestors ${isEmbeddable ? embedders : "'none'"}`,
       'cross-origin-opener-policy': 'same-origin',
       'cross-origin-resource-policy': 'same-origin',
-      // Kept, but asked for each time: after an update nobody has half of the old page.
+      // Cached, but revalidated each time: no browser mixes old and new files after an update.
       'cache-control': 'no-cache',
       etag: file.etag,
     })

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { BenchOptions, Engine, FirstAttempt } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 
 const ENGINES: readonly Engine[] = ['dev', 'postgres']
 const FIRST_ATTEMPTS: readonly FirstAttempt[] = ['workflow', 'overflow', 'direct']
 
-/** The number that the engine was measured with before; it can be set, since it says how far the engine scales. */
+/** The number that Temporal was measured with before; it can be set, since it says how far Temporal scales. */
 const HISTORY_SHARDS = '8'
 
 /** So that their pools, of 20 connections each, fit into the 300 that PostgreSQL is started with. */
@@ -26,7 +26,7 @@ export const USAGE = [
   '  --json FILE            writes the results there as well',
 ].join('\n')
 
-/** Reads the command line. Throws an Error that says what is wrong with it. */
+/** Reads the command line. Throws an Error that describes what is wrong with it. */
 export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { startKeptProcess } from '../../src/dev/child-process.ts'
+import { startGuardedProcess } from '../../src/dev/child-process.ts'
 import { freePort } from '../../src/free-port.ts'
 
 export type PosthornProcess = {
@@ -35,7 +35,7 @@ export async function startPosthorn(options: {
     POSTHORN_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
     ...options.env,
   }
-  const server = await startKeptProcess({
+  const server = await startGuardedProcess({
     name: 'Posthorn',
     command: process.execPath,
     args: [BIN, 'serve'],
@@ -43,7 +43,7 @@ export async function startPosthorn(options: {
     stopSignal: 'SIGTERM',
     killAfterMs: KILL_AFTER_MS,
     logFile: options.logFile,
-    isReady: async (log) => log.includes('engine.connected') && (await fetch(`${url}/readyz`)).ok,
+    isReady: async (log) => log.includes('temporal.connected') && (await fetch(`${url}/readyz`)).ok,
     readyTimeoutMs: READY_TIMEOUT_MS,
   })
   return { url, pid: server.pid, stop: () => server.stop() }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { migrate } from '../../src/cli/migrate.ts'
-import { createStack, type Stack } from '../../src/cli/stack.ts'
+import { createStack, type Stack } from '../../src/cli/shutdown-stack.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
 import { createCertificate } from '../helpers/receivers/certificate.ts'
 import { createEngines, type Engines } from './engines/engine.ts'
@@ -57,7 +57,7 @@ export async function startRig(
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
     flags: POSTGRES_SETTINGS.flatMap((setting) => ['-c', setting]),
-    say,
+    print: say,
   })
   stack.push('PostgreSQL', () => postgres.stop())
   await prepare(postgres)

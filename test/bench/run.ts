@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { describeError } from '../../src/cli/describe-error.ts'
 import { onStopSignal } from '../../src/cli/on-stop-signal.ts'
-import { createStack } from '../../src/cli/stack.ts'
+import { createStack } from '../../src/cli/shutdown-stack.ts'
 import { describeMachine } from './measure/machine.ts'
 import { parseOptions, USAGE } from './options.ts'
 import { startRig } from './rig.ts'

@@ -9,16 +9,16 @@ export type BenchOptions = {
   scenarios: readonly Scenario[]
   firstAttempts: readonly FirstAttempt[]
   engine: Engine
-  /** Of the engine on PostgreSQL. */
+  /** Of Temporal on PostgreSQL. */
   shards: number
-  /** Posthorns on the same database and engine. */
+  /** Posthorns on the same database and Temporal. */
   processes: number
   tls: boolean
   quick: boolean
   jsonFile: string | null
 }
 
-/** One line of a scenario's table. Units stand in the names. */
+/** One line of a scenario's table. Units are in the names. */
 export type Row = Readonly<Record<string, string | number>>
 
 /**
@@ -35,7 +35,7 @@ export type Bench = {
   say: (line: string) => void
   generator: Generator
   receiver: Receiver
-  /** An engine, a database and a Posthorn of its own, warmed up. Only one is open at a time. */
+  /** A separate Temporal, database and Posthorn, warmed up. Only one is open at a time. */
   openStage(options: StageOptions): Promise<Stage>
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../src/db/data-source.ts'
-import { createStack } from '../../src/cli/stack.ts'
+import { createStack } from '../../src/cli/shutdown-stack.ts'
 import type { RunningEngine } from './engines/engine.ts'
 import type { PublishedEvent, PublishJob } from './harness/generator.ts'
 import type { Arrival, PathCount } from './harness/receiver.ts'
@@ -23,7 +23,7 @@ export type StageOptions = {
   isWarmedUp?: boolean
 }
 
-/** The organisation with its webhooks, and Posthorn, in one process or more, on a database and an engine of its own. */
+/** The organisation with its webhooks, and Posthorn, in one process or more, on a separate database and Temporal. */
 export type Stage = {
   /** Of the first process. */
   apiUrl: string
@@ -51,12 +51,12 @@ export type Stage = {
 }
 
 const POLL_MS = 100
-/** Longer than any wait of the schedule that a scenario looks at, and than the 15 s that a receiver may take. */
+/** Longer than any wait of the schedule that a scenario measures, and than the 15 s that a receiver may take. */
 const NOTHING_NEW_MS = 40_000
 /** Time for a POST that should not come. */
 const DOUBLES_MS = 1_000
 
-/** Compiles what is hot and fills caches: a process that was just started tells about starting. */
+/** Compiles what is hot and fills caches: a process that was just started would measure its start. */
 const WARM_UP = { path: '/ok/warm-up', eventKey: 'call:created' }
 /** Of each process: a few seconds. */
 const WARM_UP_EVENTS: Record<FirstAttempt, number> = { workflow: 300, overflow: 4_000, direct: 4_000 }
@@ -74,7 +74,7 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
   }
   rig.onStop(close)
   const engine = await rig.engines.start()
-  stack.push('the engine', () => engine.stop())
+  stack.push('Temporal', () => engine.stop())
   const databaseName = await rig.createDatabase()
   const databaseUrl = rig.postgres.databaseUrl(databaseName)
   const dataSource = createDataSource({

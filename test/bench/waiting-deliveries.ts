@@ -13,14 +13,14 @@ export async function writeFailed(dataSource: DataSource, { webhookId, count }: 
   return write(dataSource, { webhookId, count, state: 'failed' })
 }
 
-/** Deliveries that wait two hours for their eighth attempt: their rows only, at which nobody looks until then. */
+/** Deliveries that wait two hours for their eighth attempt: their rows only, which are not swept until then. */
 export async function writeWaitingRows(dataSource: DataSource, backlog: Backlog): Promise<void> {
   await write(dataSource, { ...backlog, state: 'waiting' })
 }
 
 /**
  * Deliveries that wait two hours for their eighth attempt, each with its workflow, without the hours that getting there
- * takes: Posthorn's own sweep finds the rows without a keeper and starts the workflows at that attempt.
+ * takes: Posthorn's own sweeper finds the orphaned rows and starts the workflows at that attempt.
  */
 export async function writeWaiting(
   dataSource: DataSource,
@@ -39,7 +39,7 @@ export async function writeWaiting(
   }
 }
 
-/** Deliveries whose fifth attempt was due a minute ago, and that have no workflow; the sweep does not look at them yet. */
+/** Deliveries whose fifth attempt was due a minute ago, and that have no workflow; they are not swept yet. */
 export async function writeOverdue(dataSource: DataSource, backlog: Backlog): Promise<string[]> {
   const ids = await write(dataSource, { ...backlog, state: 'waiting' })
   await dataSource.query(

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
@@ -24,16 +25,17 @@ describe('acting on deliveries in the developer area', function () {
       enabled,
     })
   const at = (webhookId: string) => ({ path: `/developer?webhook=${webhookId}` })
+  const deliveriesAt = (webhookId: string) => ({ path: `/developer?webhook=${webhookId}&tab=deliveries` })
 
-  it('shows a retry as it happens: what failed, when the next one is due, and that it recovered', async () => {
+  it('shows a retry live: what failed, when the next one is due, and that it recovered', async () => {
     const { stage } = area
     stage.answerWith((index) => (index < 3 ? 503 : 200))
-    const { page } = await area.signIn(stage.member, at(stage.webhookId))
+    const { page } = await area.signIn(stage.member, deliveriesAt(stage.webhookId))
     await page.getByText('No deliveries yet.').waitFor()
     const deliveryId = await stage.publish(area.posthorn)
-    await page.getByText('Deliveries fail since').waitFor()
+    await page.locator('.heading').getByText('Failing since').waitFor()
     await page
-      .getByRole('list', { name: 'Deliveries' })
+      .getByRole('table', { name: 'Deliveries' })
       .getByRole('link', { name: 'customer:created' })
       .click()
     const timeline = page.locator('.timeline')
@@ -51,14 +53,16 @@ describe('acting on deliveries in the developer area', function () {
     expect(await workflow.getAttribute('href')).to.equal(
       `http://127.0.0.1:1/temporal/namespaces/default/workflows/delivery%2F${deliveryId}`,
     )
-    await page.getByRole('navigation').or(page.locator('.crumbs')).getByRole('link', { name: /127/ }).click()
+    await page.locator('.crumbs').getByRole('link', { name: /127/ }).click()
+    await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByText('Healthy').waitFor()
-    await page.getByText('Over').waitFor()
-    await page.getByText('1 delivery', { exact: true }).waitFor()
+    await page.getByText('1 successful attempt', { exact: true }).waitFor()
     await page.getByText('3 failed attempts', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Incidents' }).click()
+    await page.getByText('Over', { exact: true }).waitFor()
   })
 
-  it('shows payload and answer to the letter', async () => {
+  it('shows payload and answer character by character', async () => {
     const { stage, posthorn } = area
     stage.answerWith((_index, _post, response) => {
       response.writeHead(200, { 'content-type': 'text/plain', 'x-served-by': 'front-7' }).end('thank you')
@@ -83,14 +87,13 @@ describe('acting on deliveries in the developer area', function () {
     await page.getByText('Copied the payload.').waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(sent)
     await latest.getByRole('link', { name: 'Whole delivery' }).click()
-    await page.getByText('Answer', { exact: true }).click()
     expect(await page.getByRole('region', { name: 'Headers of the answer' }).innerText()).to.include(
       'x-served-by: front-7',
     )
     expect(await page.getByRole('region', { name: 'Body of the answer' }).innerText()).to.equal('thank you')
   })
 
-  it('retries what failed permanently, and nothing else, after saying how much that is', async () => {
+  it('retries permanently failed deliveries, and no others, after showing their number', async () => {
     const { id } = await otherWebhook()
     area.stage.answerWith(() => 200)
     await backlog(id, 'failed', 3)
@@ -112,7 +115,7 @@ describe('acting on deliveries in the developer area', function () {
     await dialog.getByText('2 of 2 deliveries attempted').waitFor()
   })
 
-  it('forces all webhooks that are switched on, and shows how far it is', async () => {
+  it('forces all enabled webhooks, and shows the progress', async () => {
     const { stage } = area
     let release = (): void => undefined
     const held = new Promise<void>((resolve) => {
@@ -130,7 +133,7 @@ describe('acting on deliveries in the developer area', function () {
     await page.getByRole('button', { name: 'Force retry all' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Force retry all (10)' }).click()
-    await dialog.getByText('Under way').waitFor()
+    await dialog.getByText('In progress').waitFor()
     await dialog.getByText('6 of 10 deliveries attempted').waitFor()
     const bar = dialog.getByRole('progressbar')
     expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).to.deep.equal(['6', '10'])
@@ -159,7 +162,7 @@ describe('acting on deliveries in the developer area', function () {
     await page.getByText('Discarded 2 deliveries.').waitFor()
   })
 
-  it('sends a test event and shows what became of it', async () => {
+  it('sends a test event and shows its result', async () => {
     const { stage } = area
     stage.answerWith(() => 204)
     const { page } = await area.signIn(stage.member, at(stage.webhookId))
@@ -168,11 +171,11 @@ describe('acting on deliveries in the developer area', function () {
     await page.locator('.timeline').getByText('HTTP 204').waitFor()
   })
 
-  it('turns the pages of deliveries, by state', async () => {
+  it('pages through deliveries by state', async () => {
     const { id } = await otherWebhook(false)
     await backlog(id, 'failed', 45)
-    const { page } = await area.signIn(area.stage.member, at(id))
-    const rows = page.getByRole('list', { name: 'Deliveries' }).getByRole('listitem')
+    const { page } = await area.signIn(area.stage.member, deliveriesAt(id))
+    const rows = page.getByRole('table', { name: 'Deliveries' }).locator('tbody').getByRole('row')
     await page.getByText('Page 1').waitFor()
     expect(await rows.count()).to.equal(20)
     for (const [pageNumber, count] of [
@@ -186,10 +189,10 @@ describe('acting on deliveries in the developer area', function () {
     await rows.nth(5).waitFor({ state: 'detached' })
     expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).to.equal(true)
     await page.getByLabel('State').selectOption('Waiting for retry')
-    await page.getByText('None in this state.').waitFor()
+    await page.getByText('No delivery matches the filter.').waitFor()
   })
 
-  it('resumes what was stopped with the webhook, and says what came of it', async () => {
+  it('offers to resume what was stopped when the webhook is switched on, and shows the result', async () => {
     const { stage } = area
     let count = 0
     stage.answerWith(() => (count++ % 2 === 0 ? 200 : 503))
@@ -203,13 +206,92 @@ describe('acting on deliveries in the developer area', function () {
     await heading.getByRole('switch').click()
     const facts = page.getByRole('region', { name: 'Delivery status' })
     await facts.getByText('Stopped', { exact: true }).locator('xpath=..').getByText('4').waitFor()
-    await page.getByRole('button', { name: 'Resume stopped' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Resume stopped (4)' }).click()
-    await dialog.getByText('4 of 4 deliveries attempted: 2 delivered, 2 failed').waitFor()
+    await dialog.getByText('4 of 4 deliveries attempted: 2 succeeded, 2 failed').waitFor()
   })
 
-  it('never calls a webhook healthy whose last attempt failed', async () => {
+  it('keeps filter and page on the way to a delivery and back, and after a reload', async () => {
+    const { id } = await otherWebhook(false)
+    await backlog(id, 'failed', 45)
+    const { page } = await area.signIn(area.stage.member, deliveriesAt(id))
+    const rows = page.getByRole('table', { name: 'Deliveries' }).locator('tbody').getByRole('row')
+    await page.getByLabel('State').selectOption('Permanently failed')
+    for (const pageNumber of [2, 3]) {
+      await page.getByRole('button', { name: 'Older' }).click()
+      await page.getByText(`Page ${pageNumber}`).waitFor()
+    }
+    await rows.nth(5).waitFor({ state: 'detached' })
+    await rows.first().getByRole('link').click()
+    await page.locator('.timeline').waitFor()
+    expect(await page.title()).to.match(/^comment:created · .+ · Posthorn$/)
+    await page.goBack()
+    await page.getByText('Page 3').waitFor()
+    expect(await page.getByLabel('State').inputValue()).to.equal('failed')
+    await page.reload()
+    await page.getByText('Page 3').waitFor()
+    await rows.nth(4).waitFor()
+    await page.getByRole('button', { name: 'Newer' }).click()
+    await page.getByText('Page 2').waitFor()
+    await rows.nth(19).waitFor()
+  })
+
+  it('goes on with the progress of a retry after polls that fail, and shows it again after it was closed', async () => {
+    const { stage } = area
+    stage.answerWith(async () => {
+      await delay(400)
+      return 200
+    })
+    const { id } = await otherWebhook()
+    await backlog(id, 'failed', 60)
+    const { page } = await area.signIn(stage.member, at(id))
+    let failures = 2
+    await page.route(/retry-deliveries\/[0-9a-f-]+$/, (route) =>
+      failures-- > 0 ? route.fulfill({ status: 503, body: 'no' }) : route.continue(),
+    )
+    await page.getByRole('button', { name: 'Retry failed' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Retry failed (60)' }).click()
+    await dialog.getByRole('alert').waitFor()
+    await dialog.getByRole('alert').waitFor({ state: 'detached' })
+    await dialog.getByText('In progress').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.reload()
+    await page.getByRole('button', { name: 'Retry failed' }).click()
+    await dialog.getByText('60 of 60 deliveries attempted: 60 succeeded, 0 failed').waitFor()
+  })
+
+  it('makes one attempt of two clicks, however fast the first is answered', async () => {
+    const { stage } = area
+    stage.answerWith(() => 503)
+    const { id } = await otherWebhook()
+    const [delivery] = await backlog(id, 'failed', 1)
+    const { page } = await area.signIn(stage.member, {
+      path: `/developer?webhook=${id}&delivery=${delivery!}`,
+    })
+    const retry = page.getByRole('button', { name: 'Retry now' })
+    await retry.click()
+    await retry.dispatchEvent('click')
+    await delay(150)
+    await retry.dispatchEvent('click')
+    await page.locator('.timeline').getByText('requested by a user').waitFor()
+    await delay(1_500)
+    expect(stage.receiver.postsOf(delivery!)).to.have.length(1)
+  })
+
+  it('says why a delivery was stopped, and how many attempts were not made', async () => {
+    const { id } = await otherWebhook()
+    const [delivery] = await backlog(id, 'waiting', 1)
+    const { page } = await area.signIn(area.stage.member, {
+      path: `/developer?webhook=${id}&delivery=${delivery!}`,
+    })
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.getByText('Discarded by a user;').waitFor()
+    expect(await page.getByText('not needed').count()).to.equal(0)
+  })
+
+  it('never shows a webhook as healthy whose last attempt failed', async () => {
     const { stage } = area
     stage.answerWith(() => 503)
     const { id } = await otherWebhook()

@@ -6,7 +6,7 @@ describe('signing in to the developer area', function () {
   this.timeout(30_000)
   const area = useDeveloperArea()
 
-  it('takes a key and shows whose webhooks they are', async () => {
+  it('accepts a key and shows whose webhooks they are', async () => {
     const { page } = await area.signIn()
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
     expect(await page.getByRole('banner').innerText())
@@ -15,16 +15,18 @@ describe('signing in to the developer area', function () {
     expect(await page.title()).to.equal('Webhooks · Posthorn')
   })
 
-  it('refuses a key that is none, in words, and goes on asking', async () => {
+  it('refuses an invalid key with a message, and asks again', async () => {
     const { page } = await area.visit()
     await fillIn(page, 'phk_no_such_key_000000000')
     await page.getByRole('alert').waitFor()
-    expect(await page.getByRole('alert').innerText()).to.equal('Send a valid key in the x-api-key header.')
+    expect(await page.getByRole('alert').innerText()).to.equal(
+      'This key is not valid. Check that it is complete and not revoked.',
+    )
     await fillIn(page, area.stage.member.apiKey)
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
   })
 
-  it('leaves the key nowhere in the browser, and the session where no script reads it', async () => {
+  it('stores the key nowhere in the browser, and the session where no script reads it', async () => {
     const { page } = await area.signIn()
     const { apiKey } = area.stage.member
     const state = await page.context().storageState()
@@ -39,7 +41,7 @@ describe('signing in to the developer area', function () {
     ).to.not.include(apiKey)
   })
 
-  it('is remembered when the page is loaded again, until one signs out', async () => {
+  it('survives a reload, until sign-out', async () => {
     const { page } = await area.signIn()
     await page.reload()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -47,6 +49,18 @@ describe('signing in to the developer area', function () {
     await page.reload()
     await page.getByLabel('API key').waitFor()
     expect(await page.context().cookies()).to.deep.equal([])
+  })
+
+  it('outlives a reload while the service is unavailable', async () => {
+    const { page } = await area.signIn()
+    let failures = 2
+    await page.route('**/api/session', (route) =>
+      failures-- > 0 ? route.fulfill({ status: 502, body: 'Bad Gateway' }) : route.continue(),
+    )
+    await page.reload()
+    await page.getByText('Trying again').waitFor()
+    expect(await page.getByLabel('API key').count()).to.equal(0)
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
   })
 
   it('ends at once on an open page when the key is revoked', async () => {
@@ -59,16 +73,16 @@ describe('signing in to the developer area', function () {
     await page.getByText('Your session has ended. Sign in again.').waitFor()
   })
 
-  it('brings whoever follows the link of a mail to the webhook that it is about', async () => {
+  it('leads from the link of a mail to its webhook', async () => {
     const { webhookId } = area.stage
     const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${webhookId}` })
-    await page.getByRole('heading', { name: 'Signing secret' }).waitFor()
+    await page.getByRole('heading', { name: 'Latest attempt' }).waitFor()
     expect(await page.getByRole('heading', { level: 1 }).innerText()).to.include(
       new URL(area.stage.receiver.url).host,
     )
   })
 
-  it('needs no mouse, there or further on', async () => {
+  it('needs no mouse, nor do the other pages', async () => {
     const { page } = await area.visit()
     await page.getByLabel('API key').focus()
     await page.keyboard.type(area.stage.member.apiKey)

@@ -34,7 +34,7 @@ describe('managing webhooks in the developer area', function () {
     await dialog.getByLabel('Search event keys').fill('invoice:paid')
     await dialog.getByLabel('invoice:paid').check()
     await dialog.getByRole('button', { name: 'Create webhook' }).click()
-    await page.getByRole('heading', { name: 'Signing secret' }).waitFor()
+    await page.getByRole('heading', { name: 'Latest attempt' }).waitFor()
     expect(await stored('https://hooks.customer.com/created')).to.deep.equal({
       keys: ['accessPoint:openTooLong', 'invoice:paid'],
       enabled: true,
@@ -42,15 +42,19 @@ describe('managing webhooks in the developer area', function () {
     })
   })
 
-  it('shows what the API refuses at its field', async () => {
+  it('shows an error of the API at its field', async () => {
     const { page } = await area.signIn()
     await page.getByRole('button', { name: 'New webhook' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('URL').fill('https://user:password@hooks.customer.com/')
     await dialog.getByRole('button', { name: 'Create webhook' }).click()
     await page.locator('#url-problem').waitFor()
-    expect(await page.locator('#keys-problem').innerText()).to.equal('must have at least 1 item')
+    expect(await page.locator('#keys-problem').innerText()).to.equal('Choose at least one event key.')
     expect(await dialog.getByLabel('URL').getAttribute('aria-invalid')).to.equal('true')
+    await dialog.getByLabel('invoice:paid').check()
+    await page.locator('#keys-problem').waitFor({ state: 'detached' })
+    await dialog.getByLabel('URL').fill('https://hooks.customer.com/')
+    await page.locator('#url-problem').waitFor({ state: 'detached' })
   })
 
   it('offers a member only the keys that it may subscribe to, and not all events', async () => {
@@ -63,7 +67,7 @@ describe('managing webhooks in the developer area', function () {
     expect(await dialog.getByLabel('All events').count()).to.equal(0)
   })
 
-  it('says at the keys which permission is missing, where it was lost meanwhile', async () => {
+  it('shows at the keys which permission is missing, where it was lost meanwhile', async () => {
     const member = await memberWith(['webhook:read', 'webhook:manage', 'invoice:read'])
     const { page } = await area.signIn(member)
     await page.getByRole('button', { name: 'New webhook' }).click()
@@ -80,13 +84,16 @@ describe('managing webhooks in the developer area', function () {
     expect(await stored('https://hooks.customer.com/refused')).to.equal(undefined)
   })
 
-  it('changes, switches off and deletes one, after asking', async () => {
+  it('changes, disables and deletes one, after confirmation', async () => {
     await webhook('https://hooks.customer.com/changed')
     const { page } = await area.signIn()
-    const card = page.getByRole('listitem').filter({ hasText: '/changed' })
-    await card.getByRole('switch').click()
-    await card.getByText('Switched off').waitFor()
-    await card.getByRole('link', { name: '/changed' }).click()
+    const row = page.getByRole('row').filter({ hasText: '/changed' })
+    await row.getByRole('switch').click()
+    await page.getByRole('dialog').getByText('No delivery waits for a retry.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click()
+    await row.getByText('Switched off').waitFor()
+    await row.getByRole('link', { name: '/changed' }).click()
+    await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByRole('dialog').getByLabel('All events').check()
     await page.getByRole('button', { name: 'Save' }).click()
@@ -97,19 +104,43 @@ describe('managing webhooks in the developer area', function () {
       gone: false,
     })
 
-    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     expect((await stored('https://hooks.customer.com/changed'))?.gone).to.equal(false)
-    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete webhook' }).click()
     await page.getByText('Webhook deleted.').waitFor()
     expect((await stored('https://hooks.customer.com/changed'))?.gone).to.equal(true)
   })
 
-  it('shows the signing secret when it is asked for, and copies it', async () => {
+  it('has a key that is gone from the catalogue taken out before a change is saved', async () => {
+    const url = 'https://hooks.customer.com/gone'
+    const { id } = await webhook(url, ['order:shipped', 'invoice:paid'])
+    const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${id}&tab=settings` })
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('No longer in the catalogue').waitFor()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('There is no event key "order:shipped".').waitFor()
+    await dialog.getByLabel('order:shipped').uncheck()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Changes saved.').waitFor()
+    expect((await stored(url))?.keys).to.deep.equal(['invoice:paid'])
+  })
+
+  it('leaves a webhook with a key that is gone from the catalogue to members with full access', async () => {
+    const { id } = await webhook('https://hooks.customer.com/unknown', ['order:shipped'])
+    const { page } = await area.signIn(await memberWith(['webhook:read', 'webhook:manage', 'order:read']), {
+      path: `/developer?webhook=${id}&tab=settings`,
+    })
+    await page.getByText('You lack: full access.').waitFor()
+    expect(await page.getByRole('button', { name: 'Edit' }).count()).to.equal(0)
+  })
+
+  it('shows the signing secret on request, and copies it', async () => {
     const { id, signingSecret } = await webhook('https://hooks.customer.com/secret')
     const { page } = await area.signIn(area.stage.member, {
-      path: `/developer?webhook=${id}`,
+      path: `/developer?webhook=${id}&tab=settings`,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     const reveal = page.getByRole('button', { name: 'Reveal' })
@@ -132,7 +163,7 @@ describe('managing webhooks in the developer area', function () {
       ...area.stage.member,
     }
     const { page } = await area.signIn(await memberWith(['webhook:read', 'invoice:read']), {
-      path: `/developer?webhook=${id}`,
+      path: `/developer?webhook=${id}&tab=settings`,
     })
     await page.getByText('You lack: webhook:manage.').waitFor()
     for (const name of ['Reveal', 'Edit', 'Delete', 'Force retry', 'Send a test event'])
@@ -142,10 +173,69 @@ describe('managing webhooks in the developer area', function () {
     expect(await page.evaluate(asked)).to.equal(403)
   })
 
-  it('learns what others do without being loaded again', async () => {
+  it('shows the changes of others without a reload', async () => {
     const { page } = await area.signIn()
     await page.getByRole('switch').first().waitFor()
     await webhook('https://hooks.customer.com/of-somebody-else')
     await page.getByRole('link', { name: '/of-somebody-else' }).waitFor()
+  })
+
+  it('is chosen keys for with the keyboard: chosen ones first, and one stop of the Tab key', async () => {
+    const url = 'https://hooks.customer.com/keyboard'
+    const { id } = await webhook(url, ['invoice:paid', 'payment:created'])
+    const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${id}&tab=settings` })
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('2 chosen').waitFor()
+    const keys = await dialog.locator('.options .mono').allInnerTexts()
+    expect(keys.slice(0, 2).sort()).to.deep.equal(['invoice:paid', 'payment:created'])
+    await dialog.getByLabel('Search event keys').focus()
+    await page.keyboard.press('Tab')
+    const focused = page.locator(':focus')
+    expect(await focused.isChecked(), 'a chosen key').to.equal(true)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await dialog.getByText('3 chosen').waitFor()
+    await page.keyboard.press('Tab')
+    expect(await focused.getAttribute('name')).to.equal('enabled')
+    for (let stops = 0; (await focused.innerText()) !== 'Save'; stops++) {
+      expect(stops).to.be.below(3)
+      await page.keyboard.press('Tab')
+    }
+    await page.keyboard.press('Enter')
+    await page.getByText('Changes saved.').waitFor()
+    expect((await stored(url))?.keys)
+      .to.have.length(3)
+      .and.to.include(keys[2])
+  })
+
+  it('keeps the words "All events" together in a narrow window', async () => {
+    const { page } = await area.signIn(area.stage.member, { viewport: { width: 375, height: 800 } })
+    await page.getByRole('button', { name: 'New webhook' }).click()
+    const words = page.getByRole('dialog').getByText('All events', { exact: true })
+    expect((await words.boundingBox())?.height).to.be.below(30)
+  })
+
+  it('gives a webhook a name that its page, its title and its dialogs show', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('button', { name: 'New webhook' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('URL').fill('https://hooks.customer.com/named')
+    await dialog.getByLabel('Name').fill('Booking system')
+    await dialog.getByLabel('invoice:paid').check()
+    await dialog.getByRole('button', { name: 'Create webhook' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Booking system' }).waitFor()
+    await page.getByText('hooks.customer.com/named').waitFor()
+    for (const tab of ['Overview', 'Deliveries', 'Incidents', 'Settings']) {
+      await page.getByRole('navigation', { name: 'Booking system' }).getByRole('link', { name: tab }).click()
+      await eventually(async () => expect(await page.title()).to.equal(`${tab} · Booking system · Posthorn`))
+    }
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await dialog.getByRole('heading', { name: 'Delete Booking system?' }).waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('link', { name: 'Webhooks' }).first().click()
+    await page.getByLabel('Search webhooks').fill('booking')
+    await page.getByRole('rowheader', { name: 'Booking system' }).waitFor()
   })
 })

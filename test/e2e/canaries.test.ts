@@ -14,7 +14,7 @@ const URL_TOKEN = 'canary-token-4711'
 const SMTP_PASSWORD = 'canary-password-4711'
 
 /** Everything there is about a run: what leaked would be somewhere in it. */
-describe('after a full run, no secret is anywhere it does not belong', function () {
+describe('the secrets after a full run', function () {
   this.timeout(60_000)
   let stage: Stage
   let mail: MailServer
@@ -90,7 +90,7 @@ describe('after a full run, no secret is anywhere it does not belong', function 
     ['the password of the mail server', SMTP_PASSWORD],
   ]
 
-  it('not in the log, at its most talkative', () => {
+  it('are not in the log, even at level debug', () => {
     const log = posthorn.log()
     expect(log).to.include('delivery.attempted').and.to.include('notification.sent')
     for (const [name, text] of [
@@ -102,12 +102,12 @@ describe('after a full run, no secret is anywhere it does not belong', function 
       expect(log, name).not.to.include(text)
   })
 
-  it('not in the answers', () => {
+  it('are not in the answers', () => {
     for (const [name, text] of secrets().slice(1)) expect(answers, name).not.to.include(text)
     expect(answers).not.to.include(signingSecret)
   })
 
-  it('not in Temporal', async () => {
+  it('are not in Temporal', async () => {
     const connection = await Connection.connect({ address: testServers().temporalAddress })
     const client = new Client({ connection })
     const seen = new Set<string>()
@@ -130,7 +130,7 @@ describe('after a full run, no secret is anywhere it does not belong', function 
     await connection.close()
   })
 
-  it('not in any table, and the payload in none but the events', async () => {
+  it('are not in any table, and the payload only in the events', async () => {
     const { dataSource } = stage
     const tables = await dataSource.query<{ name: string }[]>(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
@@ -145,7 +145,7 @@ describe('after a full run, no secret is anywhere it does not belong', function 
     }
   })
 
-  it('not in the mails', () => {
+  it('are not in the mails', () => {
     const text = mail.mails
       .map(({ raw, parsed }) => `${raw}\n${parsed.text ?? ''}\n${parsed.html ?? ''}`)
       .join('\n')

@@ -22,7 +22,7 @@ type IncidentAnswer = {
   notifications: { kind: number; channel: string; recipient: string; state: string; sentAt: string | null }[]
 }
 
-describe('incidents, on the real engine with a real mail server', function () {
+describe('incidents, on a real Temporal server with a real mail server', function () {
   this.timeout(60_000)
   let stage: Stage
   let mail: MailServer
@@ -61,7 +61,7 @@ describe('incidents, on the real engine with a real mail server', function () {
     return (answered.json as { data: IncidentAnswer[] }).data
   }
 
-  it('tells everybody once that the endpoint keeps failing, and closes when it recovers', async () => {
+  it('notifies every recipient once that the endpoint keeps failing, and closes when it recovers', async () => {
     stage.answerWith(() => 503)
     const openedBy = await stage.publish(posthorn)
     await eventually(() => expect(mail.mails).to.have.length(2))
@@ -118,13 +118,13 @@ describe('incidents, on the real engine with a real mail server', function () {
     await eventually(() => expect(mail.mails).to.have.length(2))
   })
 
-  it('tells of a permanently failed delivery also when the webhook was switched off and on in between', async () => {
+  it('notifies of a permanently failed delivery also when the webhook was switched off and on in between', async () => {
     stage.answerWith(() => 500)
     const deliveryId = await stage.publish(posthorn)
     await eventually(() => expect(mail.mails).to.have.length(2))
     const patch = (enabled: boolean) =>
       posthorn.call('PATCH', webhookPath(), { apiKey: stage.member.apiKey, body: { enabled } })
-    // As it is when the switch comes between the record of the tenth attempt and the workflow's look.
+    // As it is when the switch comes between the record of the tenth attempt and the workflow's evaluation.
     await stage.dataSource.query(`UPDATE delivery SET state = 'failed' WHERE id = $1`, [deliveryId])
     await stage.dataSource.query('UPDATE incident SET exhausted_at = now()')
     expect((await patch(false)).status).to.equal(200)
@@ -206,7 +206,7 @@ describe('incidents, on the real engine with a real mail server', function () {
     await service.close()
   })
 
-  it('delivers, and closes the incident, while the mail server refuses everybody', async () => {
+  it('delivers, and closes the incident, while the mail server refuses every recipient', async () => {
     mail.refuse({ at: 'rcpt', code: 451 })
     // Its attempts come at 0, 1, 3 and 7 seconds.
     stage.answerWith((index) => (index < 3 ? 500 : 200))

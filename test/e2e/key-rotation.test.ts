@@ -54,7 +54,7 @@ describe('rotating the encryption key', function () {
     await withoutOld.stop()
   })
 
-  it('says that there is nothing to do the second time', async () => {
+  it('reports that there is nothing to do the second time', async () => {
     expect(await command(NEW_KEY)).to.deep.equal({
       code: 0,
       stdout: 'Re-encrypted with key "k2": 0\nLeft under other keys: none\n',
@@ -62,7 +62,7 @@ describe('rotating the encryption key', function () {
     })
   })
 
-  it('lets no process start under the ring of before, and says why', async () => {
+  it('lets no process start with the previous ring, and prints why', async () => {
     const { code, stdout, stderr } = await runCli(['worker'], {
       DATABASE_URL: stage.databaseUrl,
       POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,

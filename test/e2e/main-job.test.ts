@@ -21,7 +21,7 @@ const PACE_MS = 150
 /** Fifteen seconds after an attempt was due its workflow is looked for; the rest is for a busy machine. */
 const NOTICED_WITHIN_MS = 30_000
 
-describe('the main job, on the real engine', function () {
+describe('the main job, on a real Temporal server', function () {
   this.timeout(60_000)
   const taskQueue = `e2e-${randomUUID()}`
   const database = useDatabase()
@@ -72,7 +72,7 @@ describe('the main job, on the real engine', function () {
     return (json as { deliveries: { state: string; attemptCount: number }[] }).deliveries[0]!
   }
 
-  it('delivers a published event over TLS, signed so that other people’s code verifies it', async () => {
+  it('delivers a published event over TLS, with a signature that independent code verifies', async () => {
     const { signingSecret } = await createWebhook()
     const { eventId, deliveryId } = await publish()
     const post = await eventually(() => {
@@ -129,7 +129,7 @@ describe('the main job, on the real engine', function () {
     await elsewhere.close()
   })
 
-  it('can be read in the Temporal UI: id, summary, search attributes, details of the wait', async () => {
+  it('shows id, summary, search attributes and details of the wait in the Temporal UI', async () => {
     answer = () => 503
     const webhook = await createWebhook()
     const { eventId, deliveryId } = await publish()
@@ -158,7 +158,7 @@ describe('the main job, on the real engine', function () {
     await handle.terminate('end of the test')
   })
 
-  it('does not lose a delivery whose workflow was terminated by hand', async () => {
+  it('recovers a delivery whose workflow was terminated by hand', async () => {
     answer = (index) => (index === 0 ? 500 : 200)
     await createWebhook()
     const { eventId, deliveryId } = await publish()
@@ -174,7 +174,7 @@ describe('the main job, on the real engine', function () {
     expect(receiver.postsOf(deliveryId)).to.have.length(2)
   })
 
-  it('retries never early, and on time: fifty deliveries at 20 attempts a second', async function () {
+  it('retries fifty deliveries on time and never early, at 20 attempts a second', async function () {
     answer = (index) => (index < 2 ? 500 : 200)
     await createWebhook()
     const deliveries: string[] = []
@@ -197,7 +197,7 @@ describe('the main job, on the real engine', function () {
     expect(figures[1]).to.be.below(10_000)
   })
 
-  it('leaks no secret, key or payload into its log or the engine', async () => {
+  it('leaks no secret, key or payload into its log or Temporal', async () => {
     const { signingSecret } = await createWebhook()
     const { eventId, deliveryId } = await publish({ id: 'cus_canary_payload' })
     await eventually(async () => expect(await stateOf(eventId)).to.include({ state: 'completed' }))

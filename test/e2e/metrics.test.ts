@@ -36,7 +36,7 @@ describe('the metrics of real processes', function () {
     return (await writeBacklog(stage.dataSource, { ...backlog, state }))[0]!
   }
 
-  it('move exactly with what happens: publish, fail, retry by itself and by hand, fail for good', async () => {
+  it('count exactly what happens: publish, fail, retry by schedule and by request, fail permanently', async () => {
     const before = await scrape()
     expect(before.sumOf('posthorn_attempts_total')).to.equal(0)
 
@@ -76,7 +76,7 @@ describe('the metrics of real processes', function () {
         late: valueOf('posthorn_retry_lateness_seconds_count'),
         completed: valueOf('posthorn_deliveries_total', { state: 'completed' }),
         exhausted: valueOf('posthorn_deliveries_total', { state: 'failed' }),
-        started: valueOf('posthorn_starter_starts_total', { result: 'started' }),
+        started: valueOf('posthorn_dispatched_deliveries_total', { result: 'started' }),
         publishCalls: sumOf('posthorn_http_requests_total', { route: 'publishEvent', status: '2xx' }),
         retryCalls: sumOf('posthorn_http_requests_total', { route: 'retryDelivery', status: '2xx' }),
         inFlight: valueOf('posthorn_attempts_in_flight'),
@@ -105,7 +105,7 @@ describe('the metrics of real processes', function () {
     }, COUNTED_WITHIN_MS)
   })
 
-  it('hold no id, key, secret, name or address', async () => {
+  it('contain no id, key, secret, name or address', async () => {
     await scrape()
     const { organisationId, memberId, apiKey } = stage.member
     for (const canary of [organisationId, memberId, apiKey, stage.webhookId, 'cus_1', 'Camping', '127.0.0.1'])
@@ -127,7 +127,7 @@ describe('the metrics of real processes', function () {
     )
     for (const { name, labels } of listed) {
       const sample = samples.find((one) => one.name === name || one.name === `${name}_count`)
-      // Nobody was refused by name here, for example: some series come with their first event.
+      // Some series appear with their first event only.
       const expected = Object.keys(sample?.labels ?? {})
       expect(sample, name).not.to.equal(undefined)
       expect(
@@ -137,7 +137,7 @@ describe('the metrics of real processes', function () {
     }
   })
 
-  it('are all that dashboard and alert rules ask for, with the labels they ask for', async () => {
+  it('include all that dashboard and alert rules query, with their labels', async () => {
     const { samples } = await scrape()
     for (const { where, expr } of readQueries()) {
       for (const { name, labels } of selectorsOf(expr)) {
@@ -154,14 +154,14 @@ describe('the metrics of real processes', function () {
     }
   })
 
-  it('are there of an API and of a worker, each with its own, side by side', async () => {
+  it('are served by an API and a worker separately', async () => {
     const api = await stage.start({ command: 'api', env: METERED })
     const worker = await stage.start({ command: 'worker', env: METERED })
     // A scrape leaves out what it could not count in time.
     const whole = (process: PosthornProcess): Promise<Exposition> =>
       eventually(async () => {
         const scraped = await scrape(process)
-        expect(scraped.valueOf('posthorn_engine_up')).to.equal(1)
+        expect(scraped.valueOf('posthorn_temporal_up')).to.equal(1)
         expect(scraped.valueOf('posthorn_deliveries', { state: 'pending' })).to.equal(0)
         return scraped
       })
@@ -180,7 +180,7 @@ describe('the metrics of real processes', function () {
     expect((await silent.call('GET', '/metrics')).status).to.equal(404)
   })
 
-  it('end a process whose port for them is taken, before anything else is opened', async () => {
+  it('end a process whose metrics port is taken, before anything else is opened', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     const port = String((taken.address() as AddressInfo).port)

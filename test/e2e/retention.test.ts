@@ -8,7 +8,7 @@ import { startPosthorn, type PosthornProcess } from '../helpers/processes/postho
 import { testServers } from '../helpers/runner/servers.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
 
-describe('the retention schedule, on the real engine', function () {
+describe('the retention schedule, on a real Temporal server', function () {
   this.timeout(60_000)
   const taskQueue = `retention-${randomUUID()}`
   const running: PosthornProcess[] = []
@@ -41,7 +41,7 @@ describe('the retention schedule, on the real engine', function () {
       return found
     })
 
-  it('exists after the start of a worker: every hour, one turn at a time', async () => {
+  it('exists after the start of a worker: every hour, one run at a time', async () => {
     await start({ RETENTION_FAILED_DAYS: '60' })
     const { spec, policies, action } = await described(30, 60)
     expect(spec.intervals?.map(({ every }) => every)).to.deep.equal([3_600_000])
@@ -60,7 +60,7 @@ describe('the retention schedule, on the real engine', function () {
     expect(ids).to.deep.equal([RETENTION_SCHEDULE_ID])
   })
 
-  it('is left alone by a process without a worker', async () => {
+  it('is not changed by a process without a worker', async () => {
     const before = await schedule().describe()
     await start({ RETENTION_COMPLETED_DAYS: '99' }, 'api')
     expect((await schedule().describe()).info.lastUpdatedAt).to.deep.equal(before.info.lastUpdatedAt)
@@ -83,22 +83,27 @@ describe('the retention schedule, on the real engine', function () {
       )
     await schedule().trigger()
     await eventually(async () => {
-      const left = await dataSource.query<{ id: string }[]>('SELECT id FROM delivery')
+      const left = await dataSource.query<{ id: string }[]>(
+        'SELECT id FROM delivery WHERE organisation_id = $1',
+        [organisationId],
+      )
       expect(left).to.deep.equal([{ id: young!.deliveryId }])
-    })
-    const workflowId = await eventually(async () => {
-      const [action] = (await schedule().describe()).info.recentActions
-      return action!.action.workflow.workflowId
-    })
-    expect(workflowId).to.match(/^purge\/hourly-\d{4}-/)
-    expect(await temporal.workflow.getHandle(workflowId).result()).to.deep.equal({
-      deliveries: 1,
-      events: 1,
-      incidents: 0,
-      auditEntries: 0,
-      retryJobs: 0,
-      idempotencyKeys: 0,
-      finished: true,
+    }, 30_000)
+    // The hour may have struck meanwhile, and a repeated test has triggered it before: one of the runs deleted these.
+    await eventually(async () => {
+      const { recentActions } = (await schedule().describe()).info
+      const ids = recentActions.map(({ action }) => action.workflow.workflowId)
+      for (const id of ids) expect(id).to.match(/^purge\/hourly-\d{4}-/)
+      const results = await Promise.all(ids.map((id) => temporal.workflow.getHandle(id).result()))
+      expect(results).to.deep.include({
+        deliveries: 1,
+        events: 1,
+        incidents: 0,
+        auditEntries: 0,
+        retryJobs: 0,
+        idempotencyKeys: 0,
+        finished: true,
+      })
     })
   })
 })

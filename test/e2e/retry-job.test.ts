@@ -5,11 +5,11 @@ import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { runRetryJob } from '../helpers/processes/retry-job.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
 
-describe('retry-deliveries, on the real engine', function () {
+describe('retry-deliveries, on a real Temporal server', function () {
   this.timeout(60_000)
   const stage = useStage()
 
-  it('force: attempts every waiting and failed delivery exactly once, and says how far it is', async () => {
+  it('force: attempts every waiting and failed delivery exactly once, and reports its progress', async () => {
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {
       organisationId,
@@ -36,7 +36,7 @@ describe('retry-deliveries, on the real engine', function () {
     expect(states).to.deep.equal([{ state: 'completed', count: 120 }])
   })
 
-  it('failed: leaves waiting deliveries alone', async () => {
+  it('failed: skips waiting deliveries', async () => {
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {
       organisationId,
@@ -56,7 +56,7 @@ describe('retry-deliveries, on the real engine', function () {
     expect(stage.receiver.posts.map((post) => post.headers['x-webhook-event-id'])).to.have.members(failed)
   })
 
-  it('never holds the slots that its own deliveries need, with more webhooks than slots', async () => {
+  it('never takes the slots that its own deliveries need, with more webhooks than slots', async () => {
     const { organisationId } = stage.member
     for (let count = 0; count < 8; count++) {
       const { id } = await createWebhookRow(stage.dataSource, { organisationId, url: stage.receiver.url })
@@ -68,7 +68,7 @@ describe('retry-deliveries, on the real engine', function () {
     expect(stage.receiver.posts).to.have.length(16)
   })
 
-  it('two jobs at once over the same deliveries never post one of them twice at the same time', async () => {
+  it('never posts a delivery twice at the same time, with two jobs over the same deliveries', async () => {
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {
       organisationId,
@@ -92,7 +92,7 @@ describe('retry-deliveries, on the real engine', function () {
     }
   })
 
-  it('a webhook that hangs with a backlog delays neither the job on another nor the other’s retries', async () => {
+  it('delays neither a job nor retries of another webhook while one hangs with a backlog', async () => {
     const { organisationId } = stage.member
     stage.answerWith(() => null)
     await writeBacklog(stage.dataSource, {

@@ -56,7 +56,7 @@ describe('posthorn serve that cannot start', function () {
     expect(output).to.include('ECONNREFUSED')
   })
 
-  it('ends when the database is not up to date, and says what to do', async () => {
+  it('ends when the database is not up to date, and prints what to do', async () => {
     await database.dataSource.query('DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations)')
     const { code, output } = await serve({ PORT: '0' })
     expect(code).to.equal(1)

@@ -25,7 +25,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       return (json as { deliveryId: string }).deliveryId
     }
 
-    it('that fails gets one attempt, ends stopped, opens no incident and counts nowhere', async () => {
+    it('makes one attempt, ends stopped, opens no incident and is not counted when it fails', async () => {
       stage.answerWith(() => 500)
       const deliveryId = await sendTest()
       await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 }, 10_000)
@@ -50,7 +50,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
     })
 
-    it('that succeeds closes no incident', async () => {
+    it('closes no incident when it succeeds', async () => {
       stage.answerWith(() => 200)
       await stage.dataSource.query('TRUNCATE delivery CASCADE')
       await stage.reaches(await sendTest(), { state: 'completed', attempts: 1 }, 10_000)

@@ -14,7 +14,7 @@ const COMMAND_TIMEOUT_MS = 20_000
 /** The next attempt is due in two hours: what comes within this time came for the signal. */
 const AT_ONCE_MS = 3_000
 
-describe('the commands of docs/troubleshooting.md, on the real engine', function () {
+describe('the commands of docs/troubleshooting.md, on a real Temporal server', function () {
   this.timeout(60_000)
   const commands = readCommands()
   const notYetRun = new Set(commands)
@@ -66,12 +66,12 @@ describe('the commands of docs/troubleshooting.md, on the real engine', function
     expect(await run('workflow count')).to.match(/^Total: [1-9]/)
   })
 
-  it('do not list it among what is overdue or failed by a fault of ours', async () => {
+  it('do not list it as overdue or as failed by a fault of Posthorn', async () => {
     for (const words of ['StartTime <', "ExecutionStatus = 'Failed'"])
       expect(await run(words), words).not.to.include(deliveryId)
   })
 
-  it('say in plain words what it waits for', async () => {
+  it('show what it waits for', async () => {
     expect(await run('workflow describe'))
       .to.match(/StaticSummary +"customer:created → http:/)
       .and.include('DeliveryState')
@@ -83,7 +83,7 @@ describe('the commands of docs/troubleshooting.md, on the real engine', function
     expect(await run('--type deliveryState')).to.include('"state":"waiting"')
   })
 
-  it('have the next attempt made at once by the signal, counted as a person’s retry', async () => {
+  it("make the next attempt at once by the signal, counted as a user's retry", async () => {
     const signalledAt = Date.now()
     expect(await run('--name retry')).to.include('Signal workflow succeeded')
     await stage.reaches(deliveryId, { state: 'waiting', attempts: 8 })
@@ -98,7 +98,7 @@ describe('the commands of docs/troubleshooting.md, on the real engine', function
       .and.include('| Last outcome | HTTP 503 |')
   })
 
-  it('end nothing by a stop that the row does not say', async () => {
+  it('end nothing by a stop signal when the row is not stopped', async () => {
     expect(await run('--name stop')).to.include('Signal workflow succeeded')
     await eventually(async () =>
       expect(await run('--type deliveryState'))
@@ -109,7 +109,7 @@ describe('the commands of docs/troubleshooting.md, on the real engine', function
     expect(posts()).to.have.length(1)
   })
 
-  it('list a retry job while it is under way', async () => {
+  it('list a retry job while it is in progress', async () => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
     stage.answerWith(async () => {
@@ -127,7 +127,7 @@ describe('the commands of docs/troubleshooting.md, on the real engine', function
     await stage.reaches(deliveryId, { state: 'completed', attempts: 9 })
   })
 
-  it('say of a delivery that has ended that there is nothing to signal', async () => {
+  it('report that a completed delivery has no workflow to signal', async () => {
     const refused: unknown = await eventually(async () => {
       const answer: unknown = await run('--name retry').catch((error: unknown) => error)
       expect(answer).to.be.instanceOf(Error)
@@ -139,7 +139,7 @@ describe('the commands of docs/troubleshooting.md, on the real engine', function
     expect(posts()).to.have.length(2)
   })
 
-  it('are run by these tests, every one', () => {
+  it('are all run by these tests', () => {
     expect([...notYetRun]).to.deep.equal([])
   })
 })

@@ -49,7 +49,7 @@ describe('clocks that do not agree', function () {
     )
   }
 
-  it('make no retry early or late where one worker is three seconds ahead and one is three behind', async () => {
+  it('cause no early or late retry while one worker is three seconds ahead and one three behind', async () => {
     stage.answerWith((index) => (index < 3 ? 503 : 200))
     const [ahead, behind] = [fakeClock(3), fakeClock(-3)]
     const first = await stage.start({ env: ahead.env })
@@ -70,10 +70,10 @@ describe('clocks that do not agree', function () {
     )
     expect(dates!.earliest).to.be.within(-0.1, 10)
     expect(dates!.latest).to.be.at.most(0.1)
-    expect(first.log()).to.include('clock.differs')
+    expect(first.log()).to.include('clock.skew_detected')
   })
 
-  it('neither hold, nor hurry, nor pause anything where the clock of a worker is stepped by an hour in mid-wait', async () => {
+  it('neither delay nor advance anything when the clock of a worker is stepped by an hour during a wait', async () => {
     stage.answerWith((index) => (index < 4 ? 503 : 200))
     const clock = fakeClock(0)
     const posthorn = await stage.start({ env: clock.env })
@@ -86,7 +86,7 @@ describe('clocks that do not agree', function () {
       expect(performance.now() - startedAtMs).to.be.below(LATE_MS)
     }
     await eventually(() => expect(posts()).to.equal(3), 20_000)
-    // In the last second of the four the worker holds the attempt.
+    // In the last second of the four the attempt waits in the worker.
     await delay(3_300)
     clock.set(-HOUR_S)
     await publishAnother()

@@ -18,7 +18,7 @@ const SETTLED_WITHIN_MS = 40_000
 /** Then another process takes over when the lease is over. Temporal may give the attempt to the paused one once more. */
 const BY_THE_STARTER = { FIRST_ATTEMPT: 'direct' }
 
-describe('a process that is paused at the moment of its POST', function () {
+describe('a process that is paused during its POST', function () {
   this.timeout(120_000)
   let neighbour: Neighbour | null
   let resume: () => void
@@ -38,7 +38,7 @@ describe('a process that is paused at the moment of its POST', function () {
     stage.start({
       env: { ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS), FIRST_ATTEMPT: 'workflow', ...env },
     })
-  /** Stops the process while its first POST of all is under way, and answers that as `first` does; others get `then`. */
+  /** Stops the process while its first POST of all is in progress, and answers that as `first` does; others get `then`. */
   function pauseAtFirst(posthorn: PosthornProcess, first: Answer, then: Answer = () => 200): void {
     let isFirst = true
     stage.answerWith(async (...args) => {
@@ -74,7 +74,7 @@ describe('a process that is paused at the moment of its POST', function () {
   }
 
   for (const mode of ['workflow', 'overflow', 'direct'] satisfies FirstAttemptMode[]) {
-    it(`records the confirmation that came meanwhile, in \`${mode}\`: one attempt, at most two POSTs, no incident`, async () => {
+    it(`records the confirmation that arrived meanwhile, in \`${mode}\`: one attempt, at most two POSTs, no incident`, async () => {
       const posthorn = await start({ FIRST_ATTEMPT: mode })
       if (mode === 'overflow') {
         neighbour = await createNeighbour(stage, posthorn)
@@ -90,7 +90,7 @@ describe('a process that is paused at the moment of its POST', function () {
     })
   }
 
-  it('fails nothing for good at the tenth attempt, and mails nobody', async () => {
+  it('fails nothing permanently at the tenth attempt, and sends no mail', async () => {
     const { organisationId } = stage.member
     const [delivery] = await publishRow(stage.dataSource, organisationId)
     const { deliveryId } = delivery!
@@ -109,7 +109,7 @@ describe('a process that is paused at the moment of its POST', function () {
     expect([await count('incident'), await count('notification')]).to.deep.equal([0, 0])
   })
 
-  it('changes nothing of what another worker confirmed meanwhile, though its own POST had no answer', async () => {
+  it('does not change a delivery that another worker confirmed meanwhile, though its own POST had no answer', async () => {
     const first = await start(BY_THE_STARTER)
     pauseAtFirst(first, () => null)
     const deliveryId = await stage.publish(first)
@@ -124,7 +124,7 @@ describe('a process that is paused at the moment of its POST', function () {
     expect(await count('incident')).to.equal(0)
   })
 
-  it('makes a confirmation of what another worker recorded as failed meanwhile, and ends the incident and the retries', async () => {
+  it('records a confirmation over the failure of another worker, and ends the incident and the retries', async () => {
     const first = await start(BY_THE_STARTER)
     pauseAtFirst(
       first,
@@ -149,7 +149,7 @@ describe('a process that is paused at the moment of its POST', function () {
     })
     expect(await count('incident', 'closed_at IS NULL')).to.equal(0)
     const posts = stage.receiver.postsOf(deliveryId).length
-    // Longer than the wait that was under way may take.
+    // Longer than the wait that was in progress may take.
     expect(await second.stop()).to.equal(0)
     expect(stage.receiver.postsOf(deliveryId).length).to.be.at.most(posts + 1)
   })

@@ -19,7 +19,7 @@ describe('a backlog at its limit', function () {
     })
   }
 
-  it('has publishing refused with Retry-After, and accepted again once deliveries are made', async () => {
+  it('causes refusals with Retry-After until deliveries are made', async () => {
     const env = { PUBLISH_BACKLOG_LIMIT: String(LIMIT) }
     // Without a worker nothing is attempted.
     const api = await stage.start({ command: 'api', env })

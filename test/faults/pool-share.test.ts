@@ -29,7 +29,7 @@ describe('a webhook whose lock is held', function () {
     return { status: answer.status, ms: performance.now() - startedAt, retryAfter }
   }
 
-  it('keeps nobody else from publishing, and answers those who wait for it in time', async () => {
+  it('delays no other publisher, and answers those who wait for it in time', async () => {
     const posthorn = await stage.start({ env: { DATABASE_POOL_SIZE: String(POOL_SIZE) } })
     const neighbour = await createNeighbour(stage, posthorn)
     stage.answerWith(() => 500)
@@ -45,7 +45,7 @@ describe('a webhook whose lock is held', function () {
     const heldAtMs = performance.now()
     const isHeld = (): boolean => performance.now() - heldAtMs < HELD_MS
 
-    // Each is asked for again and again, as a caller does who is told to try again.
+    // Each is requested repeatedly, as a caller does that is asked to retry.
     const waiting = [
       ...ids.map((id) => () => call(posthorn, 'POST', `/deliveries/${id}/discard`)),
       () => call(posthorn, 'PATCH', '', { enabled: true }),

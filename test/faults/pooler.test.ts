@@ -35,7 +35,7 @@ describe('PgBouncer in transaction mode', function () {
     expect(await posthorn.stop()).to.equal(0)
   })
 
-  it('records failures, and acts on them', async () => {
+  it('records failures, and retries and discards deliveries', async () => {
     const posthorn = await stage.start({
       databaseUrl: bouncer.urlOf(stage.databaseUrl),
       env: { DATABASE_POOLER: 'transaction' },
@@ -62,7 +62,7 @@ describe('PgBouncer in transaction mode', function () {
     }
   })
 
-  it('leaves time limits to each transaction', async () => {
+  it('keeps time limits per transaction', async () => {
     const pool = await createDataSource({
       url: bouncer.urlOf(stage.databaseUrl),
       poolSize: 2,

@@ -26,7 +26,7 @@ const durationMs = Number(process.env['POSTHORN_PLAY_SECONDS'] ?? 60) * 1_000
 const named = process.env['POSTHORN_PLAY_FAULTS']
 const faultKinds = named === undefined ? FAULT_KINDS : (named.split(',') as FaultKind[])
 
-/** For the start, and for faults that are under way at the end. */
+/** For the start, and for faults that are in progress at the end. */
 const SET_UP_LIMIT_MS = 180_000
 
 describe('a random play of requests and faults', function () {

@@ -8,7 +8,7 @@ import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 import { failWrites } from './rig/sql-faults.ts'
 
-/** Disk full, out of memory, cancelled, lock not available, I/O error, wrong role, a constraint; none says "away". */
+/** Disk full, out of memory, cancelled, lock not available, I/O error, wrong role, a constraint: none means "unavailable". */
 const SQLSTATES = ['53100', '53200', '57014', '55P03', '58030', '28000', '23514']
 
 /** Longer than the lease of a claim, of a commit, and the patience of the sweep with a first attempt. */
@@ -58,7 +58,7 @@ describe('outcomes that the database refuses for longer than a lease', function 
       // Failures take the same way in every mode.
       if (status === 503 && mode !== 'direct') continue
 
-      it(`keeps ${kind} in \`${mode}\` until they can be recorded, and posts nothing again for them`, async () => {
+      it(`keep ${kind} in \`${mode}\` until they can be recorded, and repeat no POST`, async () => {
         const stage = await createStage()
         stages.push(stage)
         const posthorn = await stage.start({
@@ -78,7 +78,7 @@ describe('outcomes that the database refuses for longer than a lease', function 
         const broken = (): number[] =>
           SQLSTATES.map((code) => stage.receiver.posts.filter(({ path }) => path.endsWith(`/${code}`)).length)
         expect(broken()).to.deep.equal(SQLSTATES.map(() => 1))
-        expect(posthorn.log()).to.include('attempt.not_recorded')
+        expect(posthorn.log()).to.include('attempt.record_failed')
         expect(await (await posthorn.scrape()).text()).to.match(
           /posthorn_attempt_recording_errors_total [1-9]/,
         )

@@ -12,10 +12,10 @@ const WEBHOOKS = 3
 /** Each endpoint that hangs has two POSTs in flight at most. */
 const HANGING = { webhooks: 30, events: 4 }
 
-/** For requests on their way to a receiver that is busy; endpoints of these tests hold a slot for longer. */
+/** For requests on their way to a receiver that is busy; endpoints of these tests occupy a slot for longer. */
 const ARRIVAL_DELAY_MS = 1_500
 
-describe('the end of a process', function () {
+describe('the shutdown of a process', function () {
   this.timeout(120_000)
   const stage = useStage()
 
@@ -80,7 +80,7 @@ describe('the end of a process', function () {
   const never: Answer = () => null
 
   for (const mode of ['workflow', 'direct']) {
-    it(`begins no POST after SIGTERM, and lets those under way finish (FIRST_ATTEMPT=${mode})`, async () => {
+    it(`starts no POST after SIGTERM, and lets those in flight finish (FIRST_ATTEMPT=${mode})`, async () => {
       stage.answerWith(slowly)
       const env = { FIRST_ATTEMPT: mode, SHUTDOWN_GRACE_MS: '5000' }
       const posthorn = await stage.start({ env })
@@ -91,12 +91,12 @@ describe('the end of a process', function () {
       stage.answerWith(() => 200)
       await stage.start({ env })
       await allDelivered()
-      // Those under way were recorded, those not begun were given back: nothing is posted twice.
+      // Those in progress were recorded, those not begun were released: nothing is posted twice.
       expect(Math.max(...postsPerDelivery())).to.equal(1)
     })
   }
 
-  it('ends within five seconds of its grace when no endpoint answers, and nothing is lost', async () => {
+  it('ends within five seconds of its grace when no endpoint answers, and loses nothing', async () => {
     stage.answerWith(never)
     await addWebhooks(HANGING.webhooks - WEBHOOKS)
     const env = { FIRST_ATTEMPT: 'overflow', SHUTDOWN_GRACE_MS: '2000' }

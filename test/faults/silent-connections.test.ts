@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
-import { isDatabaseAway } from '../../src/db/connection-errors.ts'
+import { isDatabaseUnavailable } from '../../src/db/connection-errors.ts'
 import { allowLongerStatements } from '../../src/db/longer-statements.ts'
 import { poolStatus } from '../../src/db/pool-status.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
@@ -43,11 +43,11 @@ describe('a pool behind connections that fall silent', function () {
     return { ms: performance.now() - startedAt, error }
   }
 
-  it('gives a statement up in time, and closes the others at once: the next statement works', async () => {
+  it('cancels a statement in time, and closes the other connections at once: the next statement works', async () => {
     await openAll()
     proxy.fallSilent('open')
     const lost = await timed(() => pool.query('SELECT 1'))
-    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(isDatabaseUnavailable(lost.error), String(lost.error)).to.equal(true)
     expect(lost.ms).to.be.below(LIMIT_MS)
     const next = await timed(() => pool.query('SELECT 1'))
     expect(next.error).to.equal(null)
@@ -55,20 +55,20 @@ describe('a pool behind connections that fall silent', function () {
     expect(poolStatus(pool)).to.include({ total: 1 })
   })
 
-  it('leaves connections alone that answered meanwhile', async () => {
+  it('keeps connections that answered meanwhile', async () => {
     await openAll()
     const [lost] = await Promise.all([
       timed(() => pool.query(`SELECT pg_sleep(0.5)`)),
       delay(100).then(() => proxy.fallSilent('open')),
     ])
-    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(isDatabaseUnavailable(lost.error), String(lost.error)).to.equal(true)
     const before = poolStatus(pool).total
     await Promise.all(Array.from({ length: 3 }, () => pool.query('SELECT pg_sleep(0.2)')))
     expect(poolStatus(pool).total).to.be.at.least(before)
     expect((await timed(() => pool.query('SELECT 1'))).error).to.equal(null)
   })
 
-  it('gives a transaction up whose connection fell silent between two statements', async () => {
+  it('cancels a transaction whose connection fell silent between two statements', async () => {
     const lost = await timed(() =>
       pool.transaction(async (manager) => {
         await manager.query('SELECT 1')
@@ -76,12 +76,12 @@ describe('a pool behind connections that fall silent', function () {
         await manager.query('SELECT 2')
       }),
     )
-    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(isDatabaseUnavailable(lost.error), String(lost.error)).to.equal(true)
     expect(lost.ms).to.be.below(LIMIT_MS)
     expect(poolStatus(pool)).to.include({ waiting: 0 })
   })
 
-  it('gives up a transaction whose connection is cut between two statements', async () => {
+  it('cancels a transaction whose connection is cut between two statements', async () => {
     const lost = await timed(() =>
       pool.transaction(async (manager) => {
         await manager.query('SELECT 1')
@@ -90,15 +90,15 @@ describe('a pool behind connections that fall silent', function () {
         await manager.query('SELECT 2')
       }),
     )
-    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(isDatabaseUnavailable(lost.error), String(lost.error)).to.equal(true)
   })
 
-  it('gives up connecting in time where new connections are silent too, and goes on when they speak', async () => {
+  it('stops connecting in time while new connections are silent too, and recovers when they work', async () => {
     await openAll()
     proxy.fallSilent('all')
     await Promise.all(Array.from({ length: 10 }, () => timed(() => pool.query('SELECT 1'))))
     const lost = await timed(() => pool.query('SELECT 1'))
-    expect(isDatabaseAway(lost.error), String(lost.error)).to.equal(true)
+    expect(isDatabaseUnavailable(lost.error), String(lost.error)).to.equal(true)
     expect(lost.ms).to.be.below(8_000)
     proxy.speak()
     await timed(() => pool.query('SELECT 1'))
@@ -114,13 +114,13 @@ describe('a pool behind connections that fall silent', function () {
     await Promise.all(lost)
   })
 
-  it('lets the server end what takes too long, and keeps the connection', async () => {
+  it('lets the server cancel a long statement, and keeps the connection', async () => {
     const cancelled = await timed(() => pool.query('SELECT pg_sleep(30)'))
     expect(cancelled.error).to.include({ code: '57014' })
     expect(poolStatus(pool)).to.include({ total: 1, idle: 1 })
   })
 
-  it('gives statements more time where it was asked for, to the end of the transaction', async () => {
+  it('gives statements more time where requested, until the end of the transaction', async () => {
     await pool.transaction(async (manager) => {
       await allowLongerStatements(manager, 10_000)
       await manager.query('SELECT pg_sleep(3.5)')

@@ -11,7 +11,7 @@ const REQUESTS_AHEAD = 1_400
 /** The document is some 100 kB: unbounded, each of the connections would hold more than a hundred megabytes. */
 const MAX_GROWTH_MB = 40
 
-describe('clients that send requests ahead and never read', function () {
+describe('clients that pipeline requests and never read', function () {
   this.timeout(120_000)
   const stage = useStage()
   let sockets: Socket[]
@@ -31,7 +31,7 @@ describe('clients that send requests ahead and never read', function () {
     return socket
   }
 
-  it('cost little memory and are cut off, while others are served', async function () {
+  it('cost little memory and are disconnected, while others are served', async function () {
     if (process.platform !== 'linux') this.skip()
     const posthorn = await stage.start()
     // As long as these have not been answered once, memory grows by what their first use needs.

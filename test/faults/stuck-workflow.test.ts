@@ -14,7 +14,7 @@ import { useStage } from '../helpers/processes/use-stage.ts'
 
 const OTHER_CODE = fileURLToPath(new URL('../fixtures/workflows/other-deliver-event.ts', import.meta.url))
 
-describe('a workflow that runs and cannot move', function () {
+describe('a stuck workflow', function () {
   this.timeout(150_000)
   const stage = useStage()
   let connection: NativeConnection
@@ -44,12 +44,12 @@ describe('a workflow that runs and cannot move', function () {
     })
   }
 
-  it('is replaced by the sweep, which says so and counts it, and the delivery goes on', async () => {
+  it('is replaced by the sweeper, which logs and counts it, and the delivery continues', async () => {
     const taskQueue = `stuck-${randomUUID()}`
     const [delivery] = await publishRow(stage.dataSource, stage.member.organisationId, { leaseMs: -1 })
     const { deliveryId } = delivery!
     const stuck = await startWithOtherCode(deliveryId, taskQueue)
-    // "Already started" is what a start of it says.
+    // Starting it again returns "already started".
     const posthorn = await stage.start({ taskQueue, env: { FIRST_ATTEMPT: 'workflow', METRICS_PORT: '0' } })
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 90_000)
     expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
@@ -70,7 +70,7 @@ describe('a workflow that runs and cannot move', function () {
     expect(counted).to.equal(1)
   })
 
-  it('is told from one that is only queued, or has an attempt under way', async () => {
+  it('is distinguished from one that is queued or has an attempt in progress', async () => {
     const terminateIfStuck = createTerminateIfStuck(() => client)
     const queued = await client.workflow.start('deliverEvent', {
       workflowId: deliveryWorkflowId(randomUUID()),

@@ -6,13 +6,13 @@ import { testServers } from '../helpers/runner/servers.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
 import { createTcpProxy, type TcpProxy } from './rig/tcp-proxy.ts'
 
-/** For a machine with other work beside it. */
+/** For a machine under other load. */
 const TOLERANCE_MS = 10_000
 
 /** Of starts by a workflow only, so that nothing is delivered without Temporal. */
 const env = { FIRST_ATTEMPT: 'workflow' }
 
-describe('when the connection to Temporal falls silent', function () {
+describe('a connection to Temporal that falls silent', function () {
   this.timeout(120_000)
   const stage = useStage()
   let proxy: TcpProxy
@@ -28,7 +28,7 @@ describe('when the connection to Temporal falls silent', function () {
   const engine = async (): Promise<unknown> =>
     ((await posthorn.call('GET', '/readyz')).json as { engine: string }).engine
 
-  it('goes on over a new connection within half a minute, with what was published meanwhile', async () => {
+  it('is replaced within half a minute, and what was published meanwhile is delivered', async () => {
     const before = await stage.publish(posthorn)
     await stage.reaches(before, { state: 'completed', attempts: 1 })
     proxy.fallSilent('open')
@@ -41,7 +41,7 @@ describe('when the connection to Temporal falls silent', function () {
     expect(await posthorn.stop()).to.equal(0)
   })
 
-  it('takes up no overdue deliveries, so that another worker recovers them within a minute', async () => {
+  it('leaves overdue deliveries to another worker, which recovers them within a minute', async () => {
     const client = new Client({
       connection: await Connection.connect({ address: testServers().temporalAddress }),
     })
@@ -57,8 +57,8 @@ describe('when the connection to Temporal falls silent', function () {
     )
     for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 5 }, 70_000)
     expect(Date.now() - due!.at.getTime()).to.be.below(60_000 + TOLERANCE_MS)
-    expect(other.log()).to.include('sweep.restarted')
-    expect(posthorn.log()).not.to.include('sweep.restarted')
+    expect(other.log()).to.include('sweep.restarted_workflow')
+    expect(posthorn.log()).not.to.include('sweep.restarted_workflow')
     await client.connection.close()
   })
 })

@@ -13,12 +13,12 @@ import { startWipeableTemporal, type WipeableTemporal } from './rig/wipeable-tem
 /** What is promised for new events, and for how late waiting deliveries may be. */
 const RECOVERY_MS = 30_000
 
-/** For a machine with other work beside it. */
+/** For a machine under other load. */
 const TOLERANCE_MS = 10_000
 
 type Played = { stage: Stage; posthorn: PosthornProcess }
 
-describe('when all data of Temporal is lost under running processes', function () {
+describe("the loss of all of Temporal's data", function () {
   this.timeout(180_000)
   let temporal: WipeableTemporal
   let stages: Played[] = []

@@ -5,12 +5,12 @@ import { useStage } from '../helpers/processes/use-stage.ts'
 
 const PRELOAD = fileURLToPath(new URL('./rig/throw-on-signal.mjs', import.meta.url))
 
-describe('an error that nothing caught', function () {
+describe('an uncaught error', function () {
   this.timeout(60_000)
   const stage = useStage()
   const env = { FIRST_ATTEMPT: 'direct', METRICS_PORT: '0', NODE_OPTIONS: `--import ${PRELOAD}` }
 
-  it('is logged and counted, and a rejection leaves the process at work', async () => {
+  it('is logged and counted, and a rejection does not stop the process', async () => {
     const posthorn = await stage.start({ env })
     process.kill(posthorn.pid, 'SIGHUP')
     await eventually(() => expect(posthorn.log()).to.include('"event":"process.unhandled_rejection"'))
@@ -21,7 +21,7 @@ describe('an error that nothing caught', function () {
     expect(await posthorn.stop()).to.equal(0)
   })
 
-  it('ends the process in good order with exit code 1 where it is an exception', async () => {
+  it('stops the process cleanly with exit code 1 where it is an exception', async () => {
     stage.answerWith((_index, _post, response) => {
       setTimeout(() => response.writeHead(200).end(), 1_000)
       return null
@@ -31,7 +31,7 @@ describe('an error that nothing caught', function () {
     await eventually(() => expect(stage.receiver.posts).to.have.length(1))
     process.kill(posthorn.pid, 'SIGUSR2')
     await eventually(() => expect(posthorn.log()).to.include('"event":"process.uncaught_exception"'))
-    // The POST under way is recorded before the end.
+    // The POST in progress is recorded before the end.
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
     await eventually(() => expect(isRunning(posthorn.pid)).to.equal(false), 20_000)
     expect(await posthorn.stop()).to.equal(1)

@@ -50,7 +50,7 @@ describe('a host that cannot be connected to', function () {
   }
 
   for (const mode of ['direct', 'workflow']) {
-    it(`records a failed attempt for a host without a route, and goes on (FIRST_ATTEMPT=${mode})`, async () => {
+    it(`records a failed attempt for a host without a route, and continues (FIRST_ATTEMPT=${mode})`, async () => {
       const posthorn = await start(mode)
       for (const host of ['no-route.example', 'no-routes.example']) {
         const { id: webhookId } = await createWebhookRow(stage.dataSource, {
@@ -74,7 +74,7 @@ describe('a host that cannot be connected to', function () {
     })
   }
 
-  it('survives that file descriptors run out, and delivers once there are some again', async function () {
+  it('survives a lack of file descriptors, and delivers once there are some again', async function () {
     if (!canLimit()) this.skip()
     const posthorn = await start('direct')
     const opened = openFiles(posthorn.pid)

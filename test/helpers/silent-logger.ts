@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/logger.ts'
+import type { Logger } from '../../src/observability/logger.ts'
 
 const nothing = (): void => undefined
 

@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 /** `until` gives up after so much time of the test, so that a promise that never settles fails it. */
 const MAX_WAIT_MS = 120_000
 
-/** Time that stands still unless the test lets it pass. */
+/** Time that advances only when the test lets it. */
 export type MockTime = {
   /** Lets so many milliseconds pass one by one, and runs what each of them wakes. */
   pass: (ms: number) => Promise<void>

@@ -1,74 +1,56 @@
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
-import { askForRetry } from '../../src/db/queries/interventions.ts'
-import { createDeliveryWorkflows, deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { requestRetry } from '../../src/db/queries/retry-requests.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
 import { attemptDependencies, unbounded } from '../helpers/deliveries/attempts.ts'
-import { createTestDatabase } from '../helpers/database/database.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
-import { createReceiver } from '../helpers/receivers/receiver.ts'
-import { saveHistory } from '../helpers/temporal/save-history.ts'
-import { createTimeSkippingEngine, withWorker } from '../helpers/temporal/time-skipping.ts'
+import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
 
 /** The other half of `npm run histories`: an incident with both notifications, one refused at first, and its end. */
 describe('the history of an incident', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
+  const stage = useHistoryStage()
 
   it('is saved', async () => {
-    const database = await createTestDatabase()
-    const engine = await createTimeSkippingEngine()
-    const { dataSource } = database
-    let failing = true
-    const receiver = await createReceiver({ answer: () => (failing ? 503 : 200) })
-    const { organisationId } = await createMember(dataSource)
-    const webhook = await createWebhookRow(dataSource, { organisationId, url: receiver.url })
-    const [delivery] = await publishRow(dataSource, organisationId)
-    const { deliveryId } = delivery!
+    const { temporal, dataSource } = stage
+    const client = () => temporal.environment.client
+    stage.answer = () => 503
+    const delivery = await stage.publish()
+    const { organisationId, webhookId, deliveryId } = delivery
     let incidentId = ''
     let refusals = 2
-    const client = () => engine.client
-    const dependencies = (taskQueue: () => string): ActivityDependencies => ({
+    let incidentQueue = ''
+    const dependencies: ActivityDependencies = {
       ...attemptDependencies(dataSource),
       incidentWorkflows: {
-        tell(label) {
+        signal(label) {
           incidentId = label.incidentId
-          const options = { client, taskQueue: taskQueue(), notifyAfterMs: 300_000 }
-          return createIncidentWorkflows(options).tell(label)
+          const options = { client, taskQueue: incidentQueue, notifyAfterMs: 300_000 }
+          return createIncidentWorkflows(options).signal(label)
         },
       },
       channels: {
         push: null,
         email: {
-          admission: unbounded,
+          limiter: unbounded,
           send: () =>
             Promise.resolve(refusals-- > 0 ? { state: 'refused', error: 'not now' } : { state: 'sent' }),
         },
       },
+    }
+    await temporal.withWorkflows(dependencies, async (workflows, taskQueue) => {
+      incidentQueue = taskQueue
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
+      await temporal.resultOf(deliveryId)
+      stage.answer = () => 200
+      const requested = await requestRetry(dataSource, organisationId, webhookId, deliveryId)
+      await workflows.wake(delivery, requested!.attempts)
+      await temporal.resultOf(deliveryId)
+      await eventually(async () => {
+        const incident = client().workflow.getHandle(incidentWorkflowId(webhookId, incidentId))
+        expect((await incident.describe()).status.name).to.equal('COMPLETED')
+      })
     })
-    let queue = ''
-    await withWorker(
-      engine,
-      dependencies(() => queue),
-      async (taskQueue) => {
-        queue = taskQueue
-        const workflows = createDeliveryWorkflows({ client, taskQueue, leadMs: 0, eager: false })
-        const handle = engine.client.workflow.getHandle(deliveryWorkflowId(deliveryId))
-        await workflows.start(delivery!, { number: 1, dueAtMs: null }, { again: false })
-        await handle.result()
-        failing = false
-        const asked = await askForRetry(dataSource, organisationId, webhook.id, deliveryId)
-        await workflows.wake({ organisationId, webhookId: webhook.id, ...asked! }, asked!.attempts)
-        await handle.result()
-        await eventually(async () => {
-          const incident = engine.client.workflow.getHandle(incidentWorkflowId(webhook.id, incidentId))
-          expect((await incident.describe()).status.name).to.equal('COMPLETED')
-        })
-      },
-    )
-    await saveHistory(engine, 'incident', incidentWorkflowId(webhook.id, incidentId))
-    await receiver.close()
-    await engine.teardown()
-    await database.drop()
+    await stage.save('incident', incidentWorkflowId(webhookId, incidentId))
   })
 })

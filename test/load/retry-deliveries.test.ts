@@ -21,7 +21,7 @@ function watchMemory(pid: number): { stop(): number[] } {
 
 /**
  * Retry jobs over thousands of deliveries. On two cores with the development server an attempt costs about 20 ms of
- * processor in all, so the time is the engine's; what is held here is that nothing is lost or doubled and that the
+ * processor in all, so the time is Temporal's; what is checked here is that nothing is lost or doubled and that the
  * job's own cost per delivery does not grow with their number.
  */
 describe('a large retry job', function () {

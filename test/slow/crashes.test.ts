@@ -16,7 +16,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
 
-/** Everything that a killed process held is taken up again within that time. */
+/** Everything that a killed process leased is recovered within that time. */
 const RECOVERED_WITHIN_MS = 30_000
 
 /** An endpoint that confirms after so long. */
@@ -51,12 +51,12 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       }
       return stage.publish(posthorn)
     }
-    const isBeside = async (deliveryId: string): Promise<boolean> => {
-      const [row] = await stage.dataSource.query<{ beside: boolean }[]>(
-        'SELECT started_at IS NULL AS beside FROM delivery WHERE id = $1',
+    const isInline = async (deliveryId: string): Promise<boolean> => {
+      const [row] = await stage.dataSource.query<{ inline: boolean }[]>(
+        'SELECT started_at IS NULL AS inline FROM delivery WHERE id = $1',
         [deliveryId],
       )
-      return row!.beside
+      return row!.inline
     }
     const attemptsOf = (deliveryId: string) =>
       stage.dataSource.query<{ number: number; outcome: string }[]>(
@@ -64,8 +64,8 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
         [deliveryId],
       )
 
-    it('between commit and start: the delivery is made, once', async () => {
-      // Without an engine and without attempts of its own the process can commit but never start anything.
+    it('between commit and start: makes the delivery once', async () => {
+      // Without Temporal and without attempts of its own the process can commit but never start anything.
       const temporalAddress = `127.0.0.1:${await freePort()}`
       const away = await stage.start({ command: 'api', temporalAddress, awaitEngine: false })
       const deliveryId = await stage.publish(away)
@@ -75,14 +75,14 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
     })
 
-    // Beside the engine a POST is noted on its row after a while.
+    // An inline POST is recorded on its row after a while.
     for (const afterMs of mode === 'workflow' ? [0] : [0, 1_500]) {
-      it(`in mid-POST, ${afterMs} ms after it arrived: the same attempt is made again, with the same bytes, and no attempt is used up`, async () => {
+      it(`in mid-POST, ${afterMs} ms after it arrived: repeats the same attempt with the same bytes, and uses up no attempt`, async () => {
         stage.answerWith((index) => (index === 0 ? null : 200))
         const first = await start()
         const deliveryId = await publish(first)
         await eventually(() => expect(stage.receiver.postsOf(deliveryId)).to.have.length(1))
-        expect(await isBeside(deliveryId)).to.equal(mode !== 'workflow')
+        expect(await isInline(deliveryId)).to.equal(mode !== 'workflow')
         await delay(afterMs)
         await first.kill()
         const killedAt = Date.now()
@@ -102,7 +102,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       })
     }
 
-    it('in mid-POST of many: each is made again once at most, and nothing is lost', async () => {
+    it('in mid-POST of many: repeats each at most once, and loses nothing', async () => {
       const first = await start()
       await proveEndpoint(stage, first)
       const before = stage.receiver.posts.length
@@ -126,7 +126,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       for (const deliveryId of deliveries) expect(posts.get(deliveryId), deliveryId).to.be.within(1, 2)
     })
 
-    it('between POST and record: at most one duplicate, and no attempt is used up', async () => {
+    it('between POST and record: makes at most one duplicate, and uses up no attempt', async () => {
       const first = await start()
       const blocker = stage.dataSource.createQueryRunner()
       await blocker.connect()
@@ -166,7 +166,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
     })
 
     for (const attempts of [1, 3]) {
-      it(`in mid-wait, after attempt ${attempts}: the retry comes all the same, from another process`, async () => {
+      it(`during a wait, after attempt ${attempts}: makes the retry from another process`, async () => {
         stage.answerWith((index) => (index < attempts ? 500 : 200))
         const first = await start()
         const deliveryId = await publish(first)
@@ -181,7 +181,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
   })
 }
 
-describe('SIGTERM with attempts under way', function () {
+describe('SIGTERM with attempts in flight', function () {
   this.timeout(90_000)
   const stage = useStage()
 
@@ -200,11 +200,11 @@ describe('SIGTERM with attempts under way', function () {
   })
 })
 
-describe('an attempt that the engine no longer wants', function () {
+describe('an attempt that Temporal cancelled', function () {
   this.timeout(90_000)
   const stage = useStage()
 
-  it('does not harm the process: its POST ends, is recorded, and others go on', async () => {
+  it('finishes its POST and records it, while others continue', async () => {
     stage.answerWith(slowly(13_000))
     const posthorn = await stage.start()
     const deliveryId = await stage.publish(posthorn)
@@ -212,7 +212,7 @@ describe('an attempt that the engine no longer wants', function () {
     const connection = await Connection.connect({ address: testServers().temporalAddress })
     await new Client({ connection }).workflow.getHandle(`delivery/${deliveryId}`).terminate('by hand')
     await connection.close()
-    // The worker hears of it with a heartbeat, within ten seconds, while the POST is still under way.
+    // The worker learns of it with a heartbeat, within ten seconds, while the POST is still in progress.
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 30_000)
     stage.answerWith(() => 200)
     const next = await stage.publish(posthorn)

@@ -42,10 +42,10 @@ describe('kill -9 of the process, and its incidents', function () {
     await eventually(async () => expect(await states()).to.deep.equal(['sending', 'sending']))
     await first.kill()
     const second = await start()
-    // The engine gives the look to the new process within its heartbeat's ten seconds.
+    // Temporal gives the activity to the new process within its heartbeat's ten seconds.
     await stage.dataSource.query(`UPDATE notification SET claimed_at = claimed_at - interval '11 minutes'`)
     await eventually(async () => expect(await states()).to.deep.equal(['unknown', 'unknown']), 60_000)
-    await eventually(() => expect(second.log()).to.include('notification.unknown'))
+    await eventually(() => expect(second.log()).to.include('notification.outcome_lost'))
     await delay(5_000)
     // The server took both while it was thinking, or saw the line cut: once each at most.
     expect(mail.mails.length).to.be.at.most(2)
@@ -68,12 +68,12 @@ describe('kill -9 of the process, and its incidents', function () {
     expect(await states()).to.deep.equal(['sent', 'sent'])
   })
 
-  it('between opening and telling: the sweep tells', async () => {
+  it('between opening and signalling: the sweeper signals', async () => {
     await begin(0)
     const posthorn = await start()
     await stage.publish(posthorn)
     await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent']), 30_000)
-    // As a process leaves it that dies right after its commit: owed a look, and the workflow gone.
+    // As a process leaves it that dies right after its commit: to be swept, and the workflow gone.
     await stage.dataSource.query(`UPDATE incident SET exhausted_at = now(), sweep_at = now()`)
     await eventually(() => expect(mail.mails).to.have.length(4), 30_000)
     await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent']))

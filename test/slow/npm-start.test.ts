@@ -14,6 +14,7 @@ import { eventually } from '../helpers/eventually.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const README = readFileSync(join(root, 'README.md'), 'utf8')
+const INTEGRATE = readFileSync(join(root, 'docs/integrate.md'), 'utf8')
 
 /** Promises of `npm start`. */
 const STOPPED_WITHIN_MS = 10_000
@@ -84,8 +85,8 @@ describe('npm start', function () {
   it('prints two lines that work when pasted: the event arrives at the demo receiver', async () => {
     const instance = start()
     await instance.ready()
-    const [createLine, publishLine] = curlLines(instance.output())
-    expect(JSON.parse(sh(createLine!)))
+    const [createDatabaseRelay, publishLine] = curlLines(instance.output())
+    expect(JSON.parse(sh(createDatabaseRelay!)))
       .to.have.property('signingSecret')
       .that.matches(/^[0-9a-f]{64}$/)
     const published = JSON.parse(sh(publishLine!)) as { deliveries: { id: string }[] }
@@ -106,11 +107,11 @@ describe('npm start', function () {
     expect(await (await fetch(mailbox)).json()).to.deep.equal({ data: [] })
   })
 
-  it('has metrics on a port of their own, which it prints', async () => {
+  it('serves metrics on a separate port, which it prints', async () => {
     const instance = start()
     await instance.ready()
     const metrics = /Metrics\s+(\S+)/.exec(instance.output())![1]!
-    expect(await (await fetch(metrics)).text()).to.include('\nposthorn_engine_up 1\n')
+    expect(await (await fetch(metrics)).text()).to.include('\nposthorn_temporal_up 1\n')
     expect((await callApi(api(), 'GET', '/metrics')).status).to.equal(404)
   })
 
@@ -137,7 +138,7 @@ describe('npm start', function () {
     })
   }
 
-  it('ends within 10 seconds also while a receiver hangs, and makes that attempt again at the next start', async () => {
+  it('ends within 10 seconds even while a receiver hangs, and repeats that attempt at the next start', async () => {
     const first = start()
     await first.ready()
     const key = /API key\s+(\S+)/.exec(first.output())![1]!
@@ -175,7 +176,7 @@ describe('npm start', function () {
     await eventually(() => expect(processes()).to.deep.equal([]), STOPPED_WITHIN_MS)
   })
 
-  it('names a port that is taken and the variable that moves it', async () => {
+  it('names a port that is taken and the variable that changes it', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     const { port } = taken.address() as { port: number }
@@ -197,25 +198,36 @@ describe('npm start', function () {
     expect(refused.status).to.equal(422)
   })
 
-  it('makes the tour of the README true', async () => {
+  /** Runs the blocks between `tour:start` and `tour:end` of a document. A user reads each step before pasting the next. */
+  async function runTour(text: string): Promise<string> {
     const instance = start({ POSTHORN_DATA: join(folder, 'tour') })
     await instance.ready()
-    const tour = README.slice(README.indexOf('<!-- tour:start -->'), README.indexOf('<!-- tour:end -->'))
-    // A user reads each step before pasting the next one. The delivery completes in that time.
+    const tour = text.slice(text.indexOf('<!-- tour:start -->'), text.indexOf('<!-- tour:end -->'))
     const script = [...tour.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('sleep 2\n')
     expect(script).to.include('curl')
-    const databaseUrl = /PostgreSQL\s+(postgres\S*:\/\/\S+)/.exec(instance.output())![1]!
     // A step that fails must not leave the receiver behind: it would keep the pipe of its output open.
-    const shown = sh(`trap 'kill "\${RECEIVER:-}" 2>/dev/null || true' EXIT\n${script}`, {
+    return sh(`trap 'kill "\${RECEIVER:-}" 2>/dev/null || true' EXIT\n${script}`, {
       API: api(),
-      DATABASE_URL: databaseUrl,
+      OPERATOR_KEY: /Operator key\s+(\S+)/.exec(instance.output())![1]!,
       RECEIVER_PORT: String(await freePort()),
     })
+  }
+
+  it("makes the README's tour true", async () => {
+    const shown = await runTour(README)
     expect(shown.match(/handled [-\w]+: customer:created/g)).to.have.length(2)
     expect(shown)
       .to.match(/"failureCode":"connect\w+"/)
       .and.match(/"closedAt":null/)
       .and.match(/"state":"completed"/)
       .and.match(/"closedAt":"\d{4}-/)
+  })
+
+  it('makes the tour of docs/integrate.md true: a customer from nothing to a verified webhook, and gone again', async () => {
+    const shown = await runTour(INTEGRATE)
+    expect(shown)
+      .to.match(/\/developer#portal=\S{20}/)
+      .and.match(/handled [-\w]+: customer:created/)
+      .and.match(/"state":"erasing"/)
   })
 })

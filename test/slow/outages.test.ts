@@ -27,14 +27,14 @@ describe('an outage of twenty seconds', function () {
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
-  it('of PostgreSQL in mid-delivery: the outcome is recorded when it is back, after one POST; the API answers 503', async () => {
+  it('of PostgreSQL in mid-delivery: records the outcome when it is back, after one POST; the API answers 503', async () => {
     const port = await freePort()
     const start = () =>
       startEmbeddedPostgres({
         dataDir: join(folder, 'postgres'),
         port,
         logFile: join(folder, 'postgres.log'),
-        say: silently,
+        print: silently,
       })
     let postgres = await start()
     await postgres.createDatabase('outage')
@@ -70,7 +70,7 @@ describe('an outage of twenty seconds', function () {
     await postgres.stop()
   })
 
-  it('of Temporal while fifty events are published: all are accepted, and all delivered after', async () => {
+  it('of Temporal while fifty events are published: accepts all, and delivers all afterwards', async () => {
     const port = await freePort()
     const start = () =>
       startTemporalDevServer({
@@ -79,7 +79,7 @@ describe('an outage of twenty seconds', function () {
         port,
         logFile: join(folder, 'temporal.log'),
         headless: true,
-        say: silently,
+        print: silently,
       })
     let temporal = await start()
     const stage = await createStage({ temporalAddress: temporal.address })

@@ -21,27 +21,27 @@ describe('the outbound policy in a network where every private address listens',
     )
   })
 
-  it('is a rig in which the private addresses can be reached, and are watched', () => {
+  it('runs where private addresses can be reached, and are monitored', () => {
     expect(report.reachable).to.be.above(60)
     expect(report.controlHits).to.equal(report.reachable)
   })
 
-  it('gives every target the outcome it should have, at registration and at the attempt', () => {
+  it('results in the expected outcome for every target, at registration and at the attempt', () => {
     expect(report.targets).to.be.above(250)
     expect(report.faults).to.deep.equal([])
   })
 
-  it('lets nothing reach a private address', () => {
+  it('lets no connection reach a private address', () => {
     expect({ breaches: report.breaches, bytes: report.bytes }).to.deep.equal({ breaches: 0, bytes: 0 })
     expect(report.publicHits).to.be.above(10)
   })
 
-  it('dials what it has checked, however often the answer of DNS changes sides', () => {
+  it('connects to the checked address, however often the DNS answer changes', () => {
     const turns = ['delivered', 'blocked_target']
     expect(report.alternating).to.deep.equal(Array.from({ length: 20 }, (_value, n) => turns[n % 2]))
   })
 
-  it('stays on the public address with a kept connection, and looks again with the next', () => {
+  it('stays on the public address with a reused connection, and resolves again with the next', () => {
     expect(report.kept).to.deep.equal(['delivered', 'delivered', 'blocked_target'])
   })
 })

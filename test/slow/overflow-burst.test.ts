@@ -8,7 +8,7 @@ import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const BURST = 3_000
 
-/** How much of the rate in `direct` a burst in `overflow` has to reach; some of it goes to the engine first. */
+/** How much of the rate in `direct` a burst in `overflow` has to reach; some of it goes to Temporal first. */
 const SHARE = 0.6
 
 /** Temporal starts some 50 workflows a second on an idle machine, and a fraction of that under other load. */
@@ -37,7 +37,7 @@ describe(`a burst of ${BURST} events`, function () {
   const arrived = (stage: Stage, count: number) =>
     eventually(() => expect(stage.receiver.posts).to.have.length(count), 120_000)
 
-  it('reaches its receiver in `overflow` at the rate of `direct`, and every delivery has its workflow afterwards', async function () {
+  it('reaches its receiver in `overflow` at the rate of `direct`, and has a workflow for every delivery afterwards', async function () {
     const direct = await createStage()
     const { rate: directRate } = await serve(direct, 'direct')
     await direct.close()

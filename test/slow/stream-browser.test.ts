@@ -22,7 +22,7 @@ describe('docs/stream/browser.mjs in a real browser', function () {
   }
   const suite = useApi()
 
-  it('shows each event, and goes on without a gap after its stream was ended', async () => {
+  it('shows each event, and continues without a gap after its stream ended', async () => {
     const { dataSource } = suite.database
     const member = await createMember(dataSource)
     const site = await serveSite(suite.api.url, member)

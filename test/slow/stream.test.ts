@@ -15,7 +15,7 @@ const EVENTS = 2_000
 const ACTIVE = 20
 const IDLE = 500
 
-describe('the event stream at work', function () {
+describe('the event stream under load', function () {
   this.timeout(240_000)
   let database: TestDatabase
   let member: TestMember
@@ -87,7 +87,7 @@ describe('the event stream at work', function () {
     return (await stored())[0]!
   }
 
-  it('gives each of many readers, who come and go, exactly what the database has, in its order', async () => {
+  it('sends each of many readers that come and go exactly what the database has, in its order', async () => {
     const [a, b] = [await start(), await start()]
     const urls = () => [a.url, b.url]
     const lastEventId = await first()
@@ -114,7 +114,7 @@ describe('the event stream at work', function () {
     await Promise.all(idle.map((reader) => reader.close()))
   })
 
-  it('loses and repeats nothing when its process is killed under it and another takes its place', async () => {
+  it('loses and repeats nothing when its process is killed and another replaces it', async () => {
     let [a, b] = [await start(), await start()]
     const urls = () => [a.url, b.url]
     const options = { apiKey: member.apiKey, lastEventId: await first() }
@@ -150,7 +150,7 @@ describe('the event stream at work', function () {
     expect(await Promise.all(streams.map(({ ended }) => ended))).to.deep.equal(streams.map(() => true))
   })
 
-  it('does not slow down those who publish', async () => {
+  it('does not slow down publishers', async () => {
     const posthorn = await start()
     const urls = () => [posthorn.url]
     const rounds = 3

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { COMMAND_NAMES } from '../../src/cli/commands.ts'
-import { SETTINGS } from '../../src/settings.ts'
+import { SETTINGS } from '../../src/config/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 
 /** The parts of a compose service that promises are made about. `null` hands a variable over from `.env`. */
@@ -31,10 +31,16 @@ type Compose = {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** Of a Temporal Cloud or a guarded cluster; the server of this file has neither TLS nor keys. */
-const NOT_NEEDED_HERE = ['TEMPORAL_TLS', 'TEMPORAL_API_KEY']
+const NOT_NEEDED_HERE = [
+  'TEMPORAL_TLS',
+  'TEMPORAL_TLS_CA_FILE',
+  'TEMPORAL_TLS_CERT_FILE',
+  'TEMPORAL_TLS_KEY_FILE',
+  'TEMPORAL_API_KEY',
+]
 
-/** What only the API reads, and the container decides. */
-const OF_THE_LISTENER = ['HOST', 'PORT']
+/** What only the API reads: no other process is to hold the operator keys. */
+const OF_THE_LISTENER = ['HOST', 'PORT', 'POSTHORN_OPERATOR_KEYS']
 
 /** Read from `.env` by the file itself, for PostgreSQL and Temporal. */
 const OF_THE_FILE = [
@@ -53,7 +59,7 @@ const allVariables: string[] = allSettings.map((setting) => setting.variable)
 
 describe('docker-compose.yml', () => {
   describe('the processes of Posthorn', () => {
-    it('are the migration, the API and the worker', () => {
+    it('consist of the migration, the API and the worker', () => {
       expect(ourServices.map(([name]) => name)).to.have.members(['migrate', 'api', 'worker'])
     })
 
@@ -120,7 +126,7 @@ describe('docker-compose.yml', () => {
       expect(service('worker').depends_on).to.include.keys('migrate', 'temporal-namespace')
     })
 
-    it('accept events while Temporal is away', () => {
+    it('accept events while Temporal is unavailable', () => {
       expect(Object.keys(service('api').depends_on ?? {}).filter((name) => name.startsWith('temporal'))).to.be
         .empty
     })

@@ -4,15 +4,16 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { eventKeys } from '../../src/catalogue/catalogue.ts'
+import { builtInCatalogue } from '../../src/catalogue/built-in.ts'
 import { COMMAND_NAMES, COMMANDS } from '../../src/cli/commands.ts'
 import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
-import { FIELD_PROBLEMS, PROBLEMS } from '../../src/domain/problems.ts'
+import { FIELD_PROBLEMS } from '../../src/domain/field-problems.ts'
+import { PROBLEMS } from '../../src/domain/problems.ts'
 import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { PublishEventSchema } from '../../src/http/schemas/event.ts'
-import { SETTINGS } from '../../src/settings.ts'
+import { SETTINGS } from '../../src/config/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { headingsOf, itemsBetween, readDocument as read, tableBelow } from '../helpers/documents/documents.ts'
 import { payloadTable } from '../helpers/documents/payload-table.ts'
@@ -176,12 +177,12 @@ describe('docs/production.md', () => {
   })
 })
 
-describe('what overflow guarantees about workflows', () => {
+describe('the guarantee of overflow about workflows', () => {
   const PROMISE =
     'while load lasts, the workflows of deliveries that were completed without one follow later, and those that could not be started within an hour are given up, so that such a delivery never has a workflow. A delivery whose first attempt failed always has one.'
 
   for (const file of ['README.md', 'docs/architecture.md', 'docs/performance.md'])
-    it(`is said in ${file} in the same words`, () => {
+    it(`has the same words in ${file}`, () => {
       const text = read(file).replaceAll(/\s+/g, ' ')
       expect(text).to.include(PROMISE)
       expect(text).to.not.match(/every delivery (has|is) (a|one durable Temporal) workflow/)
@@ -200,14 +201,14 @@ describe('docs/receiving.md', () => {
 
   it('shows what the catalogue checks of each event key, and nothing else', () => {
     const shown = [...receiving.matchAll(/^### (\w[\w-]*(?::[\w-]+)+)$/gm)].map(([, key]) => key)
-    const checked = eventKeys.filter(({ schema }) => schema !== null)
+    const checked = builtInCatalogue.eventKeys.filter(({ schema }) => schema !== null)
     expect(shown).to.deep.equal(checked.map(({ key }) => key))
     for (const { key, schema } of checked)
       expect(tableBelow(receiving, `### ${key}`), key).to.deep.equal(payloadTable(schema ?? {}))
   })
 
   it('shows every header that an attempt is sent with', () => {
-    const source = `${read('src/deliveries/attempt/send-signed.ts')}${read('src/outbound/exchange.ts')}`
+    const source = `${read('src/outbound/signed-headers.ts')}${read('src/outbound/exchange.ts')}`
     const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
       header.replaceAll('`', ''),
     )
@@ -229,8 +230,8 @@ describe('npm start and npm test', () => {
     const pattern = /(?:env\['|portOf\('|namedByEnvironment\(')([A-Z_]+)'/g
     const found = [...sources.matchAll(pattern)].map(([, variable = '']) => variable)
     expect(found).to.not.be.empty
-    // The system's, and what .ci/run and the test runner tell each other.
-    const internal = ['PATH', 'POSTHORN_TEST_COUNTS']
+    // The system's, and what .ci/run and the test runner use between them.
+    const internal = ['PATH', 'POSTHORN_TEST_COUNTS', 'POSTHORN_TEST_POSTGRES']
     expect([...NPM_START_VARIABLES, ...settings, ...internal]).to.include.members(found)
   })
 
@@ -251,7 +252,7 @@ describe('docs/production.md and docs/troubleshooting.md', () => {
     expect(pair.getPublicKey()).to.have.length(65)
   })
 
-  it('explain every event of the log', () => {
+  it('explain every log event', () => {
     const sources = filesUnder('src').map(read).join('\n')
     const logged = new Set([...sources.matchAll(/\bevent: '([a-z_]+\.[a-z_]+)'/g)].map(([, name]) => name))
     const listed = itemsBetween(troubleshooting, 'log').map((item) => /^`([\w.]+)` \(/.exec(item)?.[1])

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { SETTINGS } from '../../src/settings.ts'
+import { SETTINGS } from '../../src/config/settings.ts'
 
-type Line = { variable: string; value: string; commentedOut: boolean; comment: string }
+type DatabaseRelay = { variable: string; value: string; commentedOut: boolean; comment: string }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const lines = readLines(read('.env.example'))
@@ -77,7 +77,7 @@ function variablesOfDevelopment(): string[] {
 }
 
 /** Assignments, commented out or not, each with the comment right above it. */
-function readLines(text: string): Line[] {
+function readLines(text: string): DatabaseRelay[] {
   let comment: string[] = []
   return text.split('\n').flatMap((line) => {
     const [, hash, variable, value] = /^(#?)([A-Z][A-Z_]*)=(.*)$/.exec(line) ?? []

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { assertPortFree, freePort } from '../../src/free-port.ts'
 
 describe('freePort', () => {
-  it('answers a port that can be listened on', async () => {
+  it('returns a port that can be listened on', async () => {
     const port = await freePort()
     expect(port).to.be.within(1024, 65535)
     await assertPortFree(port, 'API', 'PORT')
@@ -12,7 +12,7 @@ describe('freePort', () => {
 })
 
 describe('assertPortFree', () => {
-  it('names the port, its part and the variable that moves it', async () => {
+  it('names the port, its part and the variable that changes it', async () => {
     const port = await freePort()
     const server = createServer().listen(port, '127.0.0.1')
     await once(server, 'listening')

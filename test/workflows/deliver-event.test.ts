@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createTerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
-import type { DeliverEventResult } from '../../workflows/messages.ts'
+import type { DeliverEventResult } from '../../workflows/interface.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { attemptGapsMs, readableHistory } from '../helpers/temporal/history.ts'
@@ -12,10 +12,10 @@ import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
 const SCHEDULE_MS = [1_000, 2_000, 4_000, 8_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 86_400_000]
 
-/** On the time-skipping server; measured at most 130 ms on two cores, and 570 ms with other work beside it. */
+/** On the time-skipping server; measured at most 130 ms on two cores, and 570 ms under other load. */
 const LATEST_MS = 900
 
-describe('deliverEvent, on an engine that skips time', function () {
+describe('deliverEvent, on a time-skipping server', function () {
   this.timeout(60_000)
   const suite = useAttempts()
   const { database, answerWith, publish } = suite
@@ -27,7 +27,7 @@ describe('deliverEvent, on an engine that skips time', function () {
     meanwhile: () => Promise<void> = () => Promise.resolve(),
   ): Promise<DeliverEventResult> =>
     temporal.withWorkflows(suite.dependencies, async (workflows) => {
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
       await meanwhile()
       return temporal.resultOf(delivery.deliveryId)
     })
@@ -101,31 +101,31 @@ describe('deliverEvent, on an engine that skips time', function () {
     await moved.close()
   })
 
-  it('makes one delivery of two starts', async () => {
+  it('runs one workflow for two starts', async () => {
     const { delivery } = await publish()
     await temporal.withWorkflows(suite.dependencies, async (workflows) => {
       const first = { number: 1, dueAtMs: null }
       await Promise.all([
-        workflows.start(delivery, first, { again: false }),
-        workflows.start(delivery, first, { again: false }),
+        workflows.start(delivery, first, { allowRestart: false }),
+        workflows.start(delivery, first, { allowRestart: false }),
       ])
       await temporal.resultOf(delivery.deliveryId)
-      await workflows.start(delivery, first, { again: false })
+      await workflows.start(delivery, first, { allowRestart: false })
       const terminateIfStuck = createTerminateIfStuck(() => temporal.environment.client)
       expect(await terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))).to.deep.equal({ state: 'gone' })
     })
     expect(suite.receiver.postsOf(delivery.deliveryId)).to.have.length(1)
   })
 
-  it('goes on from the recorded attempt when it is started again, and waits for what is left of its time', async () => {
+  it('continues from the recorded attempt when it is started again, and waits for the remaining time', async () => {
     answerWith((index) => (index === 0 ? 500 : 200))
     const { delivery } = await publish()
     const result = await temporal.withWorkflows(suite.dependencies, async (workflows) => {
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { again: false })
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
       await eventually(async () => expect(await stateOf(delivery.deliveryId)).to.include({ attempts: 1 }))
       await terminateAtRest(temporal.handleOf(delivery.deliveryId))
       const dueAtMs = (await temporal.environment.currentTimeMs()) + 60_000
-      await workflows.start(delivery, { number: 2, dueAtMs }, { again: true })
+      await workflows.start(delivery, { number: 2, dueAtMs }, { allowRestart: true })
       const second = await temporal.resultOf(delivery.deliveryId)
       expect(await temporal.environment.currentTimeMs()).to.be.at.least(dueAtMs)
       return second
@@ -134,7 +134,7 @@ describe('deliverEvent, on an engine that skips time', function () {
     expect(suite.receiver.postsOf(delivery.deliveryId)).to.have.length(2)
   })
 
-  it('holds neither payload, secret, query, long path segments nor receiver text in its history', async () => {
+  it('writes neither payload, secret, query, long path segments nor receiver text into its history', async () => {
     answerWith((index, _post, response) => {
       response.writeHead(index === 0 ? 500 : 200).end('canary-response')
       return null

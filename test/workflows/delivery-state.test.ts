@@ -22,7 +22,7 @@ describe('the search attribute DeliveryState', function () {
     )
     return temporal.withWorkflows(suite.dependencies, async (workflows) => {
       const dueAtMs = number === 1 ? null : (await temporal.environment.currentTimeMs()) + 60_000
-      await workflows.start(delivery, { number, dueAtMs }, { again: false })
+      await workflows.start(delivery, { number, dueAtMs }, { allowRestart: false })
       const handle = temporal.handleOf(deliveryId)
       await handle.result()
       const history: History = await handle.fetchHistory()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
-import { askForRetry } from '../../src/db/queries/interventions.ts'
+import { requestRetry } from '../../src/db/queries/retry-requests.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
@@ -16,12 +16,12 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** A mail as the seam saw it, with the time of the engine since the test began. */
+/** A mail as the seam saw it, with the time of Temporal since the test began. */
 type Sent = { kind: number; to: string; atMs: number }
 
 type Incident = { id: string; closed: boolean; exhausted: boolean }
 
-describe('incident, on an engine that skips time', function () {
+describe('incident, on a time-skipping server', function () {
   this.timeout(60_000)
   const suite = useAttempts()
   const { database } = suite
@@ -38,7 +38,7 @@ describe('incident, on an engine that skips time', function () {
 
   const elapsedMs = async (): Promise<number> => (await temporal.environment.currentTimeMs()) - beganAt
 
-  /** One webhook of an organisation with two people to tell, and what a test does with it. */
+  /** One webhook of an organisation with two recipients, and what a test does with it. */
   async function onStage(
     act: (stage: {
       publish: () => Promise<DeliveryToStart>
@@ -60,13 +60,13 @@ describe('incident, on an engine that skips time', function () {
     const dependencies: ActivityDependencies = {
       ...suite.dependencies,
       incidentWorkflows: {
-        tell: (label) =>
-          createIncidentWorkflows({ client, taskQueue, notifyAfterMs: 5 * MINUTE }).tell(label),
+        signal: (label) =>
+          createIncidentWorkflows({ client, taskQueue, notifyAfterMs: 5 * MINUTE }).signal(label),
       },
       channels: {
         push: null,
         email: {
-          admission: unbounded,
+          limiter: unbounded,
           send: async (notice, { address }) => {
             sent.push({ kind: notice.kind, to: address, atMs: await elapsedMs() })
             return { state: 'sent' }
@@ -78,14 +78,14 @@ describe('incident, on an engine that skips time', function () {
       taskQueue = queue
       const publish = async (): Promise<DeliveryToStart> => {
         const [delivery] = await publishRow(dataSource, organisationId)
-        await workflows.start(delivery!, { number: 1, dueAtMs: null }, { again: false })
+        await workflows.start(delivery!, { number: 1, dueAtMs: null }, { allowRestart: false })
         return delivery!
       }
       const stage = {
         webhookId: webhook.id,
         publish,
         async retry({ deliveryId }: DeliveryToStart) {
-          const asked = await askForRetry(dataSource, organisationId, webhook.id, deliveryId)
+          const asked = await requestRetry(dataSource, organisationId, webhook.id, deliveryId)
           await workflows.wake({ organisationId, webhookId: webhook.id, ...asked! }, asked!.attempts)
         },
         until: async (ms: number) => temporal.environment.sleep(Math.max(1, ms - (await elapsedMs()))),
@@ -117,7 +117,7 @@ describe('incident, on an engine that skips time', function () {
 
   const kinds = (): number[] => sent.map(({ kind }) => kind)
 
-  it('notifies nobody when the endpoint recovers after 4 minutes and 59 seconds', () =>
+  it('sends no notification when the endpoint recovers after 4 minutes and 59 seconds', () =>
     onStage(async ({ publish, retry, until, incidents }) => {
       const delivery = await publish()
       await until(299 * SECOND)
@@ -128,7 +128,7 @@ describe('incident, on an engine that skips time', function () {
       expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([true])
     }))
 
-  it('notifies nobody while one delivery waits for its sixth attempt and others succeed', () =>
+  it('sends no notification while one delivery waits for its sixth attempt and others succeed', () =>
     onStage(async ({ publish, until, incidents }) => {
       await publish()
       await until(MINUTE)
@@ -157,15 +157,15 @@ describe('incident, on an engine that skips time', function () {
       expect(sent).to.have.length(3)
     }))
 
-  // The rows' clock stands still while the engine's is skipped: the streak that begins here is one that wakes the
+  // The rows' clock does not advance while Temporal's is skipped: the streak that begins here is one that wakes the
   // workflow. In real time: test/e2e/incidents.test.ts.
-  it('counts the five minutes anew after a success', () =>
+  it('restarts the five minutes after a success', () =>
     onStage(async ({ publish, until }) => {
       await publish()
       await until(30 * SECOND)
       failing = false
       await publish()
-      // Past the first look, which finds that the latest attempt succeeded and rests.
+      // Past the first evaluation, which finds that the latest attempt succeeded and rests.
       await until(305 * SECOND)
       failing = true
       // Its sixth attempt, at 315 s, fails: five minutes from there.
@@ -189,11 +189,11 @@ describe('incident, on an engine that skips time', function () {
       ])
     }))
 
-  it('starts anew, with notifications of its own, when deliveries fail again after the end', () =>
+  it('starts again, with its own notifications, when deliveries fail after the end', () =>
     onStage(async ({ publish, retry, until, end, incidents }) => {
       const first = await publish()
       await end(first)
-      // An incident that is over tells nobody any more.
+      // A closed incident sends no notifications.
       await eventually(() => expect(sent).to.have.length(6))
       failing = false
       await retry(first)
@@ -207,7 +207,7 @@ describe('incident, on an engine that skips time', function () {
       expect((await incidents()).map(({ closed }) => closed)).to.deep.equal([true, false])
     }))
 
-  it('tells nobody of a webhook that was switched off meanwhile', () =>
+  it('sends no notification of a webhook that was disabled meanwhile', () =>
     onStage(async ({ publish, until, webhookId }) => {
       await publish()
       await until(MINUTE)
@@ -216,7 +216,7 @@ describe('incident, on an engine that skips time', function () {
       expect(sent).to.deep.equal([])
     }))
 
-  it('holds no payload, path, address or receiver text in its history', () =>
+  it('writes no payload, path, address or receiver text into its history', () =>
     onStage(async ({ publish, until, incidents, webhookId }) => {
       await publish()
       await until(10 * MINUTE)

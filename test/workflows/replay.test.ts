@@ -11,28 +11,29 @@ const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
 describe('histories of released workflows', function () {
   this.timeout(30_000)
 
-  it('are there for every shape', () => {
+  it('exist for every shape', () => {
     expect(files.map((file) => file.replace('.json', ''))).to.include.members([
       'first-try-success',
       'exhausted',
       'completed-after-failures',
-      'retried-by-a-person',
-      'retried-by-a-bare-signal',
+      'retried-by-user',
+      'retried-by-signal',
       'stopped',
       'retry-job',
       'incident',
+      'erasure',
     ])
   })
 
   for (const file of files) {
-    it(`${file} replays with the workflows of today`, async () => {
+    it(`${file} replays with the present workflows`, async () => {
       quietRuntime()
       const history: unknown = JSON.parse(readFileSync(`${folder}${file}`, 'utf8'))
       await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history)
     })
   }
 
-  it('a history that the workflows of today would not make does not replay', async () => {
+  it('fail to replay where the present workflows would act differently', async () => {
     quietRuntime()
     const text = readFileSync(`${folder}exhausted.json`, 'utf8').replaceAll(
       '"makeAttempt"',

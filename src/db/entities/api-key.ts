@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { Member } from './member.ts'
 
 /**
- * A key that acts as its member. Only its SHA-256 and a short public prefix are kept. A revoked key stays, to be
+ * A key that acts as its member. Only its SHA-256 and a short public prefix are stored. A revoked key stays, to be
  * listed; its name is free for the next one.
  */
 @Entity('api_key')
@@ -25,11 +25,11 @@ export class ApiKey {
   @Column('text')
   name!: string
 
-  /** The first characters of the key, for people to tell keys apart. */
+  /** The first characters of the key, by which members recognise it. */
   @Column('text')
   prefix!: string
 
-  @Column('bytea')
+  @Column('bytea', { select: false })
   hash!: Buffer
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })

@@ -44,7 +44,7 @@ export class Attempt {
   @Column('integer', { name: 'status_code', nullable: true })
   statusCode!: number | null
 
-  /** Words for the receiver; holds no internal address. */
+  /** Description for the receiver's owner; contains no internal address. */
   @Column('text', { nullable: true })
   error!: string | null
 

@@ -3,7 +3,8 @@ import type { AuditAction } from '../../domain/audit-action.ts'
 
 /**
  * Who did what to an organisation's webhooks, when and from where. Written in the transaction of the act; a trigger
- * refuses every change of a row, and its deletion before it is a month old. Holds no secret.
+ * refuses every change of a row, and its deletion before it is a month old, unless its organisation is erased. Holds no
+ * secret.
  */
 @Entity('audit_entry')
 @Index('audit_entry_organisation_idx', ['organisationId', 'id'])
@@ -18,7 +19,7 @@ export class AuditEntry {
   @Column('timestamptz', { default: () => 'now()' })
   at!: Date
 
-  /** Null for an operator at the command line. */
+  /** Null over the operator API and at the command line. */
   @Column('text', { name: 'member_id', nullable: true })
   memberId!: string | null
 

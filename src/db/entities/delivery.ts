@@ -21,6 +21,7 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_waiting_idx', ['webhookId', 'id'], { where: "state = 'waiting'" })
 @Index('delivery_failed_idx', ['webhookId', 'id'], { where: "state = 'failed'" })
 @Index('delivery_stopped_idx', ['webhookId', 'id'], { where: "state = 'stopped' AND NOT is_test" })
+@Index('delivery_test_idx', ['webhookId', 'id'], { where: 'is_test' })
 @Index('delivery_unresolved_idx', ['webhookId'], {
   where: "state IN ('waiting', 'failed', 'in_progress') AND attempts > 0",
 })
@@ -71,7 +72,7 @@ export class Delivery {
   @Column('integer', { default: 0 })
   claims!: number
 
-  /** A person asked for the next attempt at once; cleared by the claim of that attempt. */
+  /** A user requested the next attempt at once; cleared by the claim of that attempt. */
   @Column('boolean', { name: 'retry_requested', default: false })
   retryRequested!: boolean
 
@@ -82,17 +83,17 @@ export class Delivery {
   @Column('timestamptz', { name: 'next_attempt_at', nullable: true })
   nextAttemptAt!: Date | null
 
-  /** Who holds the row: the process that is to start its workflow, or the run of the attempt that is under way. */
+  /** Owner of the lease: the process that is to start the workflow, or the run of the attempt in progress. */
   @Column('uuid', { nullable: true })
   owner!: string | null
 
-  /** Until then nobody but `owner` starts a `pending` delivery, or posts for one that is `in_progress`. */
+  /** Until then only `owner` starts a `pending` delivery, or posts for one that is `in_progress`. */
   @Column('timestamptz', { name: 'lease_until', nullable: true })
   leaseUntil!: Date | null
 
   /**
    * When the sweep makes sure that somebody still keeps this row; null once the state is final, but for a `stopped`
-   * delivery whose workflow has still to be told, and a `completed` one that is still to have a workflow.
+   * delivery whose workflow has still to be signalled, and a `completed` one that is still to have a workflow.
    */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })
   sweepAt!: Date | null

@@ -4,6 +4,7 @@ import { Organisation } from './organisation.ts'
 /** What happened: one immutable envelope. `body` is the only copy of the payload, the exact bytes that are signed. */
 @Entity('event')
 @Index('event_created_idx', ['createdAt'])
+@Index('event_trace_idx', ['organisationId', 'traceId', 'sequence'])
 @Index('event_stream_idx', ['organisationId', 'sequence'], { unique: true })
 export class Event {
   @PrimaryColumn('uuid')
@@ -13,7 +14,7 @@ export class Event {
   @ForeignKey(() => Organisation)
   organisationId!: string
 
-  /** Taken at the insert, so in another order than commits come: `src/events/settled.ts`. */
+  /** Taken at the insert, so in another order than commits come: `src/stream/watermark.ts`. */
   @Column('bigint')
   @Generated('increment')
   sequence!: string
@@ -29,6 +30,10 @@ export class Event {
 
   @Column('text', { name: 'trace_id' })
   traceId!: string
+
+  /** Made to check one endpoint: it is not in the event stream. */
+  @Column('boolean', { name: 'is_test', default: false })
+  isTest!: boolean
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date

@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { Organisation } from './organisation.ts'
 
-/** The answer to a request that carried an `Idempotency-Key`, kept for a day. Holds no secret. */
+/** The answer to a request with an `Idempotency-Key`, stored for a day. Contains no secret. */
 @Entity('idempotency_key')
 @Index('idempotency_key_created_idx', ['createdAt'])
 export class IdempotencyKey {

@@ -48,7 +48,7 @@ export class Incident {
   @Column('boolean', { default: false })
   resting!: boolean
 
-  /** When the sweep makes sure that the workflow looks at this row; null when nothing is owed to it. */
+  /** When the sweeper signals its workflow to evaluate this row; null when it needs no signal. */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })
   sweepAt!: Date | null
 }

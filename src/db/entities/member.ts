@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
 import { Organisation } from './organisation.ts'
 
-/** A person in one organisation, with permissions. */
+/** A member of one organisation, with permissions. */
 @Entity('member')
 export class Member {
   @PrimaryColumn('text', { name: 'organisation_id' })

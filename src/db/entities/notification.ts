@@ -3,8 +3,8 @@ import type { NotificationChannel, NotificationKind, NotificationState } from '.
 import { Incident } from './incident.ts'
 
 /**
- * One message about an incident to one recipient. The unique index, and the claim that turns `pending` into `sending`
- * before anything leaves the house, make sure that nobody gets one kind twice.
+ * One message about an incident to one recipient. The unique index, and the claim that changes `pending` to `sending`
+ * before anything is sent, make sure that no recipient gets one kind twice.
  */
 @Entity('notification')
 @Check('notification_kind_check', `"kind" IN (1, 2)`)
@@ -33,7 +33,7 @@ export class Notification {
   @Column('text', { default: 'pending' })
   state!: NotificationState
 
-  /** Which try has the row, so that one that was given up cannot speak for the next. */
+  /** Which try has the row, so that one that was given up records nothing for the next. */
   @Column('uuid', { nullable: true })
   claim!: string | null
 

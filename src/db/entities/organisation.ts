@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm'
 
-/** A tenant of the platform; comes in by `posthorn seed`. */
+/** A tenant of the platform; comes in by `posthorn seed` and over the operator API. */
 @Entity('organisation')
 export class Organisation {
   @PrimaryColumn('text')

@@ -15,16 +15,16 @@ export class PushSubscription {
   @Column('text', { name: 'member_id' })
   memberId!: string
 
-  /** A capability URL: whoever knows it may push. Shown to nobody but the member. */
+  /** A capability URL: its bearer may push. Shown to the member only. */
   @Column('text')
   endpoint!: string
 
   /** The browser's public key, base64url: 65 bytes. */
-  @Column('text')
+  @Column('text', { select: false })
   p256dh!: string
 
   /** The secret shared with the browser, base64url: 16 bytes. */
-  @Column('text')
+  @Column('text', { select: false })
   auth!: string
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })

@@ -33,11 +33,11 @@ export class RetryJobWebhook {
   @Column('uuid', { nullable: true })
   cursor!: string | null
 
-  /** Deliveries whose attempt was asked for and is not over: a few dozen at most. */
+  /** Deliveries whose requested attempt has not ended: a few dozen at most. */
   @Column('uuid', { name: 'under_way', array: true, default: () => "'{}'" })
   underWay!: string[]
 
-  /** For each of `under_way` the number of the attempt that was asked for. */
+  /** For each of `under_way` the number of the requested attempt. */
   @Column('integer', { name: 'under_way_numbers', array: true, default: () => "'{}'" })
   underWayNumbers!: number[]
 

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
+import type { DeliveryFilter } from '../../domain/delivery-filter.ts'
 import type { RetryMode } from '../../domain/retry-mode.ts'
 import { Organisation } from './organisation.ts'
 import { Webhook } from './webhook.ts'
@@ -6,7 +7,7 @@ import { Webhook } from './webhook.ts'
 /** One call of retry-deliveries (spec 4.2). Its progress stands in `retry_job_webhook`. */
 @Entity('retry_job')
 @Index('retry_job_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
-@Check('retry_job_mode_check', `"mode" IN ('failed', 'force', 'stopped')`)
+@Check('retry_job_mode_check', `"mode" IN ('failed', 'force', 'stopped', 'undelivered')`)
 @Check('retry_job_state_check', `"state" IN ('running', 'done')`)
 export class RetryJob {
   @PrimaryColumn('uuid')
@@ -24,7 +25,15 @@ export class RetryJob {
   @Column('text')
   mode!: RetryMode
 
-  /** Member that asked for it. */
+  /** Limits it to the deliveries that fit; null does not. */
+  @Column('jsonb', { nullable: true })
+  filter!: DeliveryFilter | null
+
+  /** Limits it to these deliveries; null does not. */
+  @Column('uuid', { name: 'delivery_ids', array: true, nullable: true })
+  deliveryIds!: string[] | null
+
+  /** Member that requested it. */
   @Column('text', { name: 'requested_by' })
   requestedBy!: string
 

@@ -1,22 +1,39 @@
-import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { ApiKey } from './api-key.ts'
+import { Member } from './member.ts'
 
-/** A browser that was signed in with an API key. It acts as that key while the key is valid and has the same value. */
+/**
+ * A signed-in browser. Signed in with an API key, it acts as that key while the key is valid and has the same value.
+ * Signed in by a portal link, it acts as the member, and has no key.
+ */
 @Entity('session')
 @Index('session_api_key_idx', ['apiKeyId', 'createdAt'])
+@Index('session_member_idx', ['organisationId', 'memberId', 'createdAt'])
 @Index('session_expires_idx', ['expiresAt'])
+@ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
+@Check(
+  'session_key_or_member_check',
+  `("api_key_id" IS NOT NULL AND "key_hash" IS NOT NULL) <> ("organisation_id" IS NOT NULL AND "member_id" IS NOT NULL)`,
+)
 export class Session {
   /** SHA-256 of the token in the browser's cookie. */
   @PrimaryColumn('bytea')
   hash!: Buffer
 
-  @Column('uuid', { name: 'api_key_id' })
+  @Column('uuid', { name: 'api_key_id', nullable: true })
   @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
-  apiKeyId!: string
+  apiKeyId!: string | null
 
   /** SHA-256 of the value that the key had at the sign-in. */
-  @Column('bytea', { name: 'key_hash' })
-  keyHash!: Buffer
+  @Column('bytea', { name: 'key_hash', nullable: true })
+  keyHash!: Buffer | null
+
+  /** With the member: of a portal link. */
+  @Column('text', { name: 'organisation_id', nullable: true })
+  organisationId!: string | null
+
+  @Column('text', { name: 'member_id', nullable: true })
+  memberId!: string | null
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date

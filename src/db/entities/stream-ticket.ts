@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm'
 import { ApiKey } from './api-key.ts'
 
-/** Opens one stream in the place of an API key, for whoever cannot send a header. Only its SHA-256 is kept. */
+/** Opens one stream in place of an API key, for a client that cannot send a header. Only its SHA-256 is stored. */
 @Entity('stream_ticket')
 export class StreamTicket {
   @PrimaryColumn('bytea')
@@ -11,7 +11,7 @@ export class StreamTicket {
   @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   apiKeyId!: string
 
-  /** SHA-256 of the value that the key had when it asked for the ticket. */
+  /** SHA-256 of the value that the key had when the ticket was issued. */
   @Column('bytea', { name: 'key_hash' })
   keyHash!: Buffer
 

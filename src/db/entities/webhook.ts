@@ -15,14 +15,18 @@ export class Webhook {
   @Column('text')
   url!: string
 
+  /** What its users call it; empty where they have not. */
+  @Column('text', { default: '' })
+  description!: string
+
   @Column('text', { name: 'subscribed_event_keys', array: true })
   subscribedEventKeys!: string[]
 
   @Column('boolean')
   enabled!: boolean
 
-  /** The signing secret as `keyId|iv|ciphertext|tag`, bound to this row; null once deleted. */
-  @Column('text', { nullable: true })
+  /** The signing secret as `keyId|iv|ciphertext|tag`, bound to this row; null once deleted. Read only by name. */
+  @Column('text', { nullable: true, select: false })
   secret!: string | null
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })

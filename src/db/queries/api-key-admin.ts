@@ -1,75 +1,65 @@
-import { firstRow, rows, type Db } from '../db.ts'
+// Repositories, but for the INSERT: its conflict is with the partial index of names that are not revoked.
+import { IsNull } from 'typeorm'
+import { ApiKey } from '../entities/api-key.ts'
+import { Member } from '../entities/member.ts'
+import { Organisation } from '../entities/organisation.ts'
+import { returning } from '../entity-of-row.ts'
+import { sql, type Db } from '../db.ts'
+
+const SHOWN = {
+  id: true,
+  memberId: true,
+  name: true,
+  prefix: true,
+  createdAt: true,
+  lastUsedAt: true,
+  expiresAt: true,
+  revokedAt: true,
+} as const
 
 /** A key as it is listed: nothing of its value but the public prefix. */
-export type ApiKeyRow = {
-  id: string
-  memberId: string
-  name: string
-  prefix: string
-  createdAt: Date
-  lastUsedAt: Date | null
-  expiresAt: Date | null
-  revokedAt: Date | null
-}
+export type ApiKeyRow = Pick<ApiKey, keyof typeof SHOWN>
 
-/** One key of an organisation: by its id, or the one that its member knows by this name. */
-export type ApiKeyChoice = { id: string } | { memberId: string; name: string }
+/** One key of an organisation: by its id, of one member where that is given, or the one that its member knows by this name. */
+export type ApiKeyChoice = (Pick<ApiKey, 'id'> & { memberId?: string }) | Pick<ApiKey, 'memberId' | 'name'>
 
-const COLUMNS = `id, member_id AS "memberId", name, prefix, created_at AS "createdAt",
-  last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"`
-
-/** Which of the two does not exist; null when both do. Without a member only the organisation is asked for. */
+/** Returns which of the two does not exist, or null when both do. Without a member only the organisation is checked. */
 export async function findMissing(
   db: Db,
   organisationId: string,
   memberId: string | null,
 ): Promise<'organisation' | 'member' | null> {
-  const found = await firstRow<{ member: boolean }>(
-    db,
-    `SELECT $2::text IS NULL OR EXISTS (SELECT 1 FROM member WHERE organisation_id = $1 AND id = $2) AS member
-       FROM organisation WHERE id = $1`,
-    [organisationId, memberId],
-  )
-  if (found === null) return 'organisation'
-  return found.member ? null : 'member'
+  if (!(await db.getRepository(Organisation).existsBy({ id: organisationId }))) return 'organisation'
+  if (memberId === null) return null
+  return (await db.getRepository(Member).existsBy({ organisationId, id: memberId })) ? null : 'member'
 }
 
 /** False, with nothing written, when the member has a key of that name which is not revoked. */
 export async function insertApiKey(
   db: Db,
-  key: {
-    id: string
-    organisationId: string
-    memberId: string
-    name: string
-    prefix: string
-    hash: Buffer
-    expiresAt: Date | null
-  },
+  key: Pick<ApiKey, 'id' | 'organisationId' | 'memberId' | 'name' | 'prefix' | 'hash' | 'expiresAt'>,
 ): Promise<boolean> {
   const { id, organisationId, memberId, name, prefix, hash, expiresAt } = key
-  const inserted = await firstRow(
-    db,
+  const inserted = await sql(
     `INSERT INTO api_key (id, organisation_id, member_id, name, prefix, hash, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)
+     VALUES (:id, :organisationId, :memberId, :name, :prefix, :hash, :expiresAt)
      ON CONFLICT (organisation_id, member_id, name) WHERE revoked_at IS NULL DO NOTHING RETURNING id`,
-    [id, organisationId, memberId, name, prefix, hash, expiresAt],
-  )
+    { id, organisationId, memberId, name, prefix, hash, expiresAt },
+  ).first(db)
   return inserted !== null
 }
 
+export function findApiKey(db: Db, organisationId: string, id: string): Promise<ApiKeyRow> {
+  return db.getRepository(ApiKey).findOneOrFail({ select: SHOWN, where: { organisationId, id } })
+}
+
 /** The organisation's keys, or one member's, the revoked ones among them; by member, oldest first. */
-export async function listApiKeys(
-  db: Db,
-  organisationId: string,
-  memberId: string | null,
-): Promise<ApiKeyRow[]> {
-  return rows(
-    db,
-    `SELECT ${COLUMNS} FROM api_key WHERE organisation_id = $1 AND ($2::text IS NULL OR member_id = $2)
-      ORDER BY member_id, created_at, id`,
-    [organisationId, memberId],
-  )
+export function listApiKeys(db: Db, organisationId: string, memberId: string | null): Promise<ApiKeyRow[]> {
+  return db.getRepository(ApiKey).find({
+    select: SHOWN,
+    where: memberId === null ? { organisationId } : { organisationId, memberId },
+    order: { memberId: 'ASC', createdAt: 'ASC', id: 'ASC' },
+  })
 }
 
 /**
@@ -81,22 +71,15 @@ export async function revokeApiKey(
   organisationId: string,
   choice: ApiKeyChoice,
 ): Promise<{ key: ApiKeyRow; before: boolean } | null> {
-  const [condition, values] =
-    'id' in choice
-      ? ['id = $2', [choice.id]]
-      : ['member_id = $2 AND name = $3', [choice.memberId, choice.name]]
-  const chosen = `organisation_id = $1 AND ${condition}`
-  const parameters = [organisationId, ...values]
-  const revoked = await firstRow<ApiKeyRow>(
-    db,
-    `UPDATE api_key SET revoked_at = now() WHERE ${chosen} AND revoked_at IS NULL RETURNING ${COLUMNS}`,
-    parameters,
-  )
-  if (revoked !== null) return { key: revoked, before: false }
-  const earlier = await firstRow<ApiKeyRow>(
-    db,
-    `SELECT ${COLUMNS} FROM api_key WHERE ${chosen} ORDER BY revoked_at DESC LIMIT 1`,
-    parameters,
-  )
+  const keys = db.getRepository(ApiKey)
+  const where = { ...choice, organisationId }
+  const revoke = keys
+    .createQueryBuilder()
+    .update()
+    .set({ revokedAt: () => 'now()' })
+    .where({ ...where, revokedAt: IsNull() })
+  const [revoked] = await returning(revoke, SHOWN)
+  if (revoked !== undefined) return { key: revoked, before: false }
+  const earlier = await keys.findOne({ select: SHOWN, where, order: { revokedAt: 'DESC' } })
   return earlier === null ? null : { key: earlier, before: true }
 }

@@ -1,18 +1,21 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+// Hand-written: one statement finds the key with its member's rights, by PostgreSQL's clock, on every request.
+import { timingSafeEqual } from 'node:crypto'
+import type { KeyCaller } from '../../accounts/actor.ts'
+import { hashCredential } from '../../credentials.ts'
 import type { Grants } from '../../domain/permissions.ts'
-import { firstRow, rows, type Db } from '../db.ts'
+import { ApiKey } from '../entities/api-key.ts'
+import { sql, type Db } from '../db.ts'
+import { isErasingSql } from './erasures.ts'
 
-/** Who calls: the member that an API key acts as. `keyHash`: of the value that the key was found with. */
-export type Caller = Grants & {
-  organisationId: string
-  memberId: string
-  apiKeyId: string
-  keyHash: Buffer
-}
+/** The columns of a `KeyCaller`, of key `k` and its member `m`; `touch`: the use of the key is to be noted. */
+export const CALLER = `k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
+  m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash",
+  ${isErasingSql('m.organisation_id')} AS "isErasing",
+  coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch`
 
-/** SHA-256 of the whole key. Keys carry enough randomness that a slow hash would add nothing. */
-export function hashApiKey(key: string): Buffer {
-  return createHash('sha256').update(key, 'utf8').digest()
+/** Records that the key is used now; called at most once a minute. */
+export async function touchApiKey(db: Db, id: string): Promise<void> {
+  await db.getRepository(ApiKey).update({ id }, { lastUsedAt: () => 'now()' })
 }
 
 /** Compared with where no key is found. */
@@ -25,26 +28,23 @@ const NO_HASH = Buffer.alloc(32)
 export async function findCaller(
   db: Db,
   key: string,
-): Promise<{ caller: Caller; expiresInMs: number | null } | null> {
-  const hash = hashApiKey(key)
-  const found = await firstRow<Caller & { valid: boolean; expiresInMs: number | null; touch: boolean }>(
-    db,
-    `SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
-            m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash",
+): Promise<{ caller: KeyCaller; expiresInMs: number | null } | null> {
+  const hash = hashCredential(key)
+  const found = await sql(
+    `SELECT ${CALLER},
             k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true) AS valid,
-            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs",
-            coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch
+            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresInMs"
        FROM api_key k
        JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
-      WHERE k.hash = $1`,
-    [hash],
-  )
-  // The index stops at the first byte that differs; whoever cannot choose the digest learns nothing from that.
+      WHERE k.hash = :hash`,
+    { hash },
+  ).first<KeyCaller & { valid: boolean; expiresInMs: number | null; touch: boolean }>(db)
+  // The index stops at the first byte that differs; without a choice of the digest nothing is learnt from that.
   const same = timingSafeEqual(found?.keyHash ?? NO_HASH, hash)
   if (found === null || !same) return null
   const { valid, touch, expiresInMs, ...caller } = found
   if (!valid) return null
-  if (touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
+  if (touch) await touchApiKey(db, caller.apiKeyId)
   return { caller, expiresInMs }
 }
 
@@ -53,12 +53,12 @@ export type KeyRights = Grants & { apiKeyId: string; hash: Buffer }
 
 /** The rights of those of `apiKeyIds` that count now. Like the sweep, it serves every organisation at once. */
 export async function findKeyRights(db: Db, apiKeyIds: string[]): Promise<KeyRights[]> {
-  return rows(
-    db,
+  return sql(
     `SELECT k.id AS "apiKeyId", k.hash, m.full_access AS "fullAccess", m.permissions
        FROM api_key k
        JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
-      WHERE k.id = ANY($1::uuid[]) AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)`,
-    [apiKeyIds],
-  )
+      WHERE k.id = ANY(:apiKeyIds::uuid[]) AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)
+        AND NOT ${isErasingSql('k.organisation_id')}`,
+    { apiKeyIds },
+  ).rows(db)
 }

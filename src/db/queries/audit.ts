@@ -1,73 +1,70 @@
-import type { AuditAction } from '../../domain/audit-action.ts'
-import { rows, type Db } from '../db.ts'
+import { LessThan } from 'typeorm'
+import type { Db } from '../db.ts'
+import { AuditEntry } from '../entities/audit-entry.ts'
 import { pageOf, type Page } from '../page.ts'
 
-/** Who acts, and from where; an operator at the command line is nobody in particular. */
-export type AuditActor = {
-  organisationId: string
-  memberId: string | null
-  apiKeyId: string | null
-  address: string | null
-  requestId: string | null
+/** Who acts, and from where; an operator at the command line has neither member nor key. */
+export type AuditActor = Pick<
+  AuditEntry,
+  'organisationId' | 'memberId' | 'apiKeyId' | 'address' | 'requestId'
+> & {
+  /** Who acts without being a member: `operator:NAME`, or a command. Becomes part of the details. */
+  actor?: string
 }
 
-/** What was done. `details` holds no secret. */
-export type AuditEvent = {
-  action: AuditAction
-  webhookId?: string | null
-  deliveryId?: string | null
-  details?: Record<string, unknown>
-}
+/** What was done. `details` contains no secret. */
+export type AuditEvent = Pick<AuditEntry, 'action'> &
+  Partial<Pick<AuditEntry, 'webhookId' | 'deliveryId' | 'details'>>
 
-/** Adds an entry; in the transaction of what it tells of, so that there is neither without the other. */
+/** Adds an entry in the transaction of the act, so that neither is committed without the other. */
 export async function recordAudit(db: Db, actor: AuditActor, event: AuditEvent): Promise<void> {
-  await rows(
-    db,
-    `INSERT INTO audit_entry (id, organisation_id, member_id, api_key_id, action, webhook_id, delivery_id, details,
-            address, request_id)
-     VALUES (uuidv7(), $1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [
-      actor.organisationId,
-      actor.memberId,
-      actor.apiKeyId,
-      event.action,
-      event.webhookId ?? null,
-      event.deliveryId ?? null,
-      JSON.stringify(event.details ?? {}),
-      actor.address,
-      actor.requestId,
-    ],
-  )
+  const { organisationId, memberId, apiKeyId, address, requestId } = actor
+  const { action, webhookId = null, deliveryId = null, details = {} } = event
+  await db.getRepository(AuditEntry).insert({
+    id: () => 'uuidv7()',
+    organisationId,
+    memberId,
+    apiKeyId,
+    action,
+    webhookId,
+    deliveryId,
+    details: { ...(actor.actor === undefined ? {} : { actor: actor.actor }), ...details } as object,
+    address,
+    requestId,
+  })
 }
+
+const SHOWN = {
+  id: true,
+  at: true,
+  memberId: true,
+  apiKeyId: true,
+  action: true,
+  webhookId: true,
+  deliveryId: true,
+  details: true,
+  address: true,
+  requestId: true,
+} as const
 
 /** An entry as the API shows it. */
-export type AuditRow = {
-  id: string
-  at: Date
-  memberId: string | null
-  apiKeyId: string | null
-  action: AuditAction
-  webhookId: string | null
-  deliveryId: string | null
-  details: Record<string, unknown>
-  address: string | null
-  requestId: string | null
-}
+export type AuditRow = Pick<AuditEntry, keyof typeof SHOWN>
 
-/** An organisation's entries, newest first. */
+/** Returns an organisation's entries, newest first. */
 export async function listAudit(
   db: Db,
   organisationId: string,
-  page: { webhookId: string | null; after: string | null; limit: number },
+  { webhookId, after, limit }: { webhookId: string | null; after: string | null; limit: number },
 ): Promise<Page<AuditRow>> {
-  const found = await rows<AuditRow>(
-    db,
-    `SELECT id, at, member_id AS "memberId", api_key_id AS "apiKeyId", action, webhook_id AS "webhookId",
-            delivery_id AS "deliveryId", details, address, request_id AS "requestId"
-       FROM audit_entry
-      WHERE organisation_id = $1 AND ($2::uuid IS NULL OR webhook_id = $2) AND ($3::uuid IS NULL OR id < $3)
-      ORDER BY id DESC LIMIT $4`,
-    [organisationId, page.webhookId, page.after, page.limit + 1],
-  )
-  return pageOf(found, page.limit)
+  const found = await db.getRepository(AuditEntry).find({
+    select: SHOWN,
+    where: {
+      organisationId,
+      ...(webhookId === null ? {} : { webhookId }),
+      ...(after === null ? {} : { id: LessThan(after) }),
+    },
+    order: { id: 'DESC' },
+    take: limit + 1,
+  })
+  return pageOf(found, limit)
 }

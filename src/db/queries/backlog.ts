@@ -1,5 +1,6 @@
+// Hand-written: statistics over partial indexes.
 import type { DataSource } from 'typeorm'
-import { firstRow, type Db } from '../db.ts'
+import { sql, type Db } from '../db.ts'
 import { STARTED, UNSTARTED } from './recovery.ts'
 
 /** What is not at its end, over all organisations. Ages are in seconds, 0 where there is nothing. */
@@ -8,7 +9,7 @@ export type Backlog = {
   inProgress: number
   waiting: number
   failed: number
-  /** By whether attempts to their webhook are under way: those of an idle one are held up by nothing of its own. */
+  /** Split by whether attempts to their webhook are in progress: at an idle webhook nothing of its own delays them. */
   oldestPendingAge: ByWebhook
   /** Deliveries whose attempt should have begun a minute ago and more. */
   overdue: ByWebhook
@@ -26,13 +27,11 @@ const SWEEP_HORIZON = `interval '10 minutes'`
 const OVERDUE_AFTER = `interval '1 minute'`
 
 /**
- * Counts what is at work and what waits. Reads the partial indexes of what is not final, so that it costs the same
- * beside ten thousand completed deliveries and ten million: a few ms, and about 25 ms per 100,000 waiting or failed.
+ * Counts deliveries in progress and waiting. Reads the partial indexes of deliveries that are not final, so that ten
+ * million completed deliveries cost no more than ten thousand: a few ms, and about 25 ms per 100,000 waiting or failed.
  */
 export async function countBacklog(db: Db): Promise<Backlog> {
-  const found = await firstRow<BacklogColumns>(
-    db,
-    `WITH near AS MATERIALIZED (
+  const found = await sql(`WITH near AS MATERIALIZED (
        SELECT state, webhook_id, created_at, coalesce(next_attempt_at, created_at) AS due_at,
               state = 'in_progress' AND lease_until > now() AS under_way
          FROM delivery d
@@ -53,8 +52,7 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             count(*) FILTER (WHERE overdue AND busy)::int AS "overdueBusy",
             count(*) FILTER (WHERE overdue AND NOT busy)::int AS "overdueIdle",
             (SELECT count(*)::int FROM incident WHERE closed_at IS NULL) AS "openIncidents"
-       FROM known`,
-  )
+       FROM known`).first<BacklogColumns>(db)
   if (found === null) throw new Error('a count without a row')
   const { pendingBusyAge, pendingIdleAge, overdueBusy, overdueIdle, ...counts } = found
   return {
@@ -81,15 +79,14 @@ function secondsSince(instant: string): string {
  */
 export async function countPending(db: Db, limit: number): Promise<number> {
   const near = `state = 'pending' AND sweep_at < now() + ${SWEEP_HORIZON}`
-  const found = await firstRow<{ pending: number }>(
-    db,
+  const found = await sql(
     `SELECT count(*)::int AS pending FROM (
-       (SELECT 1 FROM delivery WHERE ${near} AND started_at IS NULL AND attempts = 0 LIMIT $1)
+       (SELECT 1 FROM delivery WHERE ${near} AND started_at IS NULL AND attempts = 0 LIMIT :limit)
        UNION ALL
-       (SELECT 1 FROM delivery WHERE ${near} AND (started_at IS NOT NULL OR attempts > 0) LIMIT $1)
+       (SELECT 1 FROM delivery WHERE ${near} AND (started_at IS NOT NULL OR attempts > 0) LIMIT :limit)
      ) AS pending`,
-    [limit],
-  )
+    { limit },
+  ).first<{ pending: number }>(db)
   return found?.pending ?? 0
 }
 

@@ -1,7 +1,7 @@
+// Hand-written: pages and statistics over three tables, each part read from an index made for it.
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
-import type { DeliveryState } from '../../domain/delivery-state.ts'
-import { firstRow, rows, type Db } from '../db.ts'
-import { pageOf, type Page } from '../page.ts'
+import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
+import { sql, type Db } from '../db.ts'
 
 /** A delivery as the API shows it. */
 export type DeliveryRow = {
@@ -9,74 +9,44 @@ export type DeliveryRow = {
   webhookId: string
   eventId: string
   eventKey: string
+  /** Of its event. */
+  traceId: string
   state: DeliveryState
+  /** Null unless `stopped`. */
+  stopReason: StopReason | null
   attemptCount: number
   nextAttemptAt: Date | null
   createdAt: Date
   completedAt: Date | null
+  latestAttempt: AttemptSummaryRow | null
 }
 
-const COLUMNS = `d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.key AS "eventKey", d.state,
+/** What an attempt brought. `startedAt`: ISO 8601. */
+export type AttemptSummaryRow = Pick<
+  AttemptRow,
+  'number' | 'durationMs' | 'outcome' | 'statusCode' | 'failureCode' | 'error'
+> & { startedAt: string }
+
+/** The columns of a {@link DeliveryRow} of delivery `d` and its event `e`. */
+export const DELIVERY_COLUMNS = `d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.key AS "eventKey",
+  e.trace_id AS "traceId", d.state, d.stop_reason AS "stopReason",
   d.attempts AS "attemptCount", d.next_attempt_at AS "nextAttemptAt",
-  d.created_at AS "createdAt", d.completed_at AS "completedAt"`
+  d.created_at AS "createdAt", d.completed_at AS "completedAt",
+  (SELECT json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,
+            'outcome', a.outcome, 'statusCode', a.status_code, 'failureCode', a.failure_code, 'error', a.error)
+     FROM attempt a WHERE a.delivery_id = d.id AND a.number = d.attempts) AS "latestAttempt"`
 
 export async function listDeliveriesOfEvent(
   db: Db,
   organisationId: string,
   eventId: string,
 ): Promise<DeliveryRow[]> {
-  return rows(
-    db,
-    `SELECT ${COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
-      WHERE d.organisation_id = $1 AND d.event_id = $2 ORDER BY d.id`,
-    [organisationId, eventId],
-  )
+  return sql(
+    `SELECT ${DELIVERY_COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
+      WHERE d.organisation_id = :organisationId AND d.event_id = :eventId ORDER BY d.id`,
+    { organisationId, eventId },
+  ).rows(db)
 }
-
-/** What a page of a webhook's deliveries is to hold; null filters nothing. */
-export type DeliveryFilter = {
-  state: DeliveryState | null
-  eventKey: string | null
-  /** Created then or later. */
-  since: Date | null
-  /** Created before that. */
-  until: Date | null
-  /** Only what comes after this delivery in the list. */
-  after: string | null
-  limit: number
-}
-
-/**
- * A webhook's deliveries, newest first. Ids are given in the order of time, so that what is published meanwhile never
- * moves a page that begins after a known id.
- *
- * The webhook is named as a range and in the order: with a plain equality PostgreSQL may walk the newest deliveries of
- * all webhooks instead of this one's index, without end where this one has been silent for long.
- */
-export async function listDeliveries(
-  db: Db,
-  organisationId: string,
-  webhookId: string,
-  filter: DeliveryFilter,
-): Promise<Page<DeliveryRow>> {
-  const { state, eventKey, since, until, after, limit } = filter
-  const found = await rows<DeliveryRow>(
-    db,
-    `SELECT ${COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
-      WHERE d.organisation_id = $1
-        AND d.webhook_id >= $2 AND (d.webhook_id, d.id) < ($2, $7::uuid)
-        AND ($3::text IS NULL OR d.state = $3)
-        AND ($4::text IS NULL OR e.key = $4)
-        AND ($5::timestamptz IS NULL OR d.created_at >= $5)
-        AND ($6::timestamptz IS NULL OR d.created_at < $6)
-      ORDER BY d.webhook_id DESC, d.id DESC LIMIT $8`,
-    [organisationId, webhookId, state, eventKey, since, until, after ?? BEYOND_ALL, limit + 1],
-  )
-  return pageOf(found, limit)
-}
-
-/** The highest UUID there is; no delivery has it. */
-const BEYOND_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** One delivery of a webhook that is not deleted, with its event's body and the webhook's subscription as it is now. */
 export async function findDelivery(
@@ -84,14 +54,13 @@ export async function findDelivery(
   organisationId: string,
   webhookId: string,
   id: string,
-): Promise<(DeliveryRow & { body: Buffer; subscribedEventKeys: string[] }) | null> {
-  return firstRow(
-    db,
-    `SELECT ${COLUMNS}, e.body, w.subscribed_event_keys AS "subscribedEventKeys"
+): Promise<(DeliveryRow & { isTest: boolean; body: Buffer; subscribedEventKeys: string[] }) | null> {
+  return sql(
+    `SELECT ${DELIVERY_COLUMNS}, d.is_test AS "isTest", e.body, w.subscribed_event_keys AS "subscribedEventKeys"
        FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
-      WHERE d.organisation_id = $1 AND d.webhook_id = $2 AND d.id = $3 AND w.deleted_at IS NULL`,
-    [organisationId, webhookId, id],
-  )
+      WHERE d.organisation_id = :organisationId AND d.webhook_id = :webhookId AND d.id = :id AND w.deleted_at IS NULL`,
+    { organisationId, webhookId, id },
+  ).first(db)
 }
 
 /** The record of an attempt as the API shows it. `responseHeaders` is null where no answer came. */
@@ -117,17 +86,16 @@ export async function listAttempts(
   deliveryId: string,
   last: number,
 ): Promise<AttemptRow[]> {
-  return rows(
-    db,
+  return sql(
     `SELECT a.number, a.trigger, a.url, a.started_at AS "startedAt", a.duration_ms AS "durationMs", a.outcome,
             a.failure_code AS "failureCode", a.status_code AS "statusCode", a.error,
             a.response_headers AS "responseHeaders", a.response_body AS "responseBody",
             a.response_truncated AS "responseTruncated"
        FROM attempt a JOIN delivery d ON d.id = a.delivery_id
-      WHERE d.organisation_id = $1 AND d.id = $2 AND a.number <= $3
+      WHERE d.organisation_id = :organisationId AND d.id = :deliveryId AND a.number <= :last
       ORDER BY a.number`,
-    [organisationId, deliveryId, last],
-  )
+    { organisationId, deliveryId, last },
+  ).rows(db)
 }
 
 /** The attempt of a webhook that was begun last; attempts of test events do not count. */
@@ -153,10 +121,9 @@ export type WebhookStatsRow = {
 
 /** One row per webhook of the organisation, oldest webhook first. Each part is read from an index made for it. */
 export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {
-  const found = await rows<FlatStats>(
-    db,
+  const found = await sql(
     `WITH hook AS (
-       SELECT id, created_at FROM webhook WHERE organisation_id = $1 AND deleted_at IS NULL
+       SELECT id, created_at FROM webhook WHERE organisation_id = :organisationId AND deleted_at IS NULL
      ), waiting AS (
        SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
         WHERE d.state = 'waiting' GROUP BY d.webhook_id
@@ -188,8 +155,8 @@ export async function deliveryStats(db: Db, organisationId: string): Promise<Web
            JOIN event e ON e.id = d.event_id
        ) latest ON true
       ORDER BY hook.created_at, hook.id`,
-    [organisationId],
-  )
+    { organisationId },
+  ).rows<FlatStats>(db)
   return found.map(({ webhookId, waitingForRetry, permanentlyFailed, stopped, ...latest }) => ({
     webhookId,
     waitingForRetry,

@@ -1,6 +1,7 @@
-import { firstRow, rows, type Db } from '../db.ts'
+// Hand-written: reads sequences, locks and pages with their horizon, which are no entities.
+import { sql, type Db } from '../db.ts'
 
-/** An event as the stream sends it. `sequence` orders all events of the database; it never leaves the house. */
+/** An event as the stream sends it. `sequence` orders all events of the database; it is never sent. */
 export type StreamedEvent = {
   id: string
   organisationId: string
@@ -13,10 +14,9 @@ type Row = Omit<StreamedEvent, 'sequence'> & { sequence: string }
 
 /** The number that was given to an event last, whether or not its transaction has committed; 0 before the first. */
 export async function lastSequence(db: Db): Promise<number> {
-  const found = await firstRow<{ last: string }>(
-    db,
+  const found = await sql(
     `SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('event', 'sequence')::regclass), 0)::text AS last`,
-  )
+  ).first<{ last: string }>(db)
   return Number(found?.last)
 }
 
@@ -25,13 +25,12 @@ export async function lastSequence(db: Db): Promise<number> {
  * a statement its lock on the table before it runs, and takes it back after the commit can be seen.
  */
 export async function eventWriters(db: Db): Promise<string[]> {
-  const found = await rows<{ id: string }>(
-    db,
-    `SELECT DISTINCT virtualtransaction AS id FROM pg_locks
+  const found = await sql(`SELECT DISTINCT virtualtransaction AS id FROM pg_locks
       WHERE locktype = 'relation' AND relation = 'event'::regclass
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`,
-  )
+        AND granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`).rows<{
+    id: string
+  }>(db)
   return found.map(({ id }) => id)
 }
 
@@ -41,12 +40,12 @@ export async function readEvents(
   organisationIds: string[],
   { after, upTo }: { after: number; upTo: number },
 ): Promise<StreamedEvent[]> {
-  const found = await rows<Row>(
-    db,
+  const found = await sql(
     `SELECT id, organisation_id AS "organisationId", sequence, key, body FROM event
-      WHERE organisation_id = ANY($1::text[]) AND sequence > $2 AND sequence <= $3 ORDER BY sequence`,
-    [organisationIds, after, upTo],
-  )
+      WHERE organisation_id = ANY(:organisationIds::text[]) AND sequence > :after AND sequence <= :upTo AND NOT is_test
+      ORDER BY sequence`,
+    { organisationIds, after, upTo },
+  ).rows<Row>(db)
   return found.map(numbered)
 }
 
@@ -59,18 +58,17 @@ export async function readEventPage(
   organisationId: string,
   { after, upTo, keys, limit }: { after: number; upTo: number; keys: string[]; limit: number },
 ): Promise<EventPage> {
-  const found = await rows<Row & { horizon: string }>(
-    db,
+  const found = await sql(
     `SELECT coalesce(h.sequence, 0)::text AS horizon, e.* FROM
-       (SELECT (SELECT sequence FROM event_horizon WHERE organisation_id = $1) AS sequence) h
+       (SELECT (SELECT sequence FROM event_horizon WHERE organisation_id = :organisationId) AS sequence) h
        LEFT JOIN LATERAL (
          SELECT id, organisation_id AS "organisationId", sequence, key, body FROM event
-          WHERE organisation_id = $1 AND sequence > $2 AND sequence <= $3 AND key = ANY($4::text[])
-          ORDER BY sequence LIMIT $5
+          WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :upTo AND key = ANY(:keys::text[])
+            AND NOT is_test ORDER BY sequence LIMIT :limit
        ) e ON true
       ORDER BY e.sequence`,
-    [organisationId, after, upTo, keys, limit],
-  )
+    { organisationId, after, upTo, keys, limit },
+  ).rows<Row & { horizon: string }>(db)
   return {
     horizon: Number(found[0]?.horizon),
     // Where there is no event, its columns are null in the one row that there is.
@@ -80,15 +78,17 @@ export async function readEventPage(
 
 /** The place of an event in the order; null when the organisation has no such event, or has it no longer. */
 export async function findSequence(db: Db, organisationId: string, eventId: string): Promise<number | null> {
-  const found = await firstRow<{ sequence: string }>(
-    db,
-    `SELECT sequence FROM event WHERE organisation_id = $1 AND id = $2::uuid`,
-    [organisationId, eventId],
-  )
+  const found = await sql(
+    `SELECT sequence FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
+    {
+      organisationId,
+      eventId,
+    },
+  ).first<{ sequence: string }>(db)
   return found === null ? null : Number(found.sequence)
 }
 
-/** How many of an organisation's newest events are looked at for one that a member may know of. */
+/** How many of an organisation's newest events are searched for one that a member may see. */
 const LOOK_BACK = 100
 
 /** The id of the newest event up to a number that has one of `keys`; null when none of the latest few has. */
@@ -97,14 +97,14 @@ export async function findNewestEvent(
   organisationId: string,
   { upTo, keys }: { upTo: number; keys: string[] },
 ): Promise<string | null> {
-  const found = await firstRow<{ id: string }>(
-    db,
+  const found = await sql(
     `SELECT id FROM (
-       SELECT id, key, sequence FROM event WHERE organisation_id = $1 AND sequence <= $2
+       SELECT id, key, sequence FROM event
+        WHERE organisation_id = :organisationId AND sequence <= :upTo AND NOT is_test
         ORDER BY sequence DESC LIMIT ${LOOK_BACK}
-     ) latest WHERE key = ANY($3::text[]) ORDER BY sequence DESC LIMIT 1`,
-    [organisationId, upTo, keys],
-  )
+     ) latest WHERE key = ANY(:keys::text[]) ORDER BY sequence DESC LIMIT 1`,
+    { organisationId, upTo, keys },
+  ).first<{ id: string }>(db)
   return found?.id ?? null
 }
 

@@ -1,6 +1,6 @@
+// Hand-written: events and their deliveries are fanned out in one prepared statement.
 import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
-import { firstRow, type Db } from '../db.ts'
-import { preparedRows, type Prepared } from '../prepared.ts'
+import { sql, type Db } from '../db.ts'
 
 export type NewEvent = {
   id: string
@@ -15,10 +15,10 @@ export type NewEvent = {
 export type DeliveryToStart = DeliveryLabel & {
   /** Its webhook has an open incident. */
   hasOpenIncident: boolean
-  /** When all this was asked for, on `performance.now()`. */
+  /** When the query was sent, on `performance.now()`. */
   readAtMs: number
   /** What else a first attempt needs; null where it has to be read again. `secret` is sealed. */
-  fresh: { body: Buffer; secret: string | null } | null
+  fresh: { body: Buffer; secret: string | null; traceId: string } | null
 }
 
 type InsertedDelivery = Omit<DeliveryToStart, 'fresh' | 'readAtMs'> & {
@@ -29,10 +29,10 @@ type InsertedDelivery = Omit<DeliveryToStart, 'fresh' | 'readAtMs'> & {
 /** Of webhook `w`. */
 export const HAS_OPEN_INCIDENT = `EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = w.id AND i.closed_at IS NULL) AS "hasOpenIncident"`
 
-/** The events that the statements below write, of $1 to $8. The payloads come as one: so they go over as they are. */
+/** The events that the statements below write (`eventParameters`). The payloads are sent as one value, as they are. */
 const GIVEN = `given AS (
-   SELECT id, organisation_id, key, emitted_at, trace_id, substring($6::bytea FROM start FOR length) AS body
-     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $7::int[], $8::int[])
+   SELECT id, organisation_id, key, emitted_at, trace_id, substring(:bodies::bytea FROM start FOR length) AS body
+     FROM unnest(:ids::uuid[], :organisationIds::text[], :keys::text[], :emittedAts::timestamptz[], :traceIds::text[], :starts::int[], :lengths::int[])
        AS given (id, organisation_id, key, emitted_at, trace_id, start, length)
  )`
 
@@ -40,9 +40,7 @@ const GIVEN = `given AS (
 const INSERTED = `d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
   m.key AS "eventKey", m.url, m.secret, m."hasOpenIncident"`
 
-const INSERT_EVENTS: Prepared = {
-  name: 'insert_events',
-  text: `WITH ${GIVEN}, new_event AS (
+const INSERT_EVENTS = `WITH ${GIVEN}, new_event AS (
    INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
    SELECT id, organisation_id, key, body, emitted_at, trace_id FROM given
  ), matching AS (
@@ -52,15 +50,14 @@ const INSERT_EVENTS: Prepared = {
       AND (w.subscribed_event_keys @> ARRAY[g.key] OR w.subscribed_event_keys = ARRAY['*'])
  ), new_delivery AS (
    INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, owner, lease_until, sweep_at)
-   SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', $9::uuid, now() + $10 * interval '1 ms',
-          now() + $10 * interval '1 ms'
+   SELECT uuidv7(), event_id, webhook_id, organisation_id, 'pending', :owner::uuid, now() + :leaseMs * interval '1 ms',
+          now() + :leaseMs * interval '1 ms'
      FROM matching
    RETURNING id, event_id, webhook_id
  )
  SELECT ${INSERTED}
    FROM new_delivery d JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
-  ORDER BY d.id`,
-}
+  ORDER BY d.id` as const
 
 /**
  * Writes events, and for each one `pending` delivery per enabled webhook that subscribed to its key or to `*`, in one
@@ -73,13 +70,14 @@ export async function insertEventsWithDeliveries(
   lease: { owner: string; leaseMs: number },
 ): Promise<DeliveryToStart[][]> {
   const readAtMs = performance.now()
-  const values = [...eventParameters(events), lease.owner, lease.leaseMs]
-  const found = await preparedRows<InsertedDelivery>(db, INSERT_EVENTS, values)
-  const bodies = new Map(events.map(({ id, body }) => [id, body]))
+  const { owner, leaseMs } = lease
+  const statement = sql(INSERT_EVENTS, { ...eventParameters(events), owner, leaseMs })
+  const found = await statement.preparedRows<InsertedDelivery>(db, 'insert_events')
+  const given = new Map(events.map((event) => [event.id, event]))
   const byEvent = new Map(events.map(({ id }) => [id, [] as DeliveryToStart[]]))
   for (const { eventId, secret, ...delivery } of found) {
-    const body = bodies.get(eventId)
-    const fresh = body === undefined ? null : { body, secret }
+    const event = given.get(eventId)
+    const fresh = event === undefined ? null : { body: event.body, secret, traceId: event.traceId }
     byEvent.get(eventId)?.push({ ...delivery, readAtMs, fresh })
   }
   return [...byEvent.values()]
@@ -96,53 +94,51 @@ export async function insertTestEvent(
   lease: { owner: string; leaseMs: number },
 ): Promise<DeliveryToStart | null> {
   const readAtMs = performance.now()
-  const found = await firstRow<InsertedDelivery>(
-    db,
+  const found = await sql(
     `WITH ${GIVEN}, matching AS (
        SELECT g.*, w.id AS webhook_id, w.url, w.secret, ${HAS_OPEN_INCIDENT}
          FROM given g JOIN webhook w ON w.organisation_id = g.organisation_id
-        WHERE w.id = $11 AND w.enabled AND w.deleted_at IS NULL
+        WHERE w.id = :webhookId AND w.enabled AND w.deleted_at IS NULL
      ), new_event AS (
-       INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
-       SELECT id, organisation_id, key, body, emitted_at, trace_id FROM matching
+       INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, is_test)
+       SELECT id, organisation_id, key, body, emitted_at, trace_id, true FROM matching
      ), new_delivery AS (
        INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, is_test, owner, lease_until, sweep_at)
-       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', true, $9::uuid, now() + $10 * interval '1 ms',
-              now() + $10 * interval '1 ms'
+       SELECT uuidv7(), id, webhook_id, organisation_id, 'pending', true, :owner::uuid, now() + :leaseMs * interval '1 ms',
+              now() + :leaseMs * interval '1 ms'
          FROM matching
        RETURNING id, event_id, webhook_id
      )
      SELECT ${INSERTED} FROM new_delivery d CROSS JOIN matching m`,
-    [...eventParameters([event]), lease.owner, lease.leaseMs, webhookId],
-  )
+    { ...eventParameters([event]), owner: lease.owner, leaseMs: lease.leaseMs, webhookId },
+  ).first<InsertedDelivery>(db)
   if (found === null) return null
   const { deliveryId, organisationId, eventKey, url, hasOpenIncident, secret } = found
-  const fresh = { body: event.body, secret }
+  const fresh = { body: event.body, secret, traceId: event.traceId }
   return { deliveryId, organisationId, webhookId, eventKey, url, hasOpenIncident, readAtMs, fresh }
 }
 
-/** $1 to $8 of the statements above. */
-function eventParameters(events: readonly NewEvent[]): unknown[] {
+/** The parameters of `GIVEN`. */
+function eventParameters(events: readonly NewEvent[]) {
   let next = 1
   const starts = events.map(({ body }) => (next += body.length) - body.length)
-  return [
-    events.map(({ id }) => id),
-    events.map(({ organisationId }) => organisationId),
-    events.map(({ key }) => key),
-    events.map(({ emittedAt }) => emittedAt),
-    events.map(({ traceId }) => traceId),
-    Buffer.concat(events.map(({ body }) => body)),
+  return {
+    ids: events.map(({ id }) => id),
+    organisationIds: events.map(({ organisationId }) => organisationId),
+    keys: events.map(({ key }) => key),
+    emittedAts: events.map(({ emittedAt }) => emittedAt),
+    traceIds: events.map(({ traceId }) => traceId),
+    bodies: Buffer.concat(events.map(({ body }) => body)),
     starts,
-    events.map(({ body }) => body.length),
-  ]
+    lengths: events.map(({ body }) => body.length),
+  }
 }
 
 export type EventRow = { id: string; key: string; body: Buffer; createdAt: Date }
 
 export async function findEvent(db: Db, organisationId: string, id: string): Promise<EventRow | null> {
-  return firstRow(
-    db,
-    `SELECT id, key, body, created_at AS "createdAt" FROM event WHERE organisation_id = $1 AND id = $2`,
-    [organisationId, id],
-  )
+  return sql(
+    `SELECT id, key, body, created_at AS "createdAt" FROM event WHERE organisation_id = :organisationId AND id = :id`,
+    { organisationId, id },
+  ).first(db)
 }

@@ -1,136 +1,88 @@
+// Hand-written: one upsert opens an incident or updates the open one, and one statement closes it if nothing is unresolved.
 import type { IncidentLabel } from '../../domain/workflow-labels.ts'
-import { firstRow, rows, type Db } from '../db.ts'
+import { sql, type Db } from '../db.ts'
 
-/** An open incident, locked until the transaction ends. `resting`: its workflow waits for the next failure. */
-export type LockedIncident = { id: string; resting: boolean; exhausted: boolean }
-
-/** After that time the sweep repeats what a process that died could not tell the workflow any more. */
-const TELL_AGAIN_AFTER = `interval '5 seconds'`
+/** After this time the sweeper sends the signal of a process that died before it did. */
+const SIGNAL_TIMEOUT = `interval '5 seconds'`
 
 const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId", i.id AS "incidentId",
   (SELECT w.url FROM webhook w WHERE w.id = i.webhook_id) AS url, i.opened_at AS "openedAt"`
 
 /**
- * What makes delivery `d` unresolved: it failed at least once, and it is neither delivered nor stopped. While its webhook
- * has one, an open incident stays open.
+ * SQL for whether a webhook has an unresolved delivery: one that failed at least once, and is neither completed nor
+ * stopped. Until it has none, its open incident stays open.
  */
-export const UNRESOLVED = `d.state IN ('waiting', 'failed', 'in_progress') AND d.attempts > 0`
-
-/**
- * Stands in line for a webhook's incident until the transaction ends: to be called before any row of it is locked.
- * Row locks alone are not fair: while failures keep coming that share one, whoever wants it alone would never get it.
- */
-export async function queueForIncident(
-  db: Db,
-  webhookId: string,
-  lock: 'shared' | 'exclusive',
-): Promise<void> {
-  const take = lock === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
-  await rows(db, `SELECT ${take}(hashtextextended($1, 0))`, [webhookId])
+export function hasUnresolvedSql(webhookId: string): string {
+  return `EXISTS (SELECT 1 FROM delivery WHERE webhook_id = ${webhookId} AND state IN ('waiting', 'failed', 'in_progress') AND attempts > 0)`
 }
 
 /**
- * The webhook's open incident, locked: `shared` by those who record a failure in it, so that they do not wait for each
- * other, or for whoever may change or close it. A statement of its own: what is counted after it was committed before.
+ * Records a failure in the incident of a webhook: opens one, or updates the one that is open. `isExhausted`: a delivery
+ * failed permanently. `incident.id` is that of a new one. The caller holds the lock of the webhook.
  */
-export async function lockOpenIncident(
-  db: Db,
-  webhookId: string,
-  lock: 'shared' | 'exclusive',
-): Promise<LockedIncident | null> {
-  return firstRow(
-    db,
-    `SELECT id, resting, exhausted_at IS NOT NULL AS exhausted FROM incident
-      WHERE webhook_id = $1 AND closed_at IS NULL FOR ${lock === 'shared' ? 'SHARE' : 'NO KEY UPDATE'}`,
-    [webhookId],
-  )
-}
-
-/** Opens an incident; null when another transaction has just opened one. */
 export async function openIncident(
   db: Db,
   incident: { id: string; organisationId: string; webhookId: string },
-): Promise<LockedIncident | null> {
-  return firstRow(
-    db,
-    `INSERT INTO incident (id, organisation_id, webhook_id, sweep_at) VALUES ($1, $2, $3, now() + ${TELL_AGAIN_AFTER})
-     ON CONFLICT (webhook_id) WHERE closed_at IS NULL DO NOTHING RETURNING id, false AS resting, false AS exhausted`,
-    [incident.id, incident.organisationId, incident.webhookId],
-  )
+  isExhausted = false,
+): Promise<IncidentLabel | null> {
+  return sql(
+    `INSERT INTO incident AS i (id, organisation_id, webhook_id, exhausted_at, sweep_at)
+     VALUES (:id, :organisationId, :webhookId, CASE WHEN :isExhausted THEN now() END, now() + ${SIGNAL_TIMEOUT})
+     ON CONFLICT (webhook_id) WHERE closed_at IS NULL DO UPDATE
+        SET resting = false, sweep_at = excluded.sweep_at, exhausted_at = coalesce(i.exhausted_at, excluded.exhausted_at)
+     RETURNING ${LABEL}`,
+    { ...incident, isExhausted },
+  ).first(db)
 }
 
-/** Notes a failure that the workflow has to be told of. The caller holds the exclusive lock. */
-export async function noteFailure(db: Db, incidentId: string, exhausted: boolean): Promise<void> {
-  await rows(
-    db,
-    `UPDATE incident SET resting = false, sweep_at = now() + ${TELL_AGAIN_AFTER},
-            exhausted_at = CASE WHEN $2 THEN coalesce(exhausted_at, now()) ELSE exhausted_at END
-      WHERE id = $1`,
-    [incidentId, exhausted],
-  )
-}
-
-/** Has the workflow of a webhook's open incident look, since the webhook is switched on again. */
+/** Notes that the webhook was switched on again. The caller holds the lock of the webhook, here and below. */
 export async function resumeIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return firstRow(
-    db,
-    `UPDATE incident i SET resumed_at = now(), resting = false, sweep_at = now() + ${TELL_AGAIN_AFTER}
-      WHERE i.webhook_id = $1 AND i.closed_at IS NULL RETURNING ${LABEL}`,
-    [webhookId],
-  )
+  return sql(
+    `UPDATE incident i SET resumed_at = now(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
+      WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL RETURNING ${LABEL}`,
+    { webhookId },
+  ).first(db)
 }
 
-/** Closes the incident if its webhook has no unresolved delivery left. The caller holds its exclusive lock. */
-export async function closeIncidentIfResolved(db: Db, incidentId: string): Promise<IncidentLabel | null> {
-  return firstRow(
-    db,
-    `UPDATE incident i SET closed_at = now(), resting = false, sweep_at = now() + ${TELL_AGAIN_AFTER}
-      WHERE i.id = $1 AND i.closed_at IS NULL
-        AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = i.webhook_id AND ${UNRESOLVED})
-      RETURNING ${LABEL}`,
-    [incidentId],
-  )
+/** Closes the webhook's open incident if no delivery is unresolved. */
+export async function closeResolvedIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
+  return closeIncident(db, webhookId, `NOT ${hasUnresolvedSql('i.webhook_id')}`)
 }
 
-/** Closes a deleted webhook's incident, whatever is left of its deliveries. The caller has locked the webhook. */
+/** Closes the open incident of a deleted webhook, whatever is left of its deliveries. */
 export async function closeForGood(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return firstRow(
-    db,
-    `UPDATE incident i SET closed_at = now(), resting = false, sweep_at = now() + ${TELL_AGAIN_AFTER}
-      WHERE i.webhook_id = $1 AND i.closed_at IS NULL RETURNING ${LABEL}`,
-    [webhookId],
-  )
+  return closeIncident(db, webhookId, 'true')
 }
 
-export async function hasOpenIncident(db: Db, webhookId: string): Promise<boolean> {
-  const found = await firstRow(db, `SELECT 1 FROM incident WHERE webhook_id = $1 AND closed_at IS NULL`, [
-    webhookId,
-  ])
-  return found !== null
+function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
+  return sql(
+    `UPDATE incident i SET closed_at = now(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
+      WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL AND ${condition} RETURNING ${LABEL}`,
+    { webhookId },
+  ).first(db)
 }
 
 export async function findIncidentLabel(
   db: Db,
   incidentId: string,
 ): Promise<(IncidentLabel & { resumedAt: Date | null }) | null> {
-  return firstRow(db, `SELECT ${LABEL}, i.resumed_at AS "resumedAt" FROM incident i WHERE i.id = $1`, [
+  return sql(`SELECT ${LABEL}, i.resumed_at AS "resumedAt" FROM incident i WHERE i.id = :incidentId`, {
     incidentId,
-  ])
+  }).first(db)
 }
 
 /**
- * Incidents whose workflow may not have been told of a change, or may be gone. Nothing is locked: while failures keep
- * coming, they hold the row all the time. The look that follows settles it. `but`: those that were told lately.
+ * Returns incidents whose workflow may not know of a change, or may be gone. Locks nothing: the evaluation that follows
+ * a signal updates the row. `but`: those that were signalled lately.
  */
-export async function findIncidentsToTell(
+export async function findIncidentsToSignal(
   db: Db,
   limit: number,
   but: readonly string[] = [],
 ): Promise<IncidentLabel[]> {
-  return rows(
-    db,
-    `SELECT ${LABEL} FROM incident i WHERE i.sweep_at < now() AND i.sweep_at IS NOT NULL AND i.id <> ALL($2::uuid[])
-      ORDER BY i.sweep_at LIMIT $1`,
-    [limit, but],
-  )
+  return sql(
+    `SELECT ${LABEL} FROM incident i WHERE i.sweep_at < now() AND i.sweep_at IS NOT NULL AND i.id <> ALL(:but::uuid[])
+      ORDER BY i.sweep_at LIMIT :limit`,
+    { limit, but },
+  ).rows(db)
 }

@@ -1,10 +1,11 @@
+// Hand-written: a notification is claimed and settled by compare-and-set over three tables.
 import type {
   NotificationChannel,
   NotificationCounts,
   NotificationKind,
   NotificationState,
 } from '../../domain/incident-rules.ts'
-import { firstRow, rows, type Db } from '../db.ts'
+import { sql, type Db } from '../db.ts'
 
 export type PendingNotification = {
   id: string
@@ -31,87 +32,79 @@ const OVER = `(i.closed_at IS NOT NULL OR w.deleted_at IS NOT NULL)`
 
 /**
  * Ends what will not be sent: pending notifications of an incident that is over, or that could not be sent for a day,
- * and tries that died in the middle, of which nobody knows whether they were accepted. Returns those that somebody still
+ * and tries that died in the middle, of which it is unknown whether they were accepted. Returns those that were still
  * wanted: not sent for a day, or unknown.
  */
 export async function settleNotifications(db: Db, incidentId: string): Promise<SettledNotification[]> {
-  const ended = await rows<SettledNotification & { over: boolean }>(
-    db,
+  const ended = await sql(
     `UPDATE notification n
         SET state = 'failed', error = CASE WHEN ${OVER} THEN 'over before it could be sent'
                                            ELSE coalesce(n.error, 'not accepted') || '; given up' END
        FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE i.id = $1 AND n.incident_id = i.id AND n.state = 'pending'
+      WHERE i.id = :incidentId AND n.incident_id = i.id AND n.state = 'pending'
         AND (${OVER} OR n.created_at < now() - ${TRIED_FOR})
       RETURNING n.kind, n.channel, n.state, ${OVER} AS over`,
-    [incidentId],
-  )
-  const lost = await rows<SettledNotification>(
-    db,
+    { incidentId },
+  ).rows<SettledNotification & { over: boolean }>(db)
+  const lost = await sql(
     `UPDATE notification SET state = 'unknown', error = 'the process that sent it was lost'
-      WHERE incident_id = $1 AND state = 'sending' AND claimed_at < now() - ${TRY_LOST_AFTER}
+      WHERE incident_id = :incidentId AND state = 'sending' AND claimed_at < now() - ${TRY_LOST_AFTER}
       RETURNING kind, channel, state`,
-    [incidentId],
-  )
+    { incidentId },
+  ).rows<SettledNotification>(db)
   return [...ended.filter(({ over }) => !over), ...lost]
 }
 
-/** With `retry` also what was tried before and refused. Nothing while the webhook is disabled: it is held. */
+/** Returns pending notifications, with `retry` also refused ones; none while the webhook is disabled. */
 export async function findPending(
   db: Db,
   incidentId: string,
   retry: boolean,
 ): Promise<PendingNotification[]> {
-  return rows(
-    db,
+  return sql(
     `SELECT n.id, n.kind, n.channel, n.recipient
        FROM notification n JOIN incident i ON i.id = n.incident_id JOIN webhook w ON w.id = i.webhook_id
-      WHERE n.incident_id = $1 AND n.state = 'pending' AND ($2 OR n.claimed_at IS NULL) AND w.enabled
+      WHERE n.incident_id = :incidentId AND n.state = 'pending' AND (:retry OR n.claimed_at IS NULL) AND w.enabled
       ORDER BY n.kind, n.channel, n.recipient`,
-    [incidentId, retry],
-  )
+    { incidentId, retry },
+  ).rows(db)
 }
 
 /**
- * Claims a notification for one try, by compare-and-set, before anything leaves the house. False when another try has
- * it, it was settled, the webhook is disabled, or the incident is over. The same claim asked for again, because the answer was
- * lost with the connection, is still held.
+ * Claims a notification for one try, by compare-and-set, before anything is sent. Returns false when another try has
+ * claimed it, it is settled, the webhook is disabled, or the incident is over. Returns true again for the same `claim`,
+ * so that it can be repeated after a lost connection.
  */
 export async function claimNotification(db: Db, id: string, claim: string): Promise<boolean> {
-  const claimed = await firstRow(
-    db,
-    `UPDATE notification n SET state = 'sending', claim = $2, claimed_at = now()
+  const claimed = await sql(
+    `UPDATE notification n SET state = 'sending', claim = :claim, claimed_at = now()
        FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE n.id = $1 AND (n.state = 'pending' OR n.state = 'sending' AND n.claim = $2) AND i.id = n.incident_id
+      WHERE n.id = :id AND (n.state = 'pending' OR n.state = 'sending' AND n.claim = :claim) AND i.id = n.incident_id
         AND w.enabled AND NOT ${OVER} RETURNING n.id`,
-    [id, claim],
-  )
+    { id, claim },
+  ).first(db)
   return claimed !== null
 }
 
-/**
- * Writes how the try ended; one that was called lost meanwhile may still speak, as long as nobody else took the row.
- */
+/** Records how the try ended; also of one that was taken for lost meanwhile, unless another try claimed the row. */
 export async function recordNotification(
   db: Db,
   id: string,
   claim: string,
   ended: { state: Exclude<NotificationState, 'sending'>; error: string | null },
 ): Promise<void> {
-  await rows(
-    db,
-    `UPDATE notification SET state = $3, error = $4, sent_at = CASE WHEN $3 = 'sent' THEN now() END
-      WHERE id = $1 AND claim = $2 AND (state = 'sending' OR state = 'unknown' AND $3 <> 'pending')`,
-    [id, claim, ended.state, ended.error],
-  )
+  await sql(
+    `UPDATE notification SET state = :state, error = :error, sent_at = CASE WHEN :state = 'sent' THEN now() END
+      WHERE id = :id AND claim = :claim AND (state = 'sending' OR state = 'unknown' AND :state <> 'pending')`,
+    { id, claim, state: ended.state, error: ended.error },
+  ).rows(db)
 }
 
 /** How many notifications of each kind are in each state. */
 export async function countNotifications(db: Db, incidentId: string): Promise<NotificationCounts> {
-  return rows(
-    db,
-    `SELECT kind, state, count(*)::int AS count FROM notification WHERE incident_id = $1 
+  return sql(
+    `SELECT kind, state, count(*)::int AS count FROM notification WHERE incident_id = :incidentId 
       GROUP BY kind, state ORDER BY kind, state`,
-    [incidentId],
-  )
+    { incidentId },
+  ).rows(db)
 }

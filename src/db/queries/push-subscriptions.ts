@@ -1,58 +1,57 @@
-import { firstRow, rows, type Db } from '../db.ts'
+import { Not } from 'typeorm'
+import type { Db } from '../db.ts'
+import { Member } from '../entities/member.ts'
+import { PushSubscription } from '../entities/push-subscription.ts'
+import { returning } from '../entity-of-row.ts'
+
+const SHOWN = { id: true, endpoint: true, createdAt: true } as const
+const TARGET = { id: true, memberId: true, endpoint: true, p256dh: true, auth: true } as const
 
 /** A push subscription as the API shows it to its member: no keys. */
-export type PushSubscriptionRow = { id: string; endpoint: string; createdAt: Date }
+export type PushSubscriptionRow = Pick<PushSubscription, keyof typeof SHOWN>
 
 /** What sending a push message takes. Endpoint and keys are secrets of the member. */
-export type PushTarget = { id: string; memberId: string; endpoint: string; p256dh: string; auth: string }
+export type PushTarget = Pick<PushSubscription, keyof typeof TARGET>
 
-const SHOWN = `id, endpoint, created_at AS "createdAt"`
-
-/** A member's own subscriptions, oldest first. */
-export async function listPushSubscriptions(
+/** Returns a member's own subscriptions, oldest first. */
+export function listPushSubscriptions(
   db: Db,
   organisationId: string,
   memberId: string,
 ): Promise<PushSubscriptionRow[]> {
-  return rows(
-    db,
-    `SELECT ${SHOWN} FROM push_subscription WHERE organisation_id = $1 AND member_id = $2 ORDER BY created_at, id`,
-    [organisationId, memberId],
-  )
+  const order = { createdAt: 'ASC', id: 'ASC' } as const
+  return db
+    .getRepository(PushSubscription)
+    .find({ select: SHOWN, where: { organisationId, memberId }, order })
 }
 
 /** Locks the member's row until the transaction ends. False when there is no such member. */
 export async function lockMember(db: Db, organisationId: string, memberId: string): Promise<boolean> {
-  const found = await firstRow(
-    db,
-    `SELECT 1 FROM member WHERE organisation_id = $1 AND id = $2 FOR NO KEY UPDATE`,
-    [organisationId, memberId],
-  )
-  return found !== null
+  const where = { organisationId, id: memberId }
+  const lock = { mode: 'for_no_key_update' } as const
+  return (await db.getRepository(Member).findOne({ select: { id: true }, where, lock })) !== null
 }
 
 /**
  * Adds a subscription, or gives the member's one with that endpoint the new keys; null when the member has `max` others.
- * The caller holds the member's lock, taken in a statement before this one: only then does the count see what others
- * have committed. `id` is the one of the row that was there, if any.
+ * The caller holds the member's lock, so that the count sees what others have committed. `id` is the one of the row that
+ * was there, if any.
  */
 export async function upsertPushSubscription(
   db: Db,
-  subscription: PushTarget & { organisationId: string },
+  subscription: PushTarget & Pick<PushSubscription, 'organisationId'>,
   max: number,
 ): Promise<PushSubscriptionRow | null> {
-  const { id, organisationId, memberId, endpoint, p256dh, auth } = subscription
-  return firstRow(
-    db,
-    `INSERT INTO push_subscription (id, organisation_id, member_id, endpoint, p256dh, auth)
-     SELECT $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text
-      WHERE (SELECT count(*) FROM push_subscription
-              WHERE organisation_id = $2 AND member_id = $3 AND endpoint <> $4) < $7
-     ON CONFLICT (organisation_id, member_id, endpoint) DO UPDATE
-       SET p256dh = EXCLUDED.p256dh, auth = EXCLUDED.auth
-     RETURNING ${SHOWN}`,
-    [id, organisationId, memberId, endpoint, p256dh, auth, max],
-  )
+  const { organisationId, memberId, endpoint } = subscription
+  const subscriptions = db.getRepository(PushSubscription)
+  if ((await subscriptions.countBy({ organisationId, memberId, endpoint: Not(endpoint) })) >= max) return null
+  const upsert = subscriptions
+    .createQueryBuilder()
+    .insert()
+    .values(subscription)
+    .orUpdate(['p256dh', 'auth'], ['organisation_id', 'member_id', 'endpoint'])
+  const [written] = await returning(upsert, SHOWN)
+  return written ?? null
 }
 
 /** Deletes one of a member's own subscriptions. False when the member has none of that id. */
@@ -62,12 +61,8 @@ export async function deleteOwnPushSubscription(
   memberId: string,
   id: string,
 ): Promise<boolean> {
-  const deleted = await firstRow(
-    db,
-    `DELETE FROM push_subscription WHERE organisation_id = $1 AND member_id = $2 AND id = $3 RETURNING id`,
-    [organisationId, memberId, id],
-  )
-  return deleted !== null
+  const { affected } = await db.getRepository(PushSubscription).delete({ organisationId, memberId, id })
+  return affected === 1
 }
 
 /** Deletes all of a member's own subscriptions; returns how many. */
@@ -76,29 +71,16 @@ export async function deleteOwnPushSubscriptions(
   organisationId: string,
   memberId: string,
 ): Promise<number> {
-  const deleted = await rows(
-    db,
-    `DELETE FROM push_subscription WHERE organisation_id = $1 AND member_id = $2 RETURNING id`,
-    [organisationId, memberId],
-  )
-  return deleted.length
+  const { affected } = await db.getRepository(PushSubscription).delete({ organisationId, memberId })
+  return affected ?? 0
 }
 
-/** One subscription of whichever member; null when it was removed. */
-export async function findPushSubscription(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<PushTarget | null> {
-  return firstRow(
-    db,
-    `SELECT id, member_id AS "memberId", endpoint, p256dh, auth FROM push_subscription
-      WHERE organisation_id = $1 AND id = $2`,
-    [organisationId, id],
-  )
+/** Returns one subscription of any member; null when it was removed. */
+export function findPushSubscription(db: Db, organisationId: string, id: string): Promise<PushTarget | null> {
+  return db.getRepository(PushSubscription).findOne({ select: TARGET, where: { organisationId, id } })
 }
 
 /** Deletes a subscription that its push service no longer knows; one that is gone already is no error. */
 export async function deletePushSubscription(db: Db, organisationId: string, id: string): Promise<void> {
-  await rows(db, `DELETE FROM push_subscription WHERE organisation_id = $1 AND id = $2`, [organisationId, id])
+  await db.getRepository(PushSubscription).delete({ organisationId, id })
 }

@@ -1,7 +1,7 @@
 // Hand-written: rows are chosen and taken in one statement, which passes over those that another process takes.
-import { rows, type Db } from '../db.ts'
+import { sql, type Db } from '../db.ts'
 import { HAS_OPEN_INCIDENT, type DeliveryToStart } from './events.ts'
-import { LABEL } from './keeping.ts'
+import { LABEL } from './leases.ts'
 
 const NOT_FINAL = `d.state IN ('pending', 'in_progress', 'waiting')`
 
@@ -27,8 +27,8 @@ const MAX_SPREAD_MS = 5_000
 const OPEN_INCIDENT = `SELECT 1 FROM incident i WHERE i.webhook_id = hook.id AND i.closed_at IS NULL`
 
 /**
- * Takes up to `limit` deliveries that nobody has begun with and whose lease is over, for this process: webhook by
- * webhook in turn, of each the longest overdue first. Of the webhooks in `rooms` no more than these say.
+ * Takes up to `limit` deliveries that are not begun and whose lease is over, for this process: round
+ * robin over webhooks, of each the longest overdue first. `rooms` limits how many of a webhook are taken.
  * `onlyHealthy`: of webhooks without an open incident.
  * One whose process was lost in an inline attempt is `pending` again.
  */
@@ -43,8 +43,7 @@ export async function takeUnstarted(
   },
 ): Promise<DeliveryToStart[]> {
   const readAtMs = performance.now()
-  const taken = await rows<Omit<DeliveryToStart, 'readAtMs' | 'fresh'>>(
-    db,
+  const taken = await sql(
     `WITH RECURSIVE hook AS (
        (SELECT d.webhook_id AS id FROM delivery d WHERE ${UNSTARTED} ORDER BY d.webhook_id LIMIT 1)
        UNION ALL
@@ -57,34 +56,34 @@ export async function takeUnstarted(
            SELECT d.id, d.sweep_at FROM delivery d
             WHERE ${UNSTARTED} AND d.webhook_id = hook.id AND d.sweep_at < now()
             ORDER BY d.sweep_at
-            LIMIT coalesce((SELECT given.room FROM unnest($5::uuid[], $6::int[]) AS given (id, room) WHERE given.id = hook.id),
+            LIMIT coalesce((SELECT given.room FROM unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room) WHERE given.id = hook.id),
                            CASE WHEN EXISTS (${OPEN_INCIDENT}) THEN ${MIN_PER_WEBHOOK}
-                                ELSE greatest(${MIN_PER_WEBHOOK}, $3 / (SELECT greatest(1, count(id)) FROM hook)) END)
+                                ELSE greatest(${MIN_PER_WEBHOOK}, :limit / (SELECT greatest(1, count(id)) FROM hook)) END)
          ) oldest
-        WHERE NOT $4 OR NOT EXISTS (${OPEN_INCIDENT})
+        WHERE NOT :onlyHealthy OR NOT EXISTS (${OPEN_INCIDENT})
      ), chosen AS (
-       SELECT id FROM overdue ORDER BY place, sweep_at LIMIT $3
+       SELECT id FROM overdue ORDER BY place, sweep_at LIMIT :limit
      ), due AS (
        SELECT d.id FROM delivery d JOIN chosen USING (id) WHERE ${UNSTARTED} AND d.sweep_at < now()
           FOR UPDATE OF d SKIP LOCKED
      ), taken AS (
        UPDATE delivery d
-          SET sweep_at = now() + $2 * interval '1 ms', lease_until = now() + $2 * interval '1 ms', owner = $1::uuid,
+          SET sweep_at = now() + :leaseMs * interval '1 ms', lease_until = now() + :leaseMs * interval '1 ms', owner = :owner::uuid,
               state = CASE WHEN d.state = 'in_progress' AND d.lease_until < now() THEN 'pending' ELSE d.state END
          FROM due WHERE d.id = due.id
        RETURNING d.*
      )
      SELECT ${LABEL}, ${HAS_OPEN_INCIDENT}
        FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
-    [
-      options.owner,
-      options.leaseMs,
-      options.limit,
-      options.onlyHealthy,
-      options.rooms.map(({ webhookId }) => webhookId),
-      options.rooms.map(({ room }) => room),
-    ],
-  )
+    {
+      owner: options.owner,
+      leaseMs: options.leaseMs,
+      limit: options.limit,
+      onlyHealthy: options.onlyHealthy,
+      webhookIds: options.rooms.map(({ webhookId }) => webhookId),
+      rooms: options.rooms.map(({ room }) => room),
+    },
+  ).rows<Omit<DeliveryToStart, 'readAtMs' | 'fresh'>>(db)
   return taken.map((delivery) => ({ ...delivery, readAtMs, fresh: null }))
 }
 
@@ -92,42 +91,40 @@ export async function takeUnstarted(
 export type OverdueDelivery = Omit<DeliveryToStart, 'hasOpenIncident' | 'readAtMs' | 'fresh'> & {
   attempts: number
   nextAttemptAt: Date | null
-  /** A user asked for the next attempt at once, and the workflow may not know. */
+  /** A user requested the next attempt at once, and the workflow may not have been signalled. */
   retryRequested: boolean
 }
 
-/** Takes up to `limit` overdue deliveries for `holdMs`: webhook by webhook in turn, of each the longest overdue first. */
+/** Takes up to `limit` overdue deliveries for `holdMs`: round robin over webhooks, of each the longest overdue first. */
 export function takeOverdue(db: Db, options: { holdMs: number; limit: number }): Promise<OverdueDelivery[]> {
-  return rows(
-    db,
+  return sql(
     `WITH overdue AS (
        SELECT d.id, d.webhook_id, d.sweep_at FROM delivery d WHERE ${STARTED} AND d.sweep_at < now()
         ORDER BY d.sweep_at LIMIT ${OVERDUE_WINDOW}
      ), chosen AS (
        SELECT id FROM (SELECT id, sweep_at, row_number() OVER (PARTITION BY webhook_id ORDER BY sweep_at) AS place
                          FROM overdue) placed
-        ORDER BY place, sweep_at LIMIT $2
+        ORDER BY place, sweep_at LIMIT :limit
      ), due AS (
        SELECT d.id FROM delivery d JOIN chosen USING (id) WHERE ${STARTED} AND d.sweep_at < now()
           FOR UPDATE OF d SKIP LOCKED
      ), taken AS (
-       UPDATE delivery d SET sweep_at = now() + $1 * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
+       UPDATE delivery d SET sweep_at = now() + :holdMs * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
      )
      SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.retry_requested AS "retryRequested"
        FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
-    [options.holdMs, options.limit],
-  )
+    { holdMs: options.holdMs, limit: options.limit },
+  ).rows(db)
 }
 
-/** Looks again at deliveries `delayMs` from now, or from the instant at which their next attempt is due. */
+/** Sweeps deliveries again `delayMs` from now, or from the instant at which their next attempt is due. */
 export async function sweepAgain(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
-  await rows(
-    db,
+  await sql(
     `UPDATE delivery d
-        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + $2 * interval '1 ms')
-      WHERE d.id = ANY($1::uuid[]) AND ${STARTED}`,
-    [deliveryIds, delayMs],
-  )
+        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + :delayMs * interval '1 ms')
+      WHERE d.id = ANY(:deliveryIds::uuid[]) AND ${STARTED}`,
+    { deliveryIds, delayMs },
+  ).rows(db)
 }
 
 /**
@@ -139,43 +136,38 @@ export async function sweepLater(
   deliveryIds: string[],
   delay: { minMs: number; maxMs: number },
 ): Promise<void> {
-  await rows(
-    db,
+  await sql(
     `UPDATE delivery d
-        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + greatest($2 * interval '1 ms',
-                         least($3 * interval '1 ms', (now() - ${DUE_AT}) / 2)))
-      WHERE d.id = ANY($1::uuid[]) AND ${STARTED}`,
-    [deliveryIds, delay.minMs, delay.maxMs],
-  )
+        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + greatest(:minMs * interval '1 ms',
+                         least(:maxMs * interval '1 ms', (now() - ${DUE_AT}) / 2)))
+      WHERE d.id = ANY(:deliveryIds::uuid[]) AND ${STARTED}`,
+    { deliveryIds, minMs: delay.minMs, maxMs: delay.maxMs },
+  ).rows(db)
 }
 
-/** Gives back what this process took and could not look after; any process takes it up after `delayMs`, or half more. */
+/** Releases what this process took and could not recover; any process takes it after `delayMs`, or half more. */
 export async function giveBack(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
-  await rows(
-    db,
-    `UPDATE delivery SET sweep_at = least(sweep_at, now() + $2 * (1 + random() / 2) * interval '1 ms')
-      WHERE id = ANY($1::uuid[]) AND sweep_at IS NOT NULL AND state <> 'completed'`,
-    [deliveryIds, delayMs],
-  )
+  await sql(
+    `UPDATE delivery SET sweep_at = least(sweep_at, now() + :delayMs * (1 + random() / 2) * interval '1 ms')
+      WHERE id = ANY(:deliveryIds::uuid[]) AND sweep_at IS NOT NULL AND state <> 'completed'`,
+    { deliveryIds, delayMs },
+  ).rows(db)
 }
 
 /**
- * Makes everything due for the sweeper that had a workflow and does not wait for its time: overdue deliveries, webhook by
- * webhook in turn; open incidents, incidents with messages left to send, and retry jobs. All workflows are gone.
+ * Makes everything due for the sweeper that had a workflow and does not wait for its time: overdue deliveries, round
+ * robin over webhooks; open incidents, incidents with messages left to send, and retry jobs. All workflows are gone.
  */
 export async function sweepEverything(db: Db): Promise<void> {
-  await rows(
-    db,
-    `UPDATE delivery d SET sweep_at = now() + least(o.place, ${MAX_SPREAD_MS}) * interval '1 ms'
+  await sql(`UPDATE delivery d SET sweep_at = now() + least(o.place, ${MAX_SPREAD_MS}) * interval '1 ms'
        FROM (SELECT d.id, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.sweep_at) AS place
                FROM delivery d WHERE ${STARTED} AND d.sweep_at IS NOT NULL AND ${DUE_AT} < now()) o
-      WHERE d.id = o.id AND ${STARTED} AND d.sweep_at IS NOT NULL`,
-  )
-  await rows(
-    db,
-    `UPDATE incident i SET sweep_at = now()
+      WHERE d.id = o.id AND ${STARTED} AND d.sweep_at IS NOT NULL`).rows(db)
+  await sql(`UPDATE incident i SET sweep_at = now()
       WHERE i.closed_at IS NULL
-         OR EXISTS (SELECT 1 FROM notification n WHERE n.incident_id = i.id AND n.state IN ('pending', 'sending'))`,
+         OR EXISTS (SELECT 1 FROM notification n WHERE n.incident_id = i.id AND n.state IN ('pending', 'sending'))`).rows(
+    db,
   )
-  await rows(db, `UPDATE retry_job SET sweep_at = now() WHERE sweep_at > now()`)
+  await sql(`UPDATE organisation_erasure SET sweep_at = now()`).rows(db)
+  await sql(`UPDATE retry_job SET sweep_at = now() WHERE sweep_at > now()`).rows(db)
 }

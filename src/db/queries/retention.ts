@@ -1,6 +1,7 @@
+// Hand-written: batches of rows are locked, passed over where locked, and deleted in one statement.
 import type { DataSource, EntityManager } from 'typeorm'
-import { rows, type Db } from '../db.ts'
 import { transactLonger } from '../longer-statements.ts'
+import { sql, type Db } from '../db.ts'
 
 /**
  * Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds.
@@ -16,12 +17,12 @@ export type PurgedBatch = { deliveries: number; events: number; next: PurgeCurso
 export type PurgePage = { days: number; after: PurgeCursor; limit: number }
 
 /** Like `sweep`, these serve every organisation at once. The clock is PostgreSQL's. */
-const TOO_OLD = `now() - $1::int * interval '24 hours'`
+const TOO_OLD = `now() - :days::int * interval '24 hours'`
 
 /** A page of a walk over `column`, which an index serves. The cursor keeps what was passed from being read again. */
 const page = (column: string): string => `${column} < ${TOO_OLD}
-  AND ${column} >= $2::timestamptz AND (${column}, id) > ($2::timestamptz, $3::uuid)
-  ORDER BY ${column}, id LIMIT $4`
+  AND ${column} >= :at::timestamptz AND (${column}, id) > (:at::timestamptz, :id::uuid)
+  ORDER BY ${column}, id LIMIT :limit`
 
 /**
  * The planner takes an array that it cannot see for a short one. A thousand ids that it can see make it read small
@@ -29,17 +30,17 @@ const page = (column: string): string => `${column} < ${TOO_OLD}
  */
 const among = (ids: string): string => `id = ANY(ARRAY(SELECT unnest(${ids}::uuid[])))`
 
-/** Its workflow need not be told any more. */
+/** Its workflow needs no signal any more. */
 const MAY_GO = `(state = 'completed' OR sweep_at IS NULL)`
 
-const pageParameters = ({ days, after, limit }: PurgePage): unknown[] => [days, after.at, after.id, limit]
+const pageParameters = ({ days, after: { at, id }, limit }: PurgePage) => ({ days, at, id, limit })
 
 /**
  * Deletes one batch of deliveries that have been in a final state for more than `days`, their attempts (by cascade),
  * and the events whose last delivery went with them, in one transaction. Never a failed or stopped one whose workflow
- * has still to be told; a completed one is deleted by its age alone. Rows that another purge or a user's retry holds at that moment are passed over (SKIP LOCKED). An open
- * incident stays open without them: only a success, a discard or the end of its webhook closes it. Lock order:
- * delivery, event.
+ * is still to be signalled; a completed one is deleted by its age alone. Rows that another purge or a user's retry has
+ * locked are passed over (SKIP LOCKED). An open incident stays open without them: only a success, a discard or the end
+ * of its webhook closes it. Lock order: delivery, event.
  */
 export async function purgeDeliveries(
   dataSource: DataSource,
@@ -47,22 +48,20 @@ export async function purgeDeliveries(
   { days, after, limit }: PurgePage,
 ): Promise<PurgedBatch> {
   return transactLonger(dataSource, async (manager) => {
-    const candidates = await rows<{ id: string; at: string }>(
-      manager,
+    const candidates = await sql(
       `SELECT id, completed_at::text AS at FROM delivery
-        WHERE state = $5 AND completed_at IS NOT NULL AND ${MAY_GO} AND ${page('completed_at')}`,
-      [...pageParameters({ days, after, limit }), state],
-    )
+        WHERE state = :state AND completed_at IS NOT NULL AND ${MAY_GO} AND ${page('completed_at')}`,
+      { ...pageParameters({ days, after, limit }), state },
+    ).rows<{ id: string; at: string }>(manager)
     const deliveryIds = candidates.map(({ id }) => id)
-    const deleted = await rows<{ eventId: string }>(
-      manager,
+    const deleted = await sql(
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
          SELECT id FROM delivery
-          WHERE ${among('$2')} AND state = $3 AND completed_at < ${TOO_OLD} AND ${MAY_GO}
+          WHERE ${among(':deliveryIds')} AND state = :state AND completed_at < ${TOO_OLD} AND ${MAY_GO}
             FOR UPDATE SKIP LOCKED
        )) RETURNING event_id AS "eventId"`,
-      [days, deliveryIds, state],
-    )
+      { days, deliveryIds, state },
+    ).rows<{ eventId: string }>(manager)
     const eventIds = [...new Set(deleted.map(({ eventId }) => eventId))]
     const events = await deleteEventsWithoutDeliveries(manager, eventIds)
     return { deliveries: deleted.length, events, next: nextAfter(candidates, limit) }
@@ -70,19 +69,18 @@ export async function purgeDeliveries(
 }
 
 /**
- * Looks at one batch of events older than `days` and deletes those that have no delivery: nobody was subscribed, or
- * they lost theirs without being noticed. The others wait for their last delivery to go.
+ * Reads one batch of events older than `days` and deletes those that have no delivery: no webhook was subscribed, or
+ * theirs were deleted before. The others wait for their last delivery to go.
  */
 export async function purgeEvents(
   dataSource: DataSource,
   { days, after, limit }: PurgePage,
 ): Promise<PurgedBatch> {
   return transactLonger(dataSource, async (manager) => {
-    const candidates = await rows<{ id: string; at: string }>(
-      manager,
+    const candidates = await sql(
       `SELECT id, created_at::text AS at FROM event WHERE ${page('created_at')}`,
       pageParameters({ days, after, limit }),
-    )
+    ).rows<{ id: string; at: string }>(manager)
     const events = await deleteEventsWithoutDeliveries(
       manager,
       candidates.map(({ id }) => id),
@@ -93,26 +91,25 @@ export async function purgeEvents(
 
 /**
  * Of two purges that each take one of an event's last two deliveries, neither sees the other's deletion before its
- * commit. So the events are locked first, in the order of ids: the later one looks when the earlier has committed.
+ * commit. So the events are locked first, in the order of ids: the later one reads after the earlier has committed.
  */
 async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0
-  await rows(manager, `SELECT id FROM event WHERE ${among('$1')} ORDER BY id FOR UPDATE`, [ids])
-  // A stream that was to be resumed from before the horizon is told of it: in the same transaction, so that none sees
+  await sql(`SELECT id FROM event WHERE ${among(':ids')} ORDER BY id FOR UPDATE`, { ids }).rows(manager)
+  // A stream that resumes from before the horizon reports it: written in the same transaction, so that none sees
   // the one without the other.
-  const deleted = await rows(
-    manager,
+  const deleted = await sql(
     `WITH gone AS (
        DELETE FROM event e
-        WHERE e.${among('$1')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id)
+        WHERE e.${among(':ids')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id)
        RETURNING e.id, e.organisation_id, e.sequence
      ), noted AS (
        INSERT INTO event_horizon AS h (organisation_id, sequence)
        SELECT organisation_id, max(sequence) FROM gone GROUP BY organisation_id ORDER BY organisation_id
        ON CONFLICT (organisation_id) DO UPDATE SET sequence = greatest(h.sequence, EXCLUDED.sequence)
      ) SELECT id FROM gone`,
-    [ids],
-  )
+    { ids },
+  ).rows(manager)
   return deleted.length
 }
 
@@ -120,39 +117,36 @@ async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string
  * Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many.
  */
 export async function purgeIncidents(db: Db, days: number, limit: number): Promise<number> {
-  const deleted = await rows(
-    db,
+  const deleted = await sql(
     `DELETE FROM incident WHERE id IN (
        SELECT id FROM incident WHERE closed_at < ${TOO_OLD} AND sweep_at IS NULL
-        ORDER BY closed_at LIMIT $2 FOR UPDATE SKIP LOCKED
+        ORDER BY closed_at LIMIT :limit FOR UPDATE SKIP LOCKED
      ) RETURNING id`,
-    [days, limit],
-  )
+    { days, limit },
+  ).rows(db)
   return deleted.length
 }
 
 /** Deletes up to `limit` audit entries older than `days`, which must be 30 at least; returns how many. */
 export async function purgeAudit(db: Db, days: number, limit: number): Promise<number> {
-  const deleted = await rows(
-    db,
+  const deleted = await sql(
     `DELETE FROM audit_entry WHERE id IN (
-       SELECT id FROM audit_entry WHERE at < ${TOO_OLD} ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
+       SELECT id FROM audit_entry WHERE at < ${TOO_OLD} ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED
      ) RETURNING id`,
-    [days, limit],
-  )
+    { days, limit },
+  ).rows(db)
   return deleted.length
 }
 
 /** Deletes up to `limit` retry jobs that are done and older than 30 days, with their progress; returns how many. */
 export async function purgeRetryJobs(db: Db, limit: number): Promise<number> {
-  const deleted = await rows(
-    db,
+  const deleted = await sql(
     `DELETE FROM retry_job WHERE id IN (
        SELECT id FROM retry_job WHERE state = 'done' AND created_at < now() - interval '30 days'
-        LIMIT $1 FOR UPDATE SKIP LOCKED
+        LIMIT :limit FOR UPDATE SKIP LOCKED
      ) RETURNING id`,
-    [limit],
-  )
+    { limit },
+  ).rows(db)
   return deleted.length
 }
 
@@ -161,14 +155,13 @@ export async function purgeRetryJobs(db: Db, limit: number): Promise<number> {
  * more is for a request that has just found its key and goes on to read the answer.
  */
 export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<number> {
-  const deleted = await rows(
-    db,
+  const deleted = await sql(
     `DELETE FROM idempotency_key WHERE (organisation_id, member_id, operation, key) IN (
        SELECT organisation_id, member_id, operation, key FROM idempotency_key
-        WHERE created_at < now() - interval '24 hours 1 minute' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        WHERE created_at < now() - interval '24 hours 1 minute' ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED
      ) RETURNING 1`,
-    [limit],
-  )
+    { limit },
+  ).rows(db)
   return deleted.length
 }
 

@@ -1,6 +1,11 @@
+// Hand-written: a job counts what it covers, and keeps its progress, in one statement each.
+import { EntityManager } from 'typeorm'
+import { EVERY_DELIVERY, type DeliveryFilter, type DeliverySelection } from '../../domain/delivery-filter.ts'
 import type { RetryMode } from '../../domain/retry-mode.ts'
-import { firstRow, rows, type Db } from '../db.ts'
-import { COVERED_BY, type AskedAttempt } from './interventions.ts'
+import { sql, type Db } from '../db.ts'
+import { allowLongerStatements } from '../longer-statements.ts'
+import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
+import { COVERED_BY, type RequestedAttempt } from './retry-requests.ts'
 import { isCoveredSql } from './webhooks.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
@@ -36,56 +41,59 @@ export async function insertRetryJob(
     organisationId: string
     webhookId: string | null
     mode: RetryMode
+    selection?: DeliverySelection
     requestedBy: string
   },
 ): Promise<RetryJobRow> {
-  const covered = COVERED_BY[job.mode].join(' OR ')
-  await rows(
-    db,
-    `INSERT INTO retry_job (id, organisation_id, webhook_id, mode, requested_by, sweep_at)
-     VALUES ($1, $2, $3, $4, $5, now() + interval '5 seconds')`,
-    [job.id, job.organisationId, job.webhookId, job.mode, job.requestedBy],
-  )
-  await rows(
-    db,
+  const { id, organisationId, webhookId, mode, selection = EVERY_DELIVERY, requestedBy } = job
+  const { filter, deliveryIds } = selection
+  const covered = COVERED_BY[mode].join(' OR ')
+  await sql(
+    `INSERT INTO retry_job (id, organisation_id, webhook_id, mode, filter, delivery_ids, requested_by, sweep_at)
+     VALUES (:id, :organisationId, :webhookId, :mode, :filter::jsonb, :deliveryIds::uuid[], :requestedBy,
+             now() + interval '5 seconds')`,
+    { id, organisationId, webhookId, mode, filter, deliveryIds, requestedBy },
+  ).rows(db)
+  // There may be hundreds of thousands to count.
+  if (db instanceof EntityManager) await allowLongerStatements(db)
+  await sql(
     `INSERT INTO retry_job_webhook (job_id, webhook_id, total)
-     SELECT $1, w.id, covered.count
+     SELECT :id, w.id, covered.count
        FROM webhook w
        CROSS JOIN LATERAL (
          SELECT count(*)::int AS count FROM delivery d
-          WHERE d.webhook_id = w.id AND (${covered}) AND ${isCoveredSql('d')}
+          WHERE d.webhook_id = w.id AND (${covered}) AND ${IS_SELECTED} AND ${isCoveredSql('d')}
        ) covered
-      WHERE w.organisation_id = $2 AND w.enabled AND w.deleted_at IS NULL
-        AND ($3::uuid IS NULL OR w.id = $3) AND covered.count > 0`,
-    [job.id, job.organisationId, job.webhookId],
-  )
-  await rows(
-    db,
+      WHERE w.organisation_id = :organisationId AND w.enabled AND w.deleted_at IS NULL
+        AND (:webhookId::uuid IS NULL OR w.id = :webhookId) AND covered.count > 0`,
+    { id, organisationId, webhookId, ...selectionParameters(selection) },
+  ).rows(db)
+  await sql(
     `UPDATE retry_job SET state = 'done', sweep_at = NULL
-      WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM retry_job_webhook WHERE job_id = $1)`,
-    [job.id],
-  )
-  const made = await findRetryJob(db, job.organisationId, job.id)
+      WHERE id = :id AND NOT EXISTS (SELECT 1 FROM retry_job_webhook WHERE job_id = :id)`,
+    { id },
+  ).rows(db)
+  const made = await findRetryJob(db, organisationId, id)
   if (made === null) throw new Error('INSERT gave no row')
   return made
 }
 
 export async function findRetryJob(db: Db, organisationId: string, id: string): Promise<RetryJobRow | null> {
-  return firstRow(
-    db,
-    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS} WHERE j.organisation_id = $1 AND j.id = $2`,
-    [organisationId, id],
-  )
+  return sql(
+    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS} WHERE j.organisation_id = :organisationId AND j.id = :id`,
+    { organisationId, id },
+  ).first(db)
 }
 
 /** Where a job stands with one webhook. */
 export type RetryPart = {
   mode: RetryMode
+  selection: DeliverySelection
   done: number
   succeeded: number
   failed: number
   cursor: string | null
-  underWay: AskedAttempt[]
+  underWay: RequestedAttempt[]
 }
 
 /** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
@@ -93,46 +101,64 @@ export async function lockRetryPart(
   db: Db,
   part: { organisationId: string; jobId: string; webhookId: string },
 ): Promise<RetryPart | null> {
-  const found = await firstRow<Omit<RetryPart, 'underWay'> & { ids: string[]; numbers: number[] }>(
-    db,
-    `SELECT j.mode, p.done, p.succeeded, p.failed, p.cursor, p.under_way AS ids, p.under_way_numbers AS numbers
+  const found = await sql(
+    `SELECT j.mode, j.filter, j.delivery_ids AS "deliveryIds", p.done, p.succeeded, p.failed, p.cursor, p.under_way AS ids, p.under_way_numbers AS numbers
        FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
-      WHERE j.organisation_id = $1 AND p.job_id = $2 AND p.webhook_id = $3 AND NOT p.finished
+      WHERE j.organisation_id = :organisationId AND p.job_id = :jobId AND p.webhook_id = :webhookId AND NOT p.finished
         FOR UPDATE OF p`,
-    [part.organisationId, part.jobId, part.webhookId],
-  )
+    { organisationId: part.organisationId, jobId: part.jobId, webhookId: part.webhookId },
+  ).first<StoredPart>(db)
   if (found === null) return null
-  const { ids, numbers, ...place } = found
+  const { ids, numbers, filter, deliveryIds, ...place } = found
+  const selection = { filter: filter === null ? null : withDates(filter), deliveryIds }
   // A job of the version before has no numbers: what it had under way counts as done, and as neither of the others.
-  return { ...place, underWay: ids.map((deliveryId, index) => ({ deliveryId, number: numbers[index] ?? 0 })) }
+  return {
+    ...place,
+    selection,
+    underWay: ids.map((deliveryId, index) => ({ deliveryId, number: numbers[index] ?? 0 })),
+  }
+}
+
+/** As the row has it: JSON has dates as text. */
+type StoredPart = Omit<RetryPart, 'underWay' | 'selection'> & {
+  ids: string[]
+  numbers: number[]
+  filter: StoredFilter | null
+  deliveryIds: string[] | null
+}
+
+type StoredFilter = Omit<DeliveryFilter, 'since' | 'until'> & { since: string | null; until: string | null }
+
+function withDates({ since, until, ...filter }: StoredFilter): DeliveryFilter {
+  const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
+  return { ...filter, since: dateOf(since), until: dateOf(until) }
 }
 
 /** Notes where the job stands now; the counts never exceed what was counted when the job was made. */
 export async function updateRetryPart(
   db: Db,
   part: { jobId: string; webhookId: string },
-  place: Omit<RetryPart, 'mode'> & { finished: boolean },
+  place: Omit<RetryPart, 'mode' | 'selection'> & { finished: boolean },
 ): Promise<void> {
   const { done, succeeded, failed, cursor, underWay, finished } = place
-  await rows(
-    db,
+  await sql(
     `UPDATE retry_job_webhook
-        SET done = CASE WHEN $8 THEN total ELSE least(total, $3) END, succeeded = least(total, $4),
-            failed = least(total - least(total, $4), $5), cursor = $6, under_way = $7::uuid[],
-            under_way_numbers = $9::int[], finished = $8
-      WHERE job_id = $1 AND webhook_id = $2`,
-    [
-      part.jobId,
-      part.webhookId,
+        SET done = CASE WHEN :finished THEN total ELSE least(total, :done) END, succeeded = least(total, :succeeded),
+            failed = least(total - least(total, :succeeded), :failed), cursor = :cursor, under_way = :deliveryIds::uuid[],
+            under_way_numbers = :numbers::int[], finished = :finished
+      WHERE job_id = :jobId AND webhook_id = :webhookId`,
+    {
+      jobId: part.jobId,
+      webhookId: part.webhookId,
       done,
       succeeded,
       failed,
       cursor,
-      underWay.map(({ deliveryId }) => deliveryId),
+      deliveryIds: underWay.map(({ deliveryId }) => deliveryId),
       finished,
-      underWay.map(({ number }) => number),
-    ],
-  )
+      numbers: underWay.map(({ number }) => number),
+    },
+  ).rows(db)
 }
 
 /** Webhooks with which the job is not finished, in the order of their ids. */
@@ -141,22 +167,20 @@ export async function listUnfinishedWebhooks(
   organisationId: string,
   jobId: string,
 ): Promise<string[]> {
-  const found = await rows<{ webhookId: string }>(
-    db,
+  const found = await sql(
     `SELECT p.webhook_id AS "webhookId" FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
-      WHERE j.organisation_id = $1 AND p.job_id = $2 AND NOT p.finished ORDER BY p.webhook_id`,
-    [organisationId, jobId],
-  )
+      WHERE j.organisation_id = :organisationId AND p.job_id = :jobId AND NOT p.finished ORDER BY p.webhook_id`,
+    { organisationId, jobId },
+  ).rows<{ webhookId: string }>(db)
   return found.map(({ webhookId }) => webhookId)
 }
 
 /** The job is over: whatever it covered has been attempted, or no longer needed it. */
 export async function finishRetryJob(db: Db, organisationId: string, jobId: string): Promise<void> {
-  await rows(
-    db,
-    `UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE organisation_id = $1 AND id = $2`,
-    [organisationId, jobId],
-  )
+  await sql(
+    `UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE organisation_id = :organisationId AND id = :jobId`,
+    { organisationId, jobId },
+  ).rows(db)
 }
 
 /** Jobs that may have lost their workflow, taken for a while. */
@@ -164,13 +188,12 @@ export async function takeJobsForSweep(
   db: Db,
   limit: number,
 ): Promise<{ organisationId: string; jobId: string }[]> {
-  return rows(
-    db,
+  return sql(
     `WITH due AS (
-       SELECT id FROM retry_job WHERE sweep_at < now() ORDER BY sweep_at LIMIT $1 FOR UPDATE SKIP LOCKED
+       SELECT id FROM retry_job WHERE sweep_at < now() ORDER BY sweep_at LIMIT :limit FOR UPDATE SKIP LOCKED
      )
      UPDATE retry_job j SET sweep_at = now() + interval '15 seconds' FROM due WHERE j.id = due.id
      RETURNING j.organisation_id AS "organisationId", j.id AS "jobId"`,
-    [limit],
-  )
+    { limit },
+  ).rows(db)
 }

@@ -1,20 +1,20 @@
-import { createHash } from 'node:crypto'
-import { firstRow, rows, type Db } from '../db.ts'
-import type { Caller } from './api-keys.ts'
+// Hand-written: a session is opened, found and ended in one statement with the key that it depends on.
+import { Raw } from 'typeorm'
+import { Member } from '../entities/member.ts'
+import { Organisation } from '../entities/organisation.ts'
+import { Session as SessionEntity } from '../entities/session.ts'
+import { sql, type Db } from '../db.ts'
+import type { Caller } from '../../accounts/actor.ts'
+import { CALLER, touchApiKey } from './api-keys.ts'
 
 /** A session that counts: its row, and until when. */
-export type Session = { hash: Buffer; expiresAt: Date }
-
-/** SHA-256 of a session's token. Tokens are random enough that a slow hash would add nothing. */
-export function hashSessionToken(token: string): Buffer {
-  return createHash('sha256').update(token, 'utf8').digest()
-}
+export type Session = Pick<SessionEntity, 'hash' | 'expiresAt'>
 
 /** Long enough for a working day. */
 const SESSION_HOURS = 12
 
-/** More browsers than that are nobody's; the oldest make room, so that a key cannot fill the table. */
-const SESSIONS_PER_KEY = 20
+/** More than the browsers of one member; the oldest are deleted, so that the table stays bounded. */
+const MAX_SESSIONS_EACH = 20
 
 /**
  * Opens a session of an API key with the value of this hash, and deletes those that have expired. Returns its end, the
@@ -26,61 +26,87 @@ export async function insertSession(
   session: { hash: Buffer; apiKeyId: string; keyHash: Buffer },
 ): Promise<Date | null> {
   const { hash, apiKeyId, keyHash } = session
-  await rows(db, `DELETE FROM session WHERE expires_at < now()`)
-  const inserted = await firstRow<{ expiresAt: Date }>(
-    db,
+  await deleteExpired(db)
+  const inserted = await sql(
     `INSERT INTO session (hash, api_key_id, key_hash, expires_at)
-     SELECT $1, id, hash, least(now() + make_interval(hours => $4), expires_at)
-       FROM api_key WHERE id = $2 AND organisation_id = $3 AND hash = $5
+     SELECT :hash, id, hash, least(now() + make_interval(hours => ${SESSION_HOURS}), expires_at)
+       FROM api_key WHERE id = :apiKeyId AND organisation_id = :organisationId AND hash = :keyHash
      RETURNING expires_at AS "expiresAt"`,
-    [hash, apiKeyId, organisationId, SESSION_HOURS, keyHash],
-  )
+    { hash, apiKeyId, organisationId, keyHash },
+  ).first<{ expiresAt: Date }>(db)
   if (inserted === null) return null
-  await rows(
-    db,
-    `DELETE FROM session WHERE api_key_id = $1 AND hash IN (
-       SELECT hash FROM session WHERE api_key_id = $1 ORDER BY created_at DESC, hash OFFSET $2)`,
-    [apiKeyId, SESSIONS_PER_KEY],
-  )
+  await sql(
+    `DELETE FROM session WHERE api_key_id = :apiKeyId AND hash IN (
+       SELECT hash FROM session WHERE api_key_id = :apiKeyId
+        ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH})`,
+    { apiKeyId },
+  ).rows(db)
   return inserted.expiresAt
+}
+
+/** Opens a session of a member without an API key, and deletes those that have expired. Returns its end. */
+export async function insertMemberSession(
+  db: Db,
+  session: { hash: Buffer; organisationId: string; memberId: string },
+): Promise<Date> {
+  const { hash, organisationId, memberId } = session
+  await deleteExpired(db)
+  const inserted = await sql(
+    `INSERT INTO session (hash, organisation_id, member_id, expires_at)
+     VALUES (:hash, :organisationId, :memberId, now() + make_interval(hours => ${SESSION_HOURS}))
+     RETURNING expires_at AS "expiresAt"`,
+    { hash, organisationId, memberId },
+  ).first<{ expiresAt: Date }>(db)
+  if (inserted === null) throw new Error('an INSERT of one row returns it')
+  await sql(
+    `DELETE FROM session WHERE hash IN (
+       SELECT hash FROM session WHERE organisation_id = :organisationId AND member_id = :memberId
+        ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH})`,
+    { organisationId, memberId },
+  ).rows(db)
+  return inserted.expiresAt
+}
+
+async function deleteExpired(db: Db): Promise<void> {
+  await db.getRepository(SessionEntity).delete({ expiresAt: Raw((column) => `${column} < now()`) })
 }
 
 /**
  * The caller behind a session's token, or null when the session is unknown or over, or its key is revoked, expired or
- * has another value than at the sign-in.
- * Like an API key it is looked up without its organisation, which it finds.
+ * has another value than at the sign-in. The member's rights are those of this instant.
+ * Like the query for an API key it needs no organisation and returns it.
  */
 export async function findCallerOfSession(
   db: Db,
   hash: Buffer,
 ): Promise<{ caller: Caller; session: Session } | null> {
-  const found = await firstRow<Caller & { expiresAt: Date; touch: boolean }>(
-    db,
-    `SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
-            m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash", s.expires_at AS "expiresAt",
-            coalesce(k.last_used_at < now() - interval '1 minute', true) AS touch
+  const found = await sql(
+    `SELECT ${CALLER}, s.expires_at AS "expiresAt"
        FROM session s
-       JOIN api_key k ON k.id = s.api_key_id AND k.hash = s.key_hash
-       JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
-      WHERE s.hash = $1 AND s.expires_at > now()
-        AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)`,
-    [hash],
-  )
+       LEFT JOIN api_key k ON k.id = s.api_key_id AND k.hash = s.key_hash
+             AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)
+       JOIN member m ON m.organisation_id = coalesce(k.organisation_id, s.organisation_id)
+                    AND m.id = coalesce(k.member_id, s.member_id)
+      WHERE s.hash = :hash AND s.expires_at > now()`,
+    { hash },
+  ).first<Caller & { expiresAt: Date; touch: boolean }>(db)
   if (found === null) return null
   const { expiresAt, touch, ...caller } = found
-  if (touch) await rows(db, `UPDATE api_key SET last_used_at = now() WHERE id = $1`, [caller.apiKeyId])
+  if (touch && caller.apiKeyId !== null) await touchApiKey(db, caller.apiKeyId)
   return { caller, session: { hash, expiresAt } }
 }
 
 export async function deleteSession(db: Db, organisationId: string, hash: Buffer): Promise<void> {
-  await rows(
-    db,
-    `DELETE FROM session s USING api_key k WHERE k.id = s.api_key_id AND k.organisation_id = $1 AND s.hash = $2`,
-    [organisationId, hash],
-  )
+  await sql(
+    `DELETE FROM session s
+      WHERE s.hash = :hash
+        AND (s.organisation_id = :organisationId OR EXISTS (
+          SELECT 1 FROM api_key k WHERE k.id = s.api_key_id AND k.organisation_id = :organisationId))`,
+    { organisationId, hash },
+  ).rows(db)
 }
 
-/** What a signed-in person is greeted with. */
+/** How a signed-in member is greeted. */
 export type Identity = { organisationName: string; timeZone: string; memberName: string }
 
 export async function findIdentity(
@@ -88,11 +114,8 @@ export async function findIdentity(
   organisationId: string,
   memberId: string,
 ): Promise<Identity | null> {
-  return firstRow(
-    db,
-    `SELECT o.name AS "organisationName", o.time_zone AS "timeZone", m.name AS "memberName"
-       FROM member m JOIN organisation o ON o.id = m.organisation_id
-      WHERE o.id = $1 AND m.id = $2`,
-    [organisationId, memberId],
-  )
+  const member = await db.getRepository(Member).findOneBy({ organisationId, id: memberId })
+  const organisation = await db.getRepository(Organisation).findOneBy({ id: organisationId })
+  if (member === null || organisation === null) return null
+  return { organisationName: organisation.name, timeZone: organisation.timeZone, memberName: member.name }
 }

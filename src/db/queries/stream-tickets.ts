@@ -1,8 +1,10 @@
-import type { Caller } from './api-keys.ts'
-import { firstRow, type Db } from '../db.ts'
+// Hand-written: a ticket is stored, and taken once, in one statement with the key that it depends on.
+import type { KeyCaller } from '../../accounts/actor.ts'
+import { sql, type Db } from '../db.ts'
+import { isErasingSql } from './erasures.ts'
 
-/** So many expired tickets go with each new one: the table stays as small as what is asked for in half a minute. */
-const TAKEN_AWAY = 10
+/** Expired tickets that are deleted with each new one: the table stays as small as the tickets of half a minute. */
+const DELETED_WITH_EACH = 10
 
 /**
  * Keeps a ticket for `seconds`, by its hash only. Returns until when it counts; null when the key has another value by
@@ -13,37 +15,37 @@ export async function insertStreamTicket(
   ticket: { hash: Buffer; organisationId: string; apiKeyId: string; keyHash: Buffer; seconds: number },
 ): Promise<Date | null> {
   const { hash, organisationId, apiKeyId, keyHash, seconds } = ticket
-  const inserted = await firstRow<{ expiresAt: Date }>(
-    db,
+  const inserted = await sql(
     `WITH expired AS (
        DELETE FROM stream_ticket WHERE hash = ANY(ARRAY(
-         SELECT hash FROM stream_ticket WHERE expires_at < now() LIMIT ${TAKEN_AWAY} FOR UPDATE SKIP LOCKED))
+         SELECT hash FROM stream_ticket WHERE expires_at < now() LIMIT ${DELETED_WITH_EACH} FOR UPDATE SKIP LOCKED))
      )
      INSERT INTO stream_ticket (hash, api_key_id, key_hash, expires_at)
-     SELECT $1::bytea, id, hash, now() + $4::int * interval '1 second'
-       FROM api_key WHERE id = $3 AND organisation_id = $2 AND hash = $5
+     SELECT :hash::bytea, id, hash, now() + :seconds::int * interval '1 second'
+       FROM api_key WHERE id = :apiKeyId AND organisation_id = :organisationId AND hash = :keyHash
      RETURNING expires_at AS "expiresAt"`,
-    [hash, organisationId, apiKeyId, seconds, keyHash],
-  )
+    { hash, organisationId, apiKeyId, keyHash, seconds },
+  ).first<{ expiresAt: Date }>(db)
   return inserted?.expiresAt ?? null
 }
 
 /**
- * Takes a ticket; of many that try at the same time, in whichever process, one gets it. Null when it is unknown, used or
- * expired, or when its key is revoked, expired or has another value by now. Like the look-up of a key, it is what finds the organisation.
+ * Takes a ticket; of many that try at the same time, in any process, one gets it. Null when it is unknown, used or
+ * expired, or when its key is revoked, expired or has another value by now. Like the query for a
+ * key it needs no organisation and returns it.
  */
-export async function takeStreamTicket(db: Db, hash: Buffer): Promise<Caller | null> {
-  return firstRow<Caller>(
-    db,
+export async function takeStreamTicket(db: Db, hash: Buffer): Promise<KeyCaller | null> {
+  return sql(
     `WITH taken AS (
-       DELETE FROM stream_ticket WHERE hash = $1 RETURNING api_key_id, key_hash, expires_at
+       DELETE FROM stream_ticket WHERE hash = :hash RETURNING api_key_id, key_hash, expires_at
      )
      SELECT k.id AS "apiKeyId", m.organisation_id AS "organisationId", m.id AS "memberId",
-            m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash"
+            m.full_access AS "fullAccess", m.permissions, k.hash AS "keyHash",
+            ${isErasingSql('m.organisation_id')} AS "isErasing"
        FROM taken t
        JOIN api_key k ON k.id = t.api_key_id AND k.hash = t.key_hash
        JOIN member m ON m.organisation_id = k.organisation_id AND m.id = k.member_id
       WHERE t.expires_at > now() AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)`,
-    [hash],
-  )
+    { hash },
+  ).first<KeyCaller>(db)
 }

@@ -1,19 +1,22 @@
-import type { StopReason } from '../../domain/delivery-state.ts'
+// Repositories; the SQL of a subscription's rules is shared by claims and fan-out.
+import { IsNull, type FindOptionsWhere } from 'typeorm'
 import { TEST_EVENT_KEY, WILDCARD } from '../../domain/permissions.ts'
-import { firstRow, rows, type Db } from '../db.ts'
+import { Webhook } from '../entities/webhook.ts'
+import { returning } from '../entity-of-row.ts'
+import { sql, type Db } from '../db.ts'
+
+const SHOWN = {
+  id: true,
+  url: true,
+  description: true,
+  subscribedEventKeys: true,
+  enabled: true,
+  createdAt: true,
+  updatedAt: true,
+} as const
 
 /** A webhook as the API shows it: no secret. */
-export type WebhookRow = {
-  id: string
-  url: string
-  subscribedEventKeys: string[]
-  enabled: boolean
-  createdAt: Date
-  updatedAt: Date
-}
-
-const COLUMNS = `id, url, subscribed_event_keys AS "subscribedEventKeys", enabled,
-  created_at AS "createdAt", updated_at AS "updatedAt"`
+export type WebhookRow = Pick<Webhook, keyof typeof SHOWN>
 
 /**
  * SQL for whether `webhook` (an alias) receives events with the key that the expression `key` gives. The subscription is
@@ -24,7 +27,7 @@ export function coversSql(key: string, webhook = 'w'): string {
   return `(${keys} = ARRAY['${WILDCARD}'] OR ${key} = ANY (${keys} || '${TEST_EVENT_KEY}'::text))`
 }
 
-/** SQL for the same of the delivery with alias `delivery`: two look-ups by primary key for each row. */
+/** SQL for the same of the delivery with alias `delivery`: two reads by primary key for each row. */
 export function isCoveredSql(delivery: string): string {
   return `(SELECT ${coversSql('e.key')} FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
 }
@@ -35,127 +38,90 @@ export function stopReasonSql(key: string): string {
                WHEN NOT ${coversSql(key)} THEN 'unsubscribed' END`
 }
 
-/** The organisation's webhooks, oldest first. */
-export async function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow[]> {
-  return rows(
-    db,
-    `SELECT ${COLUMNS} FROM webhook WHERE organisation_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`,
-    [organisationId],
-  )
+function notDeleted(organisationId: string): FindOptionsWhere<Webhook> {
+  return { organisationId, deletedAt: IsNull() }
 }
 
-/** How many webhooks the organisation has, enabled or not. */
-export async function countWebhooks(db: Db, organisationId: string): Promise<number> {
-  const found = await firstRow<{ count: number }>(
-    db,
-    `SELECT count(*)::int AS count FROM webhook WHERE organisation_id = $1 AND deleted_at IS NULL`,
-    [organisationId],
-  )
-  return found?.count ?? 0
+/** Returns the organisation's webhooks, oldest first. */
+export function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow[]> {
+  const order = { createdAt: 'ASC', id: 'ASC' } as const
+  return db.getRepository(Webhook).find({ select: SHOWN, where: notDeleted(organisationId), order })
 }
 
-export async function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
-  return firstRow(
-    db,
-    `SELECT ${COLUMNS} FROM webhook WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL`,
-    [organisationId, id],
-  )
+/** Counts the organisation's webhooks, enabled or not. */
+export function countWebhooks(db: Db, organisationId: string): Promise<number> {
+  return db.getRepository(Webhook).countBy(notDeleted(organisationId))
 }
 
-/** The same, with the row locked until the transaction ends. */
-export async function lockWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
-  return firstRow(
-    db,
-    `SELECT ${COLUMNS} FROM webhook WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
-    [organisationId, id],
-  )
+export function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
+  return db.getRepository(Webhook).findOne({ select: SHOWN, where: { ...notDeleted(organisationId), id } })
 }
 
 /**
- * Why a delivery of `eventKey` is stopped, or null while the webhook takes such deliveries. Its row is locked against a
- * change of that until the transaction ends.
+ * Locks a webhook until the transaction ends: for whatever changes the webhook or its incident, records a failure, or
+ * retries or discards deliveries. The first statement of its transaction, so that the others see what was committed
+ * before. An advisory lock, since row locks are not granted in order.
  */
-export async function lockStopReason(
-  db: Db,
-  organisationId: string,
-  id: string,
-  eventKey: string,
-): Promise<StopReason | null> {
-  const found = await firstRow<{ reason: StopReason | null }>(
-    db,
-    `SELECT ${stopReasonSql('$3::text')} AS reason FROM webhook w
-      WHERE w.organisation_id = $1 AND w.id = $2 FOR SHARE`,
-    [organisationId, id, eventKey],
-  )
-  return found === null ? 'webhook_deleted' : found.reason
+export async function lockWebhook(db: Db, id: string): Promise<void> {
+  await sql('SELECT pg_advisory_xact_lock(hashtextextended(:id, 0))', { id }).rows(db)
 }
 
 /** Where a webhook's deliveries of the subscribed keys go, with the sealed secret they are signed with. */
-export type Target = { url: string; secret: string | null; subscribedEventKeys: string[] }
+export type Target = Pick<Webhook, 'url' | 'secret' | 'subscribedEventKeys'>
 
 /** Null when the webhook takes no deliveries. */
-export async function findTarget(db: Db, organisationId: string, id: string): Promise<Target | null> {
-  return firstRow(
-    db,
-    `SELECT url, secret, subscribed_event_keys AS "subscribedEventKeys"
-       FROM webhook WHERE organisation_id = $1 AND id = $2 AND enabled AND deleted_at IS NULL`,
-    [organisationId, id],
-  )
+export function findTarget(db: Db, organisationId: string, id: string): Promise<Target | null> {
+  return db.getRepository(Webhook).findOne({
+    select: { url: true, secret: true, subscribedEventKeys: true },
+    where: { ...notDeleted(organisationId), id, enabled: true },
+  })
 }
 
 /** The sealed signing secret, or null when the webhook is unknown or deleted. */
 export async function findSealedSecret(db: Db, organisationId: string, id: string): Promise<string | null> {
-  const found = await firstRow<{ secret: string | null }>(
-    db,
-    `SELECT secret FROM webhook WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL`,
-    [organisationId, id],
-  )
+  const where = { ...notDeleted(organisationId), id }
+  const found = await db.getRepository(Webhook).findOne({ select: { id: true, secret: true }, where })
   return found?.secret ?? null
 }
 
 export async function insertWebhook(
   db: Db,
-  webhook: {
-    id: string
-    organisationId: string
-    url: string
-    subscribedEventKeys: string[]
-    enabled: boolean
+  webhook: Pick<
+    Webhook,
+    'id' | 'organisationId' | 'url' | 'description' | 'subscribedEventKeys' | 'enabled'
+  > & {
     secret: string
   },
 ): Promise<WebhookRow> {
-  const { id, organisationId, url, subscribedEventKeys, enabled, secret } = webhook
-  const [created] = await rows<WebhookRow>(
-    db,
-    `INSERT INTO webhook (id, organisation_id, url, subscribed_event_keys, enabled, secret)
-     VALUES ($1, $2, $3, $4, $5, $6) RETURNING ${COLUMNS}`,
-    [id, organisationId, url, subscribedEventKeys, enabled, secret],
-  )
+  const insert = db.getRepository(Webhook).createQueryBuilder().insert().values(webhook)
+  const [created] = await returning(insert, SHOWN)
   if (created === undefined) throw new Error('INSERT gave no row')
   return created
 }
 
-/** Writes the three fields a member can change; the row is locked by the caller (`lockWebhook`). */
+/** Writes the fields that a member can change. The caller holds the lock of the webhook. */
 export async function updateWebhook(
   db: Db,
   organisationId: string,
-  webhook: Pick<WebhookRow, 'id' | 'url' | 'subscribedEventKeys' | 'enabled'>,
+  { id, ...fields }: Pick<Webhook, 'id' | 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>,
 ): Promise<WebhookRow | null> {
-  return firstRow(
-    db,
-    `UPDATE webhook SET url = $3, subscribed_event_keys = $4, enabled = $5, updated_at = now()
-      WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING ${COLUMNS}`,
-    [organisationId, webhook.id, webhook.url, webhook.subscribedEventKeys, webhook.enabled],
-  )
+  const update = db
+    .getRepository(Webhook)
+    .createQueryBuilder()
+    .update()
+    .set({ ...fields, updatedAt: () => 'now()' })
+    .where({ ...notDeleted(organisationId), id })
+  const [updated] = await returning(update, SHOWN)
+  return updated ?? null
 }
 
 /** Deletes softly and wipes the secret. False when there is no such webhook. */
 export async function deleteWebhook(db: Db, organisationId: string, id: string): Promise<boolean> {
-  const deleted = await firstRow(
-    db,
-    `UPDATE webhook SET deleted_at = now(), updated_at = now(), enabled = false, secret = NULL
-      WHERE organisation_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
-    [organisationId, id],
-  )
-  return deleted !== null
+  const { affected } = await db
+    .getRepository(Webhook)
+    .update(
+      { ...notDeleted(organisationId), id },
+      { deletedAt: () => 'now()', updatedAt: () => 'now()', enabled: false, secret: null },
+    )
+  return affected === 1
 }

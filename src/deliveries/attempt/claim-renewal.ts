@@ -1,45 +1,39 @@
 import type { DataSource } from 'typeorm'
-import { renewClaims, type HeldRow } from '../../db/queries/attempts.ts'
+import { renewClaims, type LeasedRow } from '../../db/queries/claims.ts'
 
-/** Prolongs the leases of rows whose outcome is being recorded, so that nobody posts again because that takes long. */
-export type ClaimRenewal = {
-  /** Holds the row until the function returned is called. */
-  hold(row: HeldRow): () => void
-}
+/** Renews the claim of a row until the returned function is called. */
+export type RenewClaim = (row: LeasedRow) => () => void
 
-/** What is recorded within that time needs no renewal; a lease lasts longer than a POST by more than twice as much. */
+/** An outcome that is recorded sooner needs no renewal; the lease exceeds the POST by more than twice as much. */
 const RENEW_INTERVAL_MS = 1_000
 
-/** One statement a second for all rows, and none while all is well. */
-export function createClaimRenewal(options: { dataSource: DataSource; leaseMs: number }): ClaimRenewal {
+/**
+ * Renews the claims of rows whose outcome is being recorded, so that no other run posts meanwhile. All rows share one
+ * statement a second.
+ */
+export function createClaimRenewal(options: { dataSource: DataSource; leaseMs: number }): RenewClaim {
   const { dataSource, leaseMs } = options
-  const held = new Map<HeldRow, { sinceMs: number }>()
-  let isTicking = false
+  const sinceMs = new Map<LeasedRow, number>()
+  let isScheduled = false
 
-  async function tick(): Promise<void> {
+  async function renew(): Promise<void> {
     const before = performance.now() - RENEW_INTERVAL_MS
-    const due = [...held].filter(([, { sinceMs }]) => sinceMs <= before).map(([row]) => row)
-    if (due.length > 0) await renewClaims(dataSource, due, leaseMs)
+    const due = [...sinceMs].filter(([, since]) => since <= before).map(([row]) => row)
+    // Recording the outcome meets the same error, and logs it.
+    if (due.length > 0) await renewClaims(dataSource, due, leaseMs).catch(() => undefined)
+    isScheduled = false
+    schedule()
   }
 
   function schedule(): void {
-    isTicking = true
-    setTimeout(() => {
-      tick()
-        // Whoever records the outcome meets the same fault, and says so.
-        .catch(() => undefined)
-        .finally(() => {
-          if (held.size > 0) schedule()
-          else isTicking = false
-        })
-    }, RENEW_INTERVAL_MS).unref()
+    if (isScheduled || sinceMs.size === 0) return
+    isScheduled = true
+    setTimeout(() => void renew(), RENEW_INTERVAL_MS).unref()
   }
 
-  return {
-    hold(row) {
-      held.set(row, { sinceMs: performance.now() })
-      if (!isTicking) schedule()
-      return () => held.delete(row)
-    },
+  return (row) => {
+    sinceMs.set(row, performance.now())
+    schedule()
+    return () => sinceMs.delete(row)
   }
 }

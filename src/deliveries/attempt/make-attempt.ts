@@ -6,7 +6,7 @@ import {
   releaseClaim,
   type Claim,
   type Standing,
-} from '../../db/queries/attempts.ts'
+} from '../../db/queries/claims.ts'
 import { isTimeout, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type {
   AttemptDependencies,
@@ -17,35 +17,34 @@ import type {
   MakeAttempt,
 } from './attempt-request.ts'
 import { isSlowOrHanging } from './endpoint.ts'
-import type { Deferral, Endpoints, Slot } from './endpoints.ts'
+import type { Deferral, Endpoints, Slot } from './endpoint-registry.ts'
 import { waitUntilDue } from './wait-until-due.ts'
-import { untilDatabaseAnswers } from '../../db/patience.ts'
+import { retryWhileUnavailable } from '../../db/retry-while-unavailable.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
-import { tellOfIncident } from '../../incidents/tell.ts'
+import { signalIncident } from '../../incidents/signal-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
-import { createClaimRenewal, type ClaimRenewal } from './claim-renewal.ts'
-import { recordOutcome, type HeldClaim } from './record-outcome.ts'
+import { createClaimRenewal, type RenewClaim } from './claim-renewal.ts'
+import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
-import { isNext, recordedOutcome } from './recorded-outcome.ts'
-import { CLAIM_MARGIN_MS, claimLeaseMs, SWEEP_AFTER_MS } from '../lease-times.ts'
+import { outcomeOfRow } from './outcome-of-row.ts'
+import { CLAIM_MARGIN_MS, claimLeaseMs, SWEEP_DELAY_MS } from '../lease-times.ts'
 
-/** Interval at which a run asks again for a row that another run holds; most are released long before their lease ends. */
-const ASK_AGAIN_MS = 250
+/** Interval at which a run tries to claim a row that another run leases: most are released before the lease ends. */
+const CLAIM_INTERVAL_MS = 250
 
-/** After losing this many workers at one attempt, it is recorded as failed instead of being made again. */
+/** After more lost workers the attempt is recorded as failed, and not made again. */
 const MAX_LOST_WORKERS = 5
 
 /**
- * The one way in which an attempt is made: wait until due → acquire a slot → claim → send → record → report.
- * Whatever the receiver does is returned as data. While the database is away it waits before the POST, and once that is
- * over until its outcome is recorded. Throws only for faults of ours before the POST, and when a signal asks it to give
- * up.
+ * Builds the function that makes every attempt: wait until due → acquire a slot → claim → send → record → report.
+ * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST, and after
+ * the POST until the outcome is recorded. Throws only for faults of ours before the POST, and when a signal aborts.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   const { dataSource, endpoints, onAttempt, metrics, clock } = dependencies
-  const renewal = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
+  const renewClaim = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
   return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
-    if (request.hold !== null) await waitUntilDue(clock, request.hold, signals.cancelled)
+    if (request.waitUntil !== null) await waitUntilDue(clock, request.waitUntil, signals.cancelled)
     const { webhookId, deliveryId } = request
     const slot = inline?.slot ?? (await slotFor(endpoints, request))
     if ('retryAfterMs' in slot) {
@@ -57,7 +56,7 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
     metrics.attemptBegun()
     report('begun')
     try {
-      return await claimSendRecord({ ...dependencies, renewal }, request, signals, inline, {
+      return await claimSendRecord({ ...dependencies, renewClaim }, request, signals, inline, {
         begin: () => slot.begin(),
         release(outcome) {
           slot.release(outcome)
@@ -72,30 +71,34 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   }
 }
 
-/** An attempt of another kind is not made at an endpoint that is slow: it comes back as a `slow` one. */
+/** Defers an attempt of another kind at a slow endpoint: the workflow then requests a `slow` one. */
 function slotFor(
   endpoints: Endpoints,
   { kind, webhookId, deliveryId }: AttemptRequest,
 ): Slot | Deferral | Promise<Slot | Deferral> {
-  const isMisplaced = kind !== 'slow' && isSlowOrHanging(endpoints.health(webhookId, -Infinity))
-  return isMisplaced ? { retryAfterMs: 0 } : endpoints.acquireSoon(webhookId, deliveryId)
+  const isOnWrongQueue = kind !== 'slow' && isSlowOrHanging(endpoints.health(webhookId, -Infinity))
+  return isOnWrongQueue ? { retryAfterMs: 0 } : endpoints.acquireSoon(webhookId, deliveryId)
 }
 
 async function claimSendRecord(
-  dependencies: AttemptDependencies & { renewal: ClaimRenewal },
+  dependencies: AttemptDependencies & { renewClaim: RenewClaim },
   request: AttemptRequest,
   signals: AttemptSignals,
   inline: InlineAttempt | null,
   slot: Slot,
 ): Promise<AttemptOutcome> {
-  const { metrics, clock, renewal } = dependencies
+  const { metrics, clock, renewClaim } = dependencies
   const { deliveryId } = request
-  const run: Run = { owner: inline?.owner ?? randomUUID(), isInline: inline !== null }
-  let held = inline?.claim ?? null
-  // Made again where it has no outcome, or its failure does not count since the row was lost to another run.
+  const owner = inline?.owner ?? randomUUID()
+  const isInline = inline !== null
+  const leaseMs = claimLeaseMs(dependencies.attemptTimeoutMs)
+  // Temporal replaces a lost worker of a workflow; without a workflow the sweeper does, as soon as the lease ends.
+  const run: Run = { owner, isInline, leaseMs, sweepAfterMs: isInline ? leaseMs : leaseMs + SWEEP_DELAY_MS }
+  let leased = inline?.claim ?? null
+  // Repeats an attempt that has no outcome, or whose failure does not count since another run took the row.
   for (;;) {
-    const claim = held ?? (await takeRow(dependencies, request, run, signals.cancelled))
-    held = null
+    const claim = leased ?? (await claimRow(dependencies, request, run, signals.cancelled))
+    leased = null
     if (!('body' in claim)) return claim
     if (claim.state === 'stopped') {
       metrics.deliveriesStopped(1)
@@ -104,120 +107,101 @@ async function claimSendRecord(
     const sent =
       claim.claims > MAX_LOST_WORKERS
         ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
-        : await send(dependencies, request, claim, run.owner, { slot, shutDown: signals.shutDown })
-    if (sent.result.isInconclusive) sayRepeated(dependencies, request)
+        : await send(dependencies, request, claim, owner, { slot, shutDown: signals.shutDown })
+    if (sent.result.isInconclusive) logRepeated(dependencies, request, claim)
     else {
       const { succeeded, durationMs, failureCode } = sent.result
       const timedOut = isTimeout(failureCode)
       const waitMs = waitAfterAttempt(request.number)
       const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
       slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
-      const release = renewal.hold({
-        deliveryId,
-        owner: run.owner,
-        sweepAfterMs: sweepAfterMs(dependencies, run),
-      })
-      const made: HeldClaim = { claim, owner: run.owner, underLease: run.isInline }
-      const recorded = await recordOutcome(dependencies, request, made, sent).finally(release)
+      const stopRenewal = renewClaim({ deliveryId, owner, sweepAfterMs: run.sweepAfterMs })
+      const recorded = await recordOutcome(dependencies, request, claim, run, sent).finally(stopRenewal)
       if (recorded !== null) {
-        // Endpoints that hang together time out together: Temporal hears of that little by little, of incidents by the sweeper.
-        if (!timedOut) await tellOfIncident(dependencies, recorded.tell)
-        else if (inline === null) await dependencies.timeoutPace.next(signals.cancelled)
+        // Time-outs come together: they are reported to Temporal at a pace, and the sweeper signals their incidents.
+        if (!timedOut) await signalIncident(dependencies, recorded.toSignal)
+        else if (!isInline) await dependencies.timeoutPace.next(signals.cancelled)
         return recorded.outcome
       }
     }
   }
 }
 
-/** This process was paused in mid-POST: what it met then is nothing that the endpoint did. */
-function sayRepeated({ metrics, logger }: AttemptDependencies, request: AttemptRequest): void {
+/** Logs that the attempt is repeated: this process was paused in mid-POST, and the endpoint did not cause the failure. */
+function logRepeated(
+  { metrics, logger }: AttemptDependencies,
+  request: AttemptRequest,
+  { traceId }: Claim,
+): void {
   const { organisationId, webhookId, deliveryId, number: attempt } = request
   metrics.attemptRepeated()
-  logger.warn(
-    { event: 'attempt.repeated', organisationId, webhookId, deliveryId, attempt },
-    'attempt.repeated',
-  )
+  const fields = { event: 'attempt.repeated', organisationId, webhookId, deliveryId, traceId, attempt }
+  logger.warn(fields, fields.event)
 }
 
 /**
- * Signs and posts. Where that ends without an outcome the row is released at once: by a fault of ours before the POST
- * (a key missing from the ring) or because this process is stopping, which costs the customer no attempt; or because it
- * has to end in mid-POST, which counts as a lost worker.
+ * Signs and posts. An error without an outcome releases the row at once: a fault of ours before the POST (a key missing
+ * from the ring) and a stopping process cost no attempt; a POST that is cut off counts as a lost worker.
  */
 async function send(
   { dataSource, secretBox, httpClient, logger }: AttemptDependencies,
   request: AttemptRequest,
-  held: Claim,
+  claim: Claim,
   owner: string,
   { slot, shutDown }: { slot: Slot; shutDown: AbortSignal },
 ): Promise<Sent> {
-  let begun = false
+  let isPosting = false
   try {
-    const headers = deliveryHeaders(secretBox, request.deliveryId, held)
-    begun = true
+    const headers = deliveryHeaders(secretBox, request.deliveryId, claim)
+    isPosting = true
     slot.begin()
-    return await post(httpClient, held, headers, shutDown)
+    return await post(httpClient, claim, headers, shutDown)
   } catch (error) {
-    await releaseClaim(dataSource, request, {
-      owner,
-      counts: begun && !(error instanceof StoppingError),
-    }).catch((failure: unknown) =>
-      logger.warn(
-        { event: 'attempt.not_released', deliveryId: request.deliveryId, err: failure },
-        'attempt.not_released',
-      ),
-    )
+    const counts = isPosting && !(error instanceof StoppingError)
+    await releaseClaim(dataSource, request, { owner, counts }).catch((failure: unknown) => {
+      const fields = { event: 'attempt.release_failed', deliveryId: request.deliveryId, err: failure }
+      logger.warn(fields, 'attempt.release_failed')
+    })
     throw error
   }
 }
 
-/** One run of an attempt. `isInline`: for a delivery without a workflow, by the process that has its lease. */
-type Run = { owner: string; isInline: boolean }
-
-/** A workflow makes up for a lost worker by itself; where there is none yet, the sweep does. */
-function sweepAfterMs({ attemptTimeoutMs }: AttemptDependencies, { isInline }: Run): number {
-  const leaseMs = claimLeaseMs(attemptTimeoutMs)
-  return isInline ? leaseMs : leaseMs + SWEEP_AFTER_MS
-}
+/** One run of an attempt. `isInline`: it has no workflow, and `owner` is the process that leases the delivery. */
+type Run = { owner: string; isInline: boolean; leaseMs: number; sweepAfterMs: number }
 
 /**
- * Takes the row for this attempt, waiting for another attempt's hold on it to end, and for what is left until its time by
- * the database's clock; or returns what was recorded already.
+ * Claims the row for this attempt, after the lease of another run has ended and the row is due by the database's clock;
+ * or returns the outcome that is recorded already.
  */
-async function takeRow(
-  dependencies: AttemptDependencies,
+async function claimRow(
+  { dataSource }: AttemptDependencies,
   request: AttemptRequest,
-  run: Run,
+  { owner, isInline: inline, leaseMs, sweepAfterMs }: Run,
   signal: AbortSignal,
 ): Promise<Claim | AttemptOutcome> {
-  const { dataSource, attemptTimeoutMs } = dependencies
-  const hold = {
-    owner: run.owner,
-    leaseMs: claimLeaseMs(attemptTimeoutMs),
-    sweepAfterMs: sweepAfterMs(dependencies, run),
-    onlyIfDue: request.onlyIfDue || request.hold !== null,
-    inline: run.isInline,
-  }
+  const onlyIfDue = request.onlyIfDue || request.waitUntil !== null
+  const lease = { owner, leaseMs, sweepAfterMs, onlyIfDue, inline }
   for (;;) {
     signal.throwIfAborted()
-    const askedAt = performance.now()
-    const taken = await untilDatabaseAnswers(() => claimAttempt(dataSource, request, hold), signal)
-    // A claim that came back too late could run out in mid-POST: it is renewed, as its owner may.
-    if (taken !== null && performance.now() - askedAt > CLAIM_MARGIN_MS / 2) continue
-    if (taken !== null) return taken
-    const standing = await untilDatabaseAnswers(() => findStanding(dataSource, request), signal)
+    const startedAtMs = performance.now()
+    const claim = await retryWhileUnavailable(() => claimAttempt(dataSource, request, lease), signal)
+    // The lease of a slow claim could end in mid-POST: the same owner claims again.
+    if (claim !== null && performance.now() - startedAtMs > CLAIM_MARGIN_MS / 2) continue
+    if (claim !== null) return claim
+    const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
     const waitMs = standing === null ? null : waitForRow(standing, request)
-    if (waitMs === null) return recordedOutcome(standing, request.number)
+    if (waitMs === null) return outcomeOfRow(standing, request.number)
     await delay(waitMs, undefined, { signal })
   }
 }
 
-/** After how long the row is to be asked for again; null when that is not for this run to wait for. */
-function waitForRow(standing: Standing, { number, hold, onlyIfDue }: AttemptRequest): number | null {
-  if (!isNext(standing, number)) return null
-  if (standing.state !== 'waiting') return Math.min(standing.heldForMs + 1, ASK_AGAIN_MS)
+/** Returns after how many ms to claim the row again; null when this run is not to wait for it. */
+function waitForRow(standing: Standing, { number, waitUntil, onlyIfDue }: AttemptRequest): number | null {
+  const isFinal = !['pending', 'waiting', 'in_progress'].includes(standing.state)
+  if (isFinal || standing.attempts !== number - 1) return null
+  if (standing.state !== 'waiting') return Math.min(standing.leasedForMs + 1, CLAIM_INTERVAL_MS)
   if (standing.dueInMs <= 0) return 1
-  // The clocks of Temporal and the database disagree by so much that the workflow is to wait once more.
-  if (onlyIfDue || hold === null || standing.dueInMs > hold.atMostMs) return null
+  // The clocks of Temporal and the database differ by so much that the workflow has to wait again.
+  if (onlyIfDue || waitUntil === null || standing.dueInMs > waitUntil.maxWaitMs) return null
   return Math.ceil(standing.dueInMs)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Spreads over time what comes together. */
+/** Spaces calls out in time. */
 export type Pace = {
   /** Returns at once for the first, for others `intervalMs` after the one before; at once when `signal` aborts. */
   next(signal?: AbortSignal): Promise<void>
@@ -9,12 +9,12 @@ export type Pace = {
 type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>
 
 /**
- * For what endpoints that hang bring upon Temporal: their time-outs together and the starts of their next workflows, 25 a
- * second. So they take a share of a small Temporal that leaves room for all others, however many they are.
+ * Interval of the calls to Temporal for endpoints that hang, reports of time-outs and workflow starts together: ten a
+ * second in each process leave a small Temporal room for all others.
  */
 export const TIMEOUT_INTERVAL_MS = 100
 
-/** None waits longer than `maxDelayMs`. */
+/** Builds a pace at which no call waits longer than `maxDelayMs`. */
 export function createPace(options: {
   intervalMs: number
   maxDelayMs?: number

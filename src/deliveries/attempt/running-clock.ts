@@ -1,11 +1,11 @@
 const TICK_MS = 100
 
-/** A stall of the event loop counts for no more, however long it is. */
+/** A longer stall of the event loop counts for no more. */
 const MAX_STEP_MS = 200
 
 /**
- * Returns a clock of the milliseconds during which this process runs. A process that was paused, or starved of processor
- * time, has not waited for anybody: what came meanwhile is still unread. `nowMs` is any monotonic clock.
+ * Returns a clock of the milliseconds during which this process runs. While it is paused, or starved of processor time,
+ * answers arrive unread, and no endpoint is late. `nowMs` is any monotonic clock.
  */
 export function createRunningClock(nowMs: () => number = () => performance.now()): () => number {
   let tickedAtMs = nowMs()

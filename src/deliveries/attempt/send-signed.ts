@@ -1,23 +1,19 @@
-import type { Claim } from '../../db/queries/attempts.ts'
+import type { Claim } from '../../db/queries/claims.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
-import { sign } from '../../outbound/signature.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 
-/** The POST as it went, and when it ended, on `performance.now()`. */
+/** The result of a POST, and when it ended, on `performance.now()`. */
 export type Sent = { result: PostResult; endedAtMs: number }
 
-/** The headers of spec 4.4 and 5.2 for the stored bytes: the same id and signature on every attempt. */
+/** Returns the headers of every attempt of a delivery. */
 export function deliveryHeaders(
   secretBox: SecretBox,
   deliveryId: string,
   claim: Claim,
 ): Record<string, string> {
   if (claim.secret === null) throw new Error(`webhook ${claim.webhookId} is live but has no secret`)
-  return {
-    'Content-Type': 'application/json',
-    'X-Webhook-Event-ID': deliveryId,
-    'X-Webhook-Signature': sign(secretBox.open(claim.webhookId, claim.secret), claim.body),
-  }
+  return signedHeaders(deliveryId, secretBox.open(claim.webhookId, claim.secret), claim.body)
 }
 
 export async function post(
@@ -31,7 +27,7 @@ export async function post(
   return { result, endedAtMs: performance.now() }
 }
 
-/** The outcome, at `now`, of an attempt that was begun again and again without an end; nothing more is sent for it. */
+/** Returns the failure, at `now`, of an attempt that lost its worker `times` times; nothing more is sent for it. */
 export function lostWorker(times: number, now: Date): Sent {
   const error = `The attempt was begun ${times} times, but each time the worker was lost before the outcome was recorded.`
   return {

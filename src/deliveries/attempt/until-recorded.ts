@@ -1,35 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDatabaseAway } from '../../db/connection-errors.ts'
-import type { Logger } from '../../logger.ts'
+import { isDatabaseUnavailable } from '../../db/connection-errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 
-const FIRST_PAUSE_MS = 100
-const MAX_PAUSE_MS = 5_000
+const INITIAL_DELAY_MS = 100
+const MAX_DELAY_MS = 5_000
 
-/** What the database refuses so often is no blip, and is logged; then once in each interval. */
+/** Fewer errors in a row are not logged; more are, once in each interval. */
 const TRIES_BEFORE_LOG = 3
 const LOG_INTERVAL_MS = 60_000
 
 /**
- * Runs `record` again and again until it succeeds, whatever the error: the POST is over, and its outcome would be lost
- * with this call. Each error counts (`onError`). Never rejects.
+ * Repeats `record` until it succeeds, whatever the error: giving up would lose the outcome of a POST. Never rejects.
  */
 export async function untilRecorded<T>(
   record: () => Promise<T>,
-  { logger, deliveryId, onError }: { logger: Logger; deliveryId: string; onError: () => void },
+  { logger, metrics }: { logger: Logger; metrics: Pick<Metrics, 'attemptNotRecorded'> },
+  deliveryId: string,
 ): Promise<T> {
   let loggedAtMs = -Infinity
-  for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries++, pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+  for (let tries = 1, delayMs = INITIAL_DELAY_MS; ; tries++, delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
     try {
       return await record()
     } catch (error) {
-      onError()
+      metrics.attemptNotRecorded()
       if (tries >= TRIES_BEFORE_LOG && performance.now() - loggedAtMs >= LOG_INTERVAL_MS) {
         loggedAtMs = performance.now()
-        const fields = { event: 'attempt.not_recorded', deliveryId, tries, err: error }
-        if (isDatabaseAway(error)) logger.warn(fields, 'attempt.not_recorded')
-        else logger.error(fields, 'attempt.not_recorded')
+        const fields = { event: 'attempt.record_failed', deliveryId, tries, err: error }
+        if (isDatabaseUnavailable(error)) logger.warn(fields, 'attempt.record_failed')
+        else logger.error(fields, 'attempt.record_failed')
       }
-      await delay(pauseMs)
+      await delay(delayMs)
     }
   }
 }

@@ -1,39 +1,38 @@
-/** Judges whether Temporal is behind with first attempts, by what waits for it and by how many deliveries come. */
+/** Decides whether Temporal is behind with first attempts, by the deliveries that wait for it and those that arrive. */
 export type Backpressure = {
-  /** A delivery has come. */
   arrived(): void
   isTemporalBehind(): boolean
-  /** So few deliveries come that there is room for the backfill. */
+  /** True while so few deliveries arrive that there is room for the backfill. */
   isQuiet(): boolean
-  /** Deliveries came in the last second. */
-  isInUse(): boolean
+  /** True when deliveries arrived in the last second. */
+  hasRecentDeliveries(): boolean
 }
 
 /**
- * Temporal is behind when so many deliveries wait for it: at some 50 attempts a second, the pace of a small server, the
- * last of them waits for a third of a second. It stays behind until fewer than that come in a second, so that it is
- * not given the rest of a burst whenever it has a slot free.
+ * Temporal is behind when this many deliveries wait for it: at 50 attempts a second, the throughput of a small server,
+ * the last one waits for a third of a second. It stays behind until fewer arrive in a second, so that it does not get
+ * the rest of a burst whenever it has a free slot.
  */
-const BEHIND = 16
+const MIN_BEHIND = 16
 
-/** The backfill costs Temporal as much as fresh deliveries, and must not be what makes it fall behind. */
-const QUIET_PER_SECOND = 50
+/** The backfill costs Temporal as much as new deliveries, so it pauses at this rate. */
+const MAX_QUIET_PER_SECOND = 50
 
 const BUCKET_MS = 100
 const BUCKETS = 10
 
-/** `waiting`: deliveries that wait for Temporal, here or there. `isAway`: it takes none at all. */
+/** `waiting`: deliveries that wait for Temporal, in this process or in Temporal. */
 export function createBackpressure(options: {
   waiting: () => number
-  isAway: () => boolean
+  isTemporalUnavailable: () => boolean
   nowMs?: () => number
 }): Backpressure {
-  const { waiting, isAway, nowMs = () => performance.now() } = options
+  const { waiting, isTemporalUnavailable, nowMs = () => performance.now() } = options
   const counts = new Array<number>(BUCKETS).fill(0)
   let bucket = 0
   let wasBehind = false
 
-  /** Deliveries of the last second. */
+  /** Returns the deliveries of the last second. */
   function perSecond(): number {
     const now = Math.floor(nowMs() / BUCKET_MS)
     for (let passed = Math.min(now - bucket, BUCKETS); passed > 0; passed--)
@@ -48,11 +47,11 @@ export function createBackpressure(options: {
       counts[bucket % BUCKETS] = (counts[bucket % BUCKETS] ?? 0) + 1
     },
     isTemporalBehind() {
-      if (isAway() || waiting() >= BEHIND) wasBehind = true
-      else if (perSecond() < BEHIND) wasBehind = false
+      if (isTemporalUnavailable() || waiting() >= MIN_BEHIND) wasBehind = true
+      else if (perSecond() < MIN_BEHIND) wasBehind = false
       return wasBehind
     },
-    isInUse: () => perSecond() > 0,
-    isQuiet: () => !isAway() && waiting() < BEHIND && perSecond() < QUIET_PER_SECOND,
+    hasRecentDeliveries: () => perSecond() > 0,
+    isQuiet: () => !isTemporalUnavailable() && waiting() < MIN_BEHIND && perSecond() < MAX_QUIET_PER_SECOND,
   }
 }

@@ -1,28 +1,28 @@
-/** Where a delivery is that the dispatcher has in hand. */
+/** Where a delivery in the dispatcher is. */
 export type DeliveryState =
-  /** It waits in a queue of this process. */
+  /** In a queue of this process. */
   | { at: 'queued' }
-  /** This process makes its first attempt. */
+  /** In flight in this process, without a workflow. */
   | { at: 'inline' }
   /**
-   * Its workflow has the first attempt, since `sinceMs`. `isBegun`: a worker of this process makes it. `isSlow`: it is on the task
-   * queue of slow endpoints, where waiting says nothing about Temporal.
+   * With its workflow, for the first attempt, since `sinceMs`. `isBegun`: a worker of this process makes it. `isSlow`: it
+   * is on the task queue of slow endpoints, where waiting does not mean that Temporal is behind.
    */
   | { at: 'in_temporal'; sinceMs: number; isBegun: boolean; isSlow: boolean }
 
-/** The state of each delivery that the dispatcher has in hand, and what follows from all of them together. */
+/** The state of each delivery in the dispatcher, and counts over all of them. */
 export type DeliveryStates = {
   of(deliveryId: string): DeliveryState | null
   set(delivery: { deliveryId: string; webhookId: string }, state: DeliveryState): void
   remove(deliveryId: string): void
   count(at: 'queued' | 'inline'): number
-  /** First attempts of a webhook that are in Temporal. */
+  /** Returns the first attempts of a webhook in Temporal. */
   inTemporal(webhookId: string): number
-  /** First attempts that wait in Temporal for a worker, those of slow endpoints not counted. */
+  /** Returns the first attempts that wait in Temporal for a worker, without those of slow endpoints. */
   waitingInTemporal(): number
-  /** Webhooks of slow endpoints with first attempts in Temporal. */
+  /** Returns the webhooks of slow endpoints with first attempts in Temporal. */
   slowInTemporal(): Set<string>
-  /** First attempts that have been in Temporal for so long: they may have ended in another process. */
+  /** Returns the first attempts that are in Temporal since `beforeMs` or longer. */
   inTemporalSince(beforeMs: number): { deliveryId: string; webhookId: string }[]
 }
 
@@ -34,14 +34,14 @@ export function createDeliveryStates(): DeliveryStates {
   const perWebhook = new Map<string, number>()
   let waiting = 0
 
-  function add({ webhookId, state }: Entry, by: 1 | -1): void {
+  function count({ webhookId, state }: Entry, by: 1 | -1): void {
     if (state.at !== 'in_temporal') {
       counts[state.at] += by
       return
     }
-    const left = (perWebhook.get(webhookId) ?? 0) + by
-    if (left === 0) perWebhook.delete(webhookId)
-    else perWebhook.set(webhookId, left)
+    const total = (perWebhook.get(webhookId) ?? 0) + by
+    if (total === 0) perWebhook.delete(webhookId)
+    else perWebhook.set(webhookId, total)
     if (!state.isBegun && !state.isSlow) waiting += by
   }
 
@@ -49,7 +49,7 @@ export function createDeliveryStates(): DeliveryStates {
     const entry = entries.get(deliveryId)
     if (entry === undefined) return
     entries.delete(deliveryId)
-    add(entry, -1)
+    count(entry, -1)
   }
 
   return {
@@ -58,7 +58,7 @@ export function createDeliveryStates(): DeliveryStates {
       remove(deliveryId)
       const entry = { webhookId, state }
       entries.set(deliveryId, entry)
-      add(entry, 1)
+      count(entry, 1)
     },
     remove,
     count: (at) => counts[at],

@@ -1,5 +1,5 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
-import { findFirstAttempts } from '../../db/queries/keeping.ts'
+import { findFirstAttempts } from '../../db/queries/leases.ts'
 import { isTimeout } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
@@ -11,51 +11,49 @@ import { createLeases } from './leases.ts'
 import { healthOf, isForHealthyEndpoint, routeDelivery, type FirstAttemptMode } from './route-delivery.ts'
 import { createWorkflowStarts, type StartResult, type WorkflowStartDependencies } from './workflow-starts.ts'
 
-/** Decides who makes the first attempt of each delivery that this process leases, and has it made. */
+/** Decides who makes the first attempt of each delivery that this process leases, and starts it. */
 export type Dispatcher = {
   /** Takes deliveries that are leased to this process; returns at once. */
   start(deliveries: readonly DeliveryToStart[]): void
-  /** Notes what an attempt of this process reports. */
+  /** Updates the state of a delivery by what its attempt reports. */
   onAttempt(event: AttemptEvent): void
-  /** True while it has enough to do, or Temporal is away: then nothing more should be taken for it. */
+  /** True while enough deliveries are queued, or Temporal is unavailable: then the sweeper takes fewer. */
   isBusy(): boolean
-  /** True while nothing is queued that could be started now, little comes, and Temporal is not behind. */
+  /** True while no queued delivery could start now, few deliveries arrive, and Temporal is not behind. */
   isIdle(): boolean
-  /** Deliveries of healthy webhooks came in the last second. */
-  isInUse(): boolean
+  /** True when deliveries of healthy webhooks arrived in the last second. */
+  hasRecentDeliveries(): boolean
   load(): DispatcherLoad
-  /** For each webhook known to be slow or failing, how many more of its deliveries may be taken. */
-  rooms(): WebhookRoom[]
-  /** Releases what has not begun, and returns when nothing is in flight. Called again, what came meanwhile. */
+  /** Returns for each slow or failing webhook how many more of its deliveries may be taken. */
+  rooms(): { webhookId: string; room: number }[]
+  /** Releases what is queued, and returns when nothing is in flight. May be called again. */
   stop(): Promise<void>
 }
 
-type WebhookRoom = { webhookId: string; room: number }
+/** Queued deliveries, workflow starts in flight, and inline attempts in flight. */
+export type DispatcherLoad = { queued: number; startsInFlight: number; inlineInFlight: number }
 
-/** Deliveries that are queued, workflow starts in flight, and inline attempts in flight. */
-export type DispatcherLoad = { waiting: number; inFlight: number; attempting: number }
-
-/** Above this many deliveries in hand one more is released at once, and recovered later. */
+/** Above this, further deliveries are released at once, and recovered later. */
 const MAX_BACKLOG = 10_000
 
-/** Above this many queued deliveries that could go now it asks for no more. */
-const BUSY_BACKLOG = 200
+/** Above this many queued deliveries that could start now, the dispatcher is busy. */
+const MAX_IDLE_BACKLOG = 200
 
-/** First attempts that are in Temporal for so long may have been made by another process. */
-const ASK_AFTER_MS = 2_000
+/** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
+const CHECK_INTERVAL_MS = 2_000
 
 type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'leasedForMs'> &
   Omit<WorkflowStartDependencies, 'leases' | 'inTemporal' | 'onStarting' | 'onEnded'> & {
     mode: FirstAttemptMode
     leaseMs: number
-    /** Workflows of completed deliveries are still to be started: fresh deliveries do not wait behind them. */
-    isBackfillOwed: () => boolean
+    /** True while completed deliveries still have to get a workflow: new deliveries do not queue behind them. */
+    isBackfillPending: () => boolean
   }
 
 /**
- * Bounded: `concurrency` starts at once, MAX_BACKLOG deliveries in hand, and of one webhook as many first attempts in
- * Temporal as its endpoint takes at once: an attempt that would be deferred need not be started yet. Nothing is lost
- * with this process: its leases expire, and the sweeper of another process takes the rows.
+ * Builds the dispatcher. Bounds: `concurrency` starts at once, MAX_BACKLOG deliveries, and per webhook as many first
+ * attempts in Temporal as its endpoint takes at once, since others would be deferred. When the process dies its leases
+ * expire, and the sweeper of another process takes the rows.
  */
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { dataSource, endpoints, logger, metrics, makesAttempts } = dependencies
@@ -72,36 +70,36 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   })
   const inline = createInlineAttempts({
     ...dependencies,
-    leasedForMs: (deliveryId) => leases.heldForMs(deliveryId),
+    leasedForMs: (deliveryId) => leases.remainingMs(deliveryId),
     onEnded: inlineEnded,
   })
   const backpressure = createBackpressure({
     waiting: () => starts.waiting() + states.waitingInTemporal(),
-    isAway: () => starts.isPaused(),
+    isTemporalUnavailable: () => starts.isPaused(),
   })
-  const asking = setInterval(() => {
-    void forgetAttempted(states.inTemporalSince(performance.now() - ASK_AFTER_MS))
-  }, ASK_AFTER_MS)
+  const checking = setInterval(() => {
+    void dropAttempted(states.inTemporalSince(performance.now() - CHECK_INTERVAL_MS))
+  }, CHECK_INTERVAL_MS)
   let stopping = false
 
   function take(delivery: DeliveryToStart): void {
     const { deliveryId, readAtMs } = delivery
     const state = states.of(deliveryId)
-    // Recovery may find one whose outcome could not be recorded yet.
+    // The sweeper may recover a delivery whose outcome is still being recorded.
     if (state?.at === 'queued' || state?.at === 'inline') return
     if (stopping || states.count('queued') + states.count('inline') >= MAX_BACKLOG) return release(delivery)
-    leases.hold(deliveryId, readAtMs)
+    leases.add(deliveryId, readAtMs)
     if (isForHealthyEndpoint(delivery, endpoints)) backpressure.arrived()
     if (!tryInline(delivery)) queueStart(delivery)
   }
 
-  /** Queues an inline attempt and returns true where the delivery is to have one. */
+  /** Queues an inline attempt, and returns true, if the delivery is routed to one. */
   function tryInline(delivery: DeliveryToStart): boolean {
     const route = routeDelivery({
       mode,
       ...healthOf(delivery, endpoints),
       isTemporalBehind: backpressure.isTemporalBehind(),
-      isBackfillOwed: dependencies.isBackfillOwed(),
+      isBackfillPending: dependencies.isBackfillPending(),
     })
     if (stopping || route !== 'inline') return false
     states.set(delivery, { at: 'queued' })
@@ -123,15 +121,15 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (wasInTemporal) starts.wake(webhookId)
     leases.release(deliveryId)
     // A refused start has been counted as such.
-    if (after !== 'refused') metrics.startEnded('returned')
+    if (after !== 'refused') metrics.startEnded('released')
   }
 
   function startEnded(delivery: DeliveryToStart, result: StartResult): void {
     switch (result) {
-      case 'unsuited':
+      case 'unhealthy':
         return queueStart(delivery)
       case 'started':
-        // This process does not learn when the attempt ends.
+        // In a process without a worker no attempt reports its end.
         if (!makesAttempts) states.remove(delivery.deliveryId)
         return
       case 'refused':
@@ -140,15 +138,15 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     }
   }
 
-  /** Goes on with a delivery whose inline attempt has an outcome, or was not made. */
+  /** Continues with a delivery whose inline attempt has ended, or was not made. */
   function inlineEnded(delivery: DeliveryToStart, result: InlineResult): void {
     if (result === 'stopping') return release(delivery)
-    // As for an open incident, only a workflow makes it again, with pauses.
+    // As with an open incident, only a workflow attempts it again, with backoff.
     if (result === 'fault') return queueStart({ ...delivery, hasOpenIncident: true })
-    if (result === 'unsuited' || result.state === 'deferred') return queueStart(delivery)
+    if (result === 'unhealthy' || result.state === 'deferred') return queueStart(delivery)
     states.remove(delivery.deliveryId)
     leases.forget(delivery.deliveryId)
-    metrics.startEnded('attempted')
+    metrics.startEnded('inline')
     if (result.state !== 'waiting') return
     const { attempts, endedAtMs, immediately, failureCode } = result
     const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
@@ -167,19 +165,20 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     inline.wake(webhookId)
   }
 
-  async function forgetAttempted(attempts: { deliveryId: string; webhookId: string }[]): Promise<void> {
+  async function dropAttempted(attempts: { deliveryId: string; webhookId: string }[]): Promise<void> {
     if (attempts.length === 0) return
     try {
       const ids = attempts.map(({ deliveryId }) => deliveryId)
-      const standing = await findFirstAttempts(dataSource, ids)
+      const recorded = await findFirstAttempts(dataSource, ids)
       for (const { deliveryId, webhookId } of attempts) {
-        const state = standing.get(deliveryId)
+        const state = recorded.get(deliveryId)
         if (state === 'open') continue
         if (state === 'completed') endpoints.succeededElsewhere(webhookId)
         onAttempt({ type: 'ended', isInline: false, deliveryId, webhookId })
       }
     } catch (error) {
-      logger.warn({ event: 'starter.database', what: 'ask', err: error }, 'starter.database')
+      const fields = { event: 'dispatcher.database_failed', what: 'check', err: error }
+      logger.warn(fields, fields.event)
     }
   }
 
@@ -198,21 +197,21 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       for (const delivery of deliveries) take(delivery)
     },
     onAttempt,
-    isBusy: () => starts.ready() + inline.ready() > BUSY_BACKLOG || starts.isPaused(),
+    isBusy: () => starts.ready() + inline.ready() > MAX_IDLE_BACKLOG || starts.isPaused(),
     isIdle: () => starts.ready() + inline.ready() === 0 && backpressure.isQuiet(),
-    isInUse: () => backpressure.isInUse(),
+    hasRecentDeliveries: () => backpressure.hasRecentDeliveries(),
     rooms() {
       const webhookIds = new Set([...starts.slowWebhooks(), ...states.slowInTemporal(), ...endpoints.slow()])
       return [...webhookIds].map((webhookId) => ({ webhookId, room: backlogRoom(backlogOf(webhookId)) }))
     },
     load: () => ({
-      waiting: states.count('queued'),
-      inFlight: starts.inFlight(),
-      attempting: states.count('inline'),
+      queued: states.count('queued'),
+      startsInFlight: starts.inFlight(),
+      inlineInFlight: states.count('inline'),
     }),
     async stop() {
       stopping = true
-      clearInterval(asking)
+      clearInterval(checking)
       leases.close()
       for (const delivery of starts.drain()) release(delivery)
       await inline.stop()

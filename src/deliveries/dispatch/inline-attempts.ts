@@ -1,50 +1,52 @@
 import type { DataSource } from 'typeorm'
-import type { Claim } from '../../db/queries/attempts.ts'
+import type { Claim } from '../../db/queries/claims.ts'
 import type { DeliveryToStart } from '../../db/queries/events.ts'
-import { noteUnderWay } from '../../db/queries/keeping.ts'
+import { markInFlight } from '../../db/queries/leases.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import { coversEventKey } from '../../domain/subscription.ts'
-import type { Logger } from '../../logger.ts'
+import type { Logger } from '../../observability/logger.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
-import type { Endpoints, Slot } from '../attempt/endpoints.ts'
+import type { Endpoints, Slot } from '../attempt/endpoint-registry.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
 import { isForHealthyEndpoint } from './route-delivery.ts'
 import { claimLeaseMs } from '../lease-times.ts'
 import { WEBHOOK_TTL_MS, type WebhookCache } from './webhook-cache.ts'
 
-/** First attempts that this process makes itself, without a workflow. */
+/** Makes first attempts in this process, without a workflow. */
 export type InlineAttempts = {
-  /** Takes a delivery of a healthy webhook, and makes its attempt as soon as there is a slot. */
+  /** Queues a delivery of a healthy webhook, and makes its attempt as soon as a slot is free. */
   add(delivery: DeliveryToStart): void
-  /** The endpoint may have a free slot now. */
+  /** Tries the deliveries of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
-  /** Deliveries that are queued for an endpoint with a free slot. */
+  /** Returns the deliveries that are queued for endpoints with a free slot. */
   ready(): number
   /** Ends what is queued as `stopping`, and returns when no attempt is in flight. */
   stop(): Promise<void>
 }
 
 /**
- * How an inline attempt ended: its outcome, made here or by another process before; `unsuited`: it was not made, since its
- * endpoint is not healthy any more; `fault`: a fault of ours came between; `stopping`: it was not made, since this process stops.
+ * How an inline attempt ended: with an outcome, of this process or of another before; or not made, since its endpoint is
+ * not healthy any more (`unhealthy`), by a fault of ours (`fault`), or since this process stops (`stopping`).
  */
-export type InlineResult = AttemptOutcome | 'unsuited' | 'fault' | 'stopping'
+export type InlineResult = AttemptOutcome | 'unhealthy' | 'fault' | 'stopping'
 
-/** The share of the slots that endpoints which never answered may occupy. */
+/** Share of the slots for endpoints that never answered. */
 const UNPROVEN_SHARE = 1 / 4
 
-/** A POST that takes longer is noted on its row, for users and other processes to see, and frees its slot. */
-const SLOW_AFTER_MS = 500
+/** A POST that takes longer is marked `in_progress` on its row, and frees its slot. */
+const SLOW_POST_MS = 500
 const CHECK_INTERVAL_MS = 250
 
-/** POSTs that take longer, at most; those above it keep their slots. */
+/** Slow POSTs without a slot; further ones keep theirs. */
 const MAX_SLOW = 1_000
 
-/** Payloads that wait in memory. A delivery above that waits without, and its payload is read again. */
-const MAX_WAITING_BYTES = 64 * 1024 * 1024
+/** Queued payloads in memory. Deliveries above this are queued without, and their payload is read again. */
+const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 
-/** An attempt in flight. `free` gives its place in the queue to the next delivery. */
+const FIRST_ATTEMPT = { number: 1, waitUntil: null, onlyIfDue: false, kind: 'first' } as const
+
+/** An attempt in flight. `free` frees its slot for the next delivery. */
 type InFlight = { deliveryId: string; beganAtMs: number; isSlow: boolean; free: () => void }
 
 export type InlineAttemptDependencies = {
@@ -58,7 +60,7 @@ export type InlineAttemptDependencies = {
   attemptTimeoutMs: number
   /** Attempts in flight at once, of all endpoints together. */
   slots: number
-  /** How long this process still has the lease of the delivery. */
+  /** Returns for how many ms this process still leases the delivery. */
   leasedForMs: (deliveryId: string) => number
   onEnded: (delivery: DeliveryToStart, result: InlineResult) => void
 }
@@ -68,7 +70,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
   const { attemptTimeoutMs, leasedForMs, slots, onEnded } = dependencies
   const inFlight = new Set<InFlight>()
   const running = new Set<Promise<void>>()
-  let waitingBytes = 0
+  let queuedBytes = 0
 
   const createQueue = (concurrency: number) =>
     createRoundRobinQueue({
@@ -83,13 +85,13 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
   }
   const bothQueues = [queues.healthy, queues.unproven]
 
-  /** Returns when the attempt has ended, or takes so long that the next may begin. */
+  /** Makes the attempt. Returns when its slot is free again: at its end, or sooner for a slow POST. */
   function begin(delivery: DeliveryToStart): Promise<void> {
-    waitingBytes -= bytesOf(delivery)
+    queuedBytes -= bytesOf(delivery)
     const { webhookId, deliveryId } = delivery
     const slot = isForHealthyEndpoint(delivery, endpoints) ? endpoints.acquire(webhookId, deliveryId) : null
     if (slot === null || 'retryAfterMs' in slot) {
-      onEnded(delivery, 'unsuited')
+      onEnded(delivery, 'unhealthy')
       return Promise.resolve()
     }
     return new Promise((free) => {
@@ -107,31 +109,28 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   async function make(delivery: DeliveryToStart, slot: Slot): Promise<void> {
     const { organisationId, webhookId, deliveryId } = delivery
-    const kind = 'first' as const
-    const request = { organisationId, webhookId, deliveryId, number: 1, hold: null, onlyIfDue: false, kind }
+    const request = { organisationId, webhookId, deliveryId, ...FIRST_ATTEMPT }
     const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
     try {
-      const inline = { owner: processId, claim: await claimOfLease(delivery), slot }
+      const inline = { owner: processId, claim: await claimUnderLease(delivery), slot }
       onEnded(delivery, await makeAttempt(request, signals, inline))
     } catch (error) {
-      if (shutdown.stopping.aborted) {
-        onEnded(delivery, 'stopping')
-        return
-      }
-      logger.error({ event: 'first_attempt.failed', deliveryId, err: error }, 'first_attempt.failed')
-      onEnded(delivery, 'fault')
+      const isStopping = shutdown.stopping.aborted
+      const fields = { event: 'inline_attempt.failed', deliveryId, err: error }
+      if (!isStopping) logger.error(fields, fields.event)
+      onEnded(delivery, isStopping ? 'stopping' : 'fault')
     }
   }
 
   /**
-   * The delivery as it was committed, with its webhook as it was a second ago at most. Its row has been leased to this
-   * process since the commit, for longer than a POST may take: no other process attempts it, and it needs no claim.
-   * Null where it does: the payload is not in memory, the lease is too short, or the webhook takes no such deliveries.
+   * Returns the delivery as it was committed, with its webhook as it was at most WEBHOOK_TTL_MS ago. The row is leased to
+   * this process for longer than a POST may take, and needs no claim. Null where it does: the payload is not in memory,
+   * the lease is too short, or the webhook does not take such deliveries.
    */
-  async function claimOfLease(delivery: DeliveryToStart): Promise<Claim | null> {
+  async function claimUnderLease(delivery: DeliveryToStart): Promise<Claim | null> {
     const { organisationId, deliveryId, webhookId, eventKey, url, fresh, readAtMs } = delivery
     if (fresh === null || leasedForMs(deliveryId) < attemptTimeoutMs) return null
-    const { body, secret } = fresh
+    const { body, secret, traceId } = fresh
     const webhook =
       performance.now() - readAtMs < WEBHOOK_TTL_MS
         ? { target: { url, secret, subscribedEventKeys: [eventKey] }, readAtMs }
@@ -141,28 +140,29 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     if (!coversEventKey(target.subscribedEventKeys, eventKey)) return null
     return {
       state: 'in_progress',
-      asked: false,
+      retryRequested: false,
       claims: 1,
       ageMs: performance.now() - readAtMs,
       webhookId,
       eventKey,
+      traceId,
       url: target.url,
       secret: target.secret,
       body,
     }
   }
 
-  /** Deliveries of an endpoint that hangs need not wait for its deadline. */
-  function passOnUnhealthy(): void {
+  /** Returns deliveries to the dispatcher whose endpoint is not healthy any more. */
+  function rerouteQueued(): void {
     for (const queue of bothQueues)
       for (const delivery of queue.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))) {
-        waitingBytes -= bytesOf(delivery)
-        onEnded(delivery, 'unsuited')
+        queuedBytes -= bytesOf(delivery)
+        onEnded(delivery, 'unhealthy')
       }
   }
 
-  function noteSlow(): void {
-    const before = performance.now() - SLOW_AFTER_MS
+  function markSlow(): void {
+    const before = performance.now() - SLOW_POST_MS
     const slow = [...inFlight].filter((entry) => !entry.isSlow && entry.beganAtMs < before)
     if (slow.length === 0) return
     let room = MAX_SLOW - [...inFlight].filter(({ isSlow }) => isSlow).length
@@ -172,24 +172,24 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     }
     const ids = slow.map(({ deliveryId }) => deliveryId)
     const lease = { owner: processId, leaseMs: claimLeaseMs(attemptTimeoutMs) }
-    noteUnderWay(dataSource, ids, lease).catch((error: unknown) =>
-      logger.warn({ event: 'first_attempt.not_noted', err: error }, 'first_attempt.not_noted'),
+    markInFlight(dataSource, ids, lease).catch((error: unknown) =>
+      logger.warn({ event: 'inline_attempt.mark_failed', err: error }, 'inline_attempt.mark_failed'),
     )
   }
 
   const checking = setInterval(() => {
-    passOnUnhealthy()
-    noteSlow()
+    rerouteQueued()
+    markSlow()
   }, CHECK_INTERVAL_MS)
 
   return {
     add(delivery) {
-      const isTooMuch = waitingBytes + bytesOf(delivery) > MAX_WAITING_BYTES
-      const kept = isTooMuch ? { ...delivery, fresh: null } : delivery
-      waitingBytes += bytesOf(kept)
+      const hasRoom = queuedBytes + bytesOf(delivery) <= MAX_QUEUED_BYTES
+      const queued = hasRoom ? delivery : { ...delivery, fresh: null }
+      queuedBytes += bytesOf(queued)
       const { webhookId, readAtMs } = delivery
       const isProven = endpoints.health(webhookId, readAtMs) === 'healthy'
-      queues[isProven ? 'healthy' : 'unproven'].add(webhookId, kept)
+      queues[isProven ? 'healthy' : 'unproven'].add(webhookId, queued)
     },
     wake(webhookId) {
       for (const queue of bothQueues) queue.wake(webhookId)

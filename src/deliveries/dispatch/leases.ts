@@ -1,34 +1,32 @@
 import type { DataSource } from 'typeorm'
-import { markStarted, releaseDeliveries, renewLeases } from '../../db/queries/keeping.ts'
-import type { Logger } from '../../logger.ts'
-import { createBatcher } from './batcher.ts'
-import { SWEEP_AFTER_MS } from '../lease-times.ts'
+import { markStarted, releaseDeliveries, renewLeases } from '../../db/queries/leases.ts'
+import type { Logger } from '../../observability/logger.ts'
+import { SWEEP_DELAY_MS } from '../lease-times.ts'
 
 /** The leases of the deliveries that the dispatcher has in hand; rows are updated in batches. */
 export type Leases = {
-  /** Renews the lease of a row, which began at `sinceMs`, until one of the others is called. */
-  hold(deliveryId: string, sinceMs: number): void
-  /** How long the lease of a row still lasts at least; 0 when it is not held. */
-  heldForMs(deliveryId: string): number
+  /** Renews the lease of a row, which began at `sinceMs`, until `forget`, `markStarted` or `release` is called. */
+  add(deliveryId: string, sinceMs: number): void
+  /** Returns for how many ms the row is leased at least; 0 without a lease. */
+  remainingMs(deliveryId: string): number
   /** Stops renewing: the outcome of the attempt has changed the row. */
   forget(deliveryId: string): void
   /** Marks the row: its workflow runs. */
-  started(deliveryId: string): void
-  /** Releases the row to the sweeper of any process: a moment later, and at once when this process ends. */
+  markStarted(deliveryId: string): void
+  /** Releases the row to the sweepers of all processes, after RELEASE_DELAY_MS, or at once after `close`. */
   release(deliveryId: string): void
-  /** Stops renewing. What is released from now on may be taken at once. */
+  /** Stops renewing. */
   close(): void
   /** Returns when every change is written. */
   flush(): Promise<void>
 }
 
-/** Changes of so long are written in one statement. */
+/** Changes of this time share a statement. */
 const BATCH_DELAY_MS = 50
 
-/** Share of a lease after which it is renewed: what is left is enough for a POST. */
+/** Share of a lease after which it is renewed: the rest is enough for a POST. */
 const RENEWED_AFTER = 1 / 4
 
-/** A released row is taken again so much later. */
 const RELEASE_DELAY_MS = 2_000
 
 export function createLeases(options: {
@@ -38,46 +36,58 @@ export function createLeases(options: {
   leaseMs: number
 }): Leases {
   const { dataSource, logger, owner, leaseMs } = options
-  // Until when each is held, on `performance.now()`.
-  const kept = new Map<string, number>()
+  // The ends of the leases, on `performance.now()`.
+  const endsAtMs = new Map<string, number>()
+  let changed: Record<'started' | 'released', string[]> = { started: [], released: [] }
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
   let isClosed = false
-
-  const quietly = (what: string) => (error: unknown) =>
-    logger.warn({ event: 'starter.database', what, err: error }, 'starter.database')
-  const noteStarted = createBatcher<string>(BATCH_DELAY_MS, (ids) =>
-    markStarted(dataSource, ids, SWEEP_AFTER_MS).catch(quietly('mark')),
-  )
-  const released = createBatcher<string>(BATCH_DELAY_MS, (ids) =>
-    releaseDeliveries(dataSource, owner, ids, isClosed ? 0 : RELEASE_DELAY_MS).catch(quietly('release')),
-  )
   const renewal = setInterval(() => {
-    if (kept.size > 0) void renew().catch(quietly('renew'))
+    if (endsAtMs.size > 0) void renew().catch(warn('renew'))
   }, leaseMs * RENEWED_AFTER)
 
+  const warn = (what: string) => (error: unknown) =>
+    logger.warn({ event: 'dispatcher.database_failed', what, err: error }, 'dispatcher.database_failed')
+
   async function renew(): Promise<void> {
-    const untilMs = performance.now() + leaseMs
-    const renewed = await renewLeases(dataSource, [...kept.keys()], { owner, leaseMs })
-    for (const id of renewed) if (kept.has(id)) kept.set(id, untilMs)
+    const renewedUntilMs = performance.now() + leaseMs
+    const renewed = await renewLeases(dataSource, [...endsAtMs.keys()], { owner, leaseMs })
+    for (const id of renewed) if (endsAtMs.has(id)) endsAtMs.set(id, renewedUntilMs)
+  }
+
+  function change(deliveryId: string, to: 'started' | 'released'): void {
+    endsAtMs.delete(deliveryId)
+    changed[to].push(deliveryId)
+    timer ??= setTimeout(write, BATCH_DELAY_MS)
+  }
+
+  function write(): void {
+    clearTimeout(timer)
+    timer = undefined
+    const { started, released } = changed
+    changed = { started: [], released: [] }
+    const delayMs = isClosed ? 0 : RELEASE_DELAY_MS
+    const statements: Promise<unknown>[] = [writing]
+    if (started.length > 0)
+      statements.push(markStarted(dataSource, started, SWEEP_DELAY_MS).catch(warn('mark')))
+    if (released.length > 0)
+      statements.push(releaseDeliveries(dataSource, owner, released, delayMs).catch(warn('release')))
+    writing = Promise.all(statements).then(() => undefined)
   }
 
   return {
-    hold: (deliveryId, sinceMs) => kept.set(deliveryId, sinceMs + leaseMs),
-    heldForMs: (deliveryId) => Math.max(0, (kept.get(deliveryId) ?? 0) - performance.now()),
-    forget: (deliveryId) => kept.delete(deliveryId),
-    started(deliveryId) {
-      kept.delete(deliveryId)
-      noteStarted.add(deliveryId)
-    },
-    release(deliveryId) {
-      kept.delete(deliveryId)
-      released.add(deliveryId)
-    },
+    add: (deliveryId, sinceMs) => endsAtMs.set(deliveryId, sinceMs + leaseMs),
+    remainingMs: (deliveryId) => Math.max(0, (endsAtMs.get(deliveryId) ?? 0) - performance.now()),
+    forget: (deliveryId) => endsAtMs.delete(deliveryId),
+    markStarted: (deliveryId) => change(deliveryId, 'started'),
+    release: (deliveryId) => change(deliveryId, 'released'),
     close() {
       isClosed = true
       clearInterval(renewal)
     },
     async flush() {
-      await Promise.all([noteStarted.flush(), released.flush()])
+      write()
+      await writing
     },
   }
 }

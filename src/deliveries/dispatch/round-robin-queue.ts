@@ -1,26 +1,26 @@
-/** A queue that serves its keys round-robin, so that many items of one key do not delay those of others. */
+/** A queue that serves its keys round-robin, so that many items of one key do not delay others. */
 export type RoundRobinQueue<Item> = {
   add(key: string, item: Item): void
-  /** The key may have room now that it had not before. */
+  /** Tries a key again that may have room now. */
   wake(key: string): void
   size(): number
-  /** Items of keys that have room. */
+  /** Returns the number of items whose key has room. */
   ready(): number
   sizeOf(key: string): number
   inFlight(): number
-  /** The keys that have items. */
+  /** Returns the keys with items. */
   keys(): string[]
-  /** Takes out all items. */
+  /** Removes and returns all items. */
   drain(): Item[]
-  /** Takes out all items of the keys whose next item `isTaken`. */
+  /** Removes and returns all items of each key for whose next item `isTaken` is true. */
   drainWhere(isTaken: (next: Item) => boolean): Item[]
   /** Returns when nothing is in flight. */
   idle(): Promise<void>
 }
 
 /**
- * Runs `concurrency` items at once; the next one is of the key that was served longest ago.
- * A key for which `hasRoom` is false is passed over until `wake` is called for it. `run` never rejects.
+ * Runs `concurrency` items at once; the next item is of the key that was served longest ago.
+ * A key without room is skipped until `wake` is called for it. `run` never rejects.
  */
 export function createRoundRobinQueue<Item>(options: {
   concurrency: number

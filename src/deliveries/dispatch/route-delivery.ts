@@ -1,27 +1,26 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
 import type { EndpointHealth } from '../attempt/endpoint.ts'
-import type { Endpoints } from '../attempt/endpoints.ts'
+import type { Endpoints } from '../attempt/endpoint-registry.ts'
 
 /**
- * Who makes the first attempt: the workflow; or the process itself for healthy webhooks, always (`direct`) or while
+ * Who makes the first attempt: the workflow, or, for healthy webhooks, the process itself: always (`direct`) or while
  * Temporal is behind (`overflow`).
  */
 export type FirstAttemptMode = 'workflow' | 'overflow' | 'direct'
 
-/** What decides where the first attempt of a delivery is made. */
 type Situation = {
   mode: FirstAttemptMode
-  /** Of its webhook, when that was read. */
+  /** When the webhook was read. */
   hasOpenIncident: boolean
   endpoint: EndpointHealth
   isTemporalBehind: boolean
   /** Workflows of completed deliveries are still to be started. */
-  isBackfillOwed: boolean
+  isBackfillPending: boolean
 }
 
-/** An inline attempt is for healthy webhooks only: no delivery waits in memory behind an endpoint that hangs or fails. */
+/** Decides who makes a first attempt. Unhealthy webhooks get none inline: a hanging endpoint would delay other deliveries. */
 export function routeDelivery(situation: Situation): 'inline' | 'workflow' {
-  const { mode, isTemporalBehind, isBackfillOwed } = situation
+  const { mode, isTemporalBehind, isBackfillPending } = situation
   if (!isHealthy(situation)) return 'workflow'
   switch (mode) {
     case 'workflow':
@@ -29,21 +28,21 @@ export function routeDelivery(situation: Situation): 'inline' | 'workflow' {
     case 'direct':
       return 'inline'
     case 'overflow':
-      return isTemporalBehind || isBackfillOwed ? 'inline' : 'workflow'
+      return isTemporalBehind || isBackfillPending ? 'inline' : 'workflow'
   }
 }
 
-/** An endpoint that has not answered yet counts as healthy: its limit keeps it from doing harm. */
+/** An endpoint that has not answered yet counts as healthy: its limit bounds what it can occupy. */
 function isHealthy({ hasOpenIncident, endpoint }: Pick<Situation, 'hasOpenIncident' | 'endpoint'>): boolean {
   return !hasOpenIncident && (endpoint === 'healthy' || endpoint === 'unproven')
 }
 
-/** How the webhook of a delivery does, by the database when it was read and by this process since. */
+/** Returns the health of a delivery's webhook: in the database when it was read, and in this process since. */
 export function healthOf({ webhookId, hasOpenIncident, readAtMs }: DeliveryToStart, endpoints: Endpoints) {
   return { hasOpenIncident, endpoint: endpoints.health(webhookId, readAtMs) }
 }
 
-/** Whether the delivery may wait among those of healthy endpoints. */
+/** True when the endpoint of the delivery is healthy, or unproven. */
 export function isForHealthyEndpoint(delivery: DeliveryToStart, endpoints: Endpoints): boolean {
   return isHealthy(healthOf(delivery, endpoints))
 }

@@ -1,26 +1,25 @@
 import type { DataSource } from 'typeorm'
 import { findTarget, type Target } from '../../db/queries/webhooks.ts'
 
-/** Where a webhook's deliveries go, as read at `readAtMs` on `performance.now()`; null when it takes none. */
+/** The target of a webhook, read at `readAtMs` on `performance.now()`; null when it takes no deliveries. */
 type CachedWebhook = { target: Target | null; readAtMs: number }
 
-/** Webhooks as this process read them lately, and which of them were changed through this process. */
+/** Caches webhooks, and which of them were changed through this process. */
 export type WebhookCache = {
-  /** At most WEBHOOK_TTL_MS old; of many callers at the same time one queries the database. */
+  /** Returns the webhook as it was at most WEBHOOK_TTL_MS ago; concurrent callers share one query. */
   get(organisationId: string, webhookId: string): Promise<CachedWebhook>
-  /** A member has just changed, disabled or deleted the webhook through this process. */
+  /** Called when a member has changed, disabled or deleted the webhook. */
   invalidate(webhookId: string): void
-  /** Whether it was invalidated after `readAtMs`. */
+  /** True when the webhook was invalidated after `readAtMs`. */
   hasChangedSince(webhookId: string, readAtMs: number): boolean
 }
 
-/** For how long a webhook is used as it was read. */
 export const WEBHOOK_TTL_MS = 1_000
 
-/** A change is older than everything in memory after that. */
+/** By then every delivery in memory was read after the change. */
 const CHANGE_TTL_MS = 60_000
 
-/** Expired webhooks are dropped when there are more than this. */
+/** Above this, expired webhooks are dropped. */
 const MAX_WEBHOOKS = 1_000
 
 export function createWebhookCache(dataSource: DataSource): WebhookCache {

@@ -1,12 +1,12 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
-import type { Logger } from '../../logger.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
-import { isEngineAway } from '../../temporal/engine-away.ts'
+import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { AttemptKind } from '../../domain/task-queues.ts'
 import { isSlowOrHanging, type EndpointHealth } from '../attempt/endpoint.ts'
-import type { Endpoints } from '../attempt/endpoints.ts'
+import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
 import type { Leases } from './leases.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
@@ -14,47 +14,48 @@ import { isForHealthyEndpoint } from './route-delivery.ts'
 
 /** Starts the workflows of deliveries. */
 export type WorkflowStarts = {
-  /** Queues the start, for the first attempt; `isSlow`: its endpoint is slow, hangs or fails. */
+  /** Queues a start with the first attempt. `isSlow`: the endpoint is slow, hangs or fails. */
   add(delivery: DeliveryToStart, isSlow: boolean): void
-  /** Starts the workflow with the attempt after an inline one. What cannot be started is recovered after its time. */
+  /** Starts the workflow with the retry of an inline attempt. The sweeper recovers what cannot be started. */
   addRetry(delivery: DeliveryToStart, next: NextAttempt, kind: AttemptKind): void
-  /** The endpoint may have a free slot now. */
+  /** Tries the starts of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
-  /** Starts of healthy endpoints that are queued, and those of them for which there is room. */
+  /** Returns the queued starts of healthy endpoints. */
   waiting(): number
+  /** Returns those of them for which there is room. */
   ready(): number
-  /** Starts of a slow or failing endpoint that are queued. */
+  /** Returns the queued starts of a slow or failing endpoint. */
   slowWaiting(webhookId: string): number
-  /** Webhooks of the latter. */
+  /** Returns the webhooks with queued starts of slow or failing endpoints. */
   slowWebhooks(): string[]
   inFlight(): number
-  /** Temporal cannot be reached, or did not answer a moment ago. */
+  /** True while Temporal is unavailable, and shortly after. */
   isPaused(): boolean
-  /** Returns what is queued. */
+  /** Removes and returns what is queued. */
   drain(): DeliveryToStart[]
   /** Returns when no start is in flight. */
   stop(): Promise<void>
 }
 
 /**
- * `refused`: Temporal took no start. `paused`: it was not asked, since it is away. `unsuited`: it was not asked, since the
- * endpoint is not healthy any more.
+ * `refused`: Temporal refused the start. `paused`: not tried, since Temporal is unavailable. `unhealthy`: not tried, since
+ * the endpoint is not healthy any more.
  */
-export type StartResult = 'started' | 'refused' | 'paused' | 'unsuited'
+export type StartResult = 'started' | 'refused' | 'paused' | 'unhealthy'
 
-/** Time without starts after one that Temporal did not answer. */
-const PAUSE_MS = 1_000
+/** Delay of all starts after one that found Temporal unavailable. */
+const PAUSE_DELAY_MS = 1_000
 
 /** Starts for slow and failing endpoints in flight at once. */
 const SLOW_CONCURRENCY = 4
 
-/** What fails together is to be retried together. Started together, it would leave Temporal no time for anything else. */
+/** Inline attempts that fail together: their workflows, started together, would leave Temporal no time for others. */
 const RETRY_PACE = { intervalMs: 18, maxDelayMs: 600 }
 
-/** Starts that wait for their pace, and those in flight. What is above that the sweeper recovers. */
+/** Starts for retries that wait for their pace or are in flight. The sweeper recovers what exceeds this. */
 const MAX_RETRIES = 1_000
 
-/** Interval at which deliveries that should not wait for a slot any more leave the queue of healthy endpoints. */
+/** Interval at which deliveries of unhealthy endpoints leave the queue of healthy ones. */
 const CHECK_INTERVAL_MS = 250
 
 type QueueName = 'healthy' | 'slow' | 'hanging'
@@ -70,13 +71,13 @@ export type WorkflowStartDependencies = {
   concurrency: number
   /** False in a process without a worker: it leaves all attempts to others. */
   makesAttempts: boolean
-  /** False while Temporal cannot be reached from here, as far as is known. */
+  /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
-  leases: Pick<Leases, 'started'>
+  leases: Pick<Leases, 'markStarted'>
   shutdown: Pick<Shutdown, 'stopping'>
-  /** At which workflows of hanging endpoints start. */
+  /** Paces the starts for hanging endpoints. */
   timeoutPace: Pace
-  /** First attempts of the webhook that are in Temporal: no more are started than its endpoint takes at once. */
+  /** Returns the first attempts of the webhook in Temporal. */
   inTemporal: (webhookId: string) => number
   onStarting: (delivery: DeliveryToStart, isSlow: boolean) => void
   onEnded: (delivery: DeliveryToStart, result: StartResult) => void
@@ -87,13 +88,13 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const { timeoutPace } = dependencies
   let pausedUntilMs = -Infinity
 
-  const createQueue = (name: QueueName, places: number) =>
+  const createQueue = (name: QueueName, slots: number) =>
     createRoundRobinQueue<DeliveryToStart>({
-      concurrency: places,
+      concurrency: slots,
       hasRoom: (webhookId) => !makesAttempts || hasRoom(webhookId, name),
       run: (delivery) => start(delivery, name),
     })
-  // What hangs, what is slow or fails, and what is well do not wait for each other.
+  // Hanging, slow or failing, and healthy endpoints do not wait for each other.
   const queues = {
     healthy: createQueue('healthy', concurrency),
     slow: createQueue('slow', Math.min(SLOW_CONCURRENCY, concurrency)),
@@ -102,23 +103,19 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const allQueues = [queues.healthy, queues.slow, queues.hanging]
   const retryPace = createPace(RETRY_PACE)
   const retries = new Set<Promise<unknown>>()
-  const checking = setInterval(passOn, CHECK_INTERVAL_MS)
+  const checking = setInterval(rerouteQueued, CHECK_INTERVAL_MS)
 
   function hasRoom(webhookId: string, name: QueueName): boolean {
-    const inTemporal = dependencies.inTemporal(webhookId)
-    if (inTemporal >= endpoints.limit(webhookId)) return false
-    // Retries come first, and while they have the slots there is nothing to gain from another delivery.
+    if (dependencies.inTemporal(webhookId) >= endpoints.limit(webhookId)) return false
+    // Expected retries come first.
     return name !== 'hanging' || endpoints.freeSlots(webhookId) > 0
   }
 
   async function start(delivery: DeliveryToStart, from: QueueName): Promise<void> {
     if (from === 'hanging') await timeoutPace.next(dependencies.shutdown.stopping)
-    if (from === 'healthy' && !isForHealthyEndpoint(delivery, endpoints)) {
-      onEnded(delivery, 'unsuited')
-      return
-    }
-    if (isPaused()) {
-      onEnded(delivery, 'paused')
+    const isUnhealthy = from === 'healthy' && !isForHealthyEndpoint(delivery, endpoints)
+    if (isUnhealthy || isPaused()) {
+      onEnded(delivery, isUnhealthy ? 'unhealthy' : 'paused')
       return
     }
     const { webhookId, readAtMs } = delivery
@@ -142,16 +139,16 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   ): Promise<boolean> {
     const { deliveryId } = delivery
     try {
-      await workflows.start(delivery, next, { again: false, kind })
-      leases.started(deliveryId)
+      await workflows.start(delivery, next, { allowRestart: false, kind })
+      leases.markStarted(deliveryId)
       metrics.startEnded('started')
       return true
     } catch (error) {
       metrics.startEnded('refused')
-      // While Temporal is away the others need not each find that out, nor fill the log.
+      // One log line is enough while Temporal is unavailable.
       if (isPaused()) return false
-      if (isEngineAway(error)) pausedUntilMs = performance.now() + PAUSE_MS
-      logger.warn({ event: 'starter.refused', deliveryId, err: error }, 'starter.refused')
+      if (isTemporalUnavailable(error)) pausedUntilMs = performance.now() + PAUSE_DELAY_MS
+      logger.warn({ event: 'workflow_start.refused', deliveryId, err: error }, 'workflow_start.refused')
       return false
     }
   }
@@ -160,10 +157,10 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     return performance.now() < pausedUntilMs || !dependencies.isServing()
   }
 
-  /** Their endpoint is not healthy any more; or Temporal is away, and with it the attempts that hold the slots. */
-  function passOn(): void {
-    const unsuited = queues.healthy.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))
-    for (const delivery of unsuited) onEnded(delivery, 'unsuited')
+  /** Returns deliveries to the dispatcher whose endpoint is not healthy any more, and all while Temporal is unavailable. */
+  function rerouteQueued(): void {
+    const unhealthy = queues.healthy.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))
+    for (const delivery of unhealthy) onEnded(delivery, 'unhealthy')
     if (dependencies.isServing()) return
     for (const delivery of queues.healthy.drain()) onEnded(delivery, 'paused')
   }
@@ -174,18 +171,18 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
 
   return {
     add(delivery, isSlow) {
-      // The queue may be long, and the workflow reads the payload itself.
+      // Frees the payload: the workflow reads it again.
       const { webhookId, readAtMs } = delivery
-      const unhealthy = endpoints.health(webhookId, readAtMs) === 'hanging' ? 'hanging' : 'slow'
-      queues[isSlow ? unhealthy : 'healthy'].add(webhookId, { ...delivery, fresh: null })
+      const slowQueue = endpoints.health(webhookId, readAtMs) === 'hanging' ? 'hanging' : 'slow'
+      queues[isSlow ? slowQueue : 'healthy'].add(webhookId, { ...delivery, fresh: null })
     },
     addRetry(delivery, next, kind) {
       if (isPaused() || retries.size >= MAX_RETRIES) return
       const pace = kind === 'slow' ? timeoutPace : retryPace
-      const waiting = { ...delivery, fresh: null }
+      const withoutPayload = { ...delivery, fresh: null }
       const retry = pace
         .next(dependencies.shutdown.stopping)
-        .then(() => callTemporal(waiting, next, kind))
+        .then(() => callTemporal(withoutPayload, next, kind))
         .finally(() => retries.delete(retry))
       retries.add(retry)
     },

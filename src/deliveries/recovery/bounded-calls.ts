@@ -1,32 +1,35 @@
 import pLimit from 'p-limit'
-import { isEngineAway } from '../../temporal/engine-away.ts'
+import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
 
-/** What became of the rows of one round of calls to Temporal, in the order of the rows. */
-export type CallResults<Row, Answer> = { answered: { row: Row; answer: Answer }[]; left: Row[] }
+/** The results of the calls for some rows, and the rows that were not called or whose call failed. */
+type CallResults<Row, Result> = { done: { row: Row; result: Result }[]; left: Row[] }
+
+/** Bounds the calls of one pass of the sweeper. */
+const CALLS_TIMEOUT_MS = 8_000
 
 /**
- * Calls Temporal for each row, `concurrency` at once. Nothing is called any more once `timeoutMs` are over, or once a
- * call shows that Temporal is away: what was not called, and what failed, is `left`. `onRefused` hears of each failure.
+ * Calls Temporal for each row, `concurrency` at once, until `timeoutMs` are over or a call finds Temporal unavailable.
+ * Reports each failure to `onFailed`; never rejects.
  */
-export async function callForEach<Row, Answer>(
+export async function callForEach<Row, Result>(
   rows: readonly Row[],
-  call: (row: Row) => Promise<Answer>,
-  options: { concurrency: number; timeoutMs: number; onRefused: (row: Row, error: unknown) => void },
-): Promise<CallResults<Row, Answer>> {
-  const deadlineMs = performance.now() + options.timeoutMs
-  let isAway = false
-  const results: CallResults<Row, Answer> = { answered: [], left: [] }
+  call: (row: Row) => Promise<Result>,
+  options: { concurrency: number; timeoutMs?: number; onFailed: (row: Row, error: unknown) => void },
+): Promise<CallResults<Row, Result>> {
+  const deadlineMs = performance.now() + (options.timeoutMs ?? CALLS_TIMEOUT_MS)
+  let isUnavailable = false
+  const results: CallResults<Row, Result> = { done: [], left: [] }
   await pLimit(options.concurrency).map(rows, async (row) => {
-    if (isAway || performance.now() > deadlineMs) {
+    if (isUnavailable || performance.now() > deadlineMs) {
       results.left.push(row)
       return
     }
     try {
-      results.answered.push({ row, answer: await call(row) })
+      results.done.push({ row, result: await call(row) })
     } catch (error) {
-      isAway ||= isEngineAway(error)
+      isUnavailable ||= isTemporalUnavailable(error)
       results.left.push(row)
-      options.onRefused(row, error)
+      options.onFailed(row, error)
     }
   })
   return results

@@ -1,18 +1,18 @@
-import { isDatabaseAway } from '../../db/connection-errors.ts'
-import type { Logger } from '../../logger.ts'
+import { isDatabaseUnavailable } from '../../db/connection-errors.ts'
+import type { Logger } from '../../observability/logger.ts'
 
-/** Runs something again and again, in passes that do not overlap. */
+/** Runs a function repeatedly, in passes that do not overlap. */
 export type PollLoop = {
   start(): void
-  /** Aborts the signal of the pass that runs, and returns when it has ended. */
+  /** Aborts the signal of the running pass, and returns when it has ended. */
   stop(): Promise<void>
-  /** For how long the pass that runs has been running; null between passes. */
+  /** Returns for how many ms the current pass has run; null between passes. */
   runningForMs(): number | null
 }
 
 /**
- * `run` returns whether more is waiting, and the next pass follows at once; otherwise after `intervalMs`. What it throws
- * is logged as `event`.
+ * Builds the loop. The next pass follows at once when `run` returns true, otherwise after `intervalMs`. Errors of `run` are
+ * logged as `event`.
  */
 export function createPollLoop(options: {
   intervalMs: number
@@ -34,7 +34,7 @@ export function createPollLoop(options: {
     } catch (error) {
       if (stopping.signal.aborted) return
       const fields = { event, err: error }
-      if (isDatabaseAway(error)) logger.warn(fields, event)
+      if (isDatabaseUnavailable(error)) logger.warn(fields, event)
       else logger.error(fields, event)
     } finally {
       beganAtMs = null

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { markStarted } from '../../db/queries/keeping.ts'
+import { markStarted } from '../../db/queries/leases.ts'
 import {
   giveBack,
   sweepAgain,
@@ -8,30 +8,33 @@ import {
   takeUnstarted,
   type OverdueDelivery,
 } from '../../db/queries/recovery.ts'
-import type { Logger } from '../../logger.ts'
-import type { Metrics } from '../../metrics.ts'
+import { markSignalled, takeToSignal } from '../../db/queries/stops.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import type { TerminateIfStuck } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import { SWEEP_AFTER_MS } from '../lease-times.ts'
+import type { OverdueAttempts } from './overdue-attempts.ts'
+import { SWEEP_DELAY_MS } from '../lease-times.ts'
 
-/** Deliveries of one pass that have no workflow yet; and where the dispatcher has enough to do already. */
+/** Deliveries without a workflow in one pass; fewer while the dispatcher is busy. */
 const UNSTARTED_LIMIT = 200
 const UNSTARTED_LIMIT_WHEN_BUSY = 20
 
-/** Overdue deliveries of one pass: most may be merely late, and each costs Temporal a call. */
+/** Overdue deliveries in one pass: most are merely late, and each costs a call to Temporal. */
 const OVERDUE_LIMIT = 50
-const CONCURRENT_CALLS = 16
+const MAX_CONCURRENT_RECOVERIES = 16
 
-/** Calls of one pass take no longer, so that a pass comes to its end. */
-const CALLS_TIMEOUT_MS = 8_000
+/** Final deliveries to signal in one pass. */
+const SIGNAL_LIMIT = 200
+const MAX_CONCURRENT_SIGNALS = 4
 
-/** What could not be looked after is taken up again so much later, by any process. */
-const GIVE_BACK_DELAY_MS = 2_000
+/** Rows whose call failed are taken again after this delay, by any process. */
+const RETRY_DELAY_MS = 2_000
 
-/** Deliveries that are late though their workflow is alive are looked at ever more rarely. */
-const LATER = { minMs: SWEEP_AFTER_MS, maxMs: 300_000 }
+/** Late deliveries whose workflow is alive are checked at growing intervals. */
+const ALIVE_CHECK_INTERVAL = { minMs: SWEEP_DELAY_MS, maxMs: 300_000 }
 
 export type RecoveryDependencies = {
   dataSource: DataSource
@@ -41,130 +44,124 @@ export type RecoveryDependencies = {
   logger: Logger
   metrics: Metrics
   processId: string
-  /** How long deliveries are held that the dispatcher is to begin with. */
+  /** How long deliveries are leased for the dispatcher. */
   leaseMs: number
-  /** Temporal can be reached from here. */
+  /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
-  /** This process makes first attempts of healthy webhooks by itself when Temporal is away. */
+  /** This process makes first attempts of healthy webhooks inline while Temporal is unavailable. */
   attemptsInline: boolean
+  /** Makes overdue attempts of endpoints that are well; null where their workflows do. */
+  overdueAttempts: OverdueAttempts | null
 }
 
-/** What one part of a pass took, and whether it should be repeated at once. */
+/** How many rows one part of a pass took, and whether it should be repeated at once. */
 export type Taken = { count: number; isMoreWaiting: boolean }
 
-/** Recovers deliveries whose process died or whose workflow is gone or stuck. */
-export type DeliveryRecovery = {
-  /** Gives the dispatcher deliveries that no process has started. */
-  startUnstarted(): Promise<Taken>
-  /** Makes sure that overdue deliveries have a workflow that moves. */
-  recoverOverdue(): Promise<Taken>
-}
+/** Its next attempt was made here, its workflow is only late, or its workflow was started. */
+type Recovered = 'attempted' | 'alive' | 'started'
 
 const NOTHING: Taken = { count: 0, isMoreWaiting: false }
 
-type Recovered = 'alive' | 'started'
+/** Builds the parts of a pass that recover deliveries whose process died or whose workflow is gone or stuck. */
+export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() => Promise<Taken>)[] {
+  const { dataSource, processId, workflows, dispatcher, logger, metrics, leaseMs, isServing } = dependencies
 
-export function createDeliveryRecovery(dependencies: RecoveryDependencies): DeliveryRecovery {
-  const { dataSource, workflows, dispatcher, logger, metrics, leaseMs, isServing } = dependencies
-  const owner = dependencies.processId
-
+  /** Gives the dispatcher deliveries that no process has started. */
   async function startUnstarted(): Promise<Taken> {
-    // Without Temporal only what can be attempted here is taken: another process may serve the rest.
+    // Without Temporal it takes only what it can attempt inline: another process may reach Temporal.
     const onlyHealthy = !isServing()
     if (onlyHealthy && !dependencies.attemptsInline) return NOTHING
-    const isBusy = dispatcher.isBusy()
-    const limit = isBusy ? UNSTARTED_LIMIT_WHEN_BUSY : UNSTARTED_LIMIT
-    const taken = await takeUnstarted(dataSource, {
-      owner,
-      leaseMs,
-      limit,
-      onlyHealthy,
-      rooms: dispatcher.rooms(),
-    })
+    const limit = dispatcher.isBusy() ? UNSTARTED_LIMIT_WHEN_BUSY : UNSTARTED_LIMIT
+    const rooms = dispatcher.rooms()
+    const taken = await takeUnstarted(dataSource, { owner: processId, leaseMs, limit, onlyHealthy, rooms })
     metrics.sweepTook('delivery', taken.length)
     dispatcher.start(taken)
     return { count: taken.length, isMoreWaiting: taken.length === UNSTARTED_LIMIT }
   }
 
+  /** Makes overdue attempts, or starts deliveries again whose workflow is gone or stuck. */
   async function recoverOverdue(): Promise<Taken> {
     if (!isServing()) return NOTHING
-    const taken = await takeOverdue(dataSource, { holdMs: SWEEP_AFTER_MS, limit: OVERDUE_LIMIT })
+    const taken = await takeOverdue(dataSource, { holdMs: SWEEP_DELAY_MS, limit: OVERDUE_LIMIT })
     metrics.sweepTook('delivery', taken.length)
-    const { answered, left } = await callForEach(taken, recover, {
-      concurrency: CONCURRENT_CALLS,
-      timeoutMs: CALLS_TIMEOUT_MS,
-      onRefused({ deliveryId }, error) {
-        logger.warn({ event: 'sweep.refused', deliveryId, err: error }, 'sweep.refused')
-      },
+    const { done, left } = await callForEach(taken, recover, {
+      concurrency: MAX_CONCURRENT_RECOVERIES,
+      onFailed: logRefused,
     })
-    const idsOf = (result: Recovered): string[] =>
-      answered.filter(({ answer }) => answer === result).map(({ row }) => row.deliveryId)
-    const [started, alive] = [idsOf('started'), idsOf('alive')]
+    const withResult = (wanted: Recovered): string[] =>
+      idsOf(done.filter(({ result }) => result === wanted).map(({ row }) => row))
+    const [started, alive] = [withResult('started'), withResult('alive')]
     if (started.length > 0) {
-      await markStarted(dataSource, started, SWEEP_AFTER_MS)
-      await sweepAgain(dataSource, started, SWEEP_AFTER_MS)
+      await markStarted(dataSource, started, SWEEP_DELAY_MS)
+      await sweepAgain(dataSource, started, SWEEP_DELAY_MS)
     }
-    if (alive.length > 0) await sweepLater(dataSource, alive, LATER)
-    if (left.length > 0)
-      await giveBack(
-        dataSource,
-        left.map(({ deliveryId }) => deliveryId),
-        GIVE_BACK_DELAY_MS,
-      )
-    // Where most are merely late there is no hurry.
-    const isMoreWaiting = taken.length === OVERDUE_LIMIT && started.length > alive.length
+    if (alive.length > 0) await sweepLater(dataSource, alive, ALIVE_CHECK_INTERVAL)
+    if (left.length > 0) await giveBack(dataSource, idsOf(left), RETRY_DELAY_MS)
+    // Deliveries that are merely late are no reason for another pass at once.
+    const isMoreWaiting = taken.length === OVERDUE_LIMIT && done.length > 2 * alive.length
     return { count: taken.length, isMoreWaiting }
   }
 
-  /** Starting is cheaper than asking whether a workflow runs: one that does is not started again. */
+  /** Signals the workflows of deliveries that were stopped, or completed by another run. */
+  async function signalFinal(): Promise<Taken> {
+    if (!isServing()) return NOTHING
+    const taken = await takeToSignal(dataSource, SIGNAL_LIMIT)
+    metrics.sweepTook('stopped', taken.length)
+    const { done, left } = await callForEach(taken, ({ deliveryId }) => workflows.stop(deliveryId), {
+      concurrency: MAX_CONCURRENT_SIGNALS,
+      onFailed: logRefused,
+    })
+    if (done.length > 0) await markSignalled(dataSource, idsOf(done.map(({ row }) => row)))
+    if (left.length > 0) await giveBack(dataSource, idsOf(left), RETRY_DELAY_MS)
+    return { count: taken.length, isMoreWaiting: taken.length === SIGNAL_LIMIT }
+  }
+
+  /** Starting a workflow that may run is cheaper than describing it first: Temporal starts no second one. */
   async function recover(delivery: OverdueDelivery): Promise<Recovered> {
-    if (delivery.retryRequested) return wake(delivery)
-    if (await isStarted(delivery)) {
-      noteRestarted(delivery)
+    if (await dependencies.overdueAttempts?.make(delivery)) return 'attempted'
+    if (!delivery.retryRequested && (await start(delivery))) {
+      logRestarted(delivery)
       return 'started'
     }
     const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    if (progress.state === 'alive') return 'alive'
-    await isStarted(delivery)
-    if (progress.state === 'stuck') noteReplaced(delivery, progress)
-    else noteRestarted(delivery)
+    // The signal of a requested retry starts a workflow where none runs.
+    if (delivery.retryRequested) await workflows.wake(delivery, delivery.attempts)
+    else if (progress.state === 'alive') return 'alive'
+    else await start(delivery)
+    if (progress.state === 'stuck') logReplaced(delivery, progress)
+    if (progress.state === 'gone') logRestarted(delivery)
     return 'started'
   }
 
-  /** The retry that a user asked for starts a workflow where none runs. */
-  async function wake(delivery: OverdueDelivery): Promise<Recovered> {
-    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    await workflows.wake(delivery, delivery.attempts)
-    if (progress.state === 'stuck') noteReplaced(delivery, progress)
-    if (progress.state === 'gone') noteRestarted(delivery)
-    return 'started'
-  }
-
-  function isStarted(delivery: OverdueDelivery): Promise<boolean> {
+  /** Returns false when the workflow runs already. */
+  function start(delivery: OverdueDelivery): Promise<boolean> {
     const next = { number: delivery.attempts + 1, dueAtMs: delivery.nextAttemptAt?.getTime() ?? null }
-    return workflows.start(delivery, next, { again: true })
+    return workflows.start(delivery, next, { allowRestart: true })
   }
 
-  function noteRestarted({ deliveryId, attempts }: OverdueDelivery): void {
+  function logRefused({ deliveryId }: { deliveryId: string }, error: unknown): void {
+    logger.warn({ event: 'sweep.call_refused', deliveryId, err: error }, 'sweep.call_refused')
+  }
+
+  function logRestarted({ deliveryId, attempts }: OverdueDelivery): void {
     metrics.workflowRecovered('gone')
-    const fields = { event: 'sweep.restarted', deliveryId, attempt: attempts + 1 }
-    logger.warn(fields, 'sweep.restarted')
+    const fields = { event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 }
+    logger.warn(fields, fields.event)
   }
 
-  function noteReplaced(
+  function logReplaced(
     { deliveryId, attempts }: OverdueDelivery,
     { cause, taskAttempts }: { cause: string; taskAttempts: number },
   ): void {
     metrics.workflowRecovered('stuck')
-    const fields = {
-      event: 'sweep.replaced_workflow',
-      deliveryId,
-      attempt: attempts + 1,
-      cause,
-      taskAttempts,
-    }
-    logger.error(fields, 'sweep.replaced_workflow')
+    const attempt = attempts + 1
+    const fields = { event: 'sweep.replaced_workflow', deliveryId, attempt, cause, taskAttempts }
+    logger.error(fields, fields.event)
   }
 
-  return { startUnstarted, recoverOverdue }
+  return [startUnstarted, recoverOverdue, signalFinal]
+}
+
+function idsOf(deliveries: readonly { deliveryId: string }[]): string[] {
+  return deliveries.map(({ deliveryId }) => deliveryId)
 }

@@ -1,31 +1,24 @@
-import pLimit from 'p-limit'
-import type { AskedDelivery } from '../../db/queries/interventions.ts'
-import type { Logger } from '../../logger.ts'
+import type { RetryRequestedDelivery } from '../../db/queries/retry-requests.ts'
+import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
-import { isEngineAway } from '../../temporal/engine-away.ts'
+import { callForEach } from '../recovery/bounded-calls.ts'
 
-/** Workflows woken at once. */
-const CONCURRENT_WAKES = 10
+const MAX_CONCURRENT_WAKES = 10
 
 /**
- * Wakes the workflows of deliveries whose rows say that a retry is wanted. Failing is no loss, and never throws: the
- * sweep finds such a row a few seconds later and wakes them again. While Temporal is away the rest is left to it too.
+ * Wakes the workflows of deliveries with a requested retry. Never rejects: the sweeper wakes those that are left a few
+ * seconds later.
  */
 export async function wakeWorkflows(
-  dependencies: { workflows: Pick<DeliveryWorkflows, 'wake'>; logger: Logger },
+  { workflows, logger }: { workflows: Pick<DeliveryWorkflows, 'wake'>; logger: Logger },
   webhook: { organisationId: string; webhookId: string },
-  asked: readonly AskedDelivery[],
+  requested: readonly RetryRequestedDelivery[],
 ): Promise<void> {
-  const limit = pLimit(CONCURRENT_WAKES)
-  let away = false
-  await limit.map(asked, async (delivery) => {
-    if (away || delivery.isFirst) return
-    try {
-      await dependencies.workflows.wake({ ...webhook, ...delivery }, delivery.attempts)
-    } catch (error) {
-      away ||= isEngineAway(error)
-      const { deliveryId } = delivery
-      dependencies.logger.warn({ event: 'retry.not_told', deliveryId, err: error }, 'retry.not_told')
-    }
+  const retries = requested.filter(({ isFirst }) => !isFirst)
+  await callForEach(retries, (delivery) => workflows.wake({ ...webhook, ...delivery }, delivery.attempts), {
+    concurrency: MAX_CONCURRENT_WAKES,
+    timeoutMs: Infinity,
+    onFailed: ({ deliveryId }, error) =>
+      logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }, 'retry.wake_failed'),
   })
 }

@@ -1,10 +1,10 @@
 import type { Middleware } from 'koa'
-import type { TrustedProxies } from '../trusted-proxies.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
-/** What Koa reads of a proxy in front of it. */
+/** The headers of a proxy that Koa reads. */
 const FORWARDED_HEADERS = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'] as const
 
-/** Sets `ctx.ip` to the sender's address, and drops what a peer that is no trusted proxy says of itself. */
+/** Sets `ctx.ip` to the sender's address, and removes forwarding headers unless the peer is a trusted proxy. */
 export function forwarded(proxies: TrustedProxies): Middleware {
   return (ctx, next) => {
     const { headers, socket } = ctx.req

@@ -1,13 +1,14 @@
 import type { Middleware } from 'koa'
-import type { Metrics } from '../../metrics.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { LoggedTrace } from '../route.ts'
 
-/** `operationId`: the route that took the request. */
-export type RequestState = { operationId?: string }
+/** `operationId`: of the matched route. `operator`: the name of the operator key that the request came with. */
+export type RequestState = { operationId?: string; operator?: string; trace?: LoggedTrace }
 
-/** Any other method is a word of the sender's own choice, and would make a series of its own. */
+/** Any other method is the sender's choice, and would create a series of its own. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Counts and times each request under its route's name, never under its path: that has ids in it. */
+/** Counts and times each request by its route, never by its path, which contains ids. */
 export function requestMetrics(metrics: Metrics): Middleware<RequestState> {
   return async (ctx, next) => {
     const startedAt = performance.now()

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa'
 import { badRequest } from '../../errors.ts'
 
-/** Refuses a request line whose target is no URL, such as `GET http://[bad/ HTTP/1.1`: reading its path throws. */
+/** Throws 400 for a request target that is no URL, such as `http://[bad/`: reading its path would throw. */
 export function requestTarget(): Middleware {
   return async (ctx, next) => {
     if (pathOf(ctx) === null) throw badRequest('malformed_path', 'The target of the request is not a URL.')
@@ -9,7 +9,7 @@ export function requestTarget(): Middleware {
   }
 }
 
-/** The path, or null when there is none to be read. */
+/** Returns the path, or null when the request target is no URL. */
 export function pathOf(ctx: { readonly path: string }): string | null {
   try {
     return ctx.path

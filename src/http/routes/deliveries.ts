@@ -1,27 +1,32 @@
 import type { Static } from 'typebox'
-import {
-  deliveryStats,
-  findDelivery,
-  listAttempts,
-  listDeliveries,
-  type DeliveryFilter,
-} from '../../db/queries/deliveries.ts'
+import { deliveryStats, findDelivery, listAttempts } from '../../db/queries/deliveries.ts'
+import { listDeliveries, type DeliveryListFilter } from '../../db/queries/delivery-list.ts'
+import { readDeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import { mayChangeWebhook, permissionForEventKey, WEBHOOK_READ } from '../../domain/permissions.ts'
+import { requirePermissions } from '../../accounts/require-permissions.ts'
+import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
-import { deliveryCursor } from '../cursor.ts'
-import { requirePermissions } from '../guard.ts'
-import { presentDelivery, presentDeliveryDetail, presentDeliveryStats } from '../present-delivery.ts'
+import {
+  presentDelivery,
+  presentDeliveryDetail,
+  presentDeliveryRequest,
+  presentDeliveryStats,
+} from '../presenters/delivery.ts'
 import { param, routeWithQuery, type Route } from '../route.ts'
 import {
   DeliveryDetailSchema,
   DeliveryListSchema,
   DeliveryQuerySchema,
+  DeliveryRequestSchema,
   DeliveryStatsSchema,
 } from '../schemas/delivery.ts'
+import { deliveryCursor } from '../validation/cursor.ts'
+import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const COLLECTION = `${WEBHOOKS}/:id/deliveries`
+
+const FIRST_DELIVERY = { deliveryId: '$response.body#/data/0/id' }
 
 const statsRoute: Route = {
   method: 'GET',
@@ -30,9 +35,9 @@ const statsRoute: Route = {
   summary: 'See how the deliveries of each webhook stand',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'Counts and the latest attempt', schema: DeliveryStatsSchema } },
-  async handle({ dataSource }, { caller }) {
-    const stats = await deliveryStats(dataSource, caller.organisationId)
-    return { status: 200, json: presentDeliveryStats(stats, caller) }
+  async handle({ dataSource, catalogue }, { actor }) {
+    const stats = await deliveryStats(dataSource, actor.organisationId)
+    return { status: 200, json: presentDeliveryStats(stats, actor, catalogue.permissionFor) }
   },
 }
 
@@ -41,17 +46,33 @@ const listRoute = routeWithQuery({
   path: COLLECTION,
   operationId: 'listDeliveries',
   summary: "List a webhook's deliveries, newest first",
+  description:
+    'One request looks at 5,000 deliveries at most for those that fit. Where it ends there, the page is shorter than `limit` or empty, `searchedUntil` says how far back it has looked, and `nextCursor` goes on.',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   query: DeliveryQuerySchema,
-  responses: { 200: { description: 'One page', schema: DeliveryListSchema } },
-  async handle({ dataSource }, request) {
-    const { organisationId } = request.caller
+  responses: {
+    200: {
+      description: 'One page',
+      schema: DeliveryListSchema,
+      links: {
+        listDeliveries: { cursor: '$response.body#/nextCursor' },
+        getDelivery: FIRST_DELIVERY,
+        getDeliveryRequest: FIRST_DELIVERY,
+        retryDelivery: FIRST_DELIVERY,
+        discardDelivery: FIRST_DELIVERY,
+      },
+    },
+  },
+  async handle({ dataSource, catalogue }, request) {
+    const { actor } = request
+    const { organisationId } = actor
     const filter = toFilter(request.query)
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
-    const { page, last } = await listDeliveries(dataSource, organisationId, webhook.id, filter)
+    const { page, last, searchedUntil } = await listDeliveries(dataSource, organisationId, webhook.id, filter)
+    const data = page.map((delivery) => presentDelivery(delivery, actor, catalogue.permissionFor))
     const nextCursor = last === null ? null : deliveryCursor.after(last)
-    return { status: 200, body: { data: page.map(presentDelivery), nextCursor } }
+    return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }
   },
 })
 
@@ -63,30 +84,51 @@ const getRoute: Route = {
   description: "Needs the event key's own permission as well.",
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The delivery', schema: DeliveryDetailSchema } },
-  async handle({ dataSource }, request) {
-    const { caller } = request
-    const { organisationId } = caller
+  async handle({ dataSource, catalogue }, request) {
+    const { actor } = request
+    const { organisationId } = actor
     const [webhookId, id] = [param(request, 'id'), param(request, 'deliveryId')]
     const delivery = await findDelivery(dataSource, organisationId, webhookId, id)
     if (delivery === null) throw notFound('delivery')
-    requirePermissions(caller, [permissionForEventKey(delivery.eventKey)])
-    // No further than the row said: an attempt may have been recorded since.
+    requirePermissions(actor, [catalogue.permissionFor(delivery.eventKey)])
+    // Up to the count that was read: an attempt may have been recorded since.
     const attempts = await listAttempts(dataSource, organisationId, id, delivery.attemptCount)
-    const showsUrl = mayChangeWebhook(caller, delivery.subscribedEventKeys)
-    return { status: 200, json: presentDeliveryDetail(delivery, attempts, showsUrl) }
+    return {
+      status: 200,
+      json: presentDeliveryDetail(delivery, attempts, actor, catalogue.permissionFor),
+    }
   },
 }
 
-/** The statistics stand first: their path also has the shape of `/webhooks/:id`. */
-export const deliveryRoutes: readonly Route[] = [statsRoute, listRoute, getRoute]
+const requestRoute: Route = {
+  method: 'GET',
+  path: `${COLLECTION}/:deliveryId/request`,
+  operationId: 'getDeliveryRequest',
+  summary: 'Get the signed request of a delivery, to send it by hand',
+  description:
+    "To the webhook's URL as it is now. Asks for the same rights as an update, and for the event key's own permission. The audit trail records it.",
+  access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  responses: {
+    200: {
+      description: 'The request, with its signature',
+      schema: DeliveryRequestSchema,
+      headers: { 'Cache-Control': 'no-store' },
+    },
+  },
+  async handle(dependencies, request) {
+    const [webhookId, id] = [param(request, 'id'), param(request, 'deliveryId')]
+    const found = await readDeliveryRequest(dependencies, request.actor, webhookId, id)
+    return { status: 200, headers: { 'cache-control': 'no-store' }, body: presentDeliveryRequest(found) }
+  },
+}
 
-function toFilter(query: Static<typeof DeliveryQuerySchema>): DeliveryFilter {
-  const { state, eventKey, since, until, limit, cursor } = query
+export const deliveryRoutes: readonly Route[] = [statsRoute, listRoute, getRoute, requestRoute]
+
+function toFilter(query: Static<typeof DeliveryQuerySchema>): DeliveryListFilter {
+  const { search, limit, cursor } = query
   return {
-    state: state ?? null,
-    eventKey: eventKey ?? null,
-    since: since === undefined ? null : new Date(since),
-    until: until === undefined ? null : new Date(until),
+    ...parseDeliveryFilter(query),
+    search: search ?? null,
     after: cursor === undefined ? null : deliveryCursor.parse(cursor),
     limit,
   }

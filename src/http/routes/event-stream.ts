@@ -1,9 +1,10 @@
+import { requireKey } from '../../accounts/require-key.ts'
+import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { permissionsForSubscription } from '../../domain/permissions.ts'
-import { askedKeys } from '../asked-keys.ts'
-import { requirePermissions } from '../guard.ts'
+import { issueTicket } from '../../stream/tickets.ts'
 import { routeWithQuery, type Route } from '../route.ts'
 import { EventStreamQuerySchema, StreamTicketSchema } from '../schemas/event-stream.ts'
-import { issueTicket } from '../stream-tickets.ts'
+import { requestedEventKeys } from '../validation/requested-event-keys.ts'
 
 const STREAM = '/api/orgs/:orgId/events/stream'
 
@@ -19,13 +20,24 @@ const streamRoute = routeWithQuery({
   fromHeaders: { 'last-event-id': 'lastEventId' },
   responses: {
     200: { description: 'Events, without an end', stream: true },
+    429: {
+      description: 'Too many requests with this key or from this address, or too many streams with this key',
+      headers: { 'Retry-After': 'Seconds to wait' },
+      problem: ['rate_limited', 'too_many_streams'],
+    },
+    503: {
+      description: 'No stream can be opened for now; see Retry-After',
+      headers: { 'Retry-After': 'Seconds to wait' },
+      problem: ['no_stream_now', 'unavailable', 'too_many_connections'],
+    },
   },
-  handle({ streams }, { caller, query, origin }) {
-    const asked = askedKeys(query.events)
-    requirePermissions(caller, permissionsForSubscription(asked ?? []))
+  handle({ streams, catalogue }, { actor, query }) {
+    const requested = requestedEventKeys(query.events, catalogue)
+    requirePermissions(actor, permissionsForSubscription(requested ?? [], catalogue.permissionFor))
     const lastEventId = query.lastEventId?.toLowerCase() ?? null
-    const { requestId } = origin
-    const stream = () => streams.open({ caller, asked, lastEventId, requestId })
+    const caller = requireKey(actor)
+    const { requestId } = actor
+    const stream = () => streams.open({ caller, requested, lastEventId, requestId })
     return Promise.resolve({ status: 200, stream })
   },
 })
@@ -36,11 +48,17 @@ const ticketRoute: Route = {
   operationId: 'createStreamTicket',
   summary: 'Get a ticket that opens one stream, for a browser',
   description:
-    'For `EventSource`, which cannot send a header, so that no key has to stand in a URL. It counts for 30 seconds and for one request, which then has the rights of the key that asked for it.',
+    'For `EventSource`, which cannot send a header, so that no key is in a URL. It counts for 30 seconds and for one request, which then has the rights of the key that asked for it. A session that a portal link opened has no key, and gets 403 `needs_api_key`.',
   access: { kind: 'organisation', permission: null },
-  responses: { 201: { description: 'The ticket; it is shown this once', schema: StreamTicketSchema } },
-  async handle(dependencies, { caller }) {
-    const { ticket, expiresAt } = await issueTicket(dependencies, caller)
+  responses: {
+    201: {
+      description: 'The ticket; it is shown this once',
+      schema: StreamTicketSchema,
+      links: { streamEvents: { ticket: '$response.body#/ticket' } },
+    },
+  },
+  async handle(dependencies, { actor }) {
+    const { ticket, expiresAt } = await issueTicket(dependencies, requireKey(actor))
     return { status: 201, body: { ticket, expiresAt: expiresAt.toISOString() } }
   },
 }

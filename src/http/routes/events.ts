@@ -1,50 +1,109 @@
-import { eventKeys, isPublishable } from '../../catalogue/catalogue.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
+import { listEvents } from '../../db/queries/event-list.ts'
 import { findEvent } from '../../db/queries/events.ts'
-import { EVENT_PUBLISH, missingPermissions, permissionForEventKey } from '../../domain/permissions.ts'
+import {
+  EVENT_PUBLISH,
+  mayReadEvent,
+  missingPermissions,
+  TEST_EVENT_KEY,
+  type Grants,
+} from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
+import { publishEvent } from '../../events/publish-event.ts'
 import type { ApiDependencies } from '../api.ts'
-import { requirePermissions } from '../guard.ts'
-import { presentEvent, presentEventKey } from '../present.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
-import { EventKeyListSchema, EventSchema, PublishedSchema, PublishEventSchema } from '../schemas/event.ts'
+import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
+import { presentEvent, presentEventKey, presentEventSummary } from '../presenters/event.ts'
+import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
+import {
+  EventKeyListSchema,
+  EventListSchema,
+  EventQuerySchema,
+  EventSchema,
+  PublishedSchema,
+  PublishEventSchema,
+} from '../schemas/event.ts'
+import { eventCursor } from '../validation/cursor.ts'
 
-/** The largest event; a receiver should not have to expect more. */
+/** The size that receivers have to expect at most. */
 const MAX_EVENT_BYTES = 256 * 1024
+
+const FIRST_DELIVERY = {
+  id: '$response.body#/deliveries/0/webhookId',
+  deliveryId: '$response.body#/deliveries/0/id',
+}
 
 const publishRoute = routeWithBody({
   method: 'POST',
   path: '/api/orgs/:orgId/events',
   operationId: 'publishEvent',
   summary: 'Publish an event',
-  description: 'Answered once the event and its deliveries are committed: from then on nothing is lost.',
-  access: { kind: 'organisation', permission: EVENT_PUBLISH },
+  description:
+    'Answered once the event and its deliveries are committed: from then on nothing is lost. An operator key with the scope `publish` publishes for every organisation; all operator keys share their idempotency keys.',
+  access: { kind: 'organisation', permission: EVENT_PUBLISH, operatorScope: 'publish' },
   limit: 'publish',
   body: { schema: PublishEventSchema, maxBytes: MAX_EVENT_BYTES, rules: eventErrors },
   idempotent: true,
+  traced: true,
   responses: {
-    202: { description: 'Committed', schema: PublishedSchema },
+    202: {
+      description: 'Committed',
+      schema: PublishedSchema,
+      links: {
+        getEvent: { eventId: '$response.body#/id' },
+        getDelivery: FIRST_DELIVERY,
+        retryDelivery: FIRST_DELIVERY,
+        discardDelivery: FIRST_DELIVERY,
+      },
+    },
     503: {
       description:
         'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt (`overloaded`); see Retry-After',
       headers: { 'Retry-After': 'Seconds to wait' },
-      problem: true,
+      problem: ['unavailable', 'overloaded', 'too_many_connections'],
     },
   },
-  async handle({ publish, dispatcher, metrics }, { caller, body, bodyText, idempotency }) {
-    const request = {
-      organisationId: caller.organisationId,
-      event: body.event,
-      json: bodyText,
-      timestamp: body.timestamp ?? null,
-      traceId: body.traceId ?? null,
-      spanId: body.spanId ?? null,
-      triggeredBy: body.triggeredBy ?? null,
-    }
-    const { id, deliveries, toStart, replayed } = await publish(request, idempotency)
-    if (!replayed) metrics.eventPublished(deliveries.length)
-    dispatcher.start(toStart)
-    return { status: 202, body: { id, deliveries } }
+  async handle(dependencies, { actor, body, bodyText, idempotency, trace: given }) {
+    const event = { ...body, json: bodyText }
+    const { trace, ...published } = await publishEvent(dependencies, actor, event, given, idempotency)
+    return { status: 202, body: published, ...(trace === null ? {} : { trace }) }
+  },
+})
+
+const listRoute = routeWithQuery({
+  method: 'GET',
+  path: '/api/orgs/:orgId/events',
+  operationId: 'listEvents',
+  summary: "List the organisation's events, newest first",
+  description:
+    'Shows the events whose key the member may read, without payloads. One request looks at 5,000 events at most for those that fit; `searchedUntil` and `nextCursor` are those of a bounded search.',
+  access: { kind: 'organisation', permission: null },
+  query: EventQuerySchema,
+  responses: {
+    200: {
+      description: 'One page',
+      schema: EventListSchema,
+      links: {
+        listEvents: { cursor: '$response.body#/nextCursor' },
+        getEvent: { eventId: '$response.body#/data/0/id' },
+      },
+    },
+  },
+  async handle({ dataSource, catalogue }, { actor, query }) {
+    const { eventKey, since, until, search, limit, cursor } = query
+    const { page, last, searchedUntil } = await listEvents(dataSource, actor.organisationId, {
+      readableKeys: readableKeys(actor, catalogue),
+      eventKey: eventKey ?? null,
+      since: since === undefined ? null : new Date(since),
+      until: until === undefined ? null : new Date(until),
+      search: search ?? null,
+      after: cursor === undefined ? null : eventCursor.parse(cursor),
+      limit,
+    })
+    const nextCursor = last === null ? null : eventCursor.after(last)
+    const data = page.map(presentEventSummary)
+    return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }
   },
 })
 
@@ -56,16 +115,18 @@ const getRoute: Route = {
   description: "Needs `event:publish` or the event key's own permission.",
   access: { kind: 'organisation', permission: null },
   responses: { 200: { description: 'The event', schema: EventSchema } },
-  async handle({ dataSource }, request) {
-    const { caller } = request
-    const event = await findEvent(dataSource, caller.organisationId, param(request, 'eventId'))
+  async handle({ dataSource, catalogue }, request) {
+    const { actor } = request
+    const event = await findEvent(dataSource, actor.organisationId, param(request, 'eventId'))
     if (event === null) throw notFound('event')
-    if (missingPermissions(caller, [EVENT_PUBLISH]).length > 0)
-      requirePermissions(caller, [permissionForEventKey(event.key)])
-    const deliveries = await listDeliveriesOfEvent(dataSource, caller.organisationId, event.id)
-    return { status: 200, json: presentEvent(event, deliveries) }
+    if (missingPermissions(actor, [EVENT_PUBLISH]).length > 0)
+      requirePermissions(actor, [catalogue.permissionFor(event.key)])
+    const deliveries = await listDeliveriesOfEvent(dataSource, actor.organisationId, event.id)
+    return { status: 200, json: presentEvent(event, deliveries, actor, catalogue.permissionFor) }
   },
 }
+
+const eventKeyBytes = bytesOfCatalogue(({ eventKeys }) => ({ data: eventKeys.map(presentEventKey) }))
 
 const eventKeysRoute: Route = {
   method: 'GET',
@@ -74,17 +135,25 @@ const eventKeysRoute: Route = {
   summary: 'List the event keys with meaning, permission, payload schema and example',
   access: { kind: 'key' },
   responses: { 200: { description: 'The catalogue', schema: EventKeyListSchema } },
-  handle: () => Promise.resolve({ status: 200, body: { data: eventKeys.map(presentEventKey) } }),
+  handle: ({ catalogue }) => Promise.resolve({ status: 200, json: eventKeyBytes(catalogue) }),
 }
 
-export const eventRoutes: readonly Route[] = [publishRoute, getRoute, eventKeysRoute]
+export const eventRoutes: readonly Route[] = [publishRoute, listRoute, getRoute, eventKeysRoute]
 
-/** The event key must exist, and `data` must fit the shape that the catalogue gives for it. */
+/** Returns the event keys that the member may read; null: all, those too that the catalogue has lost. */
+function readableKeys(grants: Grants, { eventKeys, permissionFor }: Catalogue): string[] | null {
+  if (grants.fullAccess) return null
+  const keys = [...eventKeys.map(({ key }) => key), TEST_EVENT_KEY]
+  return keys.filter((key) => mayReadEvent(grants, key, permissionFor))
+}
+
+/** Checks that the event key exists, and that `data` fits its shape in the catalogue. */
 function eventErrors(
   { event, data }: Readonly<Record<string, unknown>>,
-  { validatePayload }: ApiDependencies,
+  { catalogue }: ApiDependencies,
 ): FieldError[] {
   if (typeof event !== 'string') return []
-  if (isPublishable(event)) return data === undefined ? [] : validatePayload(event, data)
+  if (catalogue.find(event) !== undefined)
+    return data === undefined ? [] : catalogue.validatePayload(event, data)
   return [{ pointer: '/event', code: 'unknown_event_key', detail: 'There is no such event key.' }]
 }

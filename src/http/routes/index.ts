@@ -3,27 +3,34 @@ import { auditRoutes } from './audit.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { eventStreamRoutes } from './event-stream.ts'
 import { eventRoutes } from './events.ts'
+import { operatorApiKeyRoutes } from './operator-api-keys.ts'
+import { operatorMemberRoutes } from './operator-members.ts'
+import { operatorOrganisationRoutes } from './operator-organisations.ts'
 import { incidentRoutes } from './incidents.ts'
 import { pushSubscriptionRoutes } from './push-subscriptions.ts'
 import { overviewRoutes } from './overview.ts'
+import { portalLinkRoutes } from './portal-links.ts'
 import { retryRoutes } from './retries.ts'
 import { sessionRoutes } from './session.ts'
 import { createSystemRoutes } from './system.ts'
 import { webhookRoutes } from './webhooks.ts'
 
-/** The first route that fits is taken: fixed paths below `/webhooks` and `/events` stand before those with an id. */
+/** Every route with its group; where two paths match, the more specific one counts, whatever the order here. */
 const resourceRoutes: readonly Route[] = [
-  ...overviewRoutes,
-  ...deliveryRoutes,
-  ...retryRoutes,
-  ...incidentRoutes,
-  ...webhookRoutes,
-  ...eventStreamRoutes,
-  ...eventRoutes,
-  ...pushSubscriptionRoutes,
-  ...auditRoutes,
-  ...sessionRoutes,
+  ...tagged('Webhooks', webhookRoutes),
+  ...tagged('Deliveries', [...overviewRoutes, ...deliveryRoutes, ...retryRoutes]),
+  ...tagged('Incidents', incidentRoutes),
+  ...tagged('Events', [...eventRoutes, ...eventStreamRoutes]),
+  ...tagged('Push subscriptions', pushSubscriptionRoutes),
+  ...tagged('Audit trail', auditRoutes),
+  ...tagged('Sessions', sessionRoutes),
+  ...tagged('Portal links', portalLinkRoutes),
+  ...tagged('Operator', [...operatorOrganisationRoutes, ...operatorMemberRoutes, ...operatorApiKeyRoutes]),
 ]
 
 /** Every route of the API; `/openapi.json` documents exactly these. */
 export const routes: readonly Route[] = [...resourceRoutes, ...createSystemRoutes(resourceRoutes)]
+
+function tagged(tag: string, group: readonly Route[]): Route[] {
+  return group.map((route) => ({ ...route, tag }))
+}

@@ -3,9 +3,9 @@ import { listOverview } from '../../db/queries/overview.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
-import { presentActivity, presentOverview } from '../present-overview.ts'
+import { presentActivities, presentActivity, presentOverview } from '../presenters/overview.ts'
 import { param, type Route } from '../route.ts'
-import { ActivitySchema, OverviewListSchema } from '../schemas/overview.ts'
+import { ActivityListSchema, ActivitySchema, OverviewListSchema } from '../schemas/overview.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const HOURS = 24
@@ -18,9 +18,10 @@ const overviewRoute: Route = {
   description: 'Each webhook with its counts, latest attempt and open incident, without payloads.',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'All webhooks', schema: OverviewListSchema } },
-  async handle({ dataSource }, { caller }) {
-    const webhooks = await listOverview(dataSource, caller.organisationId)
-    return { status: 200, body: { data: webhooks.map((webhook) => presentOverview(webhook, caller)) } }
+  async handle({ dataSource, catalogue }, { actor }) {
+    const webhooks = await listOverview(dataSource, actor.organisationId)
+    const data = webhooks.map((webhook) => presentOverview(webhook, actor, catalogue.permissionFor))
+    return { status: 200, body: { data } }
   },
 }
 
@@ -32,7 +33,7 @@ const activityRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The last 24 hours', schema: ActivitySchema } },
   async handle({ dataSource }, request) {
-    const { organisationId } = request.caller
+    const { organisationId } = request.actor
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
     const [hours, latency] = await Promise.all([
@@ -43,5 +44,17 @@ const activityRoute: Route = {
   },
 }
 
-/** The overview's path also has the shape of `/webhooks/:id`: these stand before it. */
-export const overviewRoutes: readonly Route[] = [overviewRoute, activityRoute]
+const activityOfAllRoute: Route = {
+  method: 'GET',
+  path: `${WEBHOOKS}/activity`,
+  operationId: 'listActivity',
+  summary: "See every webhook's last 24 hours: attempts by hour and outcome",
+  access: { kind: 'organisation', permission: WEBHOOK_READ },
+  responses: { 200: { description: 'The last 24 hours', schema: ActivityListSchema } },
+  async handle({ dataSource }, { actor }) {
+    const hours = await listHours(dataSource, actor.organisationId, null, HOURS)
+    return { status: 200, body: { data: presentActivities(hours) } }
+  },
+}
+
+export const overviewRoutes: readonly Route[] = [overviewRoute, activityOfAllRoute, activityRoute]

@@ -1,12 +1,11 @@
+import { listPushSubscriptions } from '../../db/queries/push-subscriptions.ts'
+import { pushSubscriptionFieldErrors } from '../../notifications/push-subscription-rules.ts'
 import {
-  deleteOwnPushSubscription,
-  deleteOwnPushSubscriptions,
-  listPushSubscriptions,
-  type PushSubscriptionRow,
-} from '../../db/queries/push-subscriptions.ts'
-import { notFound } from '../../errors.ts'
-import { audit } from '../audit.ts'
-import { pushSubscriptionFieldErrors, subscribeToPush } from '../push-subscription-commands.ts'
+  subscribeToPush,
+  unsubscribeAllFromPush,
+  unsubscribeFromPush,
+} from '../../notifications/push-subscriptions.ts'
+import { presentPushSubscription } from '../presenters/push-subscription.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   CreatePushSubscriptionSchema,
@@ -17,7 +16,7 @@ import {
 const COLLECTION = '/api/orgs/:orgId/push-subscriptions'
 const MAX_BODY_BYTES = 16 * 1024
 
-/** Everybody may look after their own browsers; nobody sees those of others. */
+/** Each member manages their own browsers, and sees no others. */
 const access: Route['access'] = { kind: 'organisation', permission: null }
 
 const listRoute: Route = {
@@ -27,8 +26,8 @@ const listRoute: Route = {
   summary: "List the calling member's own push subscriptions",
   access,
   responses: { 200: { description: 'Oldest first', schema: PushSubscriptionListSchema } },
-  async handle({ dataSource, vapidPublicKey }, { caller }) {
-    const subscriptions = await listPushSubscriptions(dataSource, caller.organisationId, caller.memberId)
+  async handle({ dataSource, vapidPublicKey }, { actor }) {
+    const subscriptions = await listPushSubscriptions(dataSource, actor.organisationId, actor.memberId)
     return { status: 200, body: { data: subscriptions.map(presentPushSubscription), vapidPublicKey } }
   },
 }
@@ -52,15 +51,19 @@ const subscribeRoute = routeWithBody({
       description: 'Subscribed',
       schema: PushSubscriptionSchema,
       headers: { Location: 'Path of the subscription' },
+      links: { deletePushSubscription: { id: '$response.body#/id' } },
     },
-    409: { description: 'Push is not set up, or the member has too many; see `code`', problem: true },
+    409: {
+      description: 'Push is not set up, or the member has too many; see `code`',
+      problem: ['push_not_configured', 'too_many_subscriptions'],
+    },
   },
-  async handle(dependencies, request) {
-    const { subscription, created } = await subscribeToPush(dependencies, request, request.body)
-    const shown = presentPushSubscription(subscription)
-    if (!created) return { status: 200, body: shown }
-    const location = `${COLLECTION.replace(':orgId', request.caller.organisationId)}/${shown.id}`
-    return { status: 201, headers: { location }, body: shown }
+  async handle(dependencies, { actor, body }) {
+    const { subscription, created } = await subscribeToPush(dependencies, actor, body)
+    const presented = presentPushSubscription(subscription)
+    if (!created) return { status: 200, body: presented }
+    const location = `${COLLECTION.replace(':orgId', actor.organisationId)}/${presented.id}`
+    return { status: 201, headers: { location }, body: presented }
   },
 })
 
@@ -71,14 +74,8 @@ const deleteRoute: Route = {
   summary: "Remove one of the calling member's push subscriptions",
   access,
   responses: { 204: { description: 'Removed' } },
-  async handle({ dataSource }, request) {
-    const { organisationId, memberId } = request.caller
-    const id = param(request, 'id')
-    await dataSource.transaction(async (manager) => {
-      if (!(await deleteOwnPushSubscription(manager, organisationId, memberId, id)))
-        throw notFound('push subscription')
-      await audit(manager, request, { action: 'push_subscription.removed', details: { id } })
-    })
+  async handle(dependencies, request) {
+    await unsubscribeFromPush(dependencies, request.actor, param(request, 'id'))
     return { status: 204 }
   },
 }
@@ -90,13 +87,8 @@ const deleteAllRoute: Route = {
   summary: "Remove all of the calling member's push subscriptions",
   access,
   responses: { 204: { description: 'None is left' } },
-  async handle({ dataSource }, request) {
-    const { organisationId, memberId } = request.caller
-    await dataSource.transaction(async (manager) => {
-      const count = await deleteOwnPushSubscriptions(manager, organisationId, memberId)
-      if (count > 0)
-        await audit(manager, request, { action: 'push_subscription.removed', details: { count } })
-    })
+  async handle(dependencies, { actor }) {
+    await unsubscribeAllFromPush(dependencies, actor)
     return { status: 204 }
   },
 }
@@ -107,8 +99,3 @@ export const pushSubscriptionRoutes: readonly Route[] = [
   deleteRoute,
   deleteAllRoute,
 ]
-
-/** The keys have no presenter. */
-function presentPushSubscription({ id, endpoint, createdAt }: PushSubscriptionRow) {
-  return { id, endpoint, createdAt: createdAt.toISOString() }
-}

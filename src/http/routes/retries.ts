@@ -1,29 +1,41 @@
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findRetryJob } from '../../db/queries/retry-jobs.ts'
-import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../errors.ts'
 import {
-  discardAllFailed,
-  discardOne,
-  requestRetryJob,
-  retryDelivery,
-  sendTestEvent,
-} from '../delivery-commands.ts'
-import { presentDelivery, presentRetryJob } from '../present-delivery.ts'
+  discardDelivery,
+  discardFailedDeliveries,
+  discardSelectedDeliveries,
+} from '../../deliveries/commands/discard-deliveries.ts'
+import { retryDelivery } from '../../deliveries/commands/retry-delivery.ts'
+import { sendTestEvent } from '../../deliveries/commands/send-test-event.ts'
+import { requestRetryJob } from '../../deliveries/retry-jobs/request-retry-job.ts'
+import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
+import { notFound, type FieldError } from '../../errors.ts'
+import type { ApiDependencies } from '../api.ts'
+import { presentDelivery, presentRetryJob } from '../presenters/delivery.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
+import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 import {
+  DiscardDeliveriesSchema,
   DiscardedSchema,
   RetryAcceptedSchema,
   RetryDeliveriesSchema,
   RetryJobSchema,
+  TestWebhookSchema,
 } from '../schemas/retry.ts'
+import {
+  parseDeliverySelection,
+  retrySelectionErrors,
+  selectionErrors,
+} from '../validation/delivery-filter.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const JOBS = `${WEBHOOKS}/retry-deliveries`
 const ONE_DELIVERY = `${WEBHOOKS}/:id/deliveries/:deliveryId`
-const MAX_BODY_BYTES = 4 * 1024
-const CONFLICT = { description: 'Not possible in this state; see `code`' }
+/** For a hundred ids. */
+const MAX_BODY_BYTES = 8 * 1024
+const CONFLICT = 'Not possible in this state; see `code`'
+const OF_THIS_DELIVERY = { deliveryId: '$response.body#/deliveryId' }
 
 const retryDeliveriesRoute = routeWithBody({
   method: 'POST',
@@ -31,19 +43,29 @@ const retryDeliveriesRoute = routeWithBody({
   operationId: 'retryDeliveries',
   summary: 'Retry deliveries',
   description:
-    'Background work: the answer is a job whose progress can be read. Deliveries whose event key their webhook is not subscribed to are neither counted nor attempted.',
+    'Background work: the answer is a job whose progress can be read. Deliveries whose event key their webhook is not subscribed to are neither counted nor attempted. Of one webhook, `deliveryIds` or `filter` limit it further.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: { schema: RetryDeliveriesSchema, maxBytes: MAX_BODY_BYTES },
+  body: {
+    schema: RetryDeliveriesSchema,
+    maxBytes: MAX_BODY_BYTES,
+    rules: retrySelectionErrors,
+    example: { mode: 'failed', id: EXAMPLE_IDS.webhook },
+  },
   idempotent: true,
   responses: {
-    202: { description: 'The job', schema: RetryJobSchema, headers: { Location: 'Path of the job' } },
-    409: { ...CONFLICT, problem: true },
+    202: {
+      description: 'The job',
+      schema: RetryJobSchema,
+      headers: { Location: 'Path of the job' },
+      links: { getRetryJob: { jobId: '$response.body#/id' } },
+    },
+    409: { description: CONFLICT, problem: ['webhook_disabled'] },
   },
-  async handle(dependencies, request) {
-    const { caller, body, idempotency } = request
-    const wanted = { mode: body.mode, webhookId: body.id ?? null }
-    const job = await requestRetryJob(dependencies, request, wanted, idempotency)
-    const location = `${JOBS.replace(':orgId', caller.organisationId)}/${job.id}`
+  async handle(dependencies, { actor, body, idempotency }) {
+    const selection = parseDeliverySelection(body)
+    const scope = { mode: body.mode, webhookId: body.id ?? null, selection }
+    const job = await requestRetryJob(dependencies, actor, scope, idempotency)
+    const location = `${JOBS.replace(':orgId', actor.organisationId)}/${job.id}`
     return { status: 202, headers: { location }, body: presentRetryJob(job) }
   },
 })
@@ -56,13 +78,13 @@ const retryJobRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The job', schema: RetryJobSchema } },
   async handle({ dataSource }, request) {
-    const job = await findRetryJob(dataSource, request.caller.organisationId, param(request, 'jobId'))
+    const job = await findRetryJob(dataSource, request.actor.organisationId, param(request, 'jobId'))
     if (job === null) throw notFound('retry job')
     return { status: 200, body: presentRetryJob(job) }
   },
 }
 
-const retryOneRoute: Route = {
+const retryDeliveryRoute: Route = {
   method: 'POST',
   path: `${ONE_DELIVERY}/retry`,
   operationId: 'retryDelivery',
@@ -71,17 +93,30 @@ const retryOneRoute: Route = {
     'In any undelivered state, at once. A waiting or stopped delivery goes on with its schedule after that attempt; one that has used it up gets this one attempt. 409 `not_subscribed` while the webhook is not subscribed to its event key, `test_delivery` for a test event.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
-    202: { description: 'It is attempted at once', schema: RetryAcceptedSchema },
-    409: { ...CONFLICT, problem: true },
+    202: {
+      description: 'It is attempted at once',
+      schema: RetryAcceptedSchema,
+      links: { getDelivery: OF_THIS_DELIVERY },
+    },
+    409: {
+      description: CONFLICT,
+      problem: [
+        'delivery_completed',
+        'webhook_disabled',
+        'not_subscribed',
+        'test_delivery',
+        'delivery_changed',
+      ],
+    },
   },
   async handle(dependencies, request) {
     const deliveryId = param(request, 'deliveryId')
-    await retryDelivery(dependencies, request, param(request, 'id'), deliveryId)
+    await retryDelivery(dependencies, request.actor, param(request, 'id'), deliveryId)
     return { status: 202, body: { deliveryId } }
   },
 }
 
-const discardOneRoute: Route = {
+const discardDeliveryRoute: Route = {
   method: 'POST',
   path: `${ONE_DELIVERY}/discard`,
   operationId: 'discardDelivery',
@@ -89,15 +124,15 @@ const discardOneRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     200: { description: 'The delivery, stopped', schema: DeliverySchema },
-    409: { ...CONFLICT, problem: true },
+    409: { description: CONFLICT, problem: ['not_discardable', 'delivery_changed'] },
   },
   async handle(dependencies, request) {
-    const { caller } = request
+    const { actor } = request
     const [webhookId, deliveryId] = [param(request, 'id'), param(request, 'deliveryId')]
-    await discardOne(dependencies, request, webhookId, deliveryId)
-    const delivery = await findDelivery(dependencies.dataSource, caller.organisationId, webhookId, deliveryId)
+    await discardDelivery(dependencies, actor, webhookId, deliveryId)
+    const delivery = await findDelivery(dependencies.dataSource, actor.organisationId, webhookId, deliveryId)
     if (delivery === null) throw notFound('delivery')
-    return { status: 200, body: presentDelivery(delivery) }
+    return { status: 200, body: presentDelivery(delivery, actor, dependencies.catalogue.permissionFor) }
   },
 }
 
@@ -109,34 +144,72 @@ const discardFailedRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: { 202: { description: 'How many', schema: DiscardedSchema } },
   async handle(dependencies, request) {
-    const discarded = await discardAllFailed(dependencies, request, param(request, 'id'))
+    const discarded = await discardFailedDeliveries(dependencies, request.actor, param(request, 'id'))
     return { status: 202, body: { discarded } }
   },
 }
 
-const testRoute: Route = {
+const discardRoute = routeWithBody({
+  method: 'POST',
+  path: `${WEBHOOKS}/:id/discard`,
+  operationId: 'discardDeliveries',
+  summary: 'Stop the selected waiting and permanently failed deliveries of a webhook for good',
+  description: 'With `deliveryIds` or with `filter`. Selected deliveries in other states are left alone.',
+  access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  body: {
+    schema: DiscardDeliveriesSchema,
+    maxBytes: MAX_BODY_BYTES,
+    rules: selectionErrors,
+    example: { deliveryIds: [EXAMPLE_IDS.delivery] },
+  },
+  responses: { 202: { description: 'How many', schema: DiscardedSchema } },
+  async handle(dependencies, request) {
+    const selection = parseDeliverySelection(request.body)
+    const webhookId = param(request, 'id')
+    const discarded = await discardSelectedDeliveries(dependencies, request.actor, webhookId, selection)
+    return { status: 202, body: { discarded } }
+  },
+})
+
+const sendTestEventRoute = routeWithBody({
   method: 'POST',
   path: `${WEBHOOKS}/:id/test`,
   operationId: 'testWebhook',
   summary: 'Send a test event to this webhook only',
+  description:
+    "A `webhook:test`, or with `eventKey` the catalogue's example of a key that the webhook is subscribed to, which needs the key's own permission. It gets one attempt, belongs to no incident and is not in the event stream.",
+  body: { schema: TestWebhookSchema, optional: true, maxBytes: MAX_BODY_BYTES, rules: testEventErrors },
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
-    202: { description: 'Committed', schema: RetryAcceptedSchema },
-    409: { ...CONFLICT, problem: true },
+    202: {
+      description: 'Committed',
+      schema: RetryAcceptedSchema,
+      links: { getDelivery: OF_THIS_DELIVERY },
+    },
+    409: { description: CONFLICT, problem: ['webhook_disabled', 'not_subscribed'] },
   },
   async handle(dependencies, request) {
-    return {
-      status: 202,
-      body: { deliveryId: await sendTestEvent(dependencies, request, param(request, 'id')) },
-    }
+    const { eventKey = null } = request.body
+    const deliveryId = await sendTestEvent(dependencies, request.actor, param(request, 'id'), eventKey)
+    return { status: 202, body: { deliveryId } }
   },
-}
+})
 
 export const retryRoutes: readonly Route[] = [
   retryDeliveriesRoute,
   retryJobRoute,
-  retryOneRoute,
-  discardOneRoute,
+  retryDeliveryRoute,
+  discardDeliveryRoute,
+  discardRoute,
   discardFailedRoute,
-  testRoute,
+  sendTestEventRoute,
 ]
+
+/** Checks that the event key exists. */
+function testEventErrors(
+  { eventKey }: Readonly<Record<string, unknown>>,
+  { catalogue }: ApiDependencies,
+): FieldError[] {
+  if (typeof eventKey !== 'string' || catalogue.find(eventKey) !== undefined) return []
+  return [{ pointer: '/eventKey', code: 'unknown_event_key', detail: 'There is no such event key.' }]
+}

@@ -1,5 +1,10 @@
-import { describeCaller, endSession, openSession } from '../sessions.ts'
-import type { Route } from '../route.ts'
+import { requireKey } from '../../accounts/require-key.ts'
+import { endSession, openSession } from '../../accounts/sessions.ts'
+import { findIdentity } from '../../db/queries/sessions.ts'
+import type { ApiDependencies } from '../api.ts'
+import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
+import { presentSession } from '../presenters/session.ts'
+import type { Route, RouteRequest } from '../route.ts'
 import { SessionSchema } from '../schemas/session.ts'
 
 const PATH = '/api/session'
@@ -19,12 +24,16 @@ const signInRoute: Route = {
       schema: SessionSchema,
       headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict, over https Secure and __Host-' },
     },
-    403: { description: '`needs_tls`: the page came over plain HTTP from another machine', problem: true },
+    403: {
+      description: '`needs_tls`: the page came over plain HTTP from another machine',
+      problem: ['needs_tls'],
+    },
   },
   async handle(dependencies, request) {
-    const { setCookie, expiresAt } = await openSession(dependencies, request)
-    const body = await describeCaller(dependencies, request, expiresAt)
-    return { status: 200, headers: { 'set-cookie': setCookie }, body }
+    const cookie = requireSessionCookie(request.cookie)
+    const { token, expiresAt } = await openSession(dependencies, requireKey(request.actor))
+    const headers = { 'set-cookie': storeSession(cookie, token, expiresAt) }
+    return { status: 200, headers, body: await describe(dependencies, request, expiresAt) }
   },
 }
 
@@ -37,7 +46,7 @@ const whoAmIRoute: Route = {
   responses: { 200: { description: 'The caller', schema: SessionSchema } },
   async handle(dependencies, request) {
     const expiresAt = request.session?.expiresAt ?? null
-    return { status: 200, body: await describeCaller(dependencies, request, expiresAt) }
+    return { status: 200, body: await describe(dependencies, request, expiresAt) }
   },
 }
 
@@ -49,11 +58,22 @@ const signOutRoute: Route = {
   access: { kind: 'key' },
   responses: {
     204: { description: 'Signed out; the cookie is taken back' },
-    403: { description: '`cross_site`: a page of another site asked', problem: true },
+    403: { description: '`cross_site`: a page of another site asked', problem: ['cross_site'] },
   },
-  async handle(dependencies, request) {
-    return { status: 204, headers: await endSession(dependencies, request) }
+  async handle(dependencies, { actor, session, cookie }) {
+    if (session !== null) await endSession(dependencies, actor, session)
+    return { status: 204, headers: cookie === null ? {} : { 'set-cookie': clearSession(cookie) } }
   },
 }
 
 export const sessionRoutes: readonly Route[] = [signInRoute, whoAmIRoute, signOutRoute]
+
+async function describe(
+  { dataSource, temporalUi }: ApiDependencies,
+  { actor }: RouteRequest,
+  expiresAt: Date | null,
+) {
+  const identity = await findIdentity(dataSource, actor.organisationId, actor.memberId)
+  if (identity === null) throw new Error('the member of an authenticated request does not exist')
+  return presentSession(actor, identity, expiresAt, temporalUi)
+}

@@ -1,22 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Type } from 'typebox'
 import type { DataSource } from 'typeorm'
+import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import { openApiDocument } from '../openapi.ts'
 import type { Route } from '../route.ts'
-
-const ReadySchema = Type.Object({
-  database: Type.Enum(['up', 'down']),
-  engine: Type.Enum(['up', 'down']),
-  sweep: Type.Optional(
-    Type.Literal('stalled', {
-      description:
-        'Only there when the recovery of deliveries has not come to the end of a pass for 30 seconds',
-    }),
-  ),
-  process: Type.Optional(
-    Type.Literal('stopping', { description: 'Only there when this process is about to end' }),
-  ),
-})
+import { HealthSchema, OpenApiSchema, ReadinessSchema } from '../schemas/system.ts'
 
 const healthRoute: Route = {
   method: 'GET',
@@ -24,7 +11,7 @@ const healthRoute: Route = {
   operationId: 'getHealth',
   summary: 'The process answers',
   access: { kind: 'open' },
-  responses: { 200: { description: 'Alive', schema: Type.Object({ status: Type.Literal('ok') }) } },
+  responses: { 200: { description: 'Alive', schema: HealthSchema } },
   handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
 }
 
@@ -32,20 +19,24 @@ const readyRoute: Route = {
   method: 'GET',
   path: '/readyz',
   operationId: 'getReadiness',
-  summary: 'The database and the engine can be reached',
+  summary: 'The database and Temporal can be reached',
   description:
-    'Ready while the database answers and takes events: they are accepted without the engine and delivered when it is back.',
+    'Ready while the database answers and takes events: they are accepted without Temporal and delivered when it is back.',
   access: { kind: 'open' },
   responses: {
-    200: { description: 'Ready', schema: ReadySchema },
-    503: { description: 'The database is down, or the process is about to end', schema: ReadySchema },
+    200: { description: 'Ready', schema: ReadinessSchema },
+    503: {
+      description: 'The database is down, or the process is about to end',
+      schema: ReadinessSchema,
+      example: { database: 'down', engine: 'up' },
+    },
   },
-  async handle({ dataSource, engine, publish, sweep, stopping }) {
-    const [answers, engineUp] = await Promise.all([isDatabaseUp(dataSource), engine.isUp()])
+  async handle({ dataSource, temporal, publish, sweep, stopping }) {
+    const [answers, isTemporalUp] = await Promise.all([isDatabaseUp(dataSource), temporal.isUp()])
     const database = answers && !publish.isFailing()
     const body = {
       database: database ? 'up' : 'down',
-      engine: engineUp ? 'up' : 'down',
+      engine: isTemporalUp ? 'up' : 'down',
       ...(sweep?.isStalled() === true ? { sweep: 'stalled' } : {}),
       ...(stopping.aborted ? { process: 'stopping' } : {}),
     }
@@ -53,26 +44,24 @@ const readyRoute: Route = {
   },
 }
 
-/** Health, readiness, and the document that describes these and all the `other` routes. */
+/** Creates the routes of health, readiness, and the document that describes these and the `other` routes. */
 export function createSystemRoutes(other: readonly Route[]): readonly Route[] {
-  let bytes: Buffer | null = null
-  // Made once: many answers at a time are the same bytes.
-  const documentBytes = (): Buffer =>
-    (bytes ??= Buffer.from(JSON.stringify(openApiDocument([...other, ...systemRoutes]))))
+  const documentBytes = bytesOfCatalogue((catalogue) =>
+    openApiDocument([...other, ...systemRoutes], catalogue),
+  )
   const openApiRoute: Route = {
     method: 'GET',
     path: '/openapi.json',
     operationId: 'getOpenApi',
     summary: 'This document',
     access: { kind: 'open' },
-    responses: { 200: { description: 'OpenAPI 3.1', schema: Type.Object({}) } },
-    handle: () => Promise.resolve({ status: 200, json: documentBytes() }),
+    responses: { 200: { description: 'OpenAPI 3.1', schema: OpenApiSchema } },
+    handle: ({ catalogue }) => Promise.resolve({ status: 200, json: documentBytes(catalogue) }),
   }
   const systemRoutes = [healthRoute, readyRoute, openApiRoute]
   return systemRoutes
 }
 
-/** A probe that hangs says no more than one that fails. */
 const PROBE_TIMEOUT_MS = 2_000
 
 function isDatabaseUp(dataSource: DataSource): Promise<boolean> {

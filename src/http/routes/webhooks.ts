@@ -1,7 +1,12 @@
 import { findWebhook, listWebhooks } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
-import { presentWebhook } from '../present.ts'
+import { createWebhook } from '../../webhooks/create-webhook.ts'
+import { deleteWebhook } from '../../webhooks/delete-webhook.ts'
+import { readSigningSecret } from '../../webhooks/signing-secret.ts'
+import { webhookFieldErrors } from '../../webhooks/subscription-rules.ts'
+import { updateWebhook } from '../../webhooks/update-webhook.ts'
+import { presentWebhook } from '../presenters/webhook.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   CreatedWebhookSchema,
@@ -11,15 +16,16 @@ import {
   WebhookListSchema,
   WebhookSchema,
 } from '../schemas/webhook.ts'
-import { webhookFieldErrors } from '../subscription.ts'
-import { createWebhook, readSigningSecret, removeWebhook, updateWebhookFields } from '../webhook-commands.ts'
+
+/** What takes the id of a webhook. */
+const OF_THIS_WEBHOOK = { id: '$response.body#/id' }
 
 const COLLECTION = '/api/orgs/:orgId/webhooks'
 const ONE = `${COLLECTION}/:id`
 const MAX_BODY_BYTES = 64 * 1024
 
-const rules: NonNullable<Route['body']>['rules'] = (fields, { urlPolicy }) =>
-  webhookFieldErrors(fields, urlPolicy)
+const rules: NonNullable<Route['body']>['rules'] = (fields, dependencies) =>
+  webhookFieldErrors(fields, dependencies)
 
 const listRoute: Route = {
   method: 'GET',
@@ -28,9 +34,10 @@ const listRoute: Route = {
   summary: "List the organisation's webhooks",
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'All webhooks, oldest first', schema: WebhookListSchema } },
-  async handle({ dataSource }, { caller }) {
-    const webhooks = await listWebhooks(dataSource, caller.organisationId)
-    return { status: 200, body: { data: webhooks.map((webhook) => presentWebhook(webhook, caller)) } }
+  async handle({ dataSource, catalogue }, { actor }) {
+    const webhooks = await listWebhooks(dataSource, actor.organisationId)
+    const data = webhooks.map((webhook) => presentWebhook(webhook, actor, catalogue.permissionFor))
+    return { status: 200, body: { data } }
   },
 }
 
@@ -49,17 +56,30 @@ const createRoute = routeWithBody({
       description: 'The webhook with its signing secret',
       schema: CreatedWebhookSchema,
       headers: { Location: 'Path of the webhook' },
+      links: {
+        getWebhook: OF_THIS_WEBHOOK,
+        updateWebhook: OF_THIS_WEBHOOK,
+        deleteWebhook: OF_THIS_WEBHOOK,
+        getSigningSecret: OF_THIS_WEBHOOK,
+        testWebhook: OF_THIS_WEBHOOK,
+        listDeliveries: OF_THIS_WEBHOOK,
+        discardDeliveries: OF_THIS_WEBHOOK,
+        discardFailed: OF_THIS_WEBHOOK,
+        listIncidents: OF_THIS_WEBHOOK,
+        getActivity: OF_THIS_WEBHOOK,
+      },
     },
     409: {
       description:
         '`too_many_webhooks`: the organisation has as many as it may have, 100 unless the operator says otherwise',
-      problem: true,
+      problem: ['too_many_webhooks'],
     },
   },
-  async handle(dependencies, request) {
-    const { webhook, signingSecret } = await createWebhook(dependencies, request)
-    const location = `${COLLECTION.replace(':orgId', request.caller.organisationId)}/${webhook.id}`
-    return { status: 201, headers: { location }, body: { ...webhook, signingSecret } }
+  async handle(dependencies, { actor, body, idempotency }) {
+    const { webhook, signingSecret } = await createWebhook(dependencies, actor, body, idempotency)
+    const location = `${COLLECTION.replace(':orgId', actor.organisationId)}/${webhook.id}`
+    const shown = presentWebhook(webhook, actor, dependencies.catalogue.permissionFor)
+    return { status: 201, headers: { location }, body: { ...shown, signingSecret } }
   },
 })
 
@@ -70,10 +90,10 @@ const getRoute: Route = {
   summary: 'Get one webhook',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The webhook', schema: WebhookSchema } },
-  async handle({ dataSource }, request) {
-    const webhook = await findWebhook(dataSource, request.caller.organisationId, param(request, 'id'))
+  async handle({ dataSource, catalogue }, request) {
+    const webhook = await findWebhook(dataSource, request.actor.organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
-    return { status: 200, body: presentWebhook(webhook, request.caller) }
+    return { status: 200, body: presentWebhook(webhook, request.actor, catalogue.permissionFor) }
   },
 }
 
@@ -85,11 +105,12 @@ const updateRoute = routeWithBody({
   description:
     'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value changes nothing. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost; they cannot be retried until the key is added again.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules },
+  body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules, example: { enabled: false } },
   responses: { 200: { description: 'The webhook as it is now', schema: WebhookSchema } },
   async handle(dependencies, request) {
-    const webhook = await updateWebhookFields(dependencies, request, param(request, 'id'))
-    return { status: 200, body: presentWebhook(webhook, request.caller) }
+    const { actor, body } = request
+    const webhook = await updateWebhook(dependencies, actor, param(request, 'id'), body)
+    return { status: 200, body: presentWebhook(webhook, actor, dependencies.catalogue.permissionFor) }
   },
 })
 
@@ -101,7 +122,7 @@ const deleteRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: { 204: { description: 'Deleted; its signing secret is gone' } },
   async handle(dependencies, request) {
-    await removeWebhook(dependencies, request, param(request, 'id'))
+    await deleteWebhook(dependencies, request.actor, param(request, 'id'))
     return { status: 204 }
   },
 }
@@ -122,7 +143,7 @@ const signingSecretRoute: Route = {
     },
   },
   async handle(dependencies, request) {
-    const signingSecret = await readSigningSecret(dependencies, request, param(request, 'id'))
+    const signingSecret = await readSigningSecret(dependencies, request.actor, param(request, 'id'))
     return { status: 200, headers: { 'cache-control': 'no-store' }, body: { signingSecret } }
   },
 }

@@ -1,42 +1,51 @@
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
-import { IdSchema, orNull, TimestampSchema } from './common.ts'
-
-const UUID = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+import { ANY_CASE_ID_PATTERN, id, nextCursor, openObject, orNull, timestamp } from './common.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** Query of the audit trail. */
 export const AuditQuerySchema = Type.Object(
   {
     webhookId: Type.Optional(
-      Type.String({ pattern: UUID, description: 'What was done to this webhook only' }),
+      Type.String({ pattern: ANY_CASE_ID_PATTERN, description: 'What was done to this webhook only' }),
     ),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
-    cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before' })),
+    cursor: Type.Optional(
+      Type.String({ title: 'AuditCursor', description: '`nextCursor` of the page before' }),
+    ),
   },
   { additionalProperties: false },
 )
 
-const AuditEntrySchema = Type.Object({
-  id: IdSchema,
-  at: TimestampSchema,
-  memberId: orNull(Type.String({ description: 'Who did it; null for an operator at the command line' })),
-  apiKeyId: orNull(IdSchema),
-  action: Type.Enum([...AUDIT_ACTIONS]),
-  webhookId: orNull(IdSchema),
-  deliveryId: orNull(IdSchema),
-  details: Type.Object(
-    {},
-    {
-      additionalProperties: true,
+const AuditEntrySchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.auditEntry),
+    at: timestamp('2026-05-04T08:00:00.000Z'),
+    memberId: orNull(Type.String({ examples: ['mem_an'] }), {
+      description: 'Who did it; null over the operator API and at the command line',
+    }),
+    apiKeyId: orNull(id(EXAMPLE_IDS.apiKey)),
+    action: Type.Enum([...AUDIT_ACTIONS]),
+    webhookId: orNull(id(EXAMPLE_IDS.webhook)),
+    deliveryId: orNull(id(EXAMPLE_IDS.delivery), { examples: [null] }),
+    details: openObject({
       description:
-        'By action; never a secret. Of a change by `posthorn seed`: `actor` is `seed`, `before` is null for what is new, `after`',
-    },
-  ),
-  address: orNull(Type.String({ description: 'IP address of the sender of the request' })),
-  requestId: orNull(Type.String({ description: 'The `x-request-id` of the request' })),
-})
+        'By action; never a secret. `actor`: `operator:` and the name of an operator key, or `seed` for `posthorn seed`; of what these change, `before` (null for what is new) and `after`',
+    }),
+    address: orNull(Type.String({ examples: ['203.0.113.24'] }), {
+      description: 'IP address of the sender of the request',
+    }),
+    requestId: orNull(Type.String({ examples: ['f0a1c2d3e4'] }), {
+      description: 'The `x-request-id` of the request',
+    }),
+  },
+  { title: 'AuditEntry' },
+)
 
-export const AuditListSchema = Type.Object({
-  data: Type.Array(AuditEntrySchema),
-  nextCursor: orNull(Type.String({ description: 'For the next page; null on the last' })),
-})
+export const AuditListSchema = Type.Object(
+  {
+    data: Type.Array(AuditEntrySchema),
+    nextCursor: nextCursor('a101976f3e8c207a01b23456789abcdef0'),
+  },
+  { title: 'AuditList' },
+)

@@ -1,37 +1,98 @@
-import { Type, type TSchema } from 'typebox'
+import { Type, type TSchema, type TSchemaOptions } from 'typebox'
+import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
+import { PROBLEMS } from '../../domain/problems.ts'
 
-export const IdSchema = Type.String({ format: 'uuid', description: 'UUID version 7' })
+/** The form of every id that Posthorn makes, in a path too. */
+export const ID_PATTERN = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
 
-export const TimestampSchema = Type.String({
-  format: 'date-time',
-  description: 'ISO 8601, UTC, with milliseconds',
-})
+/** An id, as it is asked for: upper-case digits are the same id. */
+export const ANY_CASE_ID_PATTERN = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
 
-/** `options` are about the value and its absence together. */
-export const orNull = <Schema extends TSchema>(schema: Schema, options: { description?: string } = {}) =>
+/** `example`: one of `EXAMPLE_IDS`. */
+export const id = (example: string) =>
+  Type.String({ format: 'uuid', description: 'UUID version 7', examples: [example] })
+
+export const timestamp = (example: string, description = 'ISO 8601, UTC, with milliseconds') =>
+  Type.String({ format: 'date-time', description, examples: [example] })
+
+/** `options` describe the union. */
+export const orNull = <Schema extends TSchema>(schema: Schema, options: TSchemaOptions = {}) =>
   Type.Union([schema, Type.Null()], options)
 
-export const EnvelopeSchema = Type.Object({}, { description: 'The envelope as it is delivered' })
+/** An object whose fields are not listed. */
+export const openObject = (options: TSchemaOptions = {}) =>
+  Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true, ...options }))
+
+export const nextCursor = (example: string) =>
+  orNull(Type.String({ examples: [example] }), { description: 'For the next page; null on the last' })
+
+export const searchedUntil = orNull(timestamp('2026-05-03T22:14:00.000Z'), {
+  description:
+    'How far back the request has looked, where it ended before the page was full; `nextCursor` goes on from there',
+  examples: [null],
+})
+
+const TriggeredBySchema = Type.Object(
+  {
+    id: Type.String({ examples: ['usr_7'] }),
+    name: Type.String({ examples: ['An Peeters'] }),
+  },
+  { title: 'TriggeredBy', description: 'The user who performed the action' },
+)
+
+/** Each field is described once, for the envelope and for the received event of each key. */
+export const ENVELOPE_FIELDS = {
+  timestamp: Type.Integer({ description: 'Unix ms of emission', examples: [1_777_885_331_000] }),
+  traceId: Type.String({
+    description: 'Trace of the originating action; several events of one action share it',
+    examples: ['6c42567ab0f8157384bcb87bd270b3cb'],
+  }),
+  spanId: Type.Optional(
+    Type.String({
+      description: 'Span inside that trace, where one was given',
+      examples: ['00f067aa0ba902b7'],
+    }),
+  ),
+  triggeredBy: orNull(TriggeredBySchema, { description: 'null for what a system did', examples: [null] }),
+}
+
+export const EnvelopeSchema = Type.Object(
+  {
+    event: Type.String({ description: 'Event key', examples: ['invoice:paid'] }),
+    data: openObject({
+      description: 'The payload, token by token as it was published',
+      examples: [{ invoice: { id: 'inv_5d7710' }, payment: { id: 'pay_93b0aa' } }],
+    }),
+    ...ENVELOPE_FIELDS,
+  },
+  { title: 'Envelope', description: 'The envelope as it is delivered' },
+)
+
+const names = <Name extends string>(table: Readonly<Record<Name, unknown>>): Name[] =>
+  Object.keys(table) as Name[]
+
+const FieldProblemSchema = Type.Object(
+  {
+    pointer: Type.String({
+      description: 'JSON pointer into the body, or `/` and the name of a query parameter',
+      examples: ['/url'],
+    }),
+    // Typed as text: a caller has to expect codes that are newer than its client.
+    code: Type.Unsafe<string>(Type.Enum(names(FIELD_PROBLEMS), { title: 'FieldProblemCode' })),
+    detail: Type.String({ examples: ['is required'] }),
+  },
+  { title: 'FieldProblem', description: 'What is wrong with one field' },
+)
 
 export const ProblemSchema = Type.Object(
   {
     type: Type.String(),
     title: Type.String(),
     status: Type.Integer(),
-    code: Type.String({ description: 'Stable; for programs' }),
+    code: Type.Unsafe<string>(Type.Enum(names(PROBLEMS), { description: 'Stable; for programs' })),
     detail: Type.Optional(Type.String()),
-    errors: Type.Optional(
-      Type.Array(
-        Type.Object({
-          pointer: Type.String({
-            description: 'JSON pointer into the body, or `/` and the name of a query parameter',
-          }),
-          code: Type.String(),
-          detail: Type.String(),
-        }),
-      ),
-    ),
+    errors: Type.Optional(Type.Array(FieldProblemSchema)),
     missingPermissions: Type.Optional(Type.Array(Type.String())),
   },
-  { description: 'RFC 9457 problem' },
+  { title: 'Problem', description: 'RFC 9457 problem' },
 )

@@ -1,103 +1,226 @@
 import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
-import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { EnvelopeSchema, IdSchema, orNull, TimestampSchema } from './common.ts'
+import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
+import { EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
-const OutcomeSchema = Type.Enum(['succeeded', 'failed'])
-const StatusCodeSchema = orNull(Type.Integer({ description: 'What the endpoint answered' }))
-const ErrorSchema = orNull(Type.String({ description: 'What went wrong, in words' }))
+const eventKey = Type.String({ description: 'Event key', examples: ['invoice:paid'] })
+const outcome = Type.Enum(['succeeded', 'failed'], { examples: ['failed'] })
+const statusCode = orNull(Type.Integer({ examples: [503] }), { description: 'What the endpoint answered' })
+const error = orNull(Type.String({ examples: ['The endpoint answered with HTTP 503.'] }), {
+  description: 'What went wrong, in words',
+})
+
+/** What deliveries are selected by; each member is optional. */
+export const DeliveryFilterSchema = Type.Object(
+  {
+    state: Type.Optional(Type.Enum([...DELIVERY_STATES])),
+    eventKey: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        pattern: '^[\\x21-\\x7e]+$',
+        description: 'Event key',
+        examples: ['invoice:paid'],
+      }),
+    ),
+    statusCode: Type.Optional(
+      Type.Integer({
+        minimum: 100,
+        maximum: 599,
+        description: 'What the endpoint answered to the latest attempt',
+        examples: [503],
+      }),
+    ),
+    since: Type.Optional(timestamp('2026-05-04T00:00:00.000Z', 'Deliveries created at that time or later')),
+    until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Deliveries created before that time')),
+  },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    title: 'DeliveryFilter',
+    description: 'Deliveries that fit every member given',
+  },
+)
+
+/** What a list is searched for. */
+export const searched = (description: string) =>
+  Type.String({
+    maxLength: 128,
+    pattern: '^[\\x21-\\x7e]+$',
+    description,
+    examples: [EXAMPLE_IDS.event],
+  })
 
 /** Query of the delivery list. */
 export const DeliveryQuerySchema = Type.Object(
   {
-    state: Type.Optional(Type.Enum([...DELIVERY_STATES])),
-    eventKey: Type.Optional(
-      Type.String({ maxLength: 100, pattern: '^[\\x21-\\x7e]+$', description: 'Event key' }),
-    ),
-    since: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Deliveries created at that time or later' }),
-    ),
-    until: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Deliveries created before that time' }),
+    ...DeliveryFilterSchema.properties,
+    search: Type.Optional(
+      searched(
+        'Exactly the id of a delivery, of its event, or a trace id; of a trace, the newest 1,000 events are searched',
+      ),
     ),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Deliveries per page' }),
-    cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before' })),
+    cursor: Type.Optional(
+      Type.String({ title: 'DeliveryCursor', description: '`nextCursor` of the page before' }),
+    ),
   },
   { additionalProperties: false },
 )
 
-export const DeliverySchema = Type.Object({
-  id: IdSchema,
-  webhookId: IdSchema,
-  eventId: IdSchema,
-  eventKey: Type.String(),
-  state: Type.Enum([...DELIVERY_STATES]),
-  attemptCount: Type.Integer(),
-  nextAttemptAt: orNull(TimestampSchema),
-  createdAt: TimestampSchema,
-  completedAt: orNull(TimestampSchema),
-})
+/** Members of an attempt that a summary of it has too. */
+const ATTEMPT_SUMMARY = {
+  number: Type.Integer({ minimum: 1 }),
+  startedAt: timestamp('2026-05-04T09:02:12.301Z'),
+  durationMs: Type.Integer({ examples: [211] }),
+  outcome,
+  failureCode: orNull(Type.Enum([...FAILURE_CODES], { title: 'FailureCode' })),
+  statusCode,
+}
 
-export const DeliveryListSchema = Type.Object({
-  data: Type.Array(DeliverySchema),
-  nextCursor: orNull(Type.String({ description: 'For the next page; null on the last' })),
-})
-
-const ResponseSchema = Type.Object(
+const AttemptSummarySchema = Type.Object(
   {
-    headers: Type.Record(Type.String(), Type.String()),
-    body: Type.String(),
-    truncated: Type.Boolean({ description: 'The body was longer than is kept' }),
+    ...ATTEMPT_SUMMARY,
+    error: orNull(Type.String({ examples: ['The endpoint answered with HTTP 503.'] }), {
+      description: "What went wrong, in words; null for a member without the event key's permission",
+    }),
   },
-  { description: "The endpoint's answer" },
+  { title: 'AttemptSummary', description: 'What an attempt brought' },
 )
 
-const AttemptSchema = Type.Object({
-  number: Type.Integer({ minimum: 1 }),
-  trigger: Type.Enum(['schedule', 'retry'], { description: "The schedule's turn, or a person's retry" }),
-  url: Type.String({
-    description: "The webhook's URL at the time; shortened for a member who may not change the webhook",
-  }),
-  startedAt: TimestampSchema,
-  durationMs: Type.Integer(),
-  outcome: OutcomeSchema,
-  failureCode: orNull(Type.Enum([...FAILURE_CODES])),
-  statusCode: StatusCodeSchema,
-  error: ErrorSchema,
-  response: orNull(ResponseSchema),
-})
+export const DeliverySchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.delivery),
+    webhookId: id(EXAMPLE_IDS.webhook),
+    eventId: id(EXAMPLE_IDS.event),
+    eventKey,
+    traceId: Type.String({
+      description: 'Trace of its event',
+      examples: ['6c42567ab0f8157384bcb87bd270b3cb'],
+    }),
+    state: Type.Enum([...DELIVERY_STATES], { title: 'DeliveryState', examples: ['waiting'] }),
+    stopReason: orNull(Type.Enum([...STOP_REASONS], { title: 'StopReason' }), {
+      description:
+        'Why it is stopped: its webhook was disabled or deleted, its event key removed from the subscription, a user discarded it, or it is a test event that failed',
+      examples: [null],
+    }),
+    attemptCount: Type.Integer({ examples: [1] }),
+    nextAttemptAt: orNull(timestamp('2026-05-04T09:02:13.512Z')),
+    createdAt: timestamp('2026-05-04T09:02:11.204Z'),
+    completedAt: orNull(timestamp('2026-05-04T09:02:13.731Z'), { examples: [null] }),
+    latestAttempt: orNull(AttemptSummarySchema, { description: 'The last recorded attempt' }),
+  },
+  { title: 'Delivery', description: 'One event on its way to one webhook' },
+)
 
-export const DeliveryDetailSchema = Type.Object({
-  ...DeliverySchema.properties,
-  payload: EnvelopeSchema,
-  attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
-})
+export const DeliveryListSchema = Type.Object(
+  {
+    data: Type.Array(DeliverySchema),
+    nextCursor: nextCursor('d1019770124f0b7d02a1b3c4d5e6f70819'),
+    searchedUntil,
+  },
+  { title: 'DeliveryList' },
+)
 
-export const LatestAttemptSchema = Type.Object({
-  deliveryId: IdSchema,
-  eventKey: Type.String(),
-  number: Type.Integer({ minimum: 1 }),
-  attemptedAt: TimestampSchema,
-  outcome: OutcomeSchema,
-  statusCode: StatusCodeSchema,
-  error: ErrorSchema,
-  payload: orNull(EnvelopeSchema, {
-    description: "null for a member without the event key's permission",
-  }),
-})
+const EndpointAnswerSchema = Type.Object(
+  {
+    headers: Type.Unsafe<Record<string, string>>(
+      Type.Object({}, { additionalProperties: Type.String(), examples: [{ 'content-type': 'text/plain' }] }),
+    ),
+    body: Type.String({ examples: ['try later'] }),
+    truncated: Type.Boolean({ description: 'The body was longer than is kept', examples: [false] }),
+  },
+  { title: 'EndpointAnswer', description: "The endpoint's answer" },
+)
 
-/** What `stopped` counts. */
+const AttemptSchema = Type.Object(
+  {
+    ...ATTEMPT_SUMMARY,
+    trigger: Type.Enum(['schedule', 'retry'], {
+      description: '`schedule`: by the retry schedule; `retry`: because a user asked for it',
+    }),
+    url: Type.String({
+      description: "The webhook's URL at the time; shortened for a member who may not change the webhook",
+      examples: ['https://hooks.example.com/posthorn'],
+    }),
+    error,
+    response: orNull(EndpointAnswerSchema),
+  },
+  { title: 'Attempt', description: 'One POST to the endpoint' },
+)
+
+export const DeliveryDetailSchema = Type.Object(
+  {
+    ...DeliverySchema.properties,
+    payload: EnvelopeSchema,
+    attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
+  },
+  { title: 'DeliveryDetail', description: 'A delivery with its payload and every attempt' },
+)
+
+export const DeliveryRequestSchema = Type.Object(
+  {
+    method: Type.Enum(['POST']),
+    url: Type.String({
+      description: "The webhook's URL as it is now",
+      examples: ['https://hooks.example.com/posthorn'],
+    }),
+    headers: Type.Unsafe<Record<string, string>>(
+      Type.Object(
+        {},
+        {
+          additionalProperties: Type.String(),
+          description: 'The headers of every attempt, with the signature of the body',
+          examples: [
+            {
+              'Content-Type': 'application/json',
+              'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,
+              'X-Webhook-Signature':
+                'sha256=5f2e0b8a91c4d7f36e1a0c9b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e',
+            },
+          ],
+        },
+      ),
+    ),
+    body: Type.String({
+      description: 'The envelope, byte for byte as it is sent',
+      examples: ['{"event":"invoice:paid","data":{}}'],
+    }),
+  },
+  { title: 'DeliveryRequest', description: 'The request that delivers an event' },
+)
+
+export const LatestAttemptSchema = Type.Object(
+  {
+    deliveryId: id(EXAMPLE_IDS.delivery),
+    eventKey,
+    number: Type.Integer({ minimum: 1 }),
+    attemptedAt: timestamp('2026-05-04T09:02:12.301Z'),
+    outcome,
+    statusCode,
+    error,
+    payload: orNull(EnvelopeSchema, {
+      description: "null for a member without the event key's permission",
+    }),
+  },
+  { title: 'LatestAttempt' },
+)
+
+/** Describes the count `stopped`. */
 export const STOPPED = 'Stopped with their webhook or subscription, or discarded'
 
-export const DeliveryStatsSchema = Type.Object({
-  data: Type.Array(
-    Type.Object({
-      webhookId: IdSchema,
-      waitingForRetry: Type.Integer(),
-      permanentlyFailed: Type.Integer(),
-      stopped: Type.Integer({ description: STOPPED }),
-      latestAttempt: orNull(LatestAttemptSchema),
-    }),
-    { description: 'One row per webhook, oldest webhook first' },
-  ),
-})
+const WebhookStatsSchema = Type.Object(
+  {
+    webhookId: id(EXAMPLE_IDS.webhook),
+    waitingForRetry: Type.Integer({ examples: [1] }),
+    permanentlyFailed: Type.Integer(),
+    stopped: Type.Integer({ description: STOPPED }),
+    latestAttempt: orNull(LatestAttemptSchema),
+  },
+  { title: 'WebhookStats' },
+)
+
+export const DeliveryStatsSchema = Type.Object(
+  { data: Type.Array(WebhookStatsSchema, { description: 'One row per webhook, oldest webhook first' }) },
+  { title: 'DeliveryStats' },
+)

@@ -1,23 +1,25 @@
 import { Type } from 'typebox'
-import { TimestampSchema } from './common.ts'
-
-const UUID = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+import { ANY_CASE_ID_PATTERN, timestamp } from './common.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** Query of the event stream. */
 export const EventStreamQuerySchema = Type.Object(
   {
     events: Type.Optional(
       Type.String({
+        title: 'EventKeys',
         maxLength: 8_000,
         description:
           'Event keys, separated by commas; `*` alone for all, which needs full access. Without it: every key that the member may see',
+        examples: ['invoice:paid,customer:created'],
       }),
     ),
     lastEventId: Type.Optional(
       Type.String({
-        pattern: UUID,
+        pattern: ANY_CASE_ID_PATTERN,
         description:
           'Id of the last event that was received; the stream goes on after it. The header counts before it',
+        examples: [EXAMPLE_IDS.event],
       }),
     ),
     ticket: Type.Optional(
@@ -27,7 +29,13 @@ export const EventStreamQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 
-export const StreamTicketSchema = Type.Object({
-  ticket: Type.String({ description: 'For the parameter `ticket` of the stream, once' }),
-  expiresAt: TimestampSchema,
-})
+export const StreamTicketSchema = Type.Object(
+  {
+    ticket: Type.String({
+      description: 'For the parameter `ticket` of the stream, once',
+      examples: ['kT9w1qgJX0q2b7V5n8R3mZ4cYdLhUeAfSgPjQiOkWtE'],
+    }),
+    expiresAt: timestamp('2026-05-04T09:02:41.204Z'),
+  },
+  { title: 'StreamTicket' },
+)

@@ -1,65 +1,152 @@
 import { Type } from 'typebox'
-import { EnvelopeSchema, IdSchema, orNull, TimestampSchema } from './common.ts'
-import { DeliverySchema } from './delivery.ts'
+import { EnvelopeSchema, id, nextCursor, openObject, orNull, searchedUntil, timestamp } from './common.ts'
+import { DeliveryFilterSchema, DeliverySchema, searched } from './delivery.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
-/** Latest instant a JavaScript date can hold. */
+/** The latest instant that a `Date` can represent. */
 const MAX_TIMESTAMP_MS = 8_640_000_000_000_000
 
-/** Visible ASCII: it goes into a text column and into logs. */
-const token = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 128, pattern: '^[\\x21-\\x7e]+$', description })
+/** Visible ASCII, because it is stored as text and logged. */
+const token = (description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    pattern: '^[\\x21-\\x7e]+$',
+    description,
+    examples: [example],
+  })
 
-/** Text without NUL, which PostgreSQL does not store. */
-const text = (maxLength: number) => Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]*$' })
+/** Text without NUL, which PostgreSQL cannot store. */
+const text = (maxLength: number, example: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]*$', examples: [example] })
 
-/** One schema with two types, not a union of two: its errors name the field at fault and nothing else. */
-const TriggeredBySchema = Type.Unsafe<{ id: string; name: string } | null>({
-  ...Type.Object({ id: text(200), name: text(500) }, { additionalProperties: false }),
+/** One schema with two types, not a union: the errors of a union name a field once per member. */
+const triggeredBy = Type.Unsafe<{ id: string; name: string } | null>({
+  ...Type.Object({ id: text(200, 'usr_7'), name: text(500, 'An Peeters') }, { additionalProperties: false }),
   type: ['object', 'null'],
+  title: 'PublishTriggeredBy',
   description: 'Who performed the action; null for system actions',
 })
 
-/** Body of publish: the envelope (spec 2.2) before it is completed. */
+/**
+ * Body of publish: the parts of the envelope (spec 2.2) that the sender gives. The OpenAPI document describes `event`
+ * and `data` by the catalogue.
+ */
 export const PublishEventSchema = Type.Object(
   {
     event: Type.String({ maxLength: 100, description: 'Event key' }),
-    data: Type.Object({}, { description: 'Kept token by token as it is written' }),
+    data: openObject({ description: 'Kept token by token as it is written' }),
     timestamp: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: MAX_TIMESTAMP_MS,
         description: 'Unix ms of emission; default: now',
+        examples: [1_777_885_331_000],
       }),
     ),
-    traceId: Type.Optional(token('Trace of the originating action; generated where none is given')),
-    spanId: Type.Optional(token('Span inside that trace')),
-    triggeredBy: Type.Optional(TriggeredBySchema),
+    traceId: Type.Optional(
+      token(
+        'Trace of the originating action; generated where none is given',
+        '6c42567ab0f8157384bcb87bd270b3cb',
+      ),
+    ),
+    spanId: Type.Optional(token('Span inside that trace', '00f067aa0ba902b7')),
+    triggeredBy: Type.Optional(triggeredBy),
+  },
+  { additionalProperties: false, title: 'PublishEvent' },
+)
+
+const NewDeliverySchema = Type.Object(
+  { id: id(EXAMPLE_IDS.delivery), webhookId: id(EXAMPLE_IDS.webhook) },
+  { title: 'NewDelivery' },
+)
+
+export const PublishedSchema = Type.Object(
+  { id: id(EXAMPLE_IDS.event), deliveries: Type.Array(NewDeliverySchema) },
+  { title: 'PublishedEvent' },
+)
+
+export const EventSchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.event),
+    eventKey: Type.String({ examples: ['invoice:paid'] }),
+    createdAt: timestamp('2026-05-04T09:02:11.204Z'),
+    payload: EnvelopeSchema,
+    deliveries: Type.Array(DeliverySchema),
+  },
+  { title: 'Event' },
+)
+
+/** Query of the list of events. */
+export const EventQuerySchema = Type.Object(
+  {
+    eventKey: DeliveryFilterSchema.properties.eventKey,
+    since: Type.Optional(timestamp('2026-05-04T00:00:00.000Z', 'Events created at that time or later')),
+    until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Events created before that time')),
+    search: Type.Optional(searched('Exactly the id of an event, or a trace id')),
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Events per page' }),
+    cursor: Type.Optional(
+      Type.String({ title: 'EventCursor', description: '`nextCursor` of the page before' }),
+    ),
   },
   { additionalProperties: false },
 )
 
-export const PublishedSchema = Type.Object({
-  id: IdSchema,
-  deliveries: Type.Array(Type.Object({ id: IdSchema, webhookId: IdSchema })),
-})
+const count = Type.Integer({ minimum: 0 })
 
-export const EventSchema = Type.Object({
-  id: IdSchema,
-  eventKey: Type.String(),
-  createdAt: TimestampSchema,
-  payload: EnvelopeSchema,
-  deliveries: Type.Array(DeliverySchema),
-})
+const DeliveryCountsSchema = Type.Object(
+  {
+    total: Type.Integer({ minimum: 0, examples: [3] }),
+    completed: Type.Integer({ minimum: 0, examples: [2] }),
+    waiting: Type.Integer({ minimum: 0, examples: [1] }),
+    failed: count,
+    stopped: count,
+    pending: count,
+    inProgress: count,
+  },
+  { title: 'DeliveryCounts', description: 'The deliveries of an event, by state' },
+)
 
-export const EventKeyListSchema = Type.Object({
-  data: Type.Array(
-    Type.Object({
-      key: Type.String(),
-      meaning: Type.String(),
-      permission: Type.String(),
-      subscribable: Type.Boolean(),
-      schema: orNull(Type.Object({})),
-      example: Type.Object({}),
+const EventSummarySchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.event),
+    eventKey: Type.String({ examples: ['invoice:paid'] }),
+    createdAt: timestamp('2026-05-04T09:02:11.204Z'),
+    traceId: Type.String({ examples: ['6c42567ab0f8157384bcb87bd270b3cb'] }),
+    isTest: Type.Boolean({
+      description: 'It was sent to one webhook, to check the endpoint',
+      examples: [false],
     }),
-  ),
-})
+    deliveries: DeliveryCountsSchema,
+  },
+  { title: 'EventSummary', description: 'An event without its payload' },
+)
+
+export const EventListSchema = Type.Object(
+  {
+    data: Type.Array(EventSummarySchema),
+    nextCursor: nextCursor('e1019770124f0a7c318e2590ab5c6d7e8f'),
+    searchedUntil,
+  },
+  { title: 'EventList' },
+)
+
+const EventKeyEntrySchema = Type.Object(
+  {
+    key: Type.String({ examples: ['invoice:paid'] }),
+    meaning: Type.String({ examples: ['Invoice paid'] }),
+    permission: Type.String({ examples: ['invoice:read'] }),
+    subscribable: Type.Boolean(),
+    schema: orNull(openObject(), {
+      description: 'JSON schema of `data`; null where any object will do',
+      examples: [{ type: 'object' }],
+    }),
+    example: openObject({ description: 'An example of `data`' }),
+  },
+  { title: 'EventKeyEntry' },
+)
+
+export const EventKeyListSchema = Type.Object(
+  { data: Type.Array(EventKeyEntrySchema) },
+  { title: 'EventKeyList' },
+)

@@ -1,49 +1,87 @@
 import { Type } from 'typebox'
-import { IdSchema, orNull, TimestampSchema } from './common.ts'
+import { id, orNull, timestamp } from './common.ts'
 import { LatestAttemptSchema, STOPPED } from './delivery.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 import { WebhookSchema } from './webhook.ts'
 
-const OverviewSchema = Type.Object({
-  ...WebhookSchema.properties,
-  name: Type.String({
-    description:
-      'What mails and Temporal call it: host, shortened path, and the end of its id where something was left out',
-  }),
-  waitingForRetry: Type.Integer(),
-  permanentlyFailed: Type.Integer(),
-  stopped: Type.Integer({ description: STOPPED }),
-  latestAttempt: orNull(Type.Omit(LatestAttemptSchema, ['payload'])),
-  openIncident: orNull(
-    Type.Object({
-      id: IdSchema,
-      openedAt: TimestampSchema,
-      exhaustedAt: orNull(TimestampSchema),
-    }),
-  ),
+const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {
+  title: 'LatestAttemptSummary',
 })
 
-export const OverviewListSchema = Type.Object({
-  data: Type.Array(OverviewSchema, { description: 'One row per webhook, oldest webhook first' }),
-})
+const OpenIncidentSchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.incident),
+    openedAt: timestamp('2026-05-04T09:02:12.512Z'),
+    exhaustedAt: orNull(timestamp('2026-05-05T18:09:00.000Z'), { examples: [null] }),
+  },
+  { title: 'OpenIncident' },
+)
 
-export const ActivitySchema = Type.Object({
-  hours: Type.Array(
-    Type.Object({
-      startedAt: TimestampSchema,
-      succeeded: Type.Integer({ description: 'Attempts of that hour that were confirmed' }),
-      failed: Type.Integer({ description: 'Attempts of that hour that failed' }),
-    }),
-    { description: '24 whole hours in UTC, oldest first; the last one is under way' },
-  ),
-  firstAttempt: Type.Object(
-    {
-      count: Type.Integer({ description: 'First attempts that the figures are taken from' }),
-      p50Ms: orNull(Type.Integer({ description: 'Half of them took so long at most' })),
-      p99Ms: orNull(Type.Integer({ description: '99 of 100 took so long at most' })),
-    },
-    {
+const WebhookOverviewSchema = Type.Object(
+  {
+    ...WebhookSchema.properties,
+    name: Type.String({
       description:
-        'From the acceptance of an event to the end of its first attempt, within 24 hours: the latest 2,000 of each outcome',
-    },
-  ),
+        'What mails and Temporal call it: host, shortened path, and the end of its id where something was left out',
+      examples: ['hooks.example.com/posthorn'],
+    }),
+    waitingForRetry: Type.Integer({ examples: [1] }),
+    permanentlyFailed: Type.Integer(),
+    stopped: Type.Integer({ description: STOPPED }),
+    latestAttempt: orNull(LatestAttemptSummarySchema),
+    openIncident: orNull(OpenIncidentSchema),
+  },
+  { title: 'WebhookOverview' },
+)
+
+export const OverviewListSchema = Type.Object(
+  { data: Type.Array(WebhookOverviewSchema, { description: 'One row per webhook, oldest webhook first' }) },
+  { title: 'WebhookOverviewList' },
+)
+
+const ActivityHourSchema = Type.Object(
+  {
+    startedAt: timestamp('2026-05-04T09:00:00.000Z'),
+    succeeded: Type.Integer({
+      description: 'Attempts of that hour that were confirmed',
+      examples: [120],
+    }),
+    failed: Type.Integer({ description: 'Attempts of that hour that failed', examples: [3] }),
+  },
+  { title: 'ActivityHour' },
+)
+
+const FirstAttemptLatencySchema = Type.Object(
+  {
+    count: Type.Integer({ description: 'First attempts that the figures are taken from', examples: [123] }),
+    p50Ms: orNull(Type.Integer({ description: 'Half of them took so long at most', examples: [64] })),
+    p99Ms: orNull(Type.Integer({ description: '99 of 100 took so long at most', examples: [410] })),
+  },
+  {
+    title: 'FirstAttemptLatency',
+    description:
+      'From the acceptance of an event to the end of its first attempt, within 24 hours: the latest 2,000 of each outcome',
+  },
+)
+
+const hours = Type.Array(ActivityHourSchema, {
+  description: '24 whole hours in UTC, oldest first; the last one is under way',
 })
+
+const WebhookActivitySchema = Type.Object(
+  { webhookId: id(EXAMPLE_IDS.webhook), hours },
+  { title: 'WebhookActivity' },
+)
+
+export const ActivityListSchema = Type.Object(
+  { data: Type.Array(WebhookActivitySchema, { description: 'One row per webhook, oldest webhook first' }) },
+  { title: 'ActivityList' },
+)
+
+export const ActivitySchema = Type.Object(
+  {
+    hours,
+    firstAttempt: FirstAttemptLatencySchema,
+  },
+  { title: 'Activity' },
+)

@@ -1,39 +1,67 @@
 import { Type } from 'typebox'
-import { IdSchema, orNull, TimestampSchema } from './common.ts'
+import { id, orNull, timestamp } from './common.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
-const endpoint = Type.String({ maxLength: 2048, description: 'HTTPS URL of the push service' })
+const ENDPOINT = {
+  maxLength: 2048,
+  description: 'HTTPS URL of the push service',
+  examples: ['https://push.example.com/send/f81c2a'],
+}
+
+// RFC 8291, appendix A.
+const PUBLIC_KEY = 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4'
+
+const PushKeysSchema = Type.Object(
+  {
+    p256dh: Type.String({
+      title: 'PushPublicKey',
+      maxLength: 88,
+      description: "The browser's P-256 public key: 65 bytes as base64url",
+      examples: [PUBLIC_KEY],
+    }),
+    auth: Type.String({
+      title: 'PushAuthSecret',
+      maxLength: 24,
+      description: 'The shared secret: 16 bytes as base64url',
+      examples: ['BTBZMqHH6r4Tts7J_aSIgg'],
+    }),
+  },
+  { additionalProperties: false, title: 'PushKeys' },
+)
 
 /** Body of subscribe: what a browser's `PushSubscription.toJSON()` gives (W3C Push API). */
 export const CreatePushSubscriptionSchema = Type.Object(
   {
-    endpoint,
-    // One schema with two types, as in an event: a union would name the fault once for each of them.
+    endpoint: Type.String({ ...ENDPOINT, title: 'PushEndpoint' }),
+    // One schema with two types: the errors of a union name a field once per member.
     expirationTime: Type.Optional(
       Type.Unsafe<number | null>({
         type: ['number', 'null'],
         description: 'Not kept: a push service says itself when a subscription is over',
+        examples: [null],
       }),
     ),
-    keys: Type.Object(
-      {
-        p256dh: Type.String({
-          maxLength: 88,
-          description: "The browser's P-256 public key: 65 bytes as base64url",
-        }),
-        auth: Type.String({ maxLength: 24, description: 'The shared secret: 16 bytes as base64url' }),
-      },
-      { additionalProperties: false },
-    ),
+    keys: PushKeysSchema,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'CreatePushSubscription' },
 )
 
-export const PushSubscriptionSchema = Type.Object({ id: IdSchema, endpoint, createdAt: TimestampSchema })
+export const PushSubscriptionSchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.pushSubscription),
+    endpoint: Type.String(ENDPOINT),
+    createdAt: timestamp('2026-05-04T08:05:00.000Z'),
+  },
+  { title: 'PushSubscription' },
+)
 
-export const PushSubscriptionListSchema = Type.Object({
-  data: Type.Array(PushSubscriptionSchema),
-  vapidPublicKey: orNull(Type.String(), {
-    description:
-      '`applicationServerKey` for the browser (RFC 8292, base64url); null where push is not set up',
-  }),
-})
+export const PushSubscriptionListSchema = Type.Object(
+  {
+    data: Type.Array(PushSubscriptionSchema),
+    vapidPublicKey: orNull(Type.String({ examples: [PUBLIC_KEY] }), {
+      description:
+        '`applicationServerKey` for the browser (RFC 8292, base64url); null where push is not set up',
+    }),
+  },
+  { title: 'PushSubscriptionList' },
+)

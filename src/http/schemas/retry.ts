@@ -1,32 +1,87 @@
 import { Type } from 'typebox'
 import { RETRY_MODES } from '../../domain/retry-mode.ts'
-import { IdSchema, orNull } from './common.ts'
+import { ANY_CASE_ID_PATTERN, id, orNull } from './common.ts'
+import { DeliveryFilterSchema } from './delivery.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
-/** Body of retry-deliveries (spec 4.2). */
+const deliveryIds = Type.Array(
+  Type.String({ title: 'DeliveryId', pattern: ANY_CASE_ID_PATTERN, examples: [EXAMPLE_IDS.delivery] }),
+  {
+    title: 'DeliveryIds',
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'These deliveries only; those that are not in a state for it are left alone',
+  },
+)
+
+/** Body of retry-deliveries (spec 4.2). The OpenAPI document describes which of its members belong together. */
 export const RetryDeliveriesSchema = Type.Object(
   {
     mode: Type.Enum([...RETRY_MODES], {
       description:
-        '`failed`: permanently failed deliveries only; `force`: waiting ones too, ignoring their waits; `stopped`: those that were stopped with their webhook or subscription go on with their schedule, discarded ones are left alone',
+        '`failed`: permanently failed deliveries only; `force`: waiting ones too, ignoring their waits; `stopped`: those that were stopped with their webhook or subscription go on with their schedule, discarded ones are left alone; `undelivered`: waiting, permanently failed and stopped ones whatever the reason, only with `deliveryIds` or `filter`',
     }),
     id: Type.Optional(
-      Type.String({ description: 'Limits the job to one webhook; without it: all enabled webhooks' }),
+      Type.String({
+        title: 'WebhookId',
+        description: 'Limits the job to one webhook; without it: all enabled webhooks',
+        examples: [EXAMPLE_IDS.webhook],
+      }),
     ),
+    deliveryIds: Type.Optional(deliveryIds),
+    filter: Type.Optional(DeliveryFilterSchema),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'RetryDeliveries' },
 )
 
-export const RetryJobSchema = Type.Object({
-  id: IdSchema,
-  mode: Type.Enum([...RETRY_MODES]),
-  webhookId: orNull(IdSchema),
-  state: Type.Enum(['running', 'done']),
-  total: Type.Integer({ description: 'Deliveries it covered when it was made' }),
-  done: Type.Integer({ description: 'Of these, attempted or no longer in need of it' }),
-  succeeded: Type.Integer({ description: 'Of `done`, completed by the attempt of this job' }),
-  failed: Type.Integer({ description: 'Of `done`, attempted by this job and not delivered' }),
-})
+export const RetryJobSchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.retryJob),
+    mode: Type.Enum([...RETRY_MODES]),
+    webhookId: orNull(id(EXAMPLE_IDS.webhook)),
+    state: Type.Enum(['running', 'done']),
+    total: Type.Integer({ description: 'Deliveries it covered when it was made', examples: [12] }),
+    done: Type.Integer({ description: 'Of these, attempted or no longer in need of it', examples: [7] }),
+    succeeded: Type.Integer({
+      description: 'Of `done`, completed by the attempt of this job',
+      examples: [6],
+    }),
+    failed: Type.Integer({
+      description: 'Of `done`, attempted by this job and not delivered',
+      examples: [1],
+    }),
+  },
+  { title: 'RetryJob' },
+)
 
-export const RetryAcceptedSchema = Type.Object({ deliveryId: IdSchema })
+/** Body of test, which may be left out. */
+export const TestWebhookSchema = Type.Object(
+  {
+    eventKey: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        title: 'TestEventKey',
+        description: 'Sends the example of this event key instead of a `webhook:test`',
+        examples: ['invoice:paid'],
+      }),
+    ),
+  },
+  { additionalProperties: false, title: 'TestWebhook' },
+)
 
-export const DiscardedSchema = Type.Object({ discarded: Type.Integer() })
+export const RetryAcceptedSchema = Type.Object(
+  { deliveryId: id(EXAMPLE_IDS.delivery) },
+  { title: 'AcceptedDelivery' },
+)
+
+/** Body of discard: one of the two members. */
+export const DiscardDeliveriesSchema = Type.Object(
+  { deliveryIds: Type.Optional(deliveryIds), filter: Type.Optional(DeliveryFilterSchema) },
+  { additionalProperties: false, title: 'DiscardDeliveries' },
+)
+
+export const DiscardedSchema = Type.Object(
+  { discarded: Type.Integer({ examples: [3] }) },
+  { title: 'Discarded' },
+)

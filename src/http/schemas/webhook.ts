@@ -1,9 +1,29 @@
 import { Type } from 'typebox'
-import { IdSchema, TimestampSchema } from './common.ts'
+import { id, timestamp } from './common.ts'
+import { EXAMPLE_IDS } from './example-ids.ts'
 
-const url = Type.String({ maxLength: 2048, description: 'HTTPS endpoint that accepts POST requests' })
+const URL_EXAMPLE = 'https://hooks.example.com/posthorn'
 
-const subscribedEventKeys = Type.Array(Type.String({ maxLength: 100 }), {
+const url = Type.String({
+  title: 'WebhookUrl',
+  maxLength: 2048,
+  description: 'HTTPS endpoint that accepts POST requests',
+  examples: [URL_EXAMPLE],
+})
+
+const MAX_DESCRIPTION_LENGTH = 200
+
+const description = Type.String({
+  maxLength: MAX_DESCRIPTION_LENGTH,
+  // Nor half a character, which the JSON of PostgreSQL refuses.
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+  description: 'What users call the webhook, without control characters',
+  examples: ['Invoices to the accounting'],
+})
+
+/** The OpenAPI document describes it by the catalogue. */
+const subscription = Type.Array(Type.String({ maxLength: 100 }), {
+  title: 'Subscription',
   minItems: 1,
   maxItems: 200,
   uniqueItems: true,
@@ -14,39 +34,55 @@ const enabled = Type.Boolean({ description: 'true switches delivery on' })
 
 /** Body of create (spec 2.1). */
 export const CreateWebhookSchema = Type.Object(
-  { url, subscribedEventKeys, enabled },
-  { additionalProperties: false },
+  { url, subscribedEventKeys: subscription, enabled, description: Type.Optional(description) },
+  { additionalProperties: false, title: 'CreateWebhook' },
 )
 
-/** Body of update: any part of a webhook. */
+/** Body of update: any of the fields. */
 export const UpdateWebhookSchema = Type.Partial(CreateWebhookSchema, {
   additionalProperties: false,
   minProperties: 1,
+  title: 'UpdateWebhook',
 })
 
-export const WebhookSchema = Type.Object({
-  id: IdSchema,
-  url: Type.String({
-    maxLength: 2048,
-    description:
-      'The endpoint. For a member who may not change the webhook: scheme, host and a shortened path, such as `https://hooks.example.com/services/T0…`, since path and query can be a credential',
-  }),
-  subscribedEventKeys,
-  enabled,
-  createdAt: TimestampSchema,
-  updatedAt: TimestampSchema,
-})
+export const WebhookSchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.webhook),
+    url: Type.String({
+      maxLength: 2048,
+      description:
+        'The endpoint. For a member who may not change the webhook: scheme, host and a shortened path, such as `https://hooks.example.com/services/T0…`, since path and query can be a credential',
+      examples: [URL_EXAMPLE],
+    }),
+    description,
+    subscribedEventKeys: Type.Array(Type.String(), {
+      description: 'Event keys, or ["*"] for all events',
+      examples: [['invoice:paid', 'customer:created']],
+    }),
+    enabled,
+    createdAt: timestamp('2026-05-04T08:00:00.000Z'),
+    updatedAt: timestamp('2026-05-04T08:00:00.000Z'),
+  },
+  { title: 'Webhook' },
+)
 
-export const SigningSecretSchema = Type.Object({
-  signingSecret: Type.String({
-    pattern: '^[0-9a-f]{64}$',
-    description: '64 hexadecimal characters; the key is this text',
-  }),
-})
+export const SigningSecretSchema = Type.Object(
+  {
+    signingSecret: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: '64 hexadecimal characters; the key is this text',
+      examples: ['6f0b8f0a3d5c4e219a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f'],
+    }),
+  },
+  { title: 'SigningSecret' },
+)
 
-export const CreatedWebhookSchema = Type.Object({
-  ...WebhookSchema.properties,
-  ...SigningSecretSchema.properties,
-})
+export const CreatedWebhookSchema = Type.Object(
+  {
+    ...WebhookSchema.properties,
+    ...SigningSecretSchema.properties,
+  },
+  { title: 'CreatedWebhook' },
+)
 
-export const WebhookListSchema = Type.Object({ data: Type.Array(WebhookSchema) })
+export const WebhookListSchema = Type.Object({ data: Type.Array(WebhookSchema) }, { title: 'WebhookList' })

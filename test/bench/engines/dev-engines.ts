@@ -10,7 +10,7 @@ export async function createDevEngines({ folder, say }: EngineSurroundings): Pro
   const executable = await provideTemporalCli({
     env: process.env,
     cacheDir: defaultCacheDir(process.env),
-    say,
+    print: say,
   })
   let started = 0
   return {
@@ -23,7 +23,7 @@ export async function createDevEngines({ folder, say }: EngineSurroundings): Pro
         dbFile,
         logFile,
         headless: true,
-        say: () => undefined,
+        print: () => undefined,
       })
       const pid = findProcess(dbFile)
       return {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import pg from 'pg'
-import { startKeptProcess, type KeptProcess } from '../../../src/dev/child-process.ts'
+import { startGuardedProcess, type GuardedProcess } from '../../../src/dev/child-process.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
 import { runTool } from '../../../src/dev/run-tool.ts'
 import { assertPortFree } from '../../../src/free-port.ts'
@@ -28,7 +28,7 @@ const KEYWORD = 2
 type Databases = TemporalConfigOptions['databases']
 
 /**
- * Temporal as in production, on a PostgreSQL of its own: then what Posthorn writes and what the engine writes are told
+ * Temporal as in production, on a PostgreSQL of its own: then what Posthorn writes and what Temporal writes are told
  * apart. The first start makes namespace and search attributes; later ones get copies of its databases.
  */
 export async function createPostgresEngines({ folder, shards, say }: EngineSurroundings): Promise<Engines> {
@@ -37,7 +37,7 @@ export async function createPostgresEngines({ folder, shards, say }: EngineSurro
     dataDir: join(folder, 'temporal-postgres'),
     logFile: join(folder, 'temporal-postgres.log'),
     flags: ['-c', 'max_connections=300'],
-    say,
+    print: say,
   })
   const postmaster = await postmasterOf(postgres.adminUrl)
   // The server notes its address in its database: it has to be the same each time.
@@ -46,11 +46,11 @@ export async function createPostgresEngines({ folder, shards, say }: EngineSurro
   const password = decodeURIComponent(new URL(postgres.adminUrl).password)
   let started = 0
 
-  const startServer = async (databases: Databases): Promise<KeptProcess> => {
+  const startServer = async (databases: Databases): Promise<GuardedProcess> => {
     const file = join(folder, 'temporal.yaml')
     const config = { postgres: { port: postgres.port, password }, databases, shards, ports }
     writeFileSync(file, temporalConfig(config), { mode: 0o600 })
-    return startKeptProcess({
+    return startGuardedProcess({
       name: 'The Temporal server',
       command: programs.server,
       args: ['--config-file', file, '--allow-no-auth', 'start'],

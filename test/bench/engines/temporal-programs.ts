@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { defaultCacheDir, publishFolder } from '../../../src/dev/cache.ts'
-import { findOnPath, keptInCache, namedByEnvironment } from '../../../src/dev/find-executable.ts'
+import { findOnPath, foundInCache, namedByEnvironment } from '../../../src/dev/find-executable.ts'
 import { provision, type Way } from '../../../src/dev/provision.ts'
 import { runTool, withProgress } from '../../../src/dev/run-tool.ts'
 
@@ -42,7 +42,7 @@ function provide(program: Program, say: (line: string) => void): Promise<string>
     what: program.what,
     ways: [
       namedByEnvironment(program.variable, env),
-      keptInCache([join(folder, program.name)]),
+      foundInCache([join(folder, program.name)]),
       builtWithGo(program, folder, say),
     ],
     waysOut: [`set ${program.variable}=/path/to/it`, 'install Go; it is then built here'],

@@ -65,7 +65,7 @@ const fanOut: Dimension = {
   levels: () => FAN_OUT.map((load) => ({ size: load.fanOut, load })),
 }
 
-/** Of another webhook: one with so many has an open incident, and its first attempts are the engine's. */
+/** Of another webhook: one with so many has an open incident, and its first attempts are Temporal's. */
 const waiting: Dimension = {
   title: 'deliveries that wait for their eighth attempt, of another webhook',
   column: 'waiting',

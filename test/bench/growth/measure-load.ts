@@ -11,7 +11,7 @@ type Measured = { row: Record<string, number>; problems: string[] }
 const EVENTS: Record<FirstAttempt, number> = { workflow: 500, overflow: 1_000, direct: 2_000 }
 const QUICK_EVENTS = 100
 const PACE = { kind: 'closed', concurrency: 32 } as const
-/** In `direct` a burst is over in a second, and a second of a machine tells little. */
+/** In `direct` a burst is over in a second, and a second of a machine is too short a measurement. */
 const BURSTS: Record<FirstAttempt, number> = { workflow: 1, overflow: 1, direct: 3 }
 /** Of a burst, before the first. */
 const LEAD_SHARE = 0.2
@@ -23,7 +23,7 @@ export async function measureLoad(
   load: Load,
 ): Promise<{ row: Row; problems: string[] }> {
   const events = Math.ceil((bench.quick ? QUICK_EVENTS : EVENTS[bench.firstAttempt]) * load.share)
-  // What was just written goes to the disk now, at nobody's cost.
+  // What was just written goes to the disk now, at no measurement's cost.
   await stage.dataSource.query('CHECKPOINT')
   // The first change of a page after a checkpoint logs all of it, and statistics that are new make plans anew.
   const lead = await measureBurst(stage, load, Math.ceil(events * LEAD_SHARE))

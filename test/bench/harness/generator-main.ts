@@ -4,7 +4,7 @@ import { serveHarness } from './harness-process.ts'
 import { openHttpConnection, type HttpConnection } from './http-connection.ts'
 import { publishRequest } from './publish-request.ts'
 
-// The load generator: publishes what it is asked to and says what came of each event.
+// The load generator: publishes on request and reports the outcome of each event.
 
 serveHarness(async (job: PublishJob) => {
   const apis = job.apiUrls.map((apiUrl) => openApi(job, apiUrl))

@@ -5,7 +5,7 @@ type Pace = { kind: 'closed'; concurrency: number } | { kind: 'open'; perSecond:
 
 /** Events to publish: so many, or for so long. */
 export type PublishJob = {
-  /** Requests go to each in turn. */
+  /** Requests go to them round-robin. */
   apiUrls: readonly string[]
   organisationId: string
   apiKey: string

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** A part of the harness in a process of its own, so that its processor time is told from that of others. */
+/** A part of the harness in a process of its own, so that its processor time is measured separately. */
 export type HarnessProcess<Request> = {
   pid: number
   ask<Answer>(request: Request): Promise<Answer>

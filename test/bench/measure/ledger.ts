@@ -1,7 +1,7 @@
 import type { PublishedEvent } from '../harness/generator.ts'
 import { postsUntilConfirmed, type Arrival } from '../harness/receiver.ts'
 
-/** What was promised, held against what came to receivers. `problems` says in words what broke. */
+/** What was promised, compared with what receivers got. `problems` describes what broke. */
 export type Ledger = { lost: number; doubled: number; problems: string[] }
 
 /**

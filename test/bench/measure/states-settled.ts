@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm'
 
 const POLL_MS = 100
 /** Without any progress. */
-const PATIENCE_MS = 30_000
+const SLOW_GROUP_MS = 30_000
 
 /** A moment: the id that a delivery made then would have. Ids grow with time. */
 export type Mark = string
@@ -40,7 +40,7 @@ async function untilNone(
     const { left } = found
     if (left === 0) return []
     if (left < last.left) last = { left, atMs: Date.now() }
-    if (Date.now() - last.atMs > PATIENCE_MS) return [`${left} deliveries ${words}`]
+    if (Date.now() - last.atMs > SLOW_GROUP_MS) return [`${left} deliveries ${words}`]
     await delay(POLL_MS)
   }
 }

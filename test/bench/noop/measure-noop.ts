@@ -1,6 +1,6 @@
 import { startHarnessProcess } from '../harness/harness-process.ts'
 
-/** `concurrency`: starts under way at once. */
+/** `concurrency`: starts in progress at once. */
 export type NoopRequest = { address: string; workflows: number; concurrency: number }
 
 /** Workflows per second that do nothing, from the first start until the last has run, with a worker of their own. */

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../../src/config.ts'
+import { loadConfig } from '../../../src/config/load.ts'
 import { burstFigures } from '../measure/burst-figures.ts'
 import { rounded } from '../measure/distribution.ts'
 import { clock } from '../measure/clock.ts'
@@ -16,10 +16,10 @@ const WORKFLOW_EVENTS = 1_500
 const QUICK_EVENTS = 200
 
 /**
- * From the first publish to the last arrival. With FIRST_ATTEMPT=workflow the engine's own rate is measured on the same
+ * From the first publish to the last arrival. With FIRST_ATTEMPT=workflow Temporal's own rate is measured on the same
  * server, before and after: workflows that do nothing, as many, started the same way. `settledMs`
  * is until all is recorded and, with `overflow`, every delivery has the workflow that follows it, and `cpuMsEach` the
- * processor time until then, of Posthorn, its database and the engine.
+ * processor time until then, of Posthorn, its database and Temporal.
  */
 export const burst: Scenario = {
   letter: 'c',
@@ -33,7 +33,7 @@ export const burst: Scenario = {
     const noops: number[] = []
     if (isWorkflow) noops.push(await noop(bench, stage, events))
     const { row, problems } = await measureBurst(bench, stage, events)
-    // Its polls and its sweep would run beside the second measurement of the engine.
+    // Its polls and its sweep would run during the second measurement of Temporal.
     await stage.stopPosthorn()
     if (isWorkflow) noops.push(await noop(bench, stage, events))
     await stage.close()
@@ -52,7 +52,7 @@ async function measureBurst(
   stage: Stage,
   events: number,
 ): Promise<{ row: Row; problems: string[] }> {
-  // The engine puts away what ended in the warm-up.
+  // Temporal puts away what ended in the warm-up.
   const cpuBefore = await untilQuiet(stage)
   bench.say(`${events} events, ${CONCURRENCY} at once`)
   const pace = { kind: 'closed', concurrency: CONCURRENCY } as const

@@ -13,7 +13,7 @@ const POLL_MS = 100
 
 type Job = { id: string; state: string; total: number }
 
-/** A receiver is well again, and a person has everything retried: what waits for its schedule, and what has failed. */
+/** A receiver is healthy again, and a user has everything retried: waiting and failed deliveries. */
 export const force: Scenario = {
   letter: 'f',
   name: 'force',

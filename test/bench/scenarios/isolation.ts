@@ -16,7 +16,7 @@ const BACKLOG = 1_000
 const QUICK_BACKLOG = 100
 
 /**
- * A webhook that is well and one that refuses each delivery once, first by themselves, then beside one that never
+ * A healthy webhook and one that refuses each delivery once, first alone, then next to one that never
  * answers, to which a backlog was published just before.
  */
 export const isolation: Scenario = {

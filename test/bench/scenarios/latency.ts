@@ -7,7 +7,7 @@ const PATH = '/ok/hook'
 const SECONDS = 20
 /** Enough for a 99th percentile that is not the maximum. */
 const FEWEST_EVENTS = 150
-/** At a pace above what the engine does, this bounds how long the backlog takes. */
+/** At a pace above what Temporal does, this bounds how long the backlog takes. */
 const MOST_EVENTS = 8_000
 
 /** At 50 a second and above, workflow by workflow a queue grows on two cores: 20 is where it does not. */
@@ -18,7 +18,7 @@ function paces(firstAttempt: FirstAttempt): number[] {
 
 /**
  * From publishing to the arrival of the POST, at a fixed pace that waits for nothing. `p50Ms` and the like count from
- * when the event was to be sent, so a generator held up by a slow API hides nothing; `sent…` from when it was.
+ * when the event was to be sent, so a generator delayed by a slow API hides nothing; `sent…` from when it was.
  */
 export const latency: Scenario = {
   letter: 'b',

@@ -24,7 +24,7 @@ const FAILING_EVENTS = 3
 /** Three retries of the warm-up. */
 const WARM_UP_MS = 8_000
 
-/** Many endpoints that hang, each with a backlog, beside ones that refuse at once and healthy ones. */
+/** Many endpoints that hang, each with a backlog, next to ones that refuse at once and healthy ones. */
 export const manyHanging: Scenario = {
   letter: 'l',
   name: 'many-hanging',
@@ -49,7 +49,7 @@ async function measure(bench: Bench, hanging: number): Promise<{ row: Row; probl
     ],
     env: { WEBHOOKS_PER_ORGANISATION: '1000' },
   })
-  // The first retries of a process tell about starting.
+  // The first retries of a process show its start.
   await publishAt(stage, FAILING_KEY, 1, 1)
   await delay(WARM_UP_MS)
   await stage.takeArrivals()

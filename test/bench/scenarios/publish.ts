@@ -6,11 +6,11 @@ import type { Stage } from '../stage.ts'
 
 const CONCURRENCIES = [1, 16, 64]
 const SUBSCRIBED = 'customer:created'
-/** Nobody is subscribed to it. */
+/** It has no subscribers. */
 const UNHEARD = 'comment:created'
 
 /**
- * From the request to the 202, in a closed loop. Once with events that nobody is subscribed to, which is publishing
+ * From the request to the 202, in a closed loop. Once with events without subscribers, which is publishing
  * alone, and once with one webhook: then deliveries are made meanwhile, on the same processors.
  */
 export const publish: Scenario = {

@@ -12,7 +12,7 @@ export type NumberedPost = LedgerPost & {
 const TOLERANCE_MS = 500
 
 /**
- * Says for each POST of one delivery which attempt it was made for, in the order of arrival. A recorded attempt names
+ * Returns for each POST of one delivery which attempt it was made for, in the order of arrival. A recorded attempt names
  * its POST by the answer's body; one without an answer is known by its time. A POST that no record names was made for
  * the attempt that was next when it arrived, or, where a fault explains that, again for the one before it or the one
  * that completed the delivery.

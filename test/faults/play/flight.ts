@@ -8,7 +8,7 @@ const SENT_WITHIN_MS = 1_000
 /** Faults after which an attempt may be made again although its POST arrived. */
 const CAUSES_REPEAT: readonly FaultKind[] = ['kill', 'pause', 'database_silence', 'database_cut']
 
-/** The faults that hit while a POST was under way or its outcome not recorded yet. */
+/** The faults that hit while a POST was in progress or its outcome not recorded yet. */
 export function faultsDuring(post: LedgerPost, faults: readonly Fault[]): Fault[] {
   const from = post.arrivedAt - SENT_WITHIN_MS
   const hits = new Set<Fault>()

@@ -6,7 +6,7 @@ import type { PlayProcess } from './play-process.ts'
 import type { Fault } from './record.ts'
 import type { PlayWorld } from './world.ts'
 
-/** What a fault takes hold of: two faults that would take the same are not injected together. */
+/** The target of a fault: two faults with the same target are not injected together. */
 const taken = new WeakMap<PlayWorld, Set<string>>()
 
 /** Injects one fault, ends it after its time, and notes it in the journal. Passes over one whose target is taken. */

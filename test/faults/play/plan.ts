@@ -1,4 +1,4 @@
-import { RETRY_MODES, type RetryMode } from '../../../src/domain/retry-mode.ts'
+import type { RetryMode } from '../../../src/domain/retry-mode.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { FaultKind } from './record.ts'
 
@@ -42,7 +42,7 @@ export type Plan = {
   resumesStopped: boolean
   endpoints: EndpointPlan[]
   actions: { atMs: number; action: PlannedAction }[]
-  /** Faults of one track come one after the other, so that no more than two are under way. */
+  /** Faults of one track come one after the other, so that no more than two are in progress. */
   tracks: PlannedFault[][]
 }
 
@@ -101,6 +101,9 @@ function planActions(dice: Dice, durationMs: number): Plan['actions'] {
   return actions
 }
 
+/** The modes that need no selection. */
+const MODES_OF_ALL: readonly RetryMode[] = ['failed', 'force', 'stopped']
+
 function planAction(dice: Dice): PlannedAction {
   const which = dice.int(0, 1_000_000)
   const kind = dice.weighted([
@@ -126,7 +129,7 @@ function planAction(dice: Dice): PlannedAction {
     case 'switch':
       return { kind, which, offMs: dice.int(500, 6_000) }
     case 'retry_all':
-      return { kind, mode: dice.pick(RETRY_MODES), which: dice.chance(0.5) ? which : null }
+      return { kind, mode: dice.pick(MODES_OF_ALL), which: dice.chance(0.5) ? which : null }
     case 'retry':
     case 'discard':
     case 'discard_failed':

@@ -22,7 +22,7 @@ export type PlayProcess = {
   kill(): Promise<void>
   /** SIGSTOP, or SIGCONT; nothing where it does not run. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
-  /** Ends it in good order, and says how it went. May be called again. */
+  /** Ends it cleanly, and returns how it ended. May be called again. */
   finish(): Promise<PlayedProcess>
 }
 

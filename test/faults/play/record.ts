@@ -148,7 +148,7 @@ export type PlayedProcess = {
   name: string
   /** Of every run of it, in order. */
   log: string
-  /** When it was found to have ended although nobody had ended it. */
+  /** When it was found to have ended although the play had not ended it. */
   endedByItself: number[]
   peakMemoryMb: number
 }

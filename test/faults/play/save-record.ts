@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PlayRecord } from './record.ts'
 
-/** Writes the whole record and the logs of the processes to a new folder, for whoever looks into a broken promise. */
+/** Writes the whole record and the logs of the processes to a new folder, for the analysis of a broken promise. */
 export function saveRecord(record: PlayRecord): string {
   const folder = mkdtempSync(join(tmpdir(), `posthorn-play-${record.seed}-`))
   const processes = record.processes.map(({ log, ...rest }) => {

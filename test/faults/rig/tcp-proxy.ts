@@ -11,13 +11,13 @@ export type TcpProxy = {
    * of this instant, new ones work; `all`: new ones are accepted and silent too.
    */
   fallSilent(which: 'open' | 'all'): void
-  /** Passes on again what it holds, and whatever comes. */
+  /** Passes on what it has buffered, and all later data. */
   speak(): void
   /** Resets every open connection. */
   cut(): void
   /** Refuses new connections, and resets those that are open, until `speak`. */
   refuse(): void
-  /** Holds back each chunk for that many milliseconds from now on; 0 for no delay. */
+  /** Delays each chunk by that many milliseconds from now on; 0 for no delay. */
   delayBy(ms: number): void
   close(): Promise<void>
 }

@@ -28,7 +28,7 @@ export async function startWipeableTemporal(): Promise<WipeableTemporal> {
       logFile: join(folder, 'temporal.log'),
       headless: true,
       searchAttributes,
-      say: () => undefined,
+      print: () => undefined,
     })
   let server = await start(true)
   return {

@@ -1,18 +1,20 @@
 import type { DataSource } from 'typeorm'
-import { createPayloadValidator } from '../../../src/catalogue/payload-validator.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { createPublisher } from '../../../src/events/publish.ts'
 import { deliveryLeaseMs } from '../../../src/deliveries/lease-times.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
-import { createStreams } from '../../../src/events/streams.ts'
+import { createStreams } from '../../../src/stream/streams.ts'
 import { createApp } from '../../../src/http/app.ts'
-import { createAuthRefusals } from '../../../src/http/auth-refusals.ts'
-import { createCallerLookup } from '../../../src/http/caller-lookup.ts'
-import { createKnownCredentials } from '../../../src/http/known-credentials.ts'
+import { testOperatorKeys } from './operator.ts'
+import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
+import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
+import { createOrganisationCheck } from '../../../src/accounts/organisation-check.ts'
+import { createKnownCredentials } from '../../../src/accounts/known-credentials.ts'
 import { listen } from '../../../src/http/listen.ts'
-import type { RateLimits } from '../../../src/http/rate-limits.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from '../database/factories.ts'
 import { silentLogger } from '../silent-logger.ts'
 
@@ -39,33 +41,39 @@ export type CallOptions = {
 
 const NO_LIMITS: RateLimits = { management: null, publish: null, authentication: null, open: null }
 
-/** The real API on a free port, with the real database; workflows are only noted, not started. */
+/** The real API, on a free port unless one is given, with the real database; workflows are only noted, not started. */
 export async function createTestApi(
   dataSource: DataSource,
   overrides: Partial<ApiDependencies> = {},
   streaming: Partial<Parameters<typeof createStreams>[0]> = {},
+  port = 0,
 ): Promise<TestApi> {
   const started: DeliveryToStart[] = []
   const woken: string[] = []
   const startedJobs: string[] = []
   const lease = { owner: TEST_PROCESS, leaseMs: deliveryLeaseMs(15_000) }
   const metrics = overrides.metrics ?? createMetrics()
+  const catalogue = overrides.catalogue ?? builtInCatalogue
   const logger = overrides.logger ?? silentLogger
   const known = createKnownCredentials()
   const rateLimits = overrides.rateLimits ?? NO_LIMITS
   const limits = { perKey: 1_000, perProcess: 1_000 }
-  const streams = createStreams({ dataSource, logger, metrics, limits, ...streaming })
+  const streams = createStreams({ dataSource, catalogue, logger, metrics, limits, ...streaming })
   const app = createApp({
     dataSource,
+    catalogue,
     // Without a memory: what a test changes in the database counts for its next request.
     findCaller: createCallerLookup(dataSource, 0, known),
+    requireOrganisation: createOrganisationCheck(dataSource, 0),
     known,
     authRefusals: createAuthRefusals({ limit: rateLimits.authentication, known, logger, metrics }),
+    operatorKeys: testOperatorKeys,
     acceptsDemoKeys: true,
     secretBox: testSecretBox,
     workflows: { wake: ({ deliveryId }) => Promise.resolve(void woken.push(deliveryId)) },
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
-    incidentWorkflows: { tell: () => Promise.resolve() },
+    erasureWorkflows: { start: () => Promise.resolve() },
+    incidentWorkflows: { signal: () => Promise.resolve() },
     publish: createPublisher(dataSource, lease),
     locks: createWebhookLocks(),
     sweep: null,
@@ -77,17 +85,17 @@ export async function createTestApi(
     trustedProxies: [],
     rateLimits,
     webhooksPerOrganisation: Infinity,
-    validatePayload: createPayloadValidator(),
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     publicUrl: '',
+    frameAncestors: [],
     temporalUi: null,
-    engine: { isUp: () => Promise.resolve(true) },
+    temporal: { isUp: () => Promise.resolve(true) },
     streams,
     logger,
     metrics,
     ...overrides,
   })
-  const listening = await listen(app, { host: '127.0.0.1', port: 0 })
+  const listening = await listen(app, { host: '127.0.0.1', port })
   return {
     url: listening.url,
     started,

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
+import { secretOf } from './operator.ts'
 import { sendRaw, type RawAnswer, type RawRequest } from './raw-request.ts'
 import { useApi, type ApiSuite } from './use-api.ts'
 
 /**
- * One request that must be refused, and how. `{name}` in the path and in header values stands for a value of the
+ * One request that must be refused, and how. `{name}` in the path and in header values is replaced by a value of the
  * suite's world (see `createWorld`). Unless said otherwise it is sent with a full-access key, and with a body as JSON.
  */
 export type BadInput = {
@@ -49,7 +50,7 @@ const LEAKS: readonly RegExp[] = [
 ]
 
 /**
- * Declares one test per input, and one that looks at all the answers together. `more` adds tests of another shape;
+ * Declares one test per input, and one that compares all the answers. `more` adds tests of another shape;
  * what they send through `world().send` is looked at too.
  */
 export function describeBadInput(
@@ -87,7 +88,7 @@ export function describeBadInput(
   })
 }
 
-/** The answer is the problem that `expected` describes, and says nothing beyond it. */
+/** The answer is the problem that `expected` describes, and contains nothing beyond it. */
 export function expectRefusal(answer: RawAnswer, expected: Omit<BadInput, 'title'>): void {
   expect(answer.status, answer.text).to.equal(expected.status)
   expect(answer.headers['content-type']).to.match(/^application\/problem\+json\b/)
@@ -110,7 +111,10 @@ async function createWorld({ database, api }: ApiSuite, answers: RawAnswer[]): P
   const other = await createMember(dataSource)
   const names: Record<string, string> = {
     org: organisationId,
+    member: member.memberId,
     key: member.apiKey,
+    operatorKey: secretOf('manager'),
+    publishKey: secretOf('publisher'),
     managerKey: await keyWith(['webhook:read', 'webhook:manage', 'invoice:read']),
     readerKey: await keyWith(['webhook:read']),
     nobodyKey: await keyWith([]),

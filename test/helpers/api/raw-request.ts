@@ -43,7 +43,7 @@ export function sendRaw(url: string, { method, path, headers = {}, body }: RawRe
   })
 }
 
-/** Sends these very bytes and returns all that comes back until the server hangs up; empty when it says nothing. */
+/** Sends these very bytes and returns all that comes back until the server hangs up; empty when it sends nothing. */
 export function sendBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {

@@ -12,13 +12,23 @@ export const CALLERS = {
   manager: ['webhook:read', 'webhook:manage', 'invoice:read'],
   keyManager: ['webhook:read', 'webhook:manage', 'customer:read'],
   full: [],
+  manageOperator: [],
+  publishOperator: [],
+  portalOperator: [],
 } as const satisfies Record<string, readonly string[]>
 
 export type CallerName = keyof typeof CALLERS
 
+/** Callers with an operator key, by the name of the key. */
+export const OPERATORS = {
+  manageOperator: 'manager',
+  publishOperator: 'publisher',
+  portalOperator: 'portal',
+} as const satisfies Partial<Record<CallerName, string>>
+
 /**
  * One call of a route, and who may make it: everybody else gets 401 without a valid key, 404 from another organisation
- * and 403 else. `what` tells several calls of one route apart.
+ * and 403 else. An operator key opens the operator API, and publishing; no other key does. `what` distinguishes several calls of one route.
  */
 export type Right = {
   operation: string
@@ -43,7 +53,8 @@ const KEY_READERS = ['keyReader', ...KEY_MANAGERS] as const
 const READERS = ['reader', 'keyReader', ...MANAGERS] as const
 const MEMBERS = ['nothing', 'publisher', ...READERS] as const
 const KEYS = ['foreign', ...MEMBERS] as const
-const EVERYBODY = ['none', 'revoked', ...KEYS] as const
+const EVERYBODY = ['none', 'revoked', ...KEYS, 'manageOperator', 'publishOperator', 'portalOperator'] as const
+const MANAGE = ['manageOperator'] as const
 
 const pushSubscription = (): object => {
   const keys = createECDH('prime256v1')
@@ -53,6 +64,9 @@ const pushSubscription = (): object => {
     keys: { p256dh: keys.getPublicKey('base64url'), auth: randomBytes(16).toString('base64url') },
   }
 }
+
+/** The body of an organisation and of a member. */
+const person = () => ({ name: 'Zon', email: 'info@zon.example' })
 
 const webhook = (subscribedEventKeys: string[]) => () => ({
   url: URL_OF_WEBHOOK,
@@ -82,11 +96,15 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'signIn', to: KEYS, status: 200 },
   { operation: 'getSession', to: KEYS, status: 200 },
   { operation: 'signOut', to: KEYS, status: 204 },
+  // Any holder of the link; here no page of the product's own asks.
+  { operation: 'createPortalLink', to: ['portalOperator'], status: 201, body: () => ({}) },
+  { operation: 'openPortalLink', to: EVERYBODY, status: 403, body: () => ({ token: 'x' }) },
 
   { operation: 'listWebhooks', to: READERS, status: 200 },
   { operation: 'getOverview', to: READERS, status: 200 },
   { operation: 'getWebhook', to: READERS, status: 200 },
   { operation: 'getActivity', to: READERS, status: 200 },
+  { operation: 'listActivity', to: READERS, status: 200 },
   { operation: 'createWebhook', to: KEY_MANAGERS, status: 201, body: webhook(['customer:created']) },
   { operation: 'createWebhook', what: 'with *', to: FULL, status: 201, body: webhook(['*']) },
   update('to a new URL', KEY_MANAGERS, { url: ELSEWHERE }),
@@ -108,20 +126,36 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'getDeliveryStats', to: READERS, status: 200 },
   { operation: 'listDeliveries', to: READERS, status: 200 },
   { operation: 'getDelivery', to: KEY_READERS, status: 200 },
+  { operation: 'getDeliveryRequest', to: KEY_MANAGERS, status: 200 },
+  { operation: 'getDeliveryRequest', what: 'where it has *', to: FULL, status: 200, ...ALL_KEYS },
   { operation: 'listIncidents', to: READERS, status: 200 },
   { operation: 'retryDelivery', to: MANAGERS, status: 202 },
   { operation: 'discardDelivery', to: MANAGERS, status: 200, state: 'failed' },
   { operation: 'discardFailed', to: MANAGERS, status: 202 },
+  {
+    operation: 'discardDeliveries',
+    to: MANAGERS,
+    status: 202,
+    body: () => ({ filter: { state: 'failed' } }),
+  },
   { operation: 'testWebhook', to: MANAGERS, status: 202 },
+  {
+    operation: 'testWebhook',
+    what: 'with an event key',
+    to: KEY_MANAGERS,
+    status: 202,
+    body: () => ({ eventKey: 'customer:created' }),
+  },
   { operation: 'retryDeliveries', to: MANAGERS, status: 202, body: () => ({ mode: 'failed' }) },
   { operation: 'getRetryJob', to: READERS, status: 200 },
 
   {
     operation: 'publishEvent',
-    to: ['publisher', 'full'],
+    to: ['publisher', 'full', 'publishOperator'],
     status: 202,
     body: () => ({ event: 'customer:created', data: { id: 'cus_1' } }),
   },
+  { operation: 'listEvents', to: MEMBERS, status: 200 },
   { operation: 'getEvent', to: ['publisher', ...KEY_READERS], status: 200 },
   { operation: 'streamEvents', to: KEY_READERS, status: 200, query: '?events=customer:created' },
   { operation: 'streamEvents', what: 'of *', to: FULL, status: 200, query: '?events=*' },
@@ -132,4 +166,16 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'deletePushSubscription', to: MEMBERS, status: 204 },
   { operation: 'deletePushSubscriptions', to: MEMBERS, status: 204 },
   { operation: 'listAudit', to: FULL, status: 200 },
+
+  { operation: 'listOrganisations', to: MANAGE, status: 200 },
+  { operation: 'getOrganisation', to: MANAGE, status: 200 },
+  { operation: 'putOrganisation', to: MANAGE, status: 200, body: person },
+  { operation: 'eraseOrganisation', to: MANAGE, status: 202 },
+  { operation: 'listMembers', to: MANAGE, status: 200 },
+  { operation: 'getMember', to: MANAGE, status: 200 },
+  { operation: 'putMember', to: MANAGE, status: 200, body: person },
+  { operation: 'deleteMember', to: MANAGE, status: 204 },
+  { operation: 'listApiKeys', to: MANAGE, status: 200 },
+  { operation: 'createApiKey', to: MANAGE, status: 201, body: () => ({ name: 'another' }) },
+  { operation: 'revokeApiKey', to: MANAGE, status: 204 },
 ]

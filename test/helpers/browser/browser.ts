@@ -3,6 +3,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 import { expect } from 'chai'
 import { findOnPath } from '../../../src/dev/find-executable.ts'
 import { createTestDatabase, type TestDatabase } from '../database/database.ts'
+import { operatorKeysText } from '../api/operator.ts'
 import type { TestMember } from '../database/factories.ts'
 import { startPosthorn, type PosthornProcess } from '../processes/posthorn.ts'
 import { testServers } from '../runner/servers.ts'
@@ -15,7 +16,7 @@ type Visitor = { page: Page; faults: string[] }
 export type DeveloperArea = {
   readonly stage: Stage
   readonly posthorn: PosthornProcess
-  /** A new browser profile at this path of the product, without a session. */
+  /** A new browser profile at this path of the product, or at another address, without a session. */
   visit(path?: string, options?: BrowserContextOptions): Promise<Visitor>
   /** The same, signed in; the member of the stage where no other is given. */
   signIn(member?: TestMember, options?: BrowserContextOptions & { path?: string }): Promise<Visitor>
@@ -24,7 +25,7 @@ export type DeveloperArea = {
 const TEMPORAL_UI_URL = 'http://127.0.0.1:1/temporal'
 
 /** Waiting for the page takes so long at most; with one process of each on a busy machine it is seldom near. */
-const PATIENCE_MS = 15_000
+const SLOW_GROUP_MS = 15_000
 
 /** Started once for all files: what takes long is the start. */
 type Running = { database: TestDatabase; posthorn: PosthornProcess; browser: Browser }
@@ -36,10 +37,10 @@ async function start(executablePath: string): Promise<Running> {
     databaseUrl: database.url,
     temporalAddress: testServers().temporalAddress,
     taskQueue: `browser-${randomUUID()}`,
-    env: { TEMPORAL_UI_URL },
+    env: { TEMPORAL_UI_URL, POSTHORN_OPERATOR_KEYS: operatorKeysText() },
   })
   // Root has no sandbox; there is nothing here to be protected from.
-  const args = ['--no-sandbox', '--disable-dev-shm-usage']
+  const args = ['--no-sandbox', '--disable-dev-shm-usage', '--host-resolver-rules=MAP *.test 127.0.0.1']
   return { database, posthorn, browser: await chromium.launch({ executablePath, args }) }
 }
 
@@ -88,7 +89,7 @@ export function useDeveloperArea(): DeveloperArea {
   const visit: DeveloperArea['visit'] = async (path = '/developer', options = {}) => {
     if (browser === undefined) throw new Error('there is no browser')
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })
-    context.setDefaultTimeout(PATIENCE_MS)
+    context.setDefaultTimeout(SLOW_GROUP_MS)
     const page = await context.newPage()
     const visitor = { page, faults: [] as string[] }
     page.on('pageerror', ({ message }) => visitor.faults.push(message))
@@ -102,7 +103,7 @@ export function useDeveloperArea(): DeveloperArea {
       void dialog.dismiss()
     })
     visitors.push(visitor)
-    await page.goto(`${suite.posthorn.url}${path}`)
+    await page.goto(new URL(path, suite.posthorn.url).href)
     return visitor
   }
   return Object.assign(suite, {

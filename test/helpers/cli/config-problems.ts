@@ -1,6 +1,6 @@
-import { ConfigError, loadConfig, ALL_SETTINGS, type Environment } from '../../../src/config.ts'
+import { ConfigError, loadConfig, ALL_SETTINGS, type Environment } from '../../../src/config/load.ts'
 
-/** What `loadConfig` says of these settings; nothing where they are valid. */
+/** Returns the problems that `loadConfig` finds in these settings; none where they are valid. */
 export function problemsOf(env: Environment, names = ALL_SETTINGS): readonly string[] {
   try {
     loadConfig(env, names)

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigError } from '../../../src/config.ts'
+import { seedFromFile } from '../../../src/cli/seed.ts'
+import { ConfigError } from '../../../src/config/load.ts'
+import { useApi } from '../api/use-api.ts'
 
 export const KEY = 'camping-key-in-clear-0001-Wq7ZrT5n'
 
@@ -53,6 +55,17 @@ export function useSeedFiles(): { write(content: unknown): string; pathOf(name: 
       return file
     },
   }
+}
+
+/** The API on a database that is empty before each test; `seed` brings a seed file into it. */
+export function useSeededApi() {
+  const suite = useApi()
+  const files = useSeedFiles()
+  beforeEach(() => suite.database.dataSource.query('TRUNCATE organisation CASCADE'))
+  return Object.assign(suite, {
+    files,
+    seed: (content: unknown) => seedFromFile(suite.database.url, files.write(content)),
+  })
 }
 
 /** The problems that refused a piece of work. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { hashCredential } from '../../../src/credentials.ts'
 import type { DataSource } from 'typeorm'
-import { hashApiKey } from '../../../src/db/queries/api-keys.ts'
 import { insertEventsWithDeliveries, type DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks.ts'
@@ -46,7 +46,7 @@ export async function createMember(
     pushEnabled: false,
     permissions: permissions ?? [],
   })
-  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashApiKey(apiKey) }
+  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashCredential(apiKey) }
   await upsertApiKey(dataSource, organisationId, memberId, key)
   return { organisationId, memberId, apiKey }
 }
@@ -57,7 +57,7 @@ export async function replaceKeyValue(
   { organisationId, memberId }: TestMember,
   apiKey = `phk_test_${randomBytes(16).toString('hex')}`,
 ): Promise<string> {
-  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashApiKey(apiKey) }
+  const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashCredential(apiKey) }
   await upsertApiKey(dataSource, organisationId, memberId, key)
   return apiKey
 }
@@ -75,6 +75,7 @@ export async function createWebhookRow(
     id,
     organisationId,
     url,
+    description: '',
     subscribedEventKeys,
     enabled,
     secret,

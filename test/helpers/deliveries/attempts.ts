@@ -1,11 +1,12 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../../activities/index.ts'
-import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoints.ts'
+import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
-import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-first-successes.ts'
+import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-successes.ts'
+import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { createWebhookCache, type WebhookCache } from '../../../src/deliveries/dispatch/webhook-cache.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
 import { testSecretBox } from '../database/factories.ts'
@@ -16,6 +17,7 @@ export function attemptDependencies(
   dataSource: DataSource,
   attemptTimeoutMs = 15_000,
 ): ActivityDependencies & { webhooks: WebhookCache } {
+  const locks = createWebhookLocks()
   return {
     dataSource,
     webhooks: createWebhookCache(dataSource),
@@ -26,12 +28,14 @@ export function attemptDependencies(
     attemptTimeoutMs,
     endpoints: createEndpoints({ maxLimit: 50 }),
     webhookConcurrency: 50,
-    locks: createWebhookLocks(),
+    locks,
     timeoutPace: createPace({ intervalMs: 1 }),
     onAttempt: () => undefined,
     shutdown: createShutdown(1_000),
-    recordFirstSuccess: createRecordFirstSuccess(dataSource, { follow: false }),
-    incidentWorkflows: { tell: () => Promise.resolve() },
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { hasBackfill: false }),
+    recordUnderLock: createRecordUnderLock({ dataSource, locks, hasBackfill: false }),
+    incidentWorkflows: { signal: () => Promise.resolve() },
+    termination: { ofDelivery: () => Promise.resolve(), ofIncident: () => Promise.resolve() },
     channels: { email: null, push: null },
     workflows: { wake: () => Promise.resolve() },
     httpClient: createHttpClient({

@@ -1,6 +1,6 @@
 import { createDispatcher, type Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
-import { createEndpoints } from '../../../src/deliveries/attempt/endpoints.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createWebhookCache } from '../../../src/deliveries/dispatch/webhook-cache.ts'
 
@@ -9,7 +9,7 @@ type Options = Parameters<typeof createDispatcher>[0]
 /** Leases of deliveries, as tests of what keeps them have them. */
 export const TEST_LEASE_MS = 15_000
 
-/** A dispatcher that leaves first attempts to the workflows, unless `options` say otherwise. */
+/** A dispatcher that leaves first attempts to the workflows, unless `options` override that. */
 export function createTestDispatcher(
   options: Pick<Options, 'dataSource' | 'workflows' | 'logger' | 'metrics' | 'processId'> & Partial<Options>,
 ): Dispatcher {
@@ -26,7 +26,7 @@ export function createTestDispatcher(
     leaseMs: TEST_LEASE_MS,
     shutdown: createShutdown(1_000),
     isServing: () => true,
-    isBackfillOwed: () => false,
+    isBackfillPending: () => false,
     ...options,
   })
 }

@@ -5,8 +5,8 @@ import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 import type { NotificationState } from '../../../src/domain/incident-rules.ts'
 import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
-import { NOTIFY_AFTER_MS, type VirtualClock } from './incident-engine.ts'
-import type { MadeAttempt, Person } from './incident-world.ts'
+import { NOTIFY_AFTER_MS, type VirtualClock } from './incident-temporal.ts'
+import type { MadeAttempt, Recipient } from './incident-stage.ts'
 
 type Kind = 1 | 2
 
@@ -25,7 +25,7 @@ type Key = { incidentId: string; kind: Kind; channel: 'email' | 'push'; recipien
 
 type NotificationFacts = Key & { state: NotificationState; error: string | null }
 
-/** What the rows say of one webhook. */
+/** The rows of one webhook. */
 export type Facts = {
   live: boolean
   deleted: boolean
@@ -37,7 +37,7 @@ export type Facts = {
 /** A message that a channel was handed, and what it answered. */
 type Message = Key & { answer: SendOutcome['state'] }
 
-/** Rows are read to the millisecond, a little after what they tell of. */
+/** Rows are read to the millisecond, a little after what they record. */
 const TOLERANCE_MS = 1_000
 
 /** What must be true of a webhook's incidents and notifications, whatever happens to it. */
@@ -92,7 +92,7 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
     }
   }
 
-  /** A page says "healthy" where no incident is open and the latest attempt did not fail. */
+  /** A page shows "healthy" where no incident is open and the latest attempt did not fail. */
   function checkOverview({ deleted, incidents }: Facts, overview: OverviewRow | undefined): void {
     expect(overview === undefined, 'is listed').to.equal(deleted)
     if (overview === undefined) return
@@ -115,7 +115,7 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
       expect(incident.exhausted, 'exhausted').to.equal(exhausted.has(incident.id))
   }
 
-  function checkAddressing({ live, incidents, notifications }: Facts, entitled: Person[]): void {
+  function checkAddressing({ live, incidents, notifications }: Facts, entitled: Recipient[]): void {
     for (const incident of incidents) {
       const known = before.incidents.find(({ id }) => id === incident.id)
       for (const kind of [1, 2] as const) {
@@ -128,7 +128,7 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
           expect(to, 'addressed once').to.have.length(earlier.length)
           continue
         }
-        expect(live && !incident.closed, 'there is something to tell').to.equal(true)
+        expect(live && !incident.closed, 'there is something to notify of').to.equal(true)
         if (kind === 1)
           expect(failingForMs(incident), 'failing for').to.be.at.least(NOTIFY_AFTER_MS - TOLERANCE_MS)
         else expect(incident.exhausted, 'exhausted').to.equal(true)
@@ -139,7 +139,7 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
     }
   }
 
-  /** Why each notification may stand as it does. `isDeath`: a worker died since the last look. */
+  /** Why each notification may stand as it does. `isDeath`: a worker died since the last check. */
   function checkNotifications(now: Facts, isDeath: boolean): void {
     for (const row of now.notifications) {
       const was = before.notifications.find((one) => isSame(one, row))?.state ?? 'pending'
@@ -187,10 +187,10 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
     onResumed(): void {
       for (const { id, closed } of before.incidents) if (!closed) resumedAtMs.set(id, clock.now())
     },
-    /** Who lost the permission, by recipient. */
+    /** Recipients that lost the permission. */
     barred,
 
-    /** A message is handed over, and `answer` will be said. */
+    /** A message is handed over, and `answer` will be returned. */
     async onMessage(key: Key, answer: Message['answer']): Promise<void> {
       const earlier = messagesOf(key)
       messages.push({ ...key, answer })
@@ -206,7 +206,7 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
     },
 
     /** To be called after everything that happens. */
-    async check(people: readonly Person[], isDeath: boolean, overview?: OverviewRow): Promise<Facts> {
+    async check(recipients: readonly Recipient[], isDeath: boolean, overview?: OverviewRow): Promise<Facts> {
       const now = await read()
       const kept = new Set(now.deliveries.map(({ id }) => id))
       attempts = attempts.filter(({ deliveryId }) => kept.has(deliveryId))
@@ -216,7 +216,7 @@ export function createIncidentModel(read: () => Promise<Facts>, clock: VirtualCl
       checkExhaustion(now)
       checkAddressing(
         now,
-        people.filter(({ recipient }) => !barred.has(recipient)),
+        recipients.filter(({ recipient }) => !barred.has(recipient)),
       )
       checkNotifications(now, isDeath)
       before = now

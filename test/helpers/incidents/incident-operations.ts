@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
-import type { Crew } from './incident-engine.ts'
+import type { Crew } from './incident-temporal.ts'
 
 export type Answer = SendOutcome['state']
 
@@ -9,12 +9,12 @@ export type Operation =
   | { do: 'publish' | 'discard failed' | 'disable' | 'enable' | 'delete' | 'sweep' | 'forget' }
   | { do: 'test'; succeeds: boolean }
   | { do: 'attempt' | 'finish'; which: number; succeeds: boolean }
-  | { do: 'begin' | 'lose' | 'exhaust' | 'retry' | 'discard' | 'purge' | 'tell again'; which: number }
+  | { do: 'begin' | 'lose' | 'exhaust' | 'retry' | 'discard' | 'purge' | 'signal again'; which: number }
   | { do: 'pass'; minutes: number }
   | { do: 'entitle'; member: number; isEntitled: boolean }
   | { do: 'turn'; crew: Crew; answers: Answer[] }
 
-/** `away`: the engine does not hear what is told meanwhile. */
+/** `away`: signals sent to Temporal meanwhile are lost. */
 export type Turn = { away?: boolean; operation: Operation }
 
 const which = fc.nat({ max: 7 })
@@ -53,7 +53,7 @@ const CHOICES: [number, fc.Arbitrary<Operation>][] = [
   [32, fc.record({ do: fc.constant('turn'), crew, answers })],
   [8, fc.constant({ do: 'sweep' })],
   [4, fc.constant({ do: 'forget' })],
-  [4, fc.record({ do: fc.constant('tell again'), which })],
+  [4, fc.record({ do: fc.constant('signal again'), which })],
 ]
 
 /** What may happen, in any order. */

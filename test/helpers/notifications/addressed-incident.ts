@@ -4,7 +4,7 @@ import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../../src/domain/permissions.ts'
-import { lookAtIncident } from '../../../src/incidents/look.ts'
+import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
 import { newId } from '../../../src/ids.ts'
 import { writeBacklog } from '../deliveries/backlog.ts'
 import { createWebhookRow } from '../database/factories.ts'
@@ -29,11 +29,11 @@ export type AddressedIncident = {
   organisationId: string
   webhookId: string
   incidentId: string
-  /** Writes the organisation and its members anew; who is left out keeps what was. */
+  /** Writes the organisation and its members again; members that are left out stay as they are. */
   people(next: People): Promise<void>
-  /** Addresses notification 2, as the workflow's look does. */
+  /** Addresses notification 2, as the workflow's evaluation does. */
   address(): Promise<void>
-  /** What the rows say now, by channel and recipient. */
+  /** The states of the rows, by channel and recipient. */
   rows(): Promise<NotificationRow[]>
   row(recipient: string): Promise<NotificationRow>
   /** Ids of the push subscriptions of a member, oldest first. */
@@ -72,7 +72,7 @@ export async function createExhaustedIncident(
     people,
     rows,
     async address() {
-      await lookAtIncident(dataSource, { organisationId, incidentId, dueFor: null, notifyAfterMs: 300_000 })
+      await evaluateIncident(dataSource, { organisationId, incidentId, dueFor: null, notifyAfterMs: 300_000 })
     },
     row: async (recipient) => (await rows()).find((one) => one.recipient === recipient)!,
     async browsersOf(email) {
@@ -105,7 +105,7 @@ async function writeMember(dataSource: DataSource, organisationId: string, membe
   }
 }
 
-/** One that failed ten times, so that the incident is not closed by a look. */
+/** One that failed ten times, so that the incident is not closed by an evaluation. */
 async function writeFailedDelivery(
   dataSource: DataSource,
   organisationId: string,

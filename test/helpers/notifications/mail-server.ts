@@ -15,7 +15,7 @@ export type TakenMail = {
   user: string | null
 }
 
-/** What a well-behaved server says instead of taking a mail. */
+/** The refusals of a well-behaved server. */
 type Refusal = { at: 'mail' | 'rcpt' | 'data'; code: number; text?: string }
 
 export type MailServer = {
@@ -37,7 +37,7 @@ type Options = {
   delayMs?: number
 }
 
-/** A real mail server on a free port, by other people's code. */
+/** A real mail server on a free port, by independent code. */
 export async function createMailServer(options: Options = {}): Promise<MailServer> {
   const { tls = 'none', tlsOptions = {}, auth, delayMs = 0 } = options
   const mails: TakenMail[] = []
@@ -106,7 +106,7 @@ export async function createMailServer(options: Options = {}): Promise<MailServe
 /** Where in a session a rude server shows it; `message` is the dot at the end of the mail. */
 export type Stage = 'greeting' | 'EHLO' | 'STARTTLS' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'message' | 'RSET'
 
-/** A reply of its own, to hang up, to cut the line, to say nothing ever, or to talk without ever coming to an end. */
+/** A reply of its own, to disconnect, to reset the connection, to stay silent, or to send without an end. */
 export type Rudeness = `${number}${' ' | '-'}${string}` | 'close' | 'reset' | 'silence' | 'drip'
 
 /** `null` for the usual reply. Both count from 1: the connection, and the mail on it. */
@@ -118,7 +118,7 @@ export type RudeMailServer = {
   /** Every mail that came as far as its closing dot, whatever the answer: any of them may have been delivered. */
   read: string[]
   connections(): number
-  /** Hangs up on everybody who is connected. */
+  /** Closes every connection. */
   hangUp(): void
   close(): Promise<void>
 }
@@ -136,7 +136,7 @@ const POLITE: Record<Stage, string> = {
   RSET: '250 forgotten',
 }
 
-/** A mail server that misbehaves at any stage, which a real one cannot be told to. */
+/** A mail server that misbehaves at any stage, which a real one cannot do on request. */
 export async function createRudeMailServer(
   manners: Manners,
   options: { pipelining?: boolean } = {},

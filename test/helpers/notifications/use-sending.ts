@@ -1,6 +1,6 @@
 import type { NotificationCounts } from '../../../src/domain/incident-rules.ts'
 import type { Notice } from '../../../src/notifications/notice.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { sendDue, type Channels } from '../../../src/notifications/send-due.ts'
 import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
 import { createExhaustedIncident, type AddressedIncident, type People } from './addressed-incident.ts'
@@ -27,7 +27,7 @@ export type Sending = {
   notices: Notice[]
   /** What the channels answer; by default they accept. */
   answer: (to: string) => Answer | Promise<Answer>
-  /** An incident of its own for these people, addressed to them. */
+  /** An incident for these members, addressed to them. */
   addressed(people: People): Promise<void>
   send(options?: SendOptions): Promise<NotificationCounts>
   /** State by recipient. */
@@ -38,8 +38,8 @@ export type Sending = {
 /** What the tests of one `describe` about sending share. */
 export function useSending(): Sending {
   const channels: Channels = {
-    email: { admission: unbounded, send: (notice, { address }) => handOver(notice, address) },
-    push: { admission: unbounded, send: (notice, { id }) => handOver(notice, id) },
+    email: { limiter: unbounded, send: (notice, { address }) => handOver(notice, address) },
+    push: { limiter: unbounded, send: (notice, { id }) => handOver(notice, id) },
   }
   const metrics = createMetrics()
   const sending: Sending = {
@@ -79,7 +79,7 @@ export function useSending(): Sending {
   return sending
 }
 
-/** How `count` notifications of kind 2 stand. */
+/** The state of `count` notifications of kind 2. */
 export function counted(state: NotificationCounts[number]['state'], count: number): NotificationCounts {
   return [{ kind: 2, state, count }]
 }

@@ -42,7 +42,7 @@ function confirm(request: IncomingMessage, response: ServerResponse): void {
   })
 }
 
-/** Whether a plain socket, which no guard holds back, gets through to that host. */
+/** Whether a plain socket, without a guard, gets through to that host. */
 export async function isReachable(host: string, port: number): Promise<boolean> {
   const socket = net.connect({ host, port, timeout: 1000 })
   try {

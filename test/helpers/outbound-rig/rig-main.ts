@@ -62,13 +62,13 @@ async function fault(target: Target, client: HttpClient, ledger: Ledger): Promis
   if (breaches.length > 0) return `${title} reached ${JSON.stringify(breaches)}`
   if (outcome !== target.outcome) return `${title} was ${outcome} instead of ${target.outcome}`
   if (registered !== target.registers) return `${title} may${registered ? '' : ' not'} be registered`
-  // An address in what the customer is told would map the network.
+  // An address in the customer's message would map the network.
   const told = `${result.error ?? ''} ${result.response?.body ?? ''}`
   return /\d+\.\d+\.\d+|[0-9a-f]*::|rig\.eu/.test(told) ? `${title} tells ${told}` : null
 }
 
 /**
- * Hosts of blocked targets that do answer when nobody holds the socket back: without them the rig would prove nothing.
+ * Hosts of blocked targets that do answer when the socket is not blocked: without them the rig would prove nothing.
  */
 async function countReachable(): Promise<number> {
   const urls = TARGETS.filter(({ outcome }) => outcome === 'blocked_target').map(({ url }) => new URL(url))

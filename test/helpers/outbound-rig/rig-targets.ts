@@ -17,7 +17,7 @@ export const PUBLIC_ADDRESSES: readonly string[] = ['93.184.216.34', '93.184.216
 const [PUBLIC = '', PUBLIC_TOO = '', PUBLIC_SIX = ''] = PUBLIC_ADDRESSES
 
 /**
- * Ports that something listens on, at every address: those of the receivers, and of what stands in private networks.
+ * Ports that something listens on, at every address: those of the receivers, and of servers in private networks.
  */
 export const TLS_PORTS: readonly number[] = [443, 8443]
 export const PLAIN_PORTS: readonly number[] = [80, 8080, 2375, 5432, 6379, 7233, 9200]
@@ -120,7 +120,7 @@ const PUBLIC_NAMES: Zone = {
   'public-mapped.rig.eu': { aaaa: [`::ffff:${PUBLIC}`] },
 }
 
-/** What the DNS server of the rig says; `rebind` is for {@link REBINDING}. */
+/** The answers of the rig's DNS server; `rebind` is for {@link REBINDING}. */
 export const ZONE: Zone = {
   ...PRIVATE_NAMES,
   ...PUBLIC_NAMES,
@@ -129,7 +129,7 @@ export const ZONE: Zone = {
   'empty.rig.eu': {},
 }
 
-/** A name that is public at every other look, and one that becomes private after the first. */
+/** A name that is public at every other look-up, and one that becomes private after the first. */
 export const REBINDING = { alternating: 'https://rebind.rig.eu/', moving: 'https://moving.rig.eu/' }
 
 function target(

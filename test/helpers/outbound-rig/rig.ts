@@ -31,7 +31,7 @@ mount --bind "$RIG_RESOLV_CONF" /etc/resolv.conf`
 const UNSHARE = 'unshare'
 const LIMIT_MS = 60_000
 
-/** Runs rig-main.ts in a network namespace of its own; or says why this machine does not allow it. */
+/** Runs rig-main.ts in a network namespace of its own; or returns why this machine does not allow it. */
 export async function runRig(): Promise<RigReport | { impossible: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-rig-'))
   try {

@@ -4,10 +4,10 @@ import type { PosthornProcess } from './posthorn.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
 import type { Stage } from './stage.ts'
 
-/** Publishes under way at once. */
+/** Publishes in progress at once. */
 const CONCURRENCY = 16
 
-/** So many events at once put any engine behind; it stays so for the second in which they came. */
+/** So many events at once put any temporal behind; it stays so for the second in which they came. */
 const AHEAD_OF_ANY_ENGINE = 80
 
 /** Publishes events to the stage's webhook as fast as they are accepted; returns the ids of their deliveries. */

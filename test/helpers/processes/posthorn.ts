@@ -26,14 +26,14 @@ export type PosthornProcess = {
 
 const READY_TIMEOUT_MS = 30_000
 
-/** A `posthorn` process of its own, with the environment it needs in production; ready when it says so. */
+/** A `posthorn` process of its own, with the environment it needs in production; ready when it logs so. */
 export async function startPosthorn(options: {
   command?: 'serve' | 'api' | 'worker'
   databaseUrl: string
   temporalAddress: string
   taskQueue: string
   env?: Record<string, string>
-  /** False for a process whose engine is away. */
+  /** False for a process whose temporal is away. */
   awaitEngine?: boolean
 }): Promise<PosthornProcess> {
   const { command = 'serve', databaseUrl, temporalAddress, taskQueue, env = {}, awaitEngine = true } = options
@@ -65,8 +65,8 @@ export async function startPosthorn(options: {
   const readLog = (): string => readFileSync(logFile, 'utf8')
   await eventually(async () => {
     if (child.exitCode !== null) throw new Error(`posthorn ${command} ended`)
-    if (awaitEngine && !readLog().includes('engine.connected'))
-      throw new Error(`posthorn ${command} has not reached the engine`)
+    if (awaitEngine && !readLog().includes('temporal.connected'))
+      throw new Error(`posthorn ${command} has not reached Temporal`)
     if (command !== 'worker' && (await callApi(url, 'GET', '/healthz')).status !== 200)
       throw new Error('not listening')
   }, READY_TIMEOUT_MS).catch((error: unknown) => {

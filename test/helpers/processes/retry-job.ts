@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts'
 
 type Job = { id: string; state: string; total: number; done: number }
 
-/** Asks for a retry job, watches it to its end, and tells what was seen of it. `progress` are the values of `done`. */
+/** Requests a retry job, polls it to its end, and returns what was seen of it. `progress` are the values of `done`. */
 export async function runRetryJob(
   stage: Stage,
   posthorn: PosthornProcess,

@@ -15,7 +15,7 @@ const LONGEST_LIFE = 60
 const PAUSE_AFTER_FAILURE_MS = 50
 
 /**
- * A reader that goes on whatever happens: after some events, or when its stream breaks, it connects again to one of
+ * A reader that never gives up: after some events, or when its stream breaks, it connects again to one of
  * `urls` and asks for what comes after the last event that it has.
  */
 export function readSteadily(

@@ -9,7 +9,7 @@ export type StreamReader = {
   retries: number[]
   /** Everything that came, as bytes. */
   bytes(): Buffer
-  /** Resolves when the stream is over, whoever ended it: `true` when it was ended in good order. */
+  /** Resolves when the stream is over, for any reason: `true` when it was ended cleanly. */
   ended: Promise<boolean>
   close(): Promise<boolean>
 }
@@ -23,7 +23,7 @@ export type StreamOptions = {
   onEvent?: (event: EventSourceMessage) => void
 }
 
-/** Opens a stream and goes on reading it. `url`: of the API. */
+/** Opens a stream and keeps reading it. `url`: of the API. */
 export async function readStream(
   url: string,
   organisationId: string,

@@ -9,7 +9,7 @@ function toMs(time: Timestamp): number {
   return Number(time?.seconds ?? 0) * 1_000 + (time?.nanos ?? 0) / 1e6
 }
 
-/** From the completion of each attempt to the start of the next, in ms of the engine's clock. */
+/** From the completion of each attempt to the start of the next, in ms of Temporal's clock. */
 export function attemptGapsMs(history: History): number[] {
   const events = history.events ?? []
   const startedAt = events

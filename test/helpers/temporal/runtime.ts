@@ -2,7 +2,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker'
 
 let installed = false
 
-/** The engine's core says nothing but errors during tests. It can be told only once per process. */
+/** Temporal's core logs nothing but errors during tests. It can be configured only once per process. */
 export function quietRuntime(): void {
   if (installed) return
   installed = true

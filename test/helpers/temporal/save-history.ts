@@ -7,15 +7,15 @@ const folder = fileURLToPath(new URL('../../workflows/histories/', import.meta.u
 
 /** Keeps a workflow's history for `test/workflows/replay.test.ts`, unless there is one of that name. */
 export async function saveHistory(
-  engine: TestWorkflowEnvironment,
+  temporal: TestWorkflowEnvironment,
   name: string,
   workflowId: string,
 ): Promise<void> {
   mkdirSync(folder, { recursive: true })
-  // What a release made stays what it is: rename the old file to have a new one beside it.
+  // What a release made stays what it is: rename the old file to have a new one next to it.
   if (existsSync(`${folder}${name}.json`)) return
-  const history = await engine.client.workflow.getHandle(workflowId).fetchHistory()
-  // Which process it was says nothing to anybody else.
+  const history = await temporal.client.workflow.getHandle(workflowId).fetchHistory()
+  // The identity of the process is irrelevant.
   const text = historyToJSON(history).replaceAll(/"identity": *"[^"]*"/g, '"identity": "worker"')
   writeFileSync(`${folder}${name}.json`, `${text}\n`)
 }

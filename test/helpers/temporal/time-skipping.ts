@@ -11,7 +11,7 @@ import { eventually } from '../eventually.ts'
 import type { History } from './history.ts'
 import { testServers } from '../runner/servers.ts'
 
-/** `INDEXED_VALUE_TYPE_KEYWORD` of the engine's API. */
+/** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
 const KEYWORD = 2
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | null = null
@@ -26,8 +26,8 @@ export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   return bundle
 }
 
-/** An engine that skips time, with our search attributes. One per test file; await one result at a time. */
-export async function createTimeSkippingEngine(): Promise<TestWorkflowEnvironment> {
+/** An temporal that skips time, with our search attributes. One per test file; await one result at a time. */
+export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietRuntime()
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path: testServers().timeSkippingServer } },

@@ -6,8 +6,8 @@ import {
   deliveryWorkflowId,
   type DeliveryWorkflows,
 } from '../../../src/temporal/delivery-workflows.ts'
-import type { DeliverEventResult } from '../../../workflows/messages.ts'
-import { createTimeSkippingEngine, withWorker } from './time-skipping.ts'
+import type { DeliverEventResult } from '../../../workflows/interface.ts'
+import { createTimeSkippingServer, withWorker } from './time-skipping.ts'
 
 /** What the tests of one `describe` about workflows share; filled before the first of them. */
 export type TestTemporal = {
@@ -36,7 +36,7 @@ export function useTemporal(): TestTemporal {
     resultOf: (deliveryId) => temporal.handleOf(deliveryId).result() as Promise<DeliverEventResult>,
   } as TestTemporal
   before(async () => {
-    Object.assign(temporal, { environment: await createTimeSkippingEngine() })
+    Object.assign(temporal, { environment: await createTimeSkippingServer() })
   })
   after(() => temporal.environment.teardown())
   return temporal

@@ -14,8 +14,10 @@ const RUNS_PER_ROUTE = 60
 /** Bodies that are right, by operation, for a fuzzer to bend. */
 const GOOD: Record<string, object> = {
   createWebhook: { url: 'https://hooks.customer.com/', subscribedEventKeys: ['invoice:paid'], enabled: true },
-  updateWebhook: { enabled: true },
+  updateWebhook: { enabled: true, description: 'x' },
   retryDeliveries: { mode: 'failed' },
+  discardDeliveries: { filter: { state: 'failed', eventKey: 'invoice:paid', statusCode: 500 } },
+  testWebhook: { eventKey: 'customer:created' },
   publishEvent: { event: 'customer:created', data: { id: 'cus_1' }, traceId: 't', triggeredBy: null },
   createPushSubscription: { endpoint: 'https://push.browser.com/', keys: { p256dh: 'BA', auth: 'AA' } },
 }
@@ -91,7 +93,7 @@ describe('requests at random', function () {
   after(() => process.stdout.write(`      ${sent} requests, no answer of 5xx\n`))
 
   for (const route of routes) {
-    it(`${route.method} ${route.path}: never a fault`, async () => {
+    it(`${route.method} ${route.path}: never causes a fault`, async () => {
       const id = fc.oneof(
         { weight: 4, arbitrary: fc.constant(null) },
         {

@@ -143,11 +143,11 @@ const headers: BadInput[] = [
 describeBadInput('a body of another content type', types)
 describeBadInput('a body that is not JSON in UTF-8', texts)
 describeBadInput('a body that is too large', sizes, (world) => {
-  it('takes a webhook of exactly 64 KiB', async () => {
+  it('accepts a webhook of exactly 64 KiB', async () => {
     expect((await world().send({ body: padded(good, 64 * KIB) })).status).to.equal(201)
   })
 
-  it('takes an event of exactly 256 KiB', async () => {
+  it('accepts an event of exactly 256 KiB', async () => {
     const answer = await world().send({ path: EVENTS, body: eventOf(256 * KIB) })
     expect(answer.status, answer.text).to.equal(202)
   })
@@ -159,18 +159,18 @@ describeBadInput('a body that is too large', sizes, (world) => {
     ['br', brotliCompressSync(good)],
     ['identity', Buffer.from(good)],
   ] as const) {
-    it(`takes a body packed with ${encoding}`, async () => {
+    it(`accepts a body compressed with ${encoding}`, async () => {
       const answer = await world().send({ body, headers: { 'content-encoding': encoding } })
       expect(answer.status, answer.text).to.equal(201)
     })
   }
 
-  it('takes JSON that names its charset, and a byte order mark', async () => {
+  it('accepts JSON that names its charset, and a byte order mark', async () => {
     const type = { 'content-type': 'Application/JSON; charset="UTF-8"' }
     expect((await world().send({ body: `\ufeff${good}`, headers: type })).status).to.equal(201)
   })
 
-  it('takes data nested 62 levels deep', async () => {
+  it('accepts data nested 62 levels deep', async () => {
     const data = `${'{"a":'.repeat(62)}1${'}'.repeat(62)}`
     const answer = await world().send({ path: EVENTS, body: `{"event":"comment:created","data":${data}}` })
     expect(answer.status, answer.text).to.equal(202)

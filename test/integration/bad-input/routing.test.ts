@@ -9,7 +9,6 @@ const notFound = { status: 404, code: 'not_found' }
 const notAllowed = { status: 405, code: 'method_not_allowed' }
 
 const paths: BadInput[] = [
-  '/',
   '/api',
   '/api/orgs',
   '/api/orgs/{org}',
@@ -48,9 +47,31 @@ const methods: BadInput[] = [
   ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/incidents`, GET)),
   ...['PUT', 'PATCH'].map((method) => refusedMethod(method, PUSH_SUBSCRIPTIONS, [...GET, 'POST', 'DELETE'])),
   ...['GET', 'PATCH'].map((method) => refusedMethod(method, `${PUSH_SUBSCRIPTIONS}/{unknown}`, ['DELETE'])),
-  ...['GET', 'OPTIONS'].map((method) => refusedMethod(method, EVENTS, ['POST'])),
+  ...['PUT', 'OPTIONS'].map((method) => refusedMethod(method, EVENTS, ['HEAD', 'GET', 'POST'])),
   refusedMethod('DELETE', `${EVENTS}/{event}`, GET),
-  ...['/healthz', '/readyz', '/openapi.json', '/api/event-keys'].map((path) =>
+  // A path that also matches one with an id answers for itself.
+  ...['POST', 'PATCH', 'DELETE', 'PUT'].flatMap((method) =>
+    [`${WEBHOOKS}/overview`, `${WEBHOOKS}/delivery-stats`, `${EVENTS}/stream`].map((path) =>
+      refusedMethod(method, path, GET),
+    ),
+  ),
+  ...['GET', 'DELETE'].flatMap((method) =>
+    [`${WEBHOOKS}/retry-deliveries`, `${EVENTS}/stream-tickets`].map((path) =>
+      refusedMethod(method, path, ['POST']),
+    ),
+  ),
+  ...['POST', 'DELETE'].flatMap((method) =>
+    ['test', 'activity', 'signing-secret'].map((name) =>
+      refusedMethod(method, `${WEBHOOKS}/retry-deliveries/${name}`, GET),
+    ),
+  ),
+  ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/deliveries/discard`, GET)),
+  ...['GET', 'PUT'].flatMap((method) =>
+    [`${WEBHOOK}/deliveries/discard/discard`, `${WEBHOOK}/discard-failed`, `${WEBHOOK}/test`].map((path) =>
+      refusedMethod(method, path, ['POST']),
+    ),
+  ),
+  ...['/', '/healthz', '/readyz', '/openapi.json', '/api/event-keys'].map((path) =>
     refusedMethod('POST', path, GET),
   ),
 ]
@@ -68,7 +89,7 @@ describeBadInput('a method that the path does not take', methods, (world) => {
   })
 })
 
-/** What is wrong with a request line or its headers, and what is answered to it; nobody but a raw socket sends it. */
+/** What is wrong with a request line or its headers, and its answer; only a raw socket can send it. */
 const RAW: readonly [title: string, head: string, answer: RegExp][] = [
   [
     'a target that is no URL',

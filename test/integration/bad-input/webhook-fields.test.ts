@@ -73,6 +73,30 @@ const bodies: BadInput[] = [
   { title: 'enabled as text', json: { ...goodWebhook, enabled: 'true' }, pointers: ['/enabled'], ...invalid },
   { title: 'enabled as a number', json: { ...goodWebhook, enabled: 1 }, pointers: ['/enabled'], ...invalid },
   {
+    title: 'a description of 201 characters',
+    json: { ...goodWebhook, description: 'x'.repeat(201) },
+    pointers: ['/description'],
+    ...invalid,
+  },
+  {
+    title: 'a description with a control character',
+    json: { ...goodWebhook, description: 'a\nb' },
+    pointers: ['/description'],
+    ...invalid,
+  },
+  {
+    title: 'a description with half a character',
+    json: { ...goodWebhook, description: 'a\ud800' },
+    pointers: ['/description'],
+    ...invalid,
+  },
+  {
+    title: 'null for a description',
+    json: { ...goodWebhook, description: null },
+    pointers: ['/description'],
+    ...invalid,
+  },
+  {
     title: 'fields that are ours to set',
     json: { ...goodWebhook, id: 'x', secret: 'x', createdAt: 'x', organisationId: 'x' },
     pointers: ['/id', '/secret', '/createdAt', '/organisationId'],

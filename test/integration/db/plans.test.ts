@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
-import { claimAttempt } from '../../../src/db/queries/attempts.ts'
+import { claimAttempt } from '../../../src/db/queries/claims.ts'
 import { insertEventsWithDeliveries, type NewEvent } from '../../../src/db/queries/events.ts'
 import { recordFirstSuccesses } from '../../../src/db/queries/outcomes.ts'
 import { createMember, createWebhookRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
@@ -12,7 +12,7 @@ const TABLES = ['event', 'delivery', 'attempt']
 const GROWN_TO = 20_000
 const lease = { owner: TEST_PROCESS, leaseMs: 60_000 }
 
-describe('plans that a connection made while its tables were empty', function () {
+describe('query plans that a connection made while its tables were empty', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let organisationId: string
@@ -56,7 +56,7 @@ describe('plans that a connection made while its tables were empty', function ()
       underLease: true,
     }))
     const recorded = await recordFirstSuccesses(db, records, false)
-    expect(recorded.every(({ isRecorded }) => isRecorded)).to.equal(true)
+    expect(recorded.every(Boolean)).to.equal(true)
   }
 
   /** Rows that were read by reading tables from end to end, of all sessions so far. */
@@ -70,7 +70,7 @@ describe('plans that a connection made while its tables were empty', function ()
   }
 
   for (const pooler of ['none', 'transaction'] as const) {
-    it(`are made anew as the tables grow, with DATABASE_POOLER=${pooler}`, async () => {
+    it(`are renewed as the tables grow, with DATABASE_POOLER=${pooler}`, async () => {
       const pool = await createDataSource({ url: database.url, poolSize: 1, pooler }).initialize()
       try {
         await database.dataSource.query(`TRUNCATE ${TABLES.join(', ')}`)

@@ -94,7 +94,7 @@ describe('acting on deliveries', () => {
       expect(one.json).to.include({ total: 3, webhookId: other.id })
     })
 
-    it('is done at once when nothing is covered', async () => {
+    it('completes at once when nothing is covered', async () => {
       const answer = await call('POST', '/retry-deliveries', { mode: 'force' })
       expect(answer.json).to.include({ state: 'done', total: 0, done: 0 })
       expect(suite.api.startedJobs).to.deep.equal([])
@@ -143,7 +143,7 @@ describe('acting on deliveries', () => {
 
   describe('POST deliveries/:deliveryId/retry', () => {
     for (const state of ['failed', 'waiting'] as const) {
-      it(`notes the wish on a ${state} delivery and wakes its workflow`, async () => {
+      it(`records the request on a ${state} delivery and wakes its workflow`, async () => {
         const [id] = await backlog(state, 1)
         const answer = await call('POST', `/${webhookId}/deliveries/${id!}/retry`)
         expect(answer.status, answer.text).to.equal(202)
@@ -174,7 +174,7 @@ describe('acting on deliveries', () => {
       expect(await row(id!)).to.include({ state: 'failed' })
     })
 
-    it('knows no delivery of another webhook, of another organisation, or that does not exist', async () => {
+    it('answers 404 for a delivery of another webhook or organisation, or that does not exist', async () => {
       const [id] = await backlog('failed', 1)
       const other = await newWebhook()
       for (const path of [
@@ -187,12 +187,12 @@ describe('acting on deliveries', () => {
   })
 
   describe('stopping', () => {
-    it('disabling stops what waits and has not begun, in one transaction; enabling brings nothing back', async () => {
+    it('stops waiting deliveries when the webhook is disabled, and resumes none when it is enabled', async () => {
       const waiting = await backlog('waiting', 2)
       await backlog('failed', 1)
       await call('PATCH', `/${webhookId}`, { enabled: false })
       expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
-      // Their workflows are told by the sweep.
+      // The sweeper signals their workflows.
       expect((await row(waiting[0]!)).sweep_at).to.be.instanceOf(Date)
       await call('PATCH', `/${webhookId}`, { enabled: true })
       expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
@@ -201,7 +201,7 @@ describe('acting on deliveries', () => {
       expect(await row(waiting[0]!)).to.include({ state: 'waiting', stop_reason: null })
     })
 
-    it('deleting stops them too, and everything of the webhook is 404', async () => {
+    it('stops waiting deliveries when the webhook is deleted, and answers 404 for all of them', async () => {
       const [id] = await backlog('waiting', 1)
       expect((await call('DELETE', `/${webhookId}`)).status).to.equal(204)
       expect(await row(id!)).to.include({ state: 'stopped' })
@@ -223,7 +223,7 @@ describe('acting on deliveries', () => {
         const [id] = await backlog(state, 1)
         const answer = await call('POST', `/${webhookId}/deliveries/${id!}/discard`)
         expect(answer.status, answer.text).to.equal(200)
-        expect(answer.json).to.include({ id, webhookId, state: 'stopped', nextAttemptAt: null })
+        expect(answer.json).to.include({ id, webhookId, state: 'stopped', stopReason: 'discarded' })
         const again = await call('POST', `/${webhookId}/deliveries/${id!}/discard`)
         expect(again.status).to.equal(409)
         expect(again.json).to.include({ code: 'not_discardable' })
@@ -274,7 +274,7 @@ describe('acting on deliveries', () => {
     })
   })
 
-  it('asks for webhook:manage', async () => {
+  it('requires webhook:manage', async () => {
     const [id] = await backlog('failed', 1)
     const reader = await createMember(suite.database.dataSource, {
       organisationId: member.organisationId,

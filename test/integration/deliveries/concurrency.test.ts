@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import { MockActivityEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
+import type { EntityManager } from 'typeorm'
+import { createRequestRetry } from '../../../activities/request-retry.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { askForNextRetries, askForRetry, stopDeliveries } from '../../../src/db/queries/interventions.ts'
+import { requestNextRetries, requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import { stopDeliveries } from '../../../src/db/queries/stops.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
-import { lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
+import { findWebhook, lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
@@ -44,11 +50,17 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     )
     return Object.fromEntries(found.map(({ value, count }) => [value, count]))
   }
-  const switchOff = () =>
+  const underLock = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
     database.dataSource.transaction(async (manager) => {
-      const webhook = await lockWebhook(manager, organisationId, webhookId)
+      await lockWebhook(manager, webhookId)
+      return work(manager)
+    })
+  const switchOff = (beforeCommit = (): Promise<void> => Promise.resolve()) =>
+    underLock(async (manager) => {
+      const webhook = await findWebhook(manager, organisationId, webhookId)
       await updateWebhook(manager, organisationId, { ...webhook!, enabled: false })
       await stopDeliveries(manager, organisationId, webhookId, 'webhook_disabled')
+      await beforeCommit()
     })
   const attempt = (delivery: DeliveryToStart) =>
     createAttempt(dependencies)(
@@ -57,14 +69,14 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
         deliveryId: delivery.deliveryId,
         webhookId,
         number: 1,
-        hold: null,
+        waitUntil: null,
         onlyIfDue: false,
         kind: 'first',
       },
       NEVER,
     )
 
-  it('leave no delivery waiting or under way, and every record agrees with its row', async () => {
+  it('leave no delivery waiting or in progress, and every record agrees with its row', async () => {
     const published = await Promise.all(
       Array.from({ length: 100 }, () => publishRow(database.dataSource, organisationId)),
     )
@@ -74,14 +86,16 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       database.dataSource.transaction((manager) => insertRetryJob(manager, job)),
       switchOff(),
       Promise.all(published.flat().map(attempt)),
-      askForNextRetries(database.dataSource, {
-        organisationId,
-        webhookId,
-        jobId: job.id,
-        mode: 'force',
-        cursor: null,
-        limit: 50,
-      }),
+      underLock((manager) =>
+        requestNextRetries(manager, {
+          organisationId,
+          webhookId,
+          jobId: job.id,
+          mode: 'force',
+          cursor: null,
+          limit: 50,
+        }),
+      ),
     ])
     // What the job brought back before the switch-off was stopped by it; the rest stayed as it was.
     const states = await countBy('state')
@@ -100,7 +114,7 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     expect(disagreeing!.count).to.equal(0)
   })
 
-  it('a hundred simultaneous wishes for one delivery make one retry of it', async () => {
+  it('make one retry of a hundred simultaneous requests for one delivery', async () => {
     const [deliveryId] = await writeBacklog(database.dataSource, {
       organisationId,
       webhookId,
@@ -109,7 +123,7 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     })
     const asked = await Promise.all(
       Array.from({ length: 100 }, () =>
-        askForRetry(database.dataSource, organisationId, webhookId, deliveryId!),
+        requestRetry(database.dataSource, organisationId, webhookId, deliveryId!),
       ),
     )
     expect(asked.every((answer) => answer?.attempts === 10)).to.equal(true)
@@ -118,7 +132,7 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       deliveryId: deliveryId!,
       webhookId,
       number: 11,
-      hold: null,
+      waitUntil: null,
       onlyIfDue: true,
       kind: 'retry' as const,
     }
@@ -126,7 +140,35 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     expect(receiver.postsOf(deliveryId!)).to.have.length(1)
   })
 
-  it('nobody but the organisation itself reaches a delivery', async () => {
+  it('leave a delivery stopped whose retry an operator requests during the switch-off', async () => {
+    const [deliveryId] = await writeBacklog(database.dataSource, {
+      organisationId,
+      webhookId,
+      state: 'waiting',
+      count: 1,
+    })
+    const request = createRequestRetry({ dataSource: database.dataSource, locks: createWebhookLocks() })
+    let requested: Promise<unknown> = Promise.resolve()
+    await switchOff(async () => {
+      requested = new MockActivityEnvironment().run(request, {
+        organisationId,
+        webhookId,
+        deliveryId: deliveryId!,
+      })
+      await eventually(async () => {
+        const [waits] = await database.dataSource.query<{ count: number }[]>(
+          `SELECT count(*)::int AS count FROM pg_locks
+            WHERE locktype = 'advisory' AND NOT granted
+              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+        )
+        expect(waits!.count).to.equal(1)
+      })
+    })
+    await requested
+    expect(await countBy('state')).to.deep.equal({ stopped: 1 })
+  })
+
+  it('leave deliveries of other organisations unreachable', async () => {
     const [deliveryId] = await writeBacklog(database.dataSource, {
       organisationId,
       webhookId,
@@ -134,13 +176,13 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       count: 1,
     })
     const foreign = await createMember(database.dataSource)
-    expect(await askForRetry(database.dataSource, foreign.organisationId, webhookId, deliveryId!)).to.equal(
+    expect(await requestRetry(database.dataSource, foreign.organisationId, webhookId, deliveryId!)).to.equal(
       null,
     )
-    expect(await askForRetry(database.dataSource, organisationId, randomUUID(), deliveryId!)).to.equal(null)
+    expect(await requestRetry(database.dataSource, organisationId, randomUUID(), deliveryId!)).to.equal(null)
   })
 
-  it('switching off a webhook with 100,000 waiting deliveries takes less than five seconds', async () => {
+  it('disable a webhook with 100,000 waiting deliveries in less than five seconds', async () => {
     await writeBacklog(database.dataSource, { organisationId, webhookId, state: 'waiting', count: 100_000 })
     const startedAt = performance.now()
     await switchOff()

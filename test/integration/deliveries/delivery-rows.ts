@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
-import { claimAttempt } from '../../../src/db/queries/attempts.ts'
+import { claimAttempt } from '../../../src/db/queries/claims.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
+import { recordFailures, recordSuccesses, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
 import { TEST_PROCESS } from '../../helpers/database/factories.ts'
 
 /** What an attempt brought; unless said otherwise an HTTP 503 of the receiver. */
@@ -35,10 +35,9 @@ export async function attempt(
     ...facts,
   }
   if (next === 'completed') {
-    await recordSuccess(dataSource, record)
+    await recordSuccesses(dataSource, [record], false)
     return
   }
   const dueInMs = next === 'waiting' ? 60_000 : null
-  const after = { stopReason: null, state: next, dueInMs, sweepAfterMs: 60_000, startAfterMs: 60_000 }
-  await recordFailure(dataSource, record, after)
+  await recordFailures(dataSource, [{ ...record, next, dueInMs, sweepAfterMs: 60_000, startAfterMs: 60_000 }])
 }

@@ -74,11 +74,14 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       'webhookId',
       'eventId',
       'eventKey',
+      'traceId',
       'state',
+      'stopReason',
       'attemptCount',
       'nextAttemptAt',
       'createdAt',
       'completedAt',
+      'latestAttempt',
       'payload',
       'attempts',
     ])
@@ -157,7 +160,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     )
   })
 
-  it("asks for webhook:read and the event key's permission", async () => {
+  it("requires webhook:read and the event key's permission", async () => {
     const { organisationId } = member
     const webhook = await webhookOf(organisationId)
     const { deliveryId } = await publish()
@@ -175,7 +178,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     )
   })
 
-  it('shows a test delivery to whoever may read webhooks', async () => {
+  it('shows a test delivery to every member that may read webhooks', async () => {
     const { organisationId } = member
     const webhook = await webhookOf(organisationId)
     const { deliveryId } = await publish(TEST_EVENT_KEY)

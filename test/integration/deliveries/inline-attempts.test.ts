@@ -1,25 +1,25 @@
 import { expect } from 'chai'
-import { askForRetry } from '../../../src/db/queries/interventions.ts'
+import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
 import type { MakeAttempt } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { wakeWorkflows } from '../../../src/deliveries/retry-jobs/wake-workflows.ts'
-import { SWEEP_AFTER_MS } from '../../../src/deliveries/lease-times.ts'
+import { SWEEP_DELAY_MS } from '../../../src/deliveries/lease-times.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { TEST_PROCESS } from '../../helpers/database/factories.ts'
-import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
+import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
 import { createReceiver } from '../../helpers/receivers/receiver.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
+import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 import { onlyNew } from '../../helpers/database/use-sealed-secrets.ts'
 
 /** From the end of an attempt, as its receiver saw it, to the end as we saw it. */
 const SEEN_WITHIN_MS = 150
 
 describe('first attempts in `direct`', () => {
-  const suite = useFirstAttempts()
+  const suite = useInlineAttempts()
   const reaches = (deliveryId: string, expected: object) =>
     eventually(async () => expect(await suite.row(deliveryId)).to.include(expected))
 
-  it('posts without a workflow, and leaves a completed row that nobody needs to look at', async () => {
+  it('post without a workflow, and leave a completed row that needs no sweep', async () => {
     const endpoint = await suite.endpoint()
     const delivery = await endpoint.publishOne()
     suite.process().dispatcher.start([delivery])
@@ -35,17 +35,17 @@ describe('first attempts in `direct`', () => {
     expect(endpoint.receiver.posts).to.have.length(1)
     expect(endpoint.receiver.posts[0]!.body).to.deep.equal(delivery.fresh!.body)
     expect(await suite.attemptsOf(delivery.deliveryId)).to.have.length(1)
-    expect(suite.engine.starts).to.have.length(0)
+    expect(suite.temporal.starts).to.have.length(0)
   })
 
-  it('gives a delivery that failed its workflow, from attempt 2 on, due a second after the first ended', async () => {
+  it('start a workflow after a failure, from attempt 2 on, due a second after the first ended', async () => {
     const endpoint = await suite.endpoint(() => 503)
     const delivery = await endpoint.publishOne()
     const { deliveryId, webhookId } = delivery
     suite.process().dispatcher.start([delivery])
-    await eventually(() => expect(suite.engine.starts).to.have.length(1))
-    const { next, ...start } = suite.engine.starts[0]!
-    expect(start).to.deep.equal({ deliveryId, webhookId, again: false, kind: 'retry' })
+    await eventually(() => expect(suite.temporal.starts).to.have.length(1))
+    const { next, ...start } = suite.temporal.starts[0]!
+    expect(start).to.deep.equal({ deliveryId, webhookId, allowRestart: false, kind: 'retry' })
     expect(next.number).to.equal(2)
     const [post] = endpoint.receiver.posts
     expect(next.dueAtMs! - 1_000 - post!.answeredAt).to.be.within(0, SEEN_WITHIN_MS)
@@ -56,33 +56,33 @@ describe('first attempts in `direct`', () => {
     })
     expect(row).to.include({ state: 'waiting', attempts: 1 })
     expect(row.next_attempt_at!.getTime()).to.equal(next.dueAtMs)
-    expect(row.sweep_at!.getTime()).to.equal(next.dueAtMs! + SWEEP_AFTER_MS)
+    expect(row.sweep_at!.getTime()).to.equal(next.dueAtMs! + SWEEP_DELAY_MS)
     expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
   })
 
-  it('leaves the workflow of one that failed to the sweep while the engine is away', async () => {
+  it('leave the workflow of a failed delivery to the sweeper while Temporal is unavailable', async () => {
     const endpoint = await suite.endpoint(() => 503)
     const delivery = await endpoint.publishOne()
     const { deliveryId } = delivery
     const { dispatcher, sweep } = suite.process()
-    suite.engine.away = true
+    suite.temporal.isUnavailable = true
     dispatcher.start([delivery])
     await reaches(deliveryId, { state: 'waiting', attempts: 1, started_at: null })
     const row = await suite.row(deliveryId)
     const dueAtMs = row.next_attempt_at!.getTime()
     expect(row.sweep_at!.getTime()).to.equal(dueAtMs + 5_000)
-    suite.engine.away = false
+    suite.temporal.isUnavailable = false
     await suite.age(deliveryId)
     await eventually(async () => {
       await sweep.runOnce()
-      expect(suite.engine.starts).to.have.length(1)
+      expect(suite.temporal.starts).to.have.length(1)
     })
-    expect(suite.engine.starts[0]).to.deep.include({ deliveryId, next: { number: 2, dueAtMs } })
+    expect(suite.temporal.starts[0]).to.deep.include({ deliveryId, next: { number: 2, dueAtMs } })
     expect((await suite.row(deliveryId)).started_at).not.to.equal(null)
     expect(endpoint.receiver.posts).to.have.length(1)
   })
 
-  it('leaves those of a webhook with an open incident to workflows, whoever saw it fail', async () => {
+  it('are left to workflows for a webhook with an open incident, whichever process saw it fail', async () => {
     const endpoint = await suite.endpoint(() => 500)
     const failing = await endpoint.publishOne()
     suite.process().dispatcher.start([failing])
@@ -92,30 +92,30 @@ describe('first attempts in `direct`', () => {
     expect(next.hasOpenIncident).to.equal(true)
     // A process that has seen nothing of the endpoint.
     suite.process().dispatcher.start([next])
-    await eventually(() => expect(suite.engine.startsOf(next.deliveryId)).to.have.length(1))
-    expect(suite.engine.startsOf(next.deliveryId)[0]).to.deep.include({
+    await eventually(() => expect(suite.temporal.startsOf(next.deliveryId)).to.have.length(1))
+    expect(suite.temporal.startsOf(next.deliveryId)[0]).to.deep.include({
       next: { number: 1, dueAtMs: null },
       kind: 'unproven',
     })
     expect(endpoint.receiver.posts).to.have.length(1)
   })
 
-  it('hands a delivery to a workflow when a fault of ours comes between, and uses up no attempt', async () => {
+  it('pass a delivery to a workflow after a fault of Posthorn, and use up no attempt', async () => {
     const endpoint = await suite.endpoint()
     const delivery = await endpoint.publishOne()
     const { deliveryId } = delivery
     suite.process({ attempts: { secretBox: onlyNew } }).dispatcher.start([delivery])
-    await eventually(() => expect(suite.engine.startsOf(deliveryId)).to.have.length(1))
-    expect(suite.engine.startsOf(deliveryId)[0]!.next).to.deep.equal({ number: 1, dueAtMs: null })
+    await eventually(() => expect(suite.temporal.startsOf(deliveryId)).to.have.length(1))
+    expect(suite.temporal.startsOf(deliveryId)[0]!.next).to.deep.equal({ number: 1, dueAtMs: null })
     await eventually(async () => expect((await suite.row(deliveryId)).started_at).not.to.equal(null))
     expect(await suite.row(deliveryId)).to.include({ state: 'pending', attempts: 0, claims: 0 })
     expect(endpoint.receiver.posts).to.have.length(0)
   })
 
-  it('keeps 64 MiB of payloads that wait in memory, and reads those beyond that again', async () => {
+  it('keep 64 MiB of waiting payloads in memory, and read those beyond that again', async () => {
     const endpoint = await suite.endpoint()
-    const gate = createGatedAnswers()
-    const first = await suite.endpoint(gate.answer)
+    const answers = createDeferredAnswers()
+    const first = await suite.endpoint(answers.answer)
     const deliveries = await endpoint.publish(2)
     const large = Buffer.alloc(33 * 1024 * 1024)
     let kept = 0
@@ -129,30 +129,35 @@ describe('first attempts in `direct`', () => {
       }
     const { dispatcher } = suite.process({ dispatcher: { slots: 1 }, watching })
     dispatcher.start(await first.publish(1))
-    await eventually(() => expect(gate.held()).to.equal(1))
+    await eventually(() => expect(answers.pending()).to.equal(1))
     const readAtMs = performance.now()
     dispatcher.start(deliveries.map((one) => ({ ...one, readAtMs, fresh: { ...one.fresh!, body: large } })))
-    gate.release()
+    answers.release()
     await eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(2))
     expect(kept).to.equal(1)
     expect(endpoint.receiver.posts.map(({ body }) => body)).to.deep.equal([deliveries[1]!.fresh!.body])
   })
 
-  it('tells no workflow of a retry that a person asks for before the first attempt, and makes that one', async () => {
+  it('signal no workflow for a retry that is requested before the first attempt, and make that attempt', async () => {
     const endpoint = await suite.endpoint()
     const { organisationId, webhookId } = endpoint
     const delivery = await endpoint.publishOne()
-    const asked = await askForRetry(suite.database.dataSource, organisationId, webhookId, delivery.deliveryId)
+    const asked = await requestRetry(
+      suite.database.dataSource,
+      organisationId,
+      webhookId,
+      delivery.deliveryId,
+    )
     expect(asked).to.include({ isFirst: true, attempts: 0 })
-    const { workflows } = suite.engine
+    const { workflows } = suite.temporal
     await wakeWorkflows({ workflows, logger: silentLogger }, { organisationId, webhookId }, [asked!])
-    expect(suite.engine.woken).to.have.length(0)
+    expect(suite.temporal.woken).to.have.length(0)
     suite.process().dispatcher.start([delivery])
     await reaches(delivery.deliveryId, { state: 'completed', attempts: 1 })
     expect(endpoint.receiver.posts).to.have.length(1)
   })
 
-  it('completes what was confirmed although the webhook was switched off meanwhile', async () => {
+  it('complete a confirmed delivery although the webhook was disabled meanwhile', async () => {
     const endpoint = await suite.endpoint()
     endpoint.answerWith(async () => {
       await endpoint.switchOff()
@@ -165,7 +170,7 @@ describe('first attempts in `direct`', () => {
     expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
   })
 
-  it('stops what failed while its webhook was switched off, with its attempt recorded', async () => {
+  it('stop a failed delivery whose webhook was disabled meanwhile, with its attempt recorded', async () => {
     const endpoint = await suite.endpoint()
     endpoint.answerWith(async () => {
       await endpoint.switchOff()
@@ -176,10 +181,10 @@ describe('first attempts in `direct`', () => {
     suite.process().dispatcher.start([delivery])
     await reaches(deliveryId, { state: 'stopped', attempts: 1 })
     expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
-    expect(suite.engine.starts).to.have.length(0)
+    expect(suite.temporal.starts).to.have.length(0)
   })
 
-  it('posts nothing when the webhook was disabled by this process before the POST', async () => {
+  it('post nothing when this process disabled the webhook before the POST', async () => {
     const endpoint = await suite.endpoint()
     const { dispatcher, webhooks } = suite.process()
     const delivery = await endpoint.publishOne()
@@ -187,18 +192,18 @@ describe('first attempts in `direct`', () => {
     webhooks.invalidate(endpoint.webhookId)
     dispatcher.start([delivery])
     await eventually(() =>
-      expect(dispatcher.load()).to.deep.equal({ waiting: 0, inFlight: 0, attempting: 0 }),
+      expect(dispatcher.load()).to.deep.equal({ queued: 0, startsInFlight: 0, inlineInFlight: 0 }),
     )
     expect(await suite.row(delivery.deliveryId)).to.include({ state: 'stopped', attempts: 0 })
     expect(endpoint.receiver.posts).to.have.length(0)
-    expect(suite.engine.starts).to.have.length(0)
+    expect(suite.temporal.starts).to.have.length(0)
   })
 
   for (const [when, ageMs] of [
     ['by this process', 0],
     ['more than a second ago by another process', 1_001],
   ] as const) {
-    it(`posts nothing when the event key was removed from the subscription ${when}`, async () => {
+    it(`post nothing when the event key was removed from the subscription ${when}`, async () => {
       const endpoint = await suite.endpoint()
       const { dispatcher, webhooks } = suite.process()
       const delivery = await endpoint.publishOne()
@@ -213,7 +218,23 @@ describe('first attempts in `direct`', () => {
     })
   }
 
-  it('posts to the new URL when it was changed by this process before the POST', async () => {
+  it('name the trace of the event in the log line, claimed or not', async () => {
+    const lines: Record<string, unknown>[] = []
+    const note = (fields: object): void => void lines.push(fields as Record<string, unknown>)
+    const logger = { debug: note, info: note, warn: note, error: note }
+    const { dispatcher } = suite.process({ attempts: { logger } })
+    for (const changes of [{}, { fresh: null }]) {
+      const delivery = await (await suite.endpoint()).publishOne()
+      dispatcher.start([{ ...delivery, ...changes }])
+      await reaches(delivery.deliveryId, { state: 'completed' })
+    }
+    const attempted = () => lines.filter(({ event }) => event === 'delivery.attempted')
+    await eventually(() =>
+      expect(attempted().map(({ traceId }) => traceId)).to.deep.equal(['trace-1', 'trace-1']),
+    )
+  })
+
+  it('post to the new URL when this process changed it before the POST', async () => {
     const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
     const { dispatcher, webhooks } = suite.process()
     const delivery = await endpoint.publishOne()
@@ -227,7 +248,7 @@ describe('first attempts in `direct`', () => {
     await moved.close()
   })
 
-  it('claims what waited for more than a second, and so sees a change by another process', async () => {
+  it('claim what waited for more than a second, and so apply a change by another process', async () => {
     const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
     const delivery = await endpoint.publishOne()
     await endpoint.moveTo(moved.url)
@@ -238,7 +259,7 @@ describe('first attempts in `direct`', () => {
     await moved.close()
   })
 
-  it('makes what it committed an instant ago under the lease of the commit, without a claim', async () => {
+  it('are made under the lease of the commit, without a claim, shortly after it', async () => {
     const endpoint = await suite.endpoint()
     const rows: object[] = []
     endpoint.answerWith(async (_index, post) => {
@@ -256,11 +277,11 @@ describe('first attempts in `direct`', () => {
     expect(rows[1]).to.include({ state: 'in_progress', claims: 1, started_at: null })
   })
 
-  it('posts nothing in a process that makes no attempts', async () => {
+  it('post nothing in a process that makes no attempts', async () => {
     const endpoint = await suite.endpoint()
     const delivery = await endpoint.publishOne()
     suite.process({ dispatcher: { makesAttempts: false } }).dispatcher.start([delivery])
-    await eventually(() => expect(suite.engine.startsOf(delivery.deliveryId)).to.have.length(1))
+    await eventually(() => expect(suite.temporal.startsOf(delivery.deliveryId)).to.have.length(1))
     expect(endpoint.receiver.posts).to.have.length(0)
   })
 })

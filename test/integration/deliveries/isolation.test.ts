@@ -1,15 +1,15 @@
 import { expect } from 'chai'
-import { createEndpoints } from '../../../src/deliveries/attempt/endpoints.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
 import { endAttempts } from '../../helpers/deliveries/dispatcher.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
+import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 
-/** Deliveries of one webhook that are with the engine at once, and of one that is failing in memory. */
+/** Deliveries of one webhook that are with Temporal at once, and of one that is failing in memory. */
 const WITH_ENGINE = 10
 const IN_MEMORY = 20
 
-describe('a backlog of 1,000 for a webhook that is failing', () => {
-  const suite = useFirstAttempts()
+describe('a backlog of 1,000 for a failing webhook', () => {
+  const suite = useInlineAttempts()
 
   async function backlog(mode: 'workflow' | 'overflow' | 'direct') {
     const [failing, healthy] = [await suite.endpoint(() => 500), await suite.endpoint()]
@@ -18,17 +18,17 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
     const endpoints = createEndpoints({ maxLimit: WITH_ENGINE, initialLimit: WITH_ENGINE })
     const made = suite.process({ mode, attempts: { endpoints } })
     made.dispatcher.start(await failing.publish(1_000))
-    const starts = () => suite.engine.starts.filter(({ next }) => next.number === 1)
+    const starts = () => suite.temporal.starts.filter(({ next }) => next.number === 1)
     await eventually(() => {
       expect(starts()).to.have.length(WITH_ENGINE)
-      expect(made.dispatcher.load()).to.include({ inFlight: 0 })
+      expect(made.dispatcher.load()).to.include({ startsInFlight: 0 })
     })
-    const { waiting } = made.dispatcher.load()
+    const { queued: waiting } = made.dispatcher.load()
     return { ...made, failing, healthy, starts, waiting }
   }
 
   for (const mode of ['workflow', 'overflow', 'direct'] as const) {
-    it(`keeps to its share of the engine and of the memory in \`${mode}\`; the rest waits in the database`, async () => {
+    it(`keeps to its share of Temporal and of the memory in \`${mode}\`; the rest waits in the database`, async () => {
       const { dispatcher, failing, starts, waiting } = await backlog(mode)
       expect(waiting).to.be.within(1, IN_MEMORY)
       expect(
@@ -43,20 +43,20 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
       expect(failing.receiver.posts).to.have.length(1)
     })
 
-    it(`stands before nobody else's delivery in \`${mode}\`, nor before the sweep`, async () => {
+    it(`delays no delivery of other webhooks in \`${mode}\`, and no sweep`, async () => {
       const { dispatcher, sweep, healthy } = await backlog(mode)
       const [fresh, abandoned] = [await healthy.publishOne(), await healthy.publishOne({ leaseMs: -1 })]
       dispatcher.start([fresh])
       await sweep.runOnce()
       for (const { deliveryId } of [fresh, abandoned])
         await eventually(() => {
-          const isBegun = [...healthy.receiver.postsOf(deliveryId), ...suite.engine.startsOf(deliveryId)]
+          const isBegun = [...healthy.receiver.postsOf(deliveryId), ...suite.temporal.startsOf(deliveryId)]
           expect(isBegun).to.have.length(1)
         }, 2_000)
     })
   }
 
-  it('keeps no completed delivery from its workflow, however often its rest comes round', async () => {
+  it('delays no backfill, however often its remaining deliveries are swept', async () => {
     const { dispatcher, sweep, waiting } = await backlog('overflow')
     const returned = `state = 'pending' AND owner IS NULL AND started_at IS NULL`
     await eventually(async () => expect(await suite.count(returned)).to.equal(1_000 - WITH_ENGINE - waiting))
@@ -67,11 +67,11 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
       `UPDATE delivery SET sweep_at = now() - interval '1 ms' WHERE ${returned}`,
     )
     expect(await sweep.runOnce()).to.be.at.most(IN_MEMORY)
-    expect(dispatcher.load().waiting).to.be.at.most(IN_MEMORY)
+    expect(dispatcher.load().queued).to.be.at.most(IN_MEMORY)
     expect(dispatcher.isIdle()).to.equal(true)
   })
 
-  it('rewrites no row of it while there is no room, and takes as many as there is room for', async () => {
+  it('rewrites no row without capacity, and takes as many as there is capacity for', async () => {
     const { dispatcher, sweep, starts, waiting } = await backlog('overflow')
     const rest = `state = 'pending' AND owner IS NULL AND started_at IS NULL`
     await eventually(async () => expect(await suite.count(rest)).to.equal(1_000 - WITH_ENGINE - waiting))
@@ -87,14 +87,14 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
     expect(await suite.count(rest)).to.equal(left - 5)
   })
 
-  it('goes on as attempts end, one for one', async () => {
+  it('continues one for one as attempts end', async () => {
     const { dispatcher, starts, waiting } = await backlog('direct')
     endAttempts(dispatcher, starts().slice(0, 8))
     await eventually(() => expect(starts()).to.have.length(WITH_ENGINE + 8))
-    expect(dispatcher.load().waiting).to.equal(waiting - 8)
+    expect(dispatcher.load().queued).to.equal(waiting - 8)
   })
 
-  it('goes on when another process made the attempts', async () => {
+  it('continues when another process made the attempts', async () => {
     const { dispatcher, starts, waiting } = await backlog('direct')
     const ids = starts().map(({ deliveryId }) => deliveryId)
     await suite.database.dataSource.query(
@@ -102,6 +102,6 @@ describe('a backlog of 1,000 for a webhook that is failing', () => {
       [ids],
     )
     await eventually(() => expect(starts()).to.have.length(2 * WITH_ENGINE))
-    expect(dispatcher.load().waiting).to.equal(waiting - WITH_ENGINE)
+    expect(dispatcher.load().queued).to.equal(waiting - WITH_ENGINE)
   })
 })

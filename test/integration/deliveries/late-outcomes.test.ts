@@ -1,35 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { claimAttempt } from '../../../src/db/queries/attempts.ts'
+import { claimAttempt } from '../../../src/db/queries/claims.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { markTold, takeToTell } from '../../../src/db/queries/interventions.ts'
-import { takeForBackfill } from '../../../src/db/queries/keeping.ts'
-import { recordFailure, recordSuccess, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
+import { markSignalled, takeToSignal } from '../../../src/db/queries/stops.ts'
+import { takeForBackfill } from '../../../src/db/queries/leases.ts'
+import { recordFailures, recordSuccesses, type AttemptRecord } from '../../../src/db/queries/outcomes.ts'
 import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
-import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
+import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 
-describe('outcomes of an attempt whose row may have moved on', () => {
-  const suite = useFirstAttempts()
+describe('outcomes of an attempt whose row may have changed', () => {
+  const suite = useInlineAttempts()
   const [stale, current] = [randomUUID(), randomUUID()]
   const change = (deliveryId: string, assignments: string) =>
     suite.database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [deliveryId])
 
   const record = (delivery: DeliveryToStart, changes: Partial<AttemptRecord> = {}): AttemptRecord =>
     attemptRecord(delivery, { owner: stale, underLease: false, ...changes })
-  const success = (delivery: DeliveryToStart, number = 1): Promise<boolean> =>
-    recordSuccess(suite.database.dataSource, record(delivery, { number }))
-  const failure = (delivery: DeliveryToStart, changes: Partial<AttemptRecord> = {}, dueInMs = 1_000) =>
-    recordFailure(
-      suite.database.dataSource,
-      record(delivery, {
-        failureCode: 'timeout',
-        statusCode: null,
-        error: 'No answer.',
-        response: null,
-        ...changes,
-      }),
-      { stopReason: null, state: 'waiting', dueInMs, sweepAfterMs: 120_000, startAfterMs: 5_000 },
-    )
+  const success = async (delivery: DeliveryToStart, number = 1): Promise<boolean> =>
+    (await recordSuccesses(suite.database.dataSource, [record(delivery, { number })], false))[0] !== null
+  const failure = async (
+    delivery: DeliveryToStart,
+    changes: Partial<AttemptRecord> = {},
+    dueInMs = 1_000,
+  ) => {
+    const failed = { failureCode: 'timeout', statusCode: null, error: 'No answer.', response: null } as const
+    const after = { next: 'waiting', dueInMs, sweepAfterMs: 120_000, startAfterMs: 5_000 } as const
+    const attempt = { ...record(delivery, { ...failed, ...changes }), ...after }
+    const [recorded] = await recordFailures(suite.database.dataSource, [attempt])
+    return recorded ?? null
+  }
   const claim = (delivery: DeliveryToStart, owner: string, number = 1, onlyIfDue = false) =>
     claimAttempt(
       suite.database.dataSource,
@@ -43,17 +42,17 @@ describe('outcomes of an attempt whose row may have moved on', () => {
   const outcomes = async ({ deliveryId }: DeliveryToStart): Promise<string[]> =>
     (await suite.attemptsOf(deliveryId)).map(({ number, outcome }) => `${String(number)} ${String(outcome)}`)
 
-  it('record a failure of the run that owns the row, and the instant of the next attempt on the clock of the database', async () => {
+  it("record a failure of the run that owns the row, and the next attempt's due time by the database's clock", async () => {
     const one = await delivery()
     await claim(one, current)
     const before = Date.now()
     const recorded = await failure(one, { owner: current }, 700)
-    expect(recorded).to.include({ state: 'waiting', asked: false })
+    expect(recorded).to.include({ state: 'waiting', retryRequested: false })
     expect(recorded!.nextAttemptAt!.getTime() - before).to.be.within(700, 1_700)
     expect(await outcomes(one)).to.deep.equal(['1 failed'])
   })
 
-  it('refuse a failure of a run that has lost the row, whether another one is under way or the row waits to be taken', async () => {
+  it('reject a failure of a run that no longer owns the row', async () => {
     const one = await delivery()
     await claim(one, current)
     expect(await failure(one)).to.equal(null)
@@ -66,7 +65,7 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     expect(await suite.row(one.deliveryId)).to.include({ state: 'waiting', attempts: 0 })
   })
 
-  it('record the failure of a process that has held the row since its commit, also when it was switched off meanwhile', async () => {
+  it('record a failure under the lease of the commit, even when the webhook was disabled meanwhile', async () => {
     for (const state of [
       `state = 'pending', owner = '${stale}'`,
       `state = 'in_progress', owner = '${stale}'`,
@@ -79,7 +78,7 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     }
   })
 
-  it('record a success under another run that has the row now, whose failure is then refused', async () => {
+  it("record a success although another run owns the row, and reject that run's failure", async () => {
     const one = await delivery()
     await claim(one, current)
     expect(await success(one)).to.equal(true)
@@ -93,7 +92,7 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     })
   })
 
-  it('make a success of the failure that another run recorded under the same number', async () => {
+  it('replace a failure that another run recorded under the same number by a success', async () => {
     const one = await delivery()
     await claim(one, current)
     await failure(one, { owner: current })
@@ -114,7 +113,7 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     ['failed', `state = 'failed', attempts = 10, completed_at = now()`],
     ['stopped', `state = 'stopped', attempts = 9, completed_at = now()`],
   ] as const) {
-    it(`complete a delivery that is ${state} by now, and have its workflow told of it once`, async () => {
+    it(`complete a delivery that is ${state} meanwhile, and signal its workflow once`, async () => {
       const one = await delivery()
       await change(one.deliveryId, `${assignments}, started_at = now()`)
       expect(await success(one, 9)).to.equal(true)
@@ -123,8 +122,8 @@ describe('outcomes of an attempt whose row may have moved on', () => {
       expect(row.attempts).to.equal(state === 'failed' ? 10 : 9)
       const { dataSource } = suite.database
       expect(await takeForBackfill(dataSource, { leaseMs: 1, limit: 10 })).to.deep.equal([])
-      expect(await takeToTell(dataSource, 10)).to.deep.equal([{ deliveryId: one.deliveryId }])
-      await markTold(dataSource, [one.deliveryId])
+      expect(await takeToSignal(dataSource, 10)).to.deep.equal([{ deliveryId: one.deliveryId }])
+      await markSignalled(dataSource, [one.deliveryId])
       expect(await suite.row(one.deliveryId)).to.include({ state: 'completed', sweep_at: null })
     })
   }
@@ -151,13 +150,21 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     expect(await outcomes(one)).to.deep.equal(['1 succeeded'])
   })
 
-  it('keep a success of another organisation away from the row', async () => {
+  it('record one of two runs of a delivery in one batch', async () => {
+    const one = await delivery()
+    const records = [record(one), record(one)]
+    const recorded = await recordSuccesses(suite.database.dataSource, records, false)
+    expect(recorded.filter((success) => success !== null)).to.have.length(1)
+    expect(await outcomes(one)).to.deep.equal(['1 succeeded'])
+  })
+
+  it('ignore a success of another organisation', async () => {
     const one = await delivery()
     expect(await success({ ...one, organisationId: 'org_other' })).to.equal(false)
     expect(await suite.row(one.deliveryId)).to.include({ state: 'pending', attempts: 0 })
   })
 
-  it('let a retry be claimed when it is due by the clock of the database, and not before', async () => {
+  it("permit the claim of a retry when it is due by the database's clock, and not earlier", async () => {
     const one = await delivery()
     await change(
       one.deliveryId,
@@ -168,16 +175,16 @@ describe('outcomes of an attempt whose row may have moved on', () => {
     expect(await claim(one, current, 2, true)).not.to.equal(null)
   })
 
-  it('label a first attempt as one of the schedule, also when a person asked for it before it began', async () => {
+  it('label a first attempt as scheduled, even when a user requested it before it started', async () => {
     const one = await delivery()
     await change(one.deliveryId, `retry_requested = true`)
-    expect(await claim(one, current)).to.include({ asked: false })
+    expect(await claim(one, current)).to.include({ retryRequested: false })
     expect(await suite.row(one.deliveryId)).to.include({ retry_requested: false })
     const two = await delivery()
     await change(
       two.deliveryId,
       `state = 'waiting', attempts = 1, next_attempt_at = now(), retry_requested = true`,
     )
-    expect(await claim(two, current, 2)).to.include({ asked: true })
+    expect(await claim(two, current, 2)).to.include({ retryRequested: true })
   })
 })

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createSweeper } from '../../../src/deliveries/recovery/sweeper.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
-import { EngineAwayError } from '../../../src/temporal/engine-away.ts'
+import { TemporalUnavailableError } from '../../../src/temporal/unavailable.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -13,9 +13,9 @@ import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/deliveries/dispatcher.ts'
 
-type Start = { deliveryId: string; next: { number: number; dueAtMs: number | null }; again: boolean }
+type Start = { deliveryId: string; next: { number: number; dueAtMs: number | null }; allowRestart: boolean }
 
-/** The engine at its typed seam: notes starts; can be away; knows which workflows run. */
+/** Temporal at its typed seam: notes starts; can be away; knows which workflows run. */
 function fakeWorkflows() {
   const starts: Start[] = []
   const running = new Set<string>()
@@ -24,39 +24,42 @@ function fakeWorkflows() {
   const stuck = new Set<string>()
   /** Ids of the workflows that Temporal was asked about. */
   const asked: string[] = []
-  const engine = { away: false }
+  const temporal = { isUnavailable: false }
   const workflows: DeliveryWorkflows = {
-    start({ deliveryId }, next, { again }) {
-      if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
-      if (again && running.has(deliveryId)) return Promise.resolve(false)
-      starts.push({ deliveryId, next, again })
+    start({ deliveryId }, next, { allowRestart }) {
+      if (temporal.isUnavailable)
+        return Promise.reject(new TemporalUnavailableError('Temporal is unavailable'))
+      if (allowRestart && running.has(deliveryId)) return Promise.resolve(false)
+      starts.push({ deliveryId, next, allowRestart })
       running.add(deliveryId)
       return Promise.resolve(true)
     },
-    follow: () => Promise.resolve(),
+    startBackfill: () => Promise.resolve(),
     wake: ({ deliveryId }, attempts) => {
-      if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
+      if (temporal.isUnavailable)
+        return Promise.reject(new TemporalUnavailableError('Temporal is unavailable'))
       woken.push({ deliveryId, attempts })
       return Promise.resolve()
     },
     stop: (deliveryId) => {
-      if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
+      if (temporal.isUnavailable)
+        return Promise.reject(new TemporalUnavailableError('Temporal is unavailable'))
       stopped.push(deliveryId)
       return Promise.resolve()
     },
   }
   const terminateIfStuck: TerminateIfStuck = (workflowId) => {
-    if (engine.away) return Promise.reject(new EngineAwayError('the engine is away'))
+    if (temporal.isUnavailable) return Promise.reject(new TemporalUnavailableError('Temporal is unavailable'))
     asked.push(workflowId)
     const deliveryId = workflowId.replace('delivery/', '')
     if (stuck.delete(deliveryId) && running.delete(deliveryId))
       return Promise.resolve({ state: 'stuck', runId: 'run', taskAttempts: 3, cause: 'non_determinism' })
     return Promise.resolve({ state: running.has(deliveryId) ? 'alive' : 'gone' })
   }
-  return { workflows, terminateIfStuck, starts, running, stuck, asked, engine, woken, stopped }
+  return { workflows, terminateIfStuck, starts, running, stuck, asked, temporal, woken, stopped }
 }
 
-describe('keeping deliveries', () => {
+describe('delivery leases', () => {
   const database = useDatabase()
   let organisationId: string
   let fake: ReturnType<typeof fakeWorkflows>
@@ -83,10 +86,12 @@ describe('keeping deliveries', () => {
     const sweep = createSweeper({
       ...common,
       retryWorkflows: { start: () => Promise.resolve() },
-      incidentWorkflows: { tell: () => Promise.resolve() },
+      erasureWorkflows: { start: () => Promise.resolve() },
+      incidentWorkflows: { signal: () => Promise.resolve() },
       terminateIfStuck,
       isServing,
       attemptsInline: false,
+      overdueAttempts: null,
       dispatcher,
       leaseMs: TEST_LEASE_MS,
     })
@@ -110,16 +115,16 @@ describe('keeping deliveries', () => {
   const change = (id: string, assignments: string) =>
     database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [id])
 
-  it('starts what this process committed, and notes it', async () => {
+  it('starts the deliveries that this process committed, and records the starts', async () => {
     const { dispatcher } = process(TEST_PROCESS)
     dispatcher.start(await publishMany(30))
     await eventually(async () =>
       expect(await rowsWhere('started_at IS NOT NULL AND owner IS NULL')).to.equal(30),
     )
-    expect(fake.starts.every(({ next, again }) => next.number === 1 && !again)).to.equal(true)
+    expect(fake.starts.every(({ next, allowRestart }) => next.number === 1 && !allowRestart)).to.equal(true)
   })
 
-  it("leaves another living process's deliveries alone", async () => {
+  it('does not take deliveries that another running process leases', async () => {
     await publishMany(5)
     const { sweep } = process()
     await sweep.runOnce()
@@ -127,7 +132,7 @@ describe('keeping deliveries', () => {
     expect(await rowsWhere(`owner = '${TEST_PROCESS}'`)).to.equal(5)
   })
 
-  it('starts the deliveries of a process that died once their lease has run out, each once', async () => {
+  it('starts the deliveries of a dead process once when their leases expire', async () => {
     await publishMany(50, -1)
     const processes = [process(), process(), process()]
     await Promise.all(processes.map(({ sweep }) => sweep.runOnce()))
@@ -138,20 +143,20 @@ describe('keeping deliveries', () => {
     expect(await rowsWhere('started_at IS NOT NULL')).to.equal(50)
   })
 
-  it('gives deliveries back while the engine is away, and starts them when it is back', async () => {
+  it('releases deliveries while Temporal is unavailable, and starts them when it is back', async () => {
     const { dispatcher, sweep } = process(TEST_PROCESS)
-    fake.engine.away = true
+    fake.temporal.isUnavailable = true
     dispatcher.start(await publishMany(3))
     await eventually(async () => expect(await rowsWhere('owner IS NULL')).to.equal(3))
     expect(fake.starts).to.have.length(0)
-    fake.engine.away = false
+    fake.temporal.isUnavailable = false
     await eventually(async () => {
       await sweep.runOnce()
       expect(fake.starts).to.have.length(3)
     })
   })
 
-  it('gives back at once what it could not start before it was told to stop', async () => {
+  it('releases unstarted deliveries at once on shutdown', async () => {
     const deliveries = await publishMany(20)
     const { dispatcher } = process(TEST_PROCESS)
     dispatcher.start(deliveries)
@@ -161,7 +166,7 @@ describe('keeping deliveries', () => {
     expect(await rowsWhere('owner IS NULL AND sweep_at <= now()')).to.equal(20 - started)
   })
 
-  it('starts an overdue delivery again, from the recorded attempt, when its workflow is gone', async () => {
+  it('restarts an overdue delivery from the recorded attempt when its workflow is gone', async () => {
     const [delivery] = await publishMany(1)
     const dueAt = new Date(Date.now() - 120_000)
     await database.dataSource.query(
@@ -172,14 +177,14 @@ describe('keeping deliveries', () => {
     const { sweep } = process()
     await sweep.runOnce()
     expect(fake.starts).to.deep.equal([
-      { deliveryId: delivery!.deliveryId, next: { number: 4, dueAtMs: dueAt.getTime() }, again: true },
+      { deliveryId: delivery!.deliveryId, next: { number: 4, dueAtMs: dueAt.getTime() }, allowRestart: true },
     ])
     expect(await rowsWhere(`sweep_at BETWEEN now() + interval '14 s' AND now() + interval '16 s'`)).to.equal(
       1,
     )
   })
 
-  it('leaves an overdue delivery to its workflow when that is alive, and looks again later', async () => {
+  it('leaves an overdue delivery to its running workflow, and checks again later', async () => {
     const [delivery] = await publishMany(1)
     fake.running.add(delivery!.deliveryId)
     await change(
@@ -201,7 +206,7 @@ describe('keeping deliveries', () => {
        next_attempt_at = now() - interval '${since}', sweep_at = now()`,
     )
 
-  it('looks at a delivery that is merely late ever more rarely', async () => {
+  it('checks a late delivery at growing intervals', async () => {
     for (const [since, from, to] of [
       ['20 s', '14 s', '16 s'],
       ['2 minutes', '58 s', '62 s'],
@@ -218,7 +223,7 @@ describe('keeping deliveries', () => {
     expect(fake.starts).to.have.length(0)
   })
 
-  it('asks Temporal about fifty overdue deliveries in one pass, and no more', async () => {
+  it('describes at most fifty overdue deliveries per pass', async () => {
     for (const { deliveryId } of await publishMany(70)) {
       fake.running.add(deliveryId)
       await overdue(deliveryId, '1 minute')
@@ -230,25 +235,27 @@ describe('keeping deliveries', () => {
     expect(new Set(fake.asked).size).to.equal(70)
   })
 
-  it('replaces a workflow that is stuck, from the recorded attempt', async () => {
+  it('replaces a stuck workflow from the recorded attempt', async () => {
     const [delivery] = await publishMany(1)
     const { deliveryId } = delivery!
     fake.running.add(deliveryId)
     fake.stuck.add(deliveryId)
     await overdue(deliveryId, '20 s')
     await process().sweep.runOnce()
-    expect(fake.starts.map(({ next, again }) => [next.number, again])).to.deep.equal([[2, true]])
+    expect(fake.starts.map(({ next, allowRestart }) => [next.number, allowRestart])).to.deep.equal([
+      [2, true],
+    ])
   })
 
-  it('gives back at once what it could not recover, for any process', async () => {
+  it('releases at once what it could not recover, for any process', async () => {
     const [delivery] = await publishMany(1)
-    fake.engine.away = true
+    fake.temporal.isUnavailable = true
     await overdue(delivery!.deliveryId, '20 s')
     await process().sweep.runOnce()
     expect(await rowsWhere(`sweep_at BETWEEN now() AND now() + interval '4 s'`)).to.equal(1)
   })
 
-  it('takes nothing that needs Temporal while Temporal cannot be reached from here', async () => {
+  it('takes no deliveries that need Temporal while this process cannot reach it', async () => {
     const [unstarted, started, stopped] = await publishMany(3, -1)
     await overdue(started!.deliveryId, '20 s')
     await change(stopped!.deliveryId, `state = 'stopped', sweep_at = now() - interval '1 s'`)
@@ -264,7 +271,7 @@ describe('keeping deliveries', () => {
     expect(fake.stopped).to.deep.equal([stopped!.deliveryId])
   })
 
-  it('takes up the deliveries of each webhook in turn, however many of another wait', async () => {
+  it('recovers deliveries webhook by webhook, however many wait for one', async () => {
     await publishMany(400, -1)
     const other = await createWebhookRow(database.dataSource, {
       organisationId,
@@ -282,7 +289,7 @@ describe('keeping deliveries', () => {
     expect(crowd).to.have.length.below(200)
   })
 
-  it('takes some even while this process is busy, of each webhook', async () => {
+  it('recovers some deliveries of each webhook even while this process is busy', async () => {
     const processId = randomUUID()
     const { dispatcher, sweep } = process(processId)
     let release = (): void => undefined
@@ -297,7 +304,7 @@ describe('keeping deliveries', () => {
     expect(await rowsWhere(`owner = '${processId}'`)).to.equal(20)
   })
 
-  it('never looks at a delivery whose state is final', async () => {
+  it('never sweeps a delivery in a final state', async () => {
     const deliveries = await publishMany(3, -1)
     const states = ['completed', 'failed', 'stopped']
     await Promise.all(

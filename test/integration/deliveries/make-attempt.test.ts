@@ -22,7 +22,7 @@ describe('an attempt', () => {
     number,
     webhookId: delivery.webhookId,
     onlyIfDue: false,
-    hold: null,
+    waitUntil: null,
     kind: 'first',
   })
   const attempt = (number = 1) => createAttempt(suite.dependencies)(request(number), NEVER)
@@ -75,7 +75,7 @@ describe('an attempt', () => {
     expect(record!['response_headers']).to.include({ 'content-type': 'text/plain' })
   })
 
-  it('waits after a failure, and says for what and until when', async () => {
+  it('waits after a failure, and returns for which attempt and until when', async () => {
     answerWith(() => 503)
     const outcome = await attempt()
     expect(outcome).to.include({ state: 'waiting', attempts: 1, failureCode: 'http_status', statusCode: 503 })
@@ -109,12 +109,12 @@ describe('an attempt', () => {
     expect(suite.receiver.posts).to.have.length(1)
   })
 
-  it('reports a time-out at the pace of time-outs, and leaves its incident to the sweeper', async () => {
+  it('leaves the incident of a time-out to the sweeper', async () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {
       ...suite.dependencies,
       timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
-      incidentWorkflows: { tell: () => Promise.resolve(void calls.push('incident')) },
+      incidentWorkflows: { signal: () => Promise.resolve(void calls.push('incident')) },
     }
     answerWith(() => null)
     expect(await createAttempt(reporting)(request(), NEVER)).to.include({ failureCode: 'timeout' })
@@ -128,14 +128,14 @@ describe('an attempt', () => {
     const reporting: AttemptDependencies = {
       ...suite.dependencies,
       timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
-      incidentWorkflows: { tell: () => Promise.resolve(void calls.push('incident')) },
+      incidentWorkflows: { signal: () => Promise.resolve(void calls.push('incident')) },
     }
     answerWith(() => 500)
     await createAttempt(reporting)(request(), NEVER)
     expect(calls).to.deep.equal(['incident'])
   })
 
-  it('believes the rows when it is asked for a later attempt than theirs, and posts nothing', async () => {
+  it('follows the row when a later attempt is requested than is due, and posts nothing', async () => {
     expect(await attempt(3)).to.include({ state: 'waiting', attempts: 0 })
     expect(suite.receiver.posts).to.have.length(0)
   })
@@ -191,7 +191,7 @@ describe('an attempt', () => {
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
   })
 
-  it('never posts while another attempt holds the row, and takes over when the hold has run out', async () => {
+  it('never posts while another attempt leases the row, and takes over when the lease expires', async () => {
     const heldUntil = Date.now() + 700
     await run(
       `UPDATE delivery SET state = 'in_progress', claims = 1, owner = gen_random_uuid(), lease_until = $2 WHERE id = $1`,
@@ -229,25 +229,22 @@ describe('an attempt', () => {
     expect(record!['response_body']).to.equal('a��b')
   })
 
-  it('holds until the instant it is due, and never posts a millisecond early', async () => {
+  it('waits until it is due, and never posts a millisecond early', async () => {
     const dueAtMs = Date.now() + 150
-    await createAttempt(suite.dependencies)(
-      { ...request(), hold: { untilMs: dueAtMs, atMostMs: 5_000 } },
-      NEVER,
-    )
+    await createAttempt(suite.dependencies)({ ...request(), waitUntil: { dueAtMs, maxWaitMs: 5_000 } }, NEVER)
     expect(suite.receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
   })
 
-  it('never holds longer than it is told', async () => {
+  it('never waits longer than its maximum', async () => {
     const startedAt = Date.now()
     await createAttempt(suite.dependencies)(
-      { ...request(), hold: { untilMs: startedAt + 60_000, atMostMs: 100 } },
+      { ...request(), waitUntil: { dueAtMs: startedAt + 60_000, maxWaitMs: 100 } },
       NEVER,
     )
     expect(suite.receiver.posts[0]!.arrivedAt - startedAt).to.be.within(100, 1_000)
   })
 
-  it('sends exactly the headers of the specification, besides those of HTTP itself', async () => {
+  it('sends exactly the headers of the specification, in addition to those of HTTP itself', async () => {
     await attempt()
     const names = suite.receiver.posts[0]!.rawHeaders.filter((_text, index) => index % 2 === 0)
     expect(names.map((name) => name.toLowerCase())).to.have.members([

@@ -8,7 +8,7 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const WAITING = 5_000
 
-describe('the statements of the sweep, beside many deliveries that wait for their time', () => {
+describe("the sweep's statements next to many deliveries that are not due", () => {
   const database = useDatabase()
 
   before(async () => {

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { claimAttempt, renewClaims } from '../../../src/db/queries/attempts.ts'
+import { claimAttempt, renewClaims } from '../../../src/db/queries/claims.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { askForRetry } from '../../../src/db/queries/interventions.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createGatedAnswers } from '../../helpers/receivers/gated-answers.ts'
-import { useFirstAttempts } from '../../helpers/deliveries/use-first-attempts.ts'
+import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
+import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }
@@ -28,8 +28,8 @@ const FAILED: PostResult = {
 const PAUSED: PostResult = { ...FAILED, isInconclusive: true }
 const CONFIRMED: PostResult = { ...FAILED, succeeded: true, failureCode: null, statusCode: 200, error: null }
 
-describe('an attempt that is made again under its number', () => {
-  const suite = useFirstAttempts()
+describe('an attempt that is repeated under its number', () => {
+  const suite = useInlineAttempts()
   let delivery: DeliveryToStart
   let posts: number
 
@@ -47,13 +47,13 @@ describe('an attempt that is made again under its number', () => {
       deliveryId,
       webhookId,
       number: 1,
-      hold: null,
+      waitUntil: null,
       onlyIfDue: false,
       kind: 'first',
       ...changes,
     }
   }
-  /** Attempts whose POSTs end as `results` say, in order. */
+  /** Attempts whose POSTs end with `results`, in order. */
   function attempts(results: (() => Promise<PostResult> | PostResult)[]): AttemptDependencies {
     const post = async (): Promise<PostResult> => results[posts++]!()
     return {
@@ -79,10 +79,10 @@ describe('an attempt that is made again under its number', () => {
     expect(await suite.row(delivery.deliveryId)).to.include({ state: 'completed', claims: 0 })
   })
 
-  it('is still the one that a user asked for after its worker was lost', async () => {
+  it("stays the user's retry after its worker was lost", async () => {
     const { organisationId, webhookId, deliveryId } = delivery
     await createAttempt(attempts([() => FAILED]))(request(), NEVER)
-    await askForRetry(suite.database.dataSource, organisationId, webhookId, deliveryId)
+    await requestRetry(suite.database.dataSource, organisationId, webhookId, deliveryId)
     await claimAttempt(
       suite.database.dataSource,
       { organisationId, deliveryId, number: 2 },
@@ -94,7 +94,7 @@ describe('an attempt that is made again under its number', () => {
     expect(trigger).to.deep.equal(['schedule', 'retry'])
   })
 
-  it('posts nothing again when another run has confirmed the delivery during the pause', async () => {
+  it('repeats no POST when another run confirmed the delivery during the pause', async () => {
     const confirm = async (): Promise<PostResult> => {
       await change(`lease_until = now() - interval '1 ms'`)
       await createAttempt(attempts([() => PAUSED, () => CONFIRMED]))(request(), NEVER)
@@ -105,15 +105,15 @@ describe('an attempt that is made again under its number', () => {
     expect(posts).to.equal(2)
   })
 
-  it('waits for the run that has taken the row, and returns what that recorded, when its own failure comes late', async () => {
-    const gate = createGatedAnswers()
+  it('waits for the run that owns the row, and returns its outcome, when its own failure is late', async () => {
+    const answers = createDeferredAnswers()
     const taking: Promise<unknown>[] = []
     const metrics = createMetrics()
     let superseded = 0
     const lose = async (): Promise<PostResult> => {
       await change(`lease_until = now() - interval '1 ms'`)
       const post = async (): Promise<PostResult> => {
-        await gate.answer(0, {} as never, {} as never)
+        await answers.answer(0, {} as never, {} as never)
         return CONFIRMED
       }
       taking.push(createAttempt(attempts([post, post]))(request(), NEVER))
@@ -126,7 +126,7 @@ describe('an attempt that is made again under its number', () => {
     }
     const outcome = createAttempt(dependencies)(request(), NEVER)
     await eventually(() => expect(superseded).to.equal(1))
-    gate.release()
+    answers.release()
     await Promise.all(taking)
     expect(await outcome).to.include({ state: 'completed', attempts: 1 })
     expect(await outcomes()).to.deep.equal(['1 succeeded'])
@@ -150,7 +150,7 @@ describe('an attempt that is made again under its number', () => {
     expect(open).to.have.length(0)
   })
 
-  it('waits for what is left until its time when the row says that it comes too early', async () => {
+  it('waits for the remaining time when the row is not due yet', async () => {
     await change(
       `state = 'waiting', attempts = 1, owner = NULL, next_attempt_at = clock_timestamp() + interval '400 ms'`,
     )
@@ -162,37 +162,37 @@ describe('an attempt that is made again under its number', () => {
     }
     // A process whose idea of the clock is three seconds ahead.
     const dependencies = { ...attempts([post]), clock: { nowMs: () => Date.now() + 3_000 } }
-    const hold = { untilMs: dueAt!.getTime(), atMostMs: 1_000 }
-    expect(await createAttempt(dependencies)(request({ number: 2, hold }), NEVER)).to.include({
+    const waitUntil = { dueAtMs: dueAt!.getTime(), maxWaitMs: 1_000 }
+    expect(await createAttempt(dependencies)(request({ number: 2, waitUntil }), NEVER)).to.include({
       state: 'completed',
     })
     expect(postedAtMs - dueAt!.getTime()).to.be.within(-5, 2_000)
   })
 
-  it('leaves a retry that is not due for long to its workflow, which waits once more', async () => {
+  it('returns a retry that is due much later to its workflow, which waits again', async () => {
     await change(
       `state = 'waiting', attempts = 5, next_attempt_at = now() + interval '5 minutes', owner = NULL`,
     )
-    const hold = { untilMs: Date.now() - 1, atMostMs: 1_000 }
-    const outcome = await createAttempt(attempts([]))(request({ number: 6, hold }), NEVER)
+    const waitUntil = { dueAtMs: Date.now() - 1, maxWaitMs: 1_000 }
+    const outcome = await createAttempt(attempts([]))(request({ number: 6, waitUntil }), NEVER)
     expect(outcome).to.include({ state: 'waiting', attempts: 5, immediately: false })
     if (outcome.state === 'waiting') expect(outcome.sinceEndMs).to.be.below(1_000)
   })
 
-  it('follows at once when it was asked for while a first attempt was under way that then failed', async () => {
-    const gate = createGatedAnswers()
-    const endpoint = await suite.endpoint(gate.answer)
+  it('starts at once when it was requested during a first attempt that then failed', async () => {
+    const answers = createDeferredAnswers()
+    const endpoint = await suite.endpoint(answers.answer)
     const { organisationId, webhookId } = endpoint
     const one = await endpoint.publishOne()
     suite.process().dispatcher.start([one])
-    await eventually(() => expect(gate.held()).to.equal(1))
+    await eventually(() => expect(answers.pending()).to.equal(1))
     expect(await suite.row(one.deliveryId)).to.include({ state: 'pending' })
     expect(
-      await askForRetry(suite.database.dataSource, organisationId, webhookId, one.deliveryId),
+      await requestRetry(suite.database.dataSource, organisationId, webhookId, one.deliveryId),
     ).not.to.equal(null)
-    gate.release(503)
-    await eventually(() => expect(suite.engine.startsOf(one.deliveryId)).to.have.length(1))
-    expect(suite.engine.startsOf(one.deliveryId)[0]!.next).to.deep.equal({ number: 2, dueAtMs: null })
+    answers.release(503)
+    await eventually(() => expect(suite.temporal.startsOf(one.deliveryId)).to.have.length(1))
+    expect(suite.temporal.startsOf(one.deliveryId)[0]!.next).to.deep.equal({ number: 2, dueAtMs: null })
     const row = await suite.row(one.deliveryId)
     expect(row).to.include({ state: 'waiting', attempts: 1, retry_requested: true })
     expect(row.next_attempt_at!.getTime()).to.be.at.most(Date.now())
@@ -202,9 +202,9 @@ describe('an attempt that is made again under its number', () => {
 })
 
 describe('an outcome that the database refuses', () => {
-  const suite = useFirstAttempts()
+  const suite = useInlineAttempts()
 
-  it('keeps its row by renewing the lease, until it is recorded', async function () {
+  it('renews the lease of its row until it is recorded', async function () {
     this.timeout(30_000)
     const { dataSource } = suite.database
     const endpoint = await suite.endpoint()
@@ -216,14 +216,14 @@ describe('an outcome that the database refuses', () => {
       recordFirstSuccess: () =>
         refused < 6
           ? Promise.reject(Object.assign(new Error('disk full'), { code: '53100' }))
-          : Promise.resolve({ isRecorded: true, mayCloseIncident: false }),
+          : Promise.resolve(true),
     }
     const request: AttemptRequest = {
       organisationId,
       webhookId,
       deliveryId,
       number: 1,
-      hold: null,
+      waitUntil: null,
       onlyIfDue: false,
       kind: 'first',
     }
@@ -239,7 +239,7 @@ describe('an outcome that the database refuses', () => {
     await dependencies.httpClient.close()
   })
 
-  it('leaves rows that another one has taken alone when it renews', async () => {
+  it('renews no row that another run owns', async () => {
     const endpoint = await suite.endpoint()
     const { deliveryId } = await endpoint.publishOne()
     const before = await suite.row(deliveryId)

@@ -72,7 +72,7 @@ describe('POST retry-deliveries with mode stopped', function () {
     const attempts: Promise<unknown>[] = []
     const workflows = {
       wake: ({ deliveryId, webhookId: of }: { deliveryId: string; webhookId: string }, made: number) => {
-        const request = { organisationId, deliveryId, webhookId: of, number: made + 1, hold: null }
+        const request = { organisationId, deliveryId, webhookId: of, number: made + 1, waitUntil: null }
         attempts.push(
           attempt({ ...request, onlyIfDue: true, kind: 'retry' }, { cancelled: NEVER, shutDown: NEVER }),
         )
@@ -81,14 +81,18 @@ describe('POST retry-deliveries with mode stopped', function () {
     }
     const dependencies = { ...open, workflows, webhookConcurrency }
     for (let running = true; running;) {
-      ;({ running } = await advanceRetryJob(dependencies, { organisationId, jobId: job.id }, NEVER))
+      ;({ isRunning: running } = await advanceRetryJob(
+        dependencies,
+        { organisationId, jobId: job.id },
+        NEVER,
+      ))
       await Promise.all(attempts.splice(0))
     }
     await open.httpClient.close()
     return (await call('GET', `/retry-deliveries/${job.id}`)).json as Job
   }
 
-  it('resumes what was stopped with its webhook, and says how many succeeded and failed', async () => {
+  it('resumes deliveries that were stopped with their webhook, and counts successes and failures', async () => {
     const ids = await backlog(10)
     await switchOffAndOn()
     failing = new Set(ids.slice(0, 4))
@@ -119,7 +123,7 @@ describe('POST retry-deliveries with mode stopped', function () {
     expect(refused.json).to.include({ code: 'webhook_disabled' })
   })
 
-  it('leaves discarded deliveries, and those that are waiting, failed or no longer subscribed, alone', async () => {
+  it('skips deliveries that are discarded, waiting, failed or no longer subscribed', async () => {
     const [discarded, ...unsubscribed] = await backlog(3, { eventKey: 'invoice:paid' })
     expect((await call('POST', `/${webhookId}/deliveries/${discarded!}/discard`)).status).to.equal(200)
     const stopped = await backlog(1)
@@ -141,13 +145,13 @@ describe('POST retry-deliveries with mode stopped', function () {
     expect((await rows(ids)).map(({ state }) => state)).to.deep.equal(['completed', 'completed'])
   })
 
-  it('counts what is stopped again before its attempt as done, and neither as succeeded nor as failed', async () => {
+  it('counts a delivery that is stopped again before its attempt as done, neither as succeeded nor as failed', async () => {
     await backlog(2)
     await switchOffAndOn()
     const job = await start({ mode: 'stopped' })
     const open = attemptDependencies(suite.database.dataSource)
     const part = { organisationId: member.organisationId, jobId: job.id }
-    expect((await advanceRetryJob(open, part, NEVER)).running).to.equal(true)
+    expect((await advanceRetryJob(open, part, NEVER)).isRunning).to.equal(true)
     await change(webhookId, { enabled: false })
     expect(await run(job)).to.include({ state: 'done', total: 2, done: 2, succeeded: 0, failed: 0 })
     expect(receiver.posts).to.have.length(0)

@@ -70,7 +70,7 @@ describe('GET /webhooks/delivery-stats', () => {
     )
   })
 
-  it('counts what waits for a retry and what failed for good, per webhook', async () => {
+  it('counts waiting and permanently failed deliveries per webhook', async () => {
     const busy = await createWebhook(['invoice:paid'])
     const calm = await createWebhook(['customer:created'])
     await attempted('invoice:paid', {})
@@ -163,7 +163,7 @@ describe('GET /webhooks/delivery-stats', () => {
     expect((await stats())[0]!.latestAttempt!.payload).to.include({ event: 'invoice:paid' })
   })
 
-  it('counts what was stopped or discarded, and no test event', async () => {
+  it('excludes stopped, discarded and test deliveries', async () => {
     const webhook = await createWebhook()
     const { organisationId, apiKey } = member
     const path = `/api/orgs/${organisationId}/webhooks/${webhook.id}`
@@ -176,7 +176,7 @@ describe('GET /webhooks/delivery-stats', () => {
     expect((await stats())[0]).to.include({ waitingForRetry: 0, permanentlyFailed: 0, stopped: 2 })
   })
 
-  it('asks for webhook:read, and answers 404 to another organisation', async () => {
+  it('requires webhook:read, and answers 404 to another organisation', async () => {
     const { organisationId } = member
     const manager = await createMember(suite.database.dataSource, {
       organisationId,

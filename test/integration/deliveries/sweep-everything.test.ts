@@ -6,10 +6,10 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const CROWD = 3_000
 
-describe('recovery after a loss of Temporal’s data', () => {
+describe("recovery after a loss of Temporal's data", () => {
   const database = useDatabase()
 
-  it('takes the deliveries of each webhook in turn, however many of another are overdue', async () => {
+  it('takes deliveries webhook by webhook, however many of one are overdue', async () => {
     const { dataSource } = database
     const { organisationId } = await createMember(dataSource)
     const overdue = async (count: number): Promise<string[]> => {

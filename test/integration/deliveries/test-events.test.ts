@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { findNewestEvent, readEventPage, readEvents } from '../../../src/db/queries/event-stream.ts'
 import { insertTestEvent, type DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
@@ -33,7 +35,11 @@ describe('a test event', () => {
   afterEach(() => receiver.close())
 
   async function send(): Promise<DeliveryToStart> {
-    const event = { id: newId(), organisationId: member.organisationId, ...testEnvelope(webhookId) }
+    const event = {
+      id: newId(),
+      organisationId: member.organisationId,
+      ...testEnvelope('webhook:test', { webhookId }),
+    }
     const lease = { owner: TEST_PROCESS, leaseMs: 60_000 }
     return (await insertTestEvent(suite.database.dataSource, event, webhookId, lease))!
   }
@@ -44,7 +50,7 @@ describe('a test event', () => {
       webhookId,
       deliveryId,
       number: 1,
-      hold: null,
+      waitUntil: null,
       onlyIfDue: false,
       kind: 'first' as const,
     }
@@ -65,7 +71,7 @@ describe('a test event', () => {
     return found!
   }
 
-  it('that fails is stopped after one attempt, and nobody looks at it again', async () => {
+  it('is stopped after one failed attempt, and never swept again', async () => {
     const delivery = await send()
     expect(await attempt(delivery)).to.include({ state: 'stopped', attempts: 1, statusCode: 503 })
     const ended = { state: 'stopped', attempts: 1, stop_reason: 'test_failed' }
@@ -76,7 +82,45 @@ describe('a test event', () => {
     expect(await takeOverdue(dataSource, { holdMs: 1_000, limit: 10 })).to.deep.equal([])
   })
 
-  it('that fails shows its attempt in its own delivery, and nowhere else', async () => {
+  it('with an event key has the example of the catalogue, and counts as a test event all the same', async () => {
+    const answer = await call('POST', `/${webhookId}/test`, { eventKey: 'invoice:paid' })
+    expect(answer.status, answer.text).to.equal(202)
+    const { deliveryId } = answer.json as { deliveryId: string }
+    const { eventKey, ...detail } = (await call('GET', `/${webhookId}/deliveries/${deliveryId}`)).json as {
+      eventKey: string
+      payload: { event: string; data: object }
+    }
+    expect([eventKey, detail.payload.event]).to.deep.equal(['invoice:paid', 'invoice:paid'])
+    expect(detail.payload.data).to.deep.equal(builtInCatalogue.find('invoice:paid')!.example)
+    const delivery = suite.api.started.find((started) => started.deliveryId === deliveryId)!
+    expect(await attempt(delivery)).to.include({ state: 'stopped', attempts: 1 })
+    expect(await row(delivery)).to.include({ stop_reason: 'test_failed' })
+    const again = await call('POST', `/${webhookId}/deliveries/${deliveryId}/retry`)
+    expect(again.json).to.include({ code: 'test_delivery' })
+    const { dataSource } = suite.database
+    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, keys: ['invoice:paid'], limit: 10 }
+    expect((await readEventPage(dataSource, member.organisationId, range)).events).to.deep.equal([])
+    expect(await findNewestEvent(dataSource, member.organisationId, range)).to.equal(null)
+    expect(await readEvents(dataSource, [member.organisationId], range)).to.deep.equal([])
+  })
+
+  it('with an event key is refused where the key is unknown, not subscribed to, or not to be read', async () => {
+    const refusal = async (eventKey: string, apiKey = member.apiKey) => {
+      const path = `/api/orgs/${member.organisationId}/webhooks/${webhookId}/test`
+      const { status, json } = await suite.api.call('POST', path, { apiKey, body: { eventKey } })
+      return [status, (json as { code: string }).code]
+    }
+    expect(await refusal('invoice:eaten')).to.deep.equal([422, 'invalid_fields'])
+    const { organisationId } = member
+    const permissions = ['webhook:manage', 'customer:read']
+    const manager = await createMember(suite.database.dataSource, { organisationId, permissions })
+    expect(await refusal('invoice:paid', manager.apiKey)).to.deep.equal([403, 'missing_permission'])
+    const options = { organisationId, url: receiver.url, subscribedEventKeys: ['customer:created'] }
+    webhookId = (await createWebhookRow(suite.database.dataSource, options)).id
+    expect(await refusal('invoice:paid')).to.deep.equal([409, 'not_subscribed'])
+  })
+
+  it('shows a failed attempt in its own delivery, and nowhere else', async () => {
     const delivery = await send()
     await attempt(delivery)
     const detail = await call('GET', `/${webhookId}/deliveries/${delivery.deliveryId}`)
@@ -90,7 +134,7 @@ describe('a test event', () => {
   })
 
   for (const status of [503, 200])
-    it(`that is answered ${status} cannot be retried: 409`, async () => {
+    it(`cannot be retried after a ${status}: 409`, async () => {
       answer = () => status
       const delivery = await send()
       await attempt(delivery)
@@ -100,7 +144,7 @@ describe('a test event', () => {
       expect(receiver.posts).to.have.length(1)
     })
 
-  it('cannot be retried before its attempt either, nor after a switch-off stopped it', async () => {
+  it('cannot be retried before its attempt, nor after disabling the webhook stopped it', async () => {
     const delivery = await send()
     const retry = () => call('POST', `/${webhookId}/deliveries/${delivery.deliveryId}/retry`)
     expect((await retry()).json).to.include({ code: 'test_delivery' })

@@ -1,24 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createWorkflowBackfill } from '../../../src/deliveries/recovery/workflow-backfill.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
-import { createFakeEngine, type FakeEngine } from '../../helpers/temporal/fake-engine.ts'
+import { createFakeTemporal, type FakeTemporal } from '../../helpers/temporal/fake-temporal.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 /** Workflows of one pass. */
 const LIMIT = 20
 
-describe('the backfill of workflows for deliveries that were completed without one', () => {
+describe('the workflow backfill', () => {
   const database = useDatabase()
-  let engine: FakeEngine
+  let temporal: FakeTemporal
   const run = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
     database.dataSource.query<Row[]>(sql, parameters)
 
   beforeEach(async () => {
-    engine = createFakeEngine()
+    temporal = createFakeTemporal()
     await run('TRUNCATE delivery CASCADE')
   })
 
@@ -45,28 +45,28 @@ describe('the backfill of workflows for deliveries that were completed without o
   const sleeps: number[] = []
   const backfill = (isIdle: () => boolean = () => true) =>
     createWorkflowBackfill({
-      isInUse: () => true,
+      hasRecentDeliveries: () => true,
       sleep: (ms) => Promise.resolve(sleeps.push(ms)),
       dataSource: database.dataSource,
-      workflows: engine.workflows,
+      workflows: temporal.workflows,
       isIdle,
       logger: silentLogger,
       metrics: createMetrics(),
     })
   const count = async (condition: string): Promise<number> =>
     (await run<{ count: number }>(`SELECT count(*)::int AS count FROM delivery WHERE ${condition}`))[0]!.count
-  const followedIds = () => engine.followed.map(({ deliveryId }) => deliveryId)
+  const followedIds = () => temporal.backfilled.map(({ deliveryId }) => deliveryId)
 
-  it('starts one for each, from the recorded outcome, and notes it', async () => {
+  it('starts a workflow for each completed delivery, from the recorded outcome, and records it', async () => {
     const ids = await completed(20)
     expect(await backfill().runOnce()).to.equal(20)
     expect(followedIds()).to.have.members(ids)
-    expect(engine.followed.every(({ attempts }) => attempts === 1)).to.equal(true)
+    expect(temporal.backfilled.every(({ attempts }) => attempts === 1)).to.equal(true)
     expect(await count('started_at IS NOT NULL AND sweep_at IS NULL')).to.equal(20)
     expect(await backfill().runOnce()).to.equal(0)
   })
 
-  it('begins with the oldest', async () => {
+  it('starts with the oldest delivery', async () => {
     const ids = await completed(LIMIT + 10)
     expect(await backfill().runOnce()).to.equal(LIMIT)
     expect(followedIds()).to.have.members(ids.slice(0, LIMIT))
@@ -74,28 +74,28 @@ describe('the backfill of workflows for deliveries that were completed without o
     expect(followedIds()).to.have.members(ids)
   })
 
-  it('starts none while something is still to be delivered', async () => {
+  it('starts no workflow while deliveries wait', async () => {
     await completed(5)
     expect(await backfill(() => false).runOnce()).to.equal(0)
     expect(await count('sweep_at < now()')).to.equal(5)
   })
 
-  it('stops in the middle when fresh work comes, and comes to the rest later', async () => {
+  it('stops in the middle when deliveries arrive, and continues later', async () => {
     const ids = await completed(20)
     let looks = 0
     await backfill(() => ++looks <= 6).runOnce()
-    const first = engine.followed.length
+    const first = temporal.backfilled.length
     expect(first).to.be.within(1, 10)
     expect(await count(`sweep_at BETWEEN now() + interval '20 s' AND now() + interval '31 s'`)).to.equal(
       20 - first,
     )
     await run(`UPDATE delivery SET sweep_at = now() - interval '1 ms' WHERE sweep_at IS NOT NULL`)
     await backfill().runOnce()
-    expect(engine.followed).to.have.length(20)
+    expect(temporal.backfilled).to.have.length(20)
     expect(followedIds()).to.have.members(ids)
   })
 
-  it('gives none to what was completed more than an hour ago, and forgets it', async () => {
+  it('drops deliveries that were completed more than an hour ago', async () => {
     await completed(5, '62 minutes')
     const young = await completed(3, '58 minutes')
     const never = backfill(() => false)
@@ -107,57 +107,57 @@ describe('the backfill of workflows for deliveries that were completed without o
     expect(await count('started_at IS NULL')).to.equal(5)
   })
 
-  it('starts one at a time, and while deliveries come sleeps for four times as long as each start takes', async () => {
+  it('starts one workflow at a time, and sleeps four times as long as a start takes while deliveries arrive', async () => {
     await completed(3)
     sleeps.length = 0
     let [inFlight, most] = [0, 0]
-    const { workflows } = engine
-    const follow: typeof workflows.follow = (...args) => workflows.follow(...args)
-    const counted: typeof follow = async (...args) => {
+    const { workflows } = temporal
+    const startBackfill: typeof workflows.startBackfill = (...args) => workflows.startBackfill(...args)
+    const counted: typeof startBackfill = async (...args) => {
       most = Math.max(most, ++inFlight)
       await delay(20)
       inFlight--
-      return follow(...args)
+      return startBackfill(...args)
     }
-    engine.workflows = { ...workflows, follow: counted }
+    temporal.workflows = { ...workflows, startBackfill: counted }
     await backfill().runOnce()
     expect([most, sleeps.length]).to.deep.equal([1, 3])
     for (const ms of sleeps) expect(ms).to.be.at.least(4 * 18)
   })
 
-  it('is owed while the last pass found some', async () => {
+  it('is owed while the last pass found deliveries', async () => {
     await completed(1)
     const one = backfill()
-    expect(one.isOwed()).to.equal(false)
+    expect(one.isPending()).to.equal(false)
     await one.runOnce()
-    expect(one.isOwed()).to.equal(true)
+    expect(one.isPending()).to.equal(true)
     await one.runOnce()
-    expect(one.isOwed()).to.equal(false)
+    expect(one.isPending()).to.equal(false)
   })
 
-  it('tries again later when the engine is away', async () => {
+  it('retries later when Temporal is unavailable', async () => {
     const ids = await completed(10)
-    engine.away = true
+    temporal.isUnavailable = true
     expect(await backfill().runOnce()).to.equal(0)
     expect(await count(`started_at IS NULL AND sweep_at < now() + interval '31 s'`)).to.equal(10)
-    engine.away = false
+    temporal.isUnavailable = false
     await run(`UPDATE delivery SET sweep_at = now() - interval '1 ms'`)
     expect(await backfill().runOnce()).to.equal(10)
     expect(followedIds()).to.have.members(ids)
   })
 
-  it('never takes one in two processes', async () => {
+  it('never takes a delivery in two processes', async () => {
     const ids = await completed(4 * LIMIT)
     const processes = [backfill(), backfill(), backfill()]
     for (;;) {
       const counts = await Promise.all(processes.map((process) => process.runOnce()))
       if (counts.every((started) => started === 0)) break
     }
-    expect(engine.followed).to.have.length(ids.length)
+    expect(temporal.backfilled).to.have.length(ids.length)
     expect(followedIds()).to.have.members(ids)
   })
 
-  it('looks at nothing that is not completed, and at nothing that has its workflow', async () => {
+  it('skips deliveries that are not completed or have a workflow', async () => {
     const ids = await completed(4)
     const states = ['pending', 'in_progress', 'waiting', 'stopped']
     for (const [index, state] of states.entries())

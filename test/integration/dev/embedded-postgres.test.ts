@@ -39,7 +39,7 @@ describe('the embedded PostgreSQL', function () {
     expect(await query(server.databaseUrl('clone'), 'select n from cloned')).to.deep.equal([])
   })
 
-  it('refuses a wrong password, and lets nobody else read the right one', async () => {
+  it('refuses a wrong password, and makes the right one readable by its user only', async () => {
     server ??= await start()
     const url = new URL(server.adminUrl)
     url.password = 'wrong'
@@ -55,7 +55,7 @@ describe('the embedded PostgreSQL', function () {
     return startEmbeddedPostgres({
       dataDir: folder,
       logFile,
-      say: () => undefined,
+      print: () => undefined,
       flags: ['-c', 'fsync=off'],
     })
   }

@@ -2,7 +2,10 @@ import { expect } from 'chai'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
-import { createCrowdedWebhook, type CrowdedWebhook } from '../../helpers/incidents/crowded-webhook.ts'
+import {
+  createConcurrentWebhook,
+  type ConcurrentWebhook,
+} from '../../helpers/incidents/concurrent-webhook.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 type Overview = { openIncident: unknown; stopped: number; latestAttempt: { outcome: string } | null }
@@ -13,16 +16,16 @@ describe('what closes an incident', function () {
   this.timeout(20_000)
   const database = useDatabase()
   let api: TestApi
-  let webhook: CrowdedWebhook
+  let webhook: ConcurrentWebhook
 
   before(async () => {
     api = await createTestApi(database.dataSource, {
-      incidentWorkflows: { tell: (incident) => Promise.resolve(void webhook.told.push(incident)) },
+      incidentWorkflows: { signal: (incident) => Promise.resolve(void webhook.signalled.push(incident)) },
     })
   })
   after(() => api.close())
   beforeEach(async () => {
-    webhook = await createCrowdedWebhook(database.dataSource)
+    webhook = await createConcurrentWebhook(database.dataSource)
   })
 
   async function request(method: string, path: string, body?: unknown): Promise<unknown> {
@@ -44,11 +47,11 @@ describe('what closes an incident', function () {
   }
   const incidents = async (): Promise<boolean[]> => (await webhook.incidents()).map(({ open }) => open)
 
-  it('switching the webhook off and on does not, and tells nobody', async () => {
+  it('switching the webhook off and on does not, and signals nothing', async () => {
     await webhook.publishFailing(3)
-    webhook.told.length = 0
+    webhook.signalled.length = 0
     await request('PATCH', '', { enabled: false })
-    expect(webhook.told).to.deep.equal([])
+    expect(webhook.signalled).to.deep.equal([])
     await request('PATCH', '', { enabled: true })
     expect(await incidents()).to.deep.equal([true])
     expect(await overview()).to.include({ stopped: 3 })
@@ -107,7 +110,7 @@ describe('what closes an incident', function () {
           webhookId: webhook.webhookId,
           deliveryId: deliveryId!,
           number: opened + 1,
-          hold: null,
+          waitUntil: null,
           onlyIfDue: false,
           kind: 'slow',
         },
@@ -123,10 +126,23 @@ describe('what closes an incident', function () {
     expect(await incidents(), 'while two deliveries wait').to.deep.equal([true])
     await switchOffAndOn()
     expect(await incidents()).to.deep.equal([true])
-    webhook.told.length = 0
+    webhook.signalled.length = 0
     await make(await webhook.publish(1), 1, true)
     expect(await incidents()).to.deep.equal([false])
-    expect(webhook.told).to.have.length(1)
+    expect(webhook.signalled).to.have.length(1)
+  })
+
+  it('a first attempt that succeeds does so in the transaction that completes its delivery', async () => {
+    await webhook.publishFailing(1)
+    await switchOffAndOn()
+    const [deliveryId] = await webhook.publish(1)
+    await make([deliveryId!], 1, true)
+    const written = await database.dataSource.query<object[]>(
+      `SELECT xmin::text FROM delivery WHERE id = $1 UNION SELECT xmin::text FROM incident WHERE webhook_id = $2`,
+      [deliveryId, webhook.webhookId],
+    )
+    expect(await incidents()).to.deep.equal([false])
+    expect(written).to.have.length(1)
   })
 
   it('a stopped delivery that is retried and succeeds does', async () => {

@@ -1,43 +1,43 @@
 import { expect } from 'chai'
-import type { DataSource, EntityManager } from 'typeorm'
+import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../../src/db/data-source.ts'
 import { purge } from '../../../src/retention/purge.ts'
-import { createWebhookLocks, type WebhookLocks } from '../../../src/incidents/webhook-locks.ts'
-import { findIncidentsToTell } from '../../../src/db/queries/incidents.ts'
-import { recordInIncident, resolve } from '../../../src/incidents/change-incident.ts'
+import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
+import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
+import { closeIfResolved } from '../../../src/incidents/change-incident.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import {
-  createCrowdedWebhook,
-  type CrowdedWebhook,
+  createConcurrentWebhook,
+  type ConcurrentWebhook,
   type Planned,
-} from '../../helpers/incidents/crowded-webhook.ts'
+} from '../../helpers/incidents/concurrent-webhook.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const POOL_SIZE = 20
 
-/** What comes for the exclusive lock has to get it among those that share it, long before these have an end. */
+/** A transaction that waits for the lock gets it in order, long before the failures end. */
 const KEEP_COMING_MS = 5_000
 const SOON_MS = 3_000
 
-/** For so long the incident is held; a query that is served at once has no need to wait for its end. */
+/** For so long the lock is held; a query that is served at once does not wait for it. */
 const HELD_MS = 1_000
 const AT_ONCE_MS = 500
 
-describe('incidents, when much happens at the same time', function () {
+describe('incidents under concurrency', function () {
   this.timeout(60_000)
   const database = useDatabase()
-  /** The pool of the process that does the work; `database` looks on. */
+  /** The pool of the process that does the work; `database` observes it. */
   let pool: DataSource
   let api: TestApi
-  let webhook: CrowdedWebhook
+  let webhook: ConcurrentWebhook
 
   before(async () => {
     pool = createDataSource({ url: database.url, poolSize: POOL_SIZE })
     await pool.initialize()
     api = await createTestApi(pool, {
-      incidentWorkflows: { tell: (incident) => Promise.resolve(void webhook.told.push(incident)) },
+      incidentWorkflows: { signal: (incident) => Promise.resolve(void webhook.signalled.push(incident)) },
     })
   })
   const endWork = async (): Promise<void> => {
@@ -47,7 +47,7 @@ describe('incidents, when much happens at the same time', function () {
   }
   after(endWork)
   beforeEach(async () => {
-    webhook = await createCrowdedWebhook(pool)
+    webhook = await createConcurrentWebhook(pool)
   })
 
   const plan = (ids: readonly string[], number: number, succeeds: boolean): Planned[] =>
@@ -66,14 +66,14 @@ describe('incidents, when much happens at the same time', function () {
     expect(open).to.have.length(waiting + failed + underWay === 0 ? 0 : 1)
   }
 
-  it('a hundred first failures open one, and tell of it once', async () => {
+  it('a hundred first failures open one, and signal it once', async () => {
     const outcomes = await webhook.attempt(plan(await webhook.publish(100), 1, false))
     expect(outcomes.filter(({ state }) => state === 'waiting')).to.have.length(100)
     expect(await webhook.states()).to.deep.equal({ waiting: 100 })
     const [incident, ...others] = await webhook.incidents()
     expect(others).to.deep.equal([])
     expect(incident).to.include({ open: true, exhausted: false })
-    expect(webhook.told.map(({ incidentId }) => incidentId)).to.deep.equal([incident!.id])
+    expect(webhook.signalled.map(({ incidentId }) => incidentId)).to.deep.equal([incident!.id])
   })
 
   it('fifty successes and fifty failures leave the one that is open', async () => {
@@ -82,7 +82,7 @@ describe('incidents, when much happens at the same time', function () {
     expect(await webhook.states()).to.deep.equal({ completed: 50, waiting: 50 })
     expect(await webhook.incidents()).to.have.length(1)
     await expectAgreement()
-    expect(webhook.told).to.deep.equal([])
+    expect(webhook.signalled).to.deep.equal([])
   })
 
   it('fifty last successes and fifty first failures leave one open, and one closed at most', async () => {
@@ -92,13 +92,13 @@ describe('incidents, when much happens at the same time', function () {
     await expectAgreement()
   })
 
-  it('a hundred last successes close it once, and tell of it once', async () => {
+  it('a hundred last successes close it once, and signal it once', async () => {
     const ids = await webhook.publishFailing(100)
     await webhook.attempt(plan(ids, 2, true))
     expect(await webhook.states()).to.deep.equal({ completed: 100 })
     const incidents = await webhook.incidents()
     expect(incidents.map(({ open }) => open)).to.deep.equal([false])
-    expect(webhook.told.map(({ incidentId }) => incidentId)).to.deep.equal([incidents[0]!.id])
+    expect(webhook.signalled.map(({ incidentId }) => incidentId)).to.deep.equal([incidents[0]!.id])
   })
 
   it('the last success and a new failure at the same instant agree, fifty times over', async () => {
@@ -112,21 +112,21 @@ describe('incidents, when much happens at the same time', function () {
     }
   })
 
-  it('twenty deliveries that are used up at once exhaust it once, and tell of it once', async () => {
+  it('twenty deliveries that fail permanently at once exhaust it once, and signal it once', async () => {
     const ids = await webhook.publishFailing(20, 9)
     await webhook.attempt(plan(ids, 10, false))
     expect(await webhook.states()).to.deep.equal({ failed: 20 })
     const incidents = await webhook.incidents()
     expect(incidents.map(({ exhausted }) => exhausted)).to.deep.equal([true])
-    expect(webhook.told.map(({ incidentId }) => incidentId)).to.deep.equal([incidents[0]!.id])
+    expect(webhook.signalled.map(({ incidentId }) => incidentId)).to.deep.equal([incidents[0]!.id])
   })
 
-  it('what is discarded while retries succeed ends it, whoever comes last', async () => {
+  it('discards and successful retries at the same time close it, whichever is last', async () => {
     const ids = await webhook.publishFailing(40, 9)
     await webhook.attempt(plan(ids, 10, false))
     const retried = ids.slice(0, 20)
     await Promise.all(retried.map((id) => request('POST', `/deliveries/${id}/retry`)))
-    webhook.told.length = 0
+    webhook.signalled.length = 0
     const [, ...statuses] = await Promise.all([
       webhook.attempt(plan(retried, 11, true)),
       request('POST', '/discard-failed'),
@@ -138,7 +138,7 @@ describe('incidents, when much happens at the same time', function () {
     expect(others).to.deep.equal({})
     expect(completed + stopped).to.equal(40)
     expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
-    expect(webhook.told).to.have.length(1)
+    expect(webhook.signalled).to.have.length(1)
   })
 
   it('deliveries that are purged while successes are recorded do not end it, and the next success does', async () => {
@@ -159,17 +159,17 @@ describe('incidents, when much happens at the same time', function () {
     expect(await webhook.states()).to.deep.equal({ completed: 40 })
     await webhook.attempt(plan(await webhook.publish(20), 1, true))
     expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
-    expect(webhook.told).to.have.length(1)
+    expect(webhook.signalled).to.have.length(1)
   })
 
   it('fifty first successes after the webhook was switched off and on close it once', async () => {
     await webhook.publishFailing(10)
     for (const enabled of [false, true]) expect(await request('PATCH', '', { enabled })).to.equal(200)
     expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([true])
-    webhook.told.length = 0
+    webhook.signalled.length = 0
     await webhook.attempt(plan(await webhook.publish(50), 1, true))
     expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
-    expect(webhook.told).to.have.length(1)
+    expect(webhook.signalled).to.have.length(1)
   })
 
   it('nothing is left open, or opened, by failures that are recorded while the webhook is deleted', async () => {
@@ -181,20 +181,16 @@ describe('incidents, when much happens at the same time', function () {
     expect(status).to.equal(204)
     expect(await webhook.states()).to.deep.equal({ stopped: 60 })
     expect((await webhook.incidents()).map(({ open }) => open)).to.deep.equal([false])
-    expect(webhook.told).to.have.length(1)
+    expect(webhook.signalled).to.have.length(1)
   })
 
-  describe('while two hundred successes of one webhook are recorded', () => {
-    const unordered: WebhookLocks['failing'] = { take: (_webhookId, work) => work() }
-    const noTurns: WebhookLocks = { resolving: unordered, failing: unordered, commands: unordered }
-
-    /** How long a query of somebody else takes while the successes stand in line for the incident. */
-    async function queryMeanwhile(locks: WebhookLocks, succeeds = true): Promise<number> {
-      const ids = await webhook.publishFailing(200)
+  describe('while the lock of a webhook is held', () => {
+    /** How long a query about something else takes while the work waits for the lock. */
+    async function queryWhile(work: () => Promise<unknown>): Promise<number> {
       const holder = database.dataSource.createQueryRunner()
       await holder.startTransaction()
-      await holder.query('SELECT 1 FROM incident WHERE webhook_id = $1 FOR UPDATE', [webhook.webhookId])
-      const recorded = webhook.attempt(plan(ids, 2, succeeds), locks)
+      await lockWebhook(holder.manager, webhook.webhookId)
+      const working = work()
       await eventually(async () => {
         const [waiting] = await database.dataSource.query<{ count: number }[]>(
           `SELECT count(*)::int AS count FROM pg_stat_activity
@@ -205,22 +201,24 @@ describe('incidents, when much happens at the same time', function () {
       const askedAt = performance.now()
       const asked = pool.query('SELECT 1').then(() => performance.now() - askedAt)
       setTimeout(() => void holder.commitTransaction().then(() => holder.release()), HELD_MS)
-      const [tookMs] = await Promise.all([asked, recorded])
-      await expectAgreement()
-      expect(await webhook.states()).to.deep.equal({ [succeeds ? 'completed' : 'waiting']: 200 })
+      const [tookMs] = await Promise.all([asked, working])
       return tookMs
     }
 
-    it('a query of another is served at once', async () => {
-      expect(await queryMeanwhile(createWebhookLocks())).to.be.below(AT_ONCE_MS)
-    })
+    for (const [what, succeeds, state] of [
+      ['successes', true, 'completed'],
+      ['failures', false, 'waiting'],
+    ] as const)
+      it(`two hundred ${what} of it do not delay a query about something else`, async () => {
+        const ids = await webhook.publishFailing(200)
+        expect(await queryWhile(() => webhook.attempt(plan(ids, 2, succeeds)))).to.be.below(AT_ONCE_MS)
+        await expectAgreement()
+        expect(await webhook.states()).to.deep.equal({ [state]: 200 })
+      })
 
-    it('a query of another is served at once while they fail, too', async () => {
-      expect(await queryMeanwhile(createWebhookLocks(), false)).to.be.below(AT_ONCE_MS)
-    })
-
-    it('a query of another would stand in line, were there no turns', async () => {
-      expect(await queryMeanwhile(noTurns)).to.be.above(AT_ONCE_MS)
+    it('transactions without a limit would delay it', async () => {
+      const lock = () => pool.transaction((manager) => lockWebhook(manager, webhook.webhookId))
+      expect(await queryWhile(() => Promise.all(Array.from({ length: 200 }, lock)))).to.be.above(AT_ONCE_MS)
     })
   })
 
@@ -233,36 +231,36 @@ describe('incidents, when much happens at the same time', function () {
     })
     after(() => elsewhere.close())
 
-    /** How long `act` takes meanwhile. They end with it, or when it has had its chance. */
+    /** Returns how long `act` takes meanwhile. The failures end with it, or after KEEP_COMING_MS. */
     async function takesMeanwhile(act: () => Promise<unknown>, eachS = 0.005): Promise<number> {
       await webhook.publishFailing(1)
-      const { webhookId, member } = webhook
+      const { webhookId } = webhook
       await pool.query('UPDATE incident SET sweep_at = now() WHERE webhook_id = $1', [webhookId])
-      const of = { organisationId: member.organisationId, webhookId, eventKey: 'customer:created' }
       let isOver = false
       let recorded = 0
       const timer = setTimeout(() => (isOver = true), KEEP_COMING_MS)
-      // The locks of a failure, held for as long as a disk takes to write one.
-      const record = async (manager: EntityManager): Promise<{ state: 'waiting' }> => {
-        await manager.query('SELECT pg_sleep($1)', [eachS])
-        recorded++
-        return { state: 'waiting' }
+      // Holds the lock of a failure for as long as a disk takes to write one.
+      const record = (): Promise<void> =>
+        pool.transaction(async (manager) => {
+          await lockWebhook(manager, webhookId)
+          await manager.query('SELECT pg_sleep($1)', [eachS])
+          recorded++
+        })
+      const recordAll = async (): Promise<void> => {
+        while (!isOver) await record()
       }
-      const lane = async (): Promise<void> => {
-        while (!isOver) await recordInIncident(pool, of, record)
-      }
-      const lanes = Array.from({ length: POOL_SIZE }, lane)
+      const recording = Array.from({ length: POOL_SIZE }, recordAll)
       await eventually(() => expect(recorded).to.be.above(POOL_SIZE))
       const beganAt = performance.now()
       await act()
       const tookMs = performance.now() - beganAt
       clearTimeout(timer)
       isOver = true
-      await Promise.all(lanes)
+      await Promise.all(recording)
       return tookMs
     }
 
-    it('a person can switch the webhook off', async () => {
+    it('a member can switch the webhook off', async () => {
       const { organisationId, apiKey } = webhook.member
       const path = `/api/orgs/${organisationId}/webhooks/${webhook.webhookId}`
       const tookMs = await takesMeanwhile(async () => {
@@ -272,26 +270,29 @@ describe('incidents, when much happens at the same time', function () {
       expect(tookMs).to.be.below(SOON_MS)
     })
 
-    // Were it to wait for the row, or to pass over what is locked, it would never come to this one.
-    it('the sweep comes to an incident whose workflow was not told', async () => {
+    // It neither waits for the lock nor passes over what is locked.
+    it('the sweeper finds an incident whose workflow was not signalled', async () => {
       const sweep = () =>
         eventually(async () => {
-          const owed = await findIncidentsToTell(database.dataSource, 200)
+          const owed = await findIncidentsToSignal(database.dataSource, 200)
           expect(owed.map(({ webhookId }) => webhookId)).to.include(webhook.webhookId)
         })
       expect(await takesMeanwhile(sweep, 0.05)).to.be.below(SOON_MS)
     })
 
-    it('what resolves a delivery can be recorded', async () => {
+    it('a success can be recorded', async () => {
       const tookMs = await takesMeanwhile(() =>
-        resolve(database.dataSource, webhook.webhookId, () => Promise.resolve()),
+        database.dataSource.transaction(async (manager) => {
+          await lockWebhook(manager, webhook.webhookId)
+          return closeIfResolved(manager, webhook.webhookId, () => Promise.resolve(true))
+        }),
       )
       expect(tookMs).to.be.below(SOON_MS)
     })
   })
 
   describe('after all of this', () => {
-    // Each of them would be tried again, and nobody would notice.
+    // A deadlock is tried again, so no other test fails by it.
     it('PostgreSQL has seen no deadlock', async () => {
       // What a connection has counted is known when it has ended.
       await endWork()

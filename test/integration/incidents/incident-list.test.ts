@@ -75,7 +75,7 @@ describe('GET /webhooks/:id/incidents', () => {
     )
   }
 
-  it('shows who was told only to those who may change the settings of the organisation', async () => {
+  it('shows the recipients only to those who may change the settings of the organisation', async () => {
     const id = await open({ openedAt: OPENED })
     await notify(id, { recipient: 'boss@test.example' })
     await notify(id, { channel: 'push', recipient: UNKNOWN_ID })
@@ -106,7 +106,7 @@ describe('GET /webhooks/:id/incidents', () => {
     })
   })
 
-  it('shows when an incident was exhausted and closed, and who was told', async () => {
+  it('shows when an incident was exhausted and closed, and its recipients', async () => {
     const id = await open({ openedAt: OPENED, exhaustedAt: EXHAUSTED, closedAt: CLOSED })
     await notify(id, { kind: 2, recipient: 'info@test.example', state: 'sent', sentAt: EXHAUSTED })
     expect(await incidents()).to.deep.equal([
@@ -189,7 +189,7 @@ describe('GET /webhooks/:id/incidents', () => {
     expect(await incidents()).to.deep.equal([])
   })
 
-  it('shows them to a member who may read webhooks, and to nobody else', async () => {
+  it('shows them to a member who may read webhooks, and to no other', async () => {
     const { organisationId } = member
     const keyWith = async (permissions: string[]): Promise<string> =>
       (await createMember(suite.database.dataSource, { organisationId, permissions })).apiKey

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { SendOutcome } from '../../../src/notifications/send-outcome.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
-import { createVirtualClock, type IncidentEngine } from '../../helpers/incidents/incident-engine.ts'
+import { createVirtualClock, type FakeIncidentTemporal } from '../../helpers/incidents/incident-temporal.ts'
 import {
   createIncidentModel,
   readFacts,
@@ -11,7 +11,7 @@ import {
 } from '../../helpers/incidents/incident-model.ts'
 import { unbounded } from '../../helpers/deliveries/attempts.ts'
 import { turns, type Answer, type Operation, type Turn } from '../../helpers/incidents/incident-operations.ts'
-import { createIncidentWorld, type UnderWay } from '../../helpers/incidents/incident-world.ts'
+import { createIncidentStage, type UnderWay } from '../../helpers/incidents/incident-stage.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 /** Fewer than an attempt loses before it is recorded as failed by itself. */
@@ -23,7 +23,7 @@ const MAX_TURNS = 20
 /** Something to begin with. */
 const DELIVERIES_AT_FIRST = 3
 
-/** Long enough for every timer, pause and patience of incidents to run out. */
+/** Long enough for every timer, pause and timeout of incidents to run out. */
 const SETTLING_MINUTES = [1, 1, 3, 6, 6, 20, 20]
 
 const now = (operation: Operation): Turn => ({ operation })
@@ -34,12 +34,12 @@ describe('incidents, whatever happens to a webhook', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let api: TestApi
-  /** The engine of the webhook that is played with. */
-  let engine: IncidentEngine
+  /** Temporal of the webhook under test. */
+  let temporal: FakeIncidentTemporal
 
   before(async () => {
     api = await createTestApi(database.dataSource, {
-      incidentWorkflows: { tell: (incident) => engine.tell(incident) },
+      incidentWorkflows: { signal: (incident) => temporal.signal(incident) },
     })
   })
   after(() => api.close())
@@ -56,24 +56,24 @@ describe('incidents, whatever happens to a webhook', function () {
       await model.onMessage(message, state)
       return state === 'sent' ? { state } : { state, error: 'said so' }
     }
-    const world = await createIncidentWorld({
+    const world = await createIncidentStage({
       dataSource,
       api,
       clock,
       onAttempt: model.onAttempt,
       channels: {
         email: {
-          admission: unbounded,
+          limiter: unbounded,
           send: ({ incidentId, kind }, { address }) =>
             say({ incidentId, kind, channel: 'email', recipient: address }),
         },
         push: {
-          admission: unbounded,
+          limiter: unbounded,
           send: ({ incidentId, kind }, { id }) => say({ incidentId, kind, channel: 'push', recipient: id }),
         },
       },
     })
-    engine = world.engine
+    temporal = world.temporal
     const answerWith = (next: Answer[]): void => {
       script = next
       said = 0
@@ -166,25 +166,25 @@ describe('incidents, whatever happens to a webhook', function () {
       case 'pass':
         return pass(stage, operation.minutes)
       case 'entitle': {
-        const { memberId } = world.people[1 + operation.member]!
+        const { memberId } = world.recipients[1 + operation.member]!
         await world.entitle(memberId!, operation.isEntitled)
-        for (const person of world.people.filter((one) => one.memberId === memberId))
-          model.barred[operation.isEntitled ? 'delete' : 'add'](person.recipient)
+        for (const recipient of world.recipients.filter((one) => one.memberId === memberId))
+          model.barred[operation.isEntitled ? 'delete' : 'add'](recipient.recipient)
         return
       }
       case 'turn':
         stage.answerWith(operation.answers)
-        await world.engine.turn(operation.crew)
+        await world.temporal.turn(operation.crew)
         return
       case 'sweep':
-        return world.engine.sweep()
+        return world.temporal.sweep()
       case 'forget':
-        world.engine.forget()
+        world.temporal.forget()
         return
-      case 'tell again': {
+      case 'signal again': {
         const incident = pick(facts.incidents, operation)
-        if (incident !== undefined && !world.engine.isAway)
-          await world.engine.tell(await world.label(incident.id))
+        if (incident !== undefined && !world.temporal.isAway)
+          await world.temporal.signal(await world.label(incident.id))
         return
       }
     }
@@ -214,27 +214,27 @@ describe('incidents, whatever happens to a webhook', function () {
     for (const deliveryId of stage.lost) stage.overdue.add(deliveryId)
   }
 
-  async function look(stage: Stage, isDeath = false): Promise<void> {
+  async function check(stage: Stage, isDeath = false): Promise<void> {
     const { world, model } = stage
-    stage.facts = await model.check(world.people, isDeath, await world.overview())
+    stage.facts = await model.check(world.recipients, isDeath, await world.overview())
   }
 
-  /** Lets time pass with everybody at work. */
+  /** Lets time pass with all workers running. */
   async function settle(stage: Stage): Promise<void> {
-    const { engine } = stage.world
-    engine.isAway = false
+    const { temporal } = stage.world
+    temporal.isAway = false
     stage.answerWith(['sent'])
     for (const minutes of SETTLING_MINUTES) {
       await pass(stage, minutes)
-      await look(stage)
+      await check(stage)
       const lost = stage.facts.deliveries.filter(({ state }) => state === 'in_progress')
       for (const delivery of lost) await (await begin(stage, delivery))?.answer(false)
-      await engine.sweep()
-      for (let turns = 0; await engine.turn({ workers: 1, death: null }); turns++) {
-        await look(stage)
+      await temporal.sweep()
+      for (let turns = 0; await temporal.turn({ workers: 1, death: null }); turns++) {
+        await check(stage)
         expect(turns, 'turns without a pause').to.be.below(MAX_TURNS)
       }
-      await look(stage)
+      await check(stage)
     }
     stage.model.checkSettled(stage.facts)
   }
@@ -242,31 +242,31 @@ describe('incidents, whatever happens to a webhook', function () {
   async function run(sequence: readonly Turn[]): Promise<void> {
     const stage = await createStage()
     for (let count = 0; count < DELIVERIES_AT_FIRST; count++) await stage.world.publish()
-    await look(stage)
+    await check(stage)
     for (const { away = false, operation } of sequence) {
-      engine.isAway = away
+      temporal.isAway = away
       await play(stage, operation)
-      await look(stage, operation.do === 'turn' && operation.crew.death !== null)
+      await check(stage, operation.do === 'turn' && operation.crew.death !== null)
     }
     await settle(stage)
     // A later sweep is to find nothing of this webhook.
     await database.dataSource.query('UPDATE incident SET sweep_at = NULL')
   }
 
-  it('opens, exhausts and closes them when it should, and tells everybody once', () =>
+  it('opens, exhausts and closes them when it should, and notifies each recipient once', () =>
     // To play a failure again, give `fc.assert` the seed and path that it printed. No limit of time: what it cuts off
     // goes on beside the tests that follow.
     fc.assert(fc.asyncProperty(turns, run), { numRuns: 60 }))
 
   /** What random play comes to seldom. */
   const SEQUENCES: Record<string, Turn[]> = {
-    'tells of a permanent failure when the webhook is switched on again': [
+    'notifies of a permanent failure when the webhook is switched on again': [
       now({ do: 'exhaust', which: 0 }),
       now({ do: 'disable' }),
       TURN,
       now({ do: 'enable' }),
     ],
-    'tells of failures that begin anew when the webhook is switched on again': [
+    'notifies of failures that begin anew when the webhook is switched on again': [
       now({ do: 'exhaust', which: 0 }),
       TURN,
       now({ do: 'disable' }),
@@ -277,14 +277,14 @@ describe('incidents, whatever happens to a webhook', function () {
       TURN,
       FAILURE,
     ],
-    'hears of a permanent failure that it was not told of': [
+    'finds a permanent failure that was not signalled': [
       FAILURE,
       TURN,
       now({ do: 'pass', minutes: 5 }),
       TURN,
       { away: true, operation: { do: 'exhaust', which: 0 } },
     ],
-    'hears of a failure after a rest that it was not told of': [
+    'finds a failure after a rest that was not signalled': [
       FAILURE,
       now({ do: 'attempt', which: 1, succeeds: true }),
       TURN,
@@ -298,7 +298,7 @@ describe('incidents, whatever happens to a webhook', function () {
       now({ do: 'pass', minutes: 1 }),
       FAILURE,
     ],
-    'stays open, and tells nobody twice, when the webhook is switched off and on again and again': [
+    'stays open, and notifies once, when the webhook is switched off and on repeatedly': [
       now({ do: 'exhaust', which: 0 }),
       now({ do: 'pass', minutes: 5 }),
       TURN,

@@ -12,7 +12,7 @@ const TWO: People = { email: ORGANISATION, members: [{ email: AN }] }
 describe('recipients of notifications', () => {
   const sending = useSending()
 
-  describe('who is told', () => {
+  describe('the recipients', () => {
     it('is the address for support where there is one, else the general one', async () => {
       await sending.addressed({ email: ORGANISATION, supportEmail: 'help@zon.example' })
       await sending.send()
@@ -31,7 +31,7 @@ describe('recipients of notifications', () => {
       expect(sending.handed).to.have.members([ORGANISATION, AN])
     })
 
-    it('is told once under an address that several share, however it is spelt', async () => {
+    it('includes once an address that several share, however it is spelt', async () => {
       const members = [{ email: 'Info@Zon.example' }, { email: 'AN@zon.example' }, { email: AN }]
       await sending.addressed({ email: ORGANISATION, members })
       expect(await sending.incident.rows()).to.have.length(2)
@@ -69,7 +69,7 @@ describe('recipients of notifications', () => {
       const named: (string | null)[] = []
       await sending.addressed({ email: ORGANISATION, members: [{ email: AN, name: 'An' }] })
       const email: Channels['email'] = {
-        admission: unbounded,
+        limiter: unbounded,
         send: (_notice, { name }) => Promise.resolve(SENT).finally(() => named.push(name)),
       }
       await sending.send({ channels: { email, push: null } })

@@ -163,7 +163,7 @@ describe('sending what is due', () => {
         expect(await sending.incident.row(AN)).to.include({ error: 'over before it could be sent' })
       })
 
-      it(`nobody more is told when ${what} in the middle of it`, async () => {
+      it(`no further recipient is notified when ${what} meanwhile`, async () => {
         const members = crowd(11)
         await sending.addressed({ email: ORGANISATION, members })
         sending.answer = async () => {
@@ -191,7 +191,7 @@ describe('sending what is due', () => {
       expect(await sending.send()).to.deep.equal(counted('sent', 2))
     })
 
-    it('nobody more is told when the webhook is switched off in the middle of it', async () => {
+    it('no further recipient is notified when the webhook is switched off meanwhile', async () => {
       await sending.addressed({ email: ORGANISATION, members: crowd(11) })
       sending.answer = async () => {
         await sending.run('UPDATE webhook SET enabled = false WHERE id = $1', sending.incident.webhookId)

@@ -54,7 +54,7 @@ function patienceWith(rudeness: Rudeness): { timeoutMs?: number } {
   return rudeness === 'silence' || rudeness === 'drip' ? { timeoutMs: SHORT_TIMEOUT_MS } : {}
 }
 
-describe('Mailer.send with a mail server that fails', () => {
+describe('Mailer.send with a failing mail server', () => {
   const open: { close(): Promise<void> }[] = []
 
   async function start(manners: Manners, pipelining = false): Promise<RudeMailServer> {
@@ -81,7 +81,7 @@ describe('Mailer.send with a mail server that fails', () => {
       }
 
       for (const [rudeness, state] of BEHIND_THE_MESSAGE) {
-        it(`${state}: "${rudeness}" behind the message, which is not sent again`, async () => {
+        it(`${state}: "${rudeness}" after the message, which is not sent again`, async () => {
           const server = await start((at) => (at === 'message' ? rudeness : null), pipelining)
           const outcome = await createTestMailer(server, patienceWith(rudeness)).send(mail())
           expect(outcome).to.include({ state })
@@ -91,7 +91,7 @@ describe('Mailer.send with a mail server that fails', () => {
     })
   }
 
-  it('refused: nobody listens', async () => {
+  it('refused: nothing listens', async () => {
     const server = await createMailServer()
     await server.close()
     expect(await createTestMailer(server).send(mail())).to.deep.equal({
@@ -105,7 +105,7 @@ describe('Mailer.send with a mail server that fails', () => {
     expect(await mailer.send(mail())).to.include({ state: 'refused' })
   })
 
-  it('takes ten time-outs at most, however the server drags it out', async () => {
+  it('takes ten time-outs at most, however slow the server is', async () => {
     for (const stage of ['EHLO', 'message'] as const) {
       const server = await start((at) => (at === stage ? 'drip' : null))
       const startedAt = performance.now()
@@ -117,7 +117,7 @@ describe('Mailer.send with a mail server that fails', () => {
     }
   })
 
-  it('may send later what had to wait for a connection all that time', async () => {
+  it('permits a retry for a mail that only waited for a connection', async () => {
     // No second connection comes about, so that it does not matter which of the two is given up first.
     const server = await start((at, { connection }) => {
       if (connection > 1) return 'silence'
@@ -138,8 +138,8 @@ describe('Mailer.send with a mail server that fails', () => {
     expect(await mailer.send(mail({ id: 'b' }))).to.include({ state: 'sent' })
   })
 
-  describe('after a first mail went well', () => {
-    it('sends once more over a new connection when the server hung up meanwhile', async () => {
+  describe('after a first successful mail', () => {
+    it('sends again over a new connection when the server disconnected meanwhile', async () => {
       const server = await start(() => null)
       const mailer = createTestMailer(server)
       expect(await mailer.send(mail({ id: 'a' }))).to.include({ state: 'sent' })
@@ -151,7 +151,7 @@ describe('Mailer.send with a mail server that fails', () => {
 
     for (const pipelining of [false, true]) {
       for (const rudeness of ['close', 'reset', 'silence'] as const) {
-        it(`sends once more when the kept connection turns out dead: "${rudeness}"${pipelining ? ', in one go' : ''}`, async () => {
+        it(`sends again when the reused connection is dead: "${rudeness}"${pipelining ? ', pipelined' : ''}`, async () => {
           const server = await start(
             (at, turn) => (at === 'MAIL' && turn.connection === 1 && turn.mail === 2 ? rudeness : null),
             pipelining,
@@ -163,7 +163,7 @@ describe('Mailer.send with a mail server that fails', () => {
           expect(server.connections()).to.equal(2)
         })
 
-        it(`sends nothing twice when it dies behind the message: "${rudeness}"${pipelining ? ', in one go' : ''}`, async () => {
+        it(`sends nothing twice when it dies after the message: "${rudeness}"${pipelining ? ', pipelined' : ''}`, async () => {
           const server = await start(
             (at, turn) => (at === 'message' && turn.connection === 1 && turn.mail === 2 ? rudeness : null),
             pipelining,
@@ -176,7 +176,7 @@ describe('Mailer.send with a mail server that fails', () => {
       }
     }
 
-    it('may send later what a kept connection answers with 421', async () => {
+    it('permits a retry for a mail that a reused connection answers with 421', async () => {
       const server = await start((at, turn) =>
         at === 'MAIL' && turn.connection === 1 && turn.mail === 2 ? '421 idle for too long' : null,
       )
@@ -188,7 +188,7 @@ describe('Mailer.send with a mail server that fails', () => {
     })
   })
 
-  it('tells the error in one short line', async () => {
+  it('describes the error in one short line', async () => {
     const server = await start((at) =>
       at === 'RCPT' ? `550-first\r\n550 \x1b[31mred\x00 ${'x'.repeat(900)}` : null,
     )

@@ -42,7 +42,7 @@ const NASTY_TEXTS = [
   `x\0y\ud800z`,
 ]
 
-describe('Mailer.send and texts made to deceive it', () => {
+describe('Mailer.send with malicious text', () => {
   let server: MailServer
   let mailer: Mailer
 
@@ -60,7 +60,7 @@ describe('Mailer.send and texts made to deceive it', () => {
     await server.close()
   })
 
-  /** By its bytes: who the server was told to give it to, and which headers it has. */
+  /** By its bytes: its recipients for the server, and which headers it has. */
   function expectOneRecipient({ envelope, raw, parsed }: TakenMail, address = ADDRESS): void {
     expect(envelope).to.deep.equal({ from: 'posthorn@sender.test', to: [address] })
     const head = raw.slice(0, raw.indexOf('\r\n\r\n'))
@@ -71,7 +71,7 @@ describe('Mailer.send and texts made to deceive it', () => {
     expect(parsed.text?.trim()).to.equal('as text')
   }
 
-  it('sends nothing to what is not one plain address', async () => {
+  it('sends nothing to a text that is not one plain address', async () => {
     const addresses = [
       '',
       'an',
@@ -107,7 +107,7 @@ describe('Mailer.send and texts made to deceive it', () => {
     expect(server.mails).to.deep.equal([])
   })
 
-  it('sends to an odd but plain address as it is', async () => {
+  it('sends to an unusual but plain address unchanged', async () => {
     const odd = [
       `o'brien+tag@example.com`,
       `a!b#c$d%e&f*g/h=i?j^k_l\`m{n|o}p~q@ex-ample.com`,
@@ -130,7 +130,7 @@ describe('Mailer.send and texts made to deceive it', () => {
     })
   }
 
-  it('shows a name and a subject on one line, short, and in their order', async () => {
+  it('shows a name and a subject on one line, short, and in order', async () => {
     const text = `A\r\nB\u202eC ${'x'.repeat(500)}`
     await mailer.send(mail({ to: { name: text, address: ADDRESS }, subject: text }))
     const { to, subject } = server.mails[0]!.parsed
@@ -160,7 +160,7 @@ describe('Mailer.send and texts made to deceive it', () => {
     )
   })
 
-  it('sends to every plain address, and to nobody else', async () => {
+  it('sends to every plain address, and to no other', async () => {
     const part = fc.string({
       unit: fc.constantFrom(...Array.from('abcXYZ019-.+_@!#$%&\'*/=?^`{|}~,;:<>"\\ ()[]')),
       maxLength: 12,

@@ -39,7 +39,7 @@ describe('Mailer.send over TLS', () => {
         }
       })
 
-      it('refuses a certificate that nobody vouches for, also when the environment says not to', async () => {
+      it('refuses an untrusted certificate, even when the environment says not to', async () => {
         const server = await start({ tls, tlsOptions: certificate })
         for (const environment of [undefined, '0']) {
           if (environment !== undefined) process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = environment
@@ -82,7 +82,7 @@ describe('Mailer.send over TLS', () => {
     expect(server.mails).to.deep.equal([])
   })
 
-  it('gives up on a handshake that does not come', async () => {
+  it('gives up on a missing handshake', async () => {
     for (const tls of ['starttls', 'implicit'] as const) {
       const server = await createRudeMailServer((at) => {
         if (at === 'STARTTLS') return '220 go on'
@@ -97,7 +97,7 @@ describe('Mailer.send over TLS', () => {
     }
   })
 
-  it('stays in clear when told to, also where STARTTLS is offered', async () => {
+  it('stays in clear when configured so, even where STARTTLS is offered', async () => {
     const server = await start({ tls: 'starttls', tlsOptions: certificate })
     expect(await createTestMailer(server, { tls: 'none' }).send(mail())).to.deep.equal({ state: 'sent' })
     expect(server.mails[0]).to.include({ isSecure: false })

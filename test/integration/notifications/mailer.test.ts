@@ -19,7 +19,7 @@ describe('Mailer.send', () => {
     await Promise.all(open.splice(0).map((server) => server.close()))
   })
 
-  it('hands over the mail as it was written, to its one recipient', async () => {
+  it('sends the mail as it was written, to its one recipient', async () => {
     const server = await start()
     const to = { name: 'Ánna van Dé', address: 'anna@example.com' }
     const text = 'Zażółć\n.\n..dots and a line of 1,000: ' + 'x'.repeat(1000) + '\n'
@@ -37,7 +37,7 @@ describe('Mailer.send', () => {
     expect([parsed.text?.trimEnd(), parsed.html?.trimEnd()]).to.deep.equal([text.trimEnd(), html.trimEnd()])
   })
 
-  it('asks for no answers of machines, and names no software', async () => {
+  it('suppresses automatic answers, and names no software', async () => {
     const server = await start()
     await createTestMailer(server).send(mail())
     const headers = server.mails[0]!.parsed.headers.map(({ key, value }) => [key, value])
@@ -46,7 +46,7 @@ describe('Mailer.send', () => {
     expect(headers.map(([key]) => key)).to.not.include('x-mailer')
   })
 
-  it('gives a message the same Message-ID each time it is sent', async () => {
+  it('sends a message with the same Message-ID each time', async () => {
     const server = await start()
     const mailer = createTestMailer(server)
     await mailer.send(mail({ id: 'inc-7.2.9' }))
@@ -76,7 +76,7 @@ describe('Mailer.send', () => {
       expect(server.mails[0]?.user).to.equal('posthorn')
     })
 
-    it('may send later what a refused password kept from being sent, and does not tell the password', async () => {
+    it('permits a retry after a refused password, without printing the password', async () => {
       const server = await start({ auth })
       const wrong = { user: 'posthorn', password: 'hunter2' }
       const outcome = await createTestMailer(server, wrong).send(mail())
@@ -87,7 +87,7 @@ describe('Mailer.send', () => {
       expect(server.mails).to.deep.equal([])
     })
 
-    it('does not tell the password when the server repeats it', async () => {
+    it('does not print the password when the server repeats it', async () => {
       for (const repeated of [auth.password, Buffer.from(auth.password).toString('base64')]) {
         const server = await createRudeMailServer((stage) => (stage === 'MAIL' ? `451 ${repeated}` : null))
         open.push(server)
@@ -99,7 +99,7 @@ describe('Mailer.send', () => {
   })
 
   describe('its connections', () => {
-    it('are used again', async () => {
+    it('are reused', async () => {
       const server = await start()
       const mailer = createTestMailer(server)
       for (const id of ['a', 'b', 'c']) expect(await mailer.send(mail({ id }))).to.include({ state: 'sent' })
@@ -109,7 +109,7 @@ describe('Mailer.send', () => {
       })
     })
 
-    it('are no more than allowed', async () => {
+    it('are limited in number', async () => {
       const server = await start({ delayMs: 20 })
       const mailer = createTestMailer(server, { connections: 2 })
       const sending = Array.from({ length: 12 }, (_, index) => mailer.send(mail({ id: `m${index}` })))
@@ -138,7 +138,7 @@ describe('Mailer.send', () => {
   })
 
   describe('closing', () => {
-    it('waits for the mails that have begun to leave, gives up the others, and takes no more', async () => {
+    it('waits for mails that are being sent, abandons the others, and accepts no more', async () => {
       const server = await start({ delayMs: 300 })
       const mailer = createTestMailer(server)
       const begun = mailer.send(mail({ id: 'a' }))

@@ -61,7 +61,7 @@ describe('Pusher.send', () => {
     message?: object
   }
 
-  it('hands over what the browser, and nobody else, can read', async () => {
+  it('sends what only the browser can read', async () => {
     const service = await start({ tls: certificate, answer: () => 201 })
     expect(await pushTo(service.url)).to.deep.equal({ state: 'sent' })
     expect(service.posts).to.have.lengthOf(1)
@@ -70,7 +70,7 @@ describe('Pusher.send', () => {
     expect(() => createPushBrowser().decrypt(body)).to.throw()
   })
 
-  it('says who sends it, for how long to keep it, and which message it replaces', async () => {
+  it('states the sender, how long to keep the message, and which message it replaces', async () => {
     const service = await start({ tls: certificate, answer: () => 201 })
     await pushTo(service.url)
     const { headers, body, rawHeaders } = service.posts[0]!
@@ -109,7 +109,7 @@ describe('Pusher.send', () => {
       [503, { state: 'unknown', error: 'the push service answered 503' }],
     ]
     for (const [status, outcome] of ANSWERS) {
-      it(`${status} means ${outcome.state}, and it is asked once`, async () => {
+      it(`${status} means ${outcome.state}, after one request`, async () => {
         const elsewhere = await start()
         const service = await start({
           answer: (_index, _post, response) => {
@@ -124,7 +124,7 @@ describe('Pusher.send', () => {
   })
 
   describe('without an answer', () => {
-    it('may be tried again when nobody listens', async () => {
+    it('may be retried when nothing listens', async () => {
       const service = await start()
       await service.close()
       expect(await pushTo(service.url)).to.deep.equal({
@@ -133,18 +133,18 @@ describe('Pusher.send', () => {
       })
     })
 
-    it('may be tried again when the host cannot be found', async () => {
+    it('may be retried when the host cannot be found', async () => {
       expect(await pushTo('https://push.invalid/x')).to.have.property('state', 'refused')
     })
 
-    it('may be tried again when the certificate is not trusted', async () => {
+    it('may be retried when the certificate is not trusted', async () => {
       const service = await start({ tls: certificate })
       const { cert } = await createCertificate()
       expect(await pushTo(service.url, { ca: cert })).to.have.property('state', 'refused')
       expect(service.posts).to.deep.equal([])
     })
 
-    it('may be tried again when no connection comes about in time', async () => {
+    it('may be retried when no connection is established in time', async () => {
       const sockets: Socket[] = []
       const mute = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1')
       await once(mute, 'listening')
@@ -155,7 +155,7 @@ describe('Pusher.send', () => {
       expect(outcome).to.have.property('state', 'refused')
     })
 
-    it('is not tried again once the message may have been read', async () => {
+    it('is not retried once the message may have been read', async () => {
       const hangsUp = await start({ answer: (_index, _post, response) => (response.destroy(), null) })
       expect(await pushTo(hangsUp.url)).to.have.property('state', 'unknown')
       const saysNothing = await start({ answer: () => null })
@@ -164,14 +164,14 @@ describe('Pusher.send', () => {
     })
   })
 
-  it('does not reach where customers’ webhooks may not go', async () => {
+  it('does not reach addresses that are blocked for webhooks', async () => {
     const service = await start()
     expect(await pushTo(service.url, { allowedCidrs: [] })).to.have.property('state', 'failed')
     expect(await pushTo(service.url, { allowHttp: false })).to.have.property('state', 'failed')
     expect(service.posts).to.deep.equal([])
   })
 
-  it('sends nothing for a subscription that cannot be right', async () => {
+  it('sends nothing for an invalid subscription', async () => {
     const service = await start()
     const { p256dh, auth } = browser
     const offTheCurve = Buffer.alloc(65, 4).toString('base64url')

@@ -9,7 +9,7 @@ import { answerAndHang, NO_REST, OK, startReceiver, type Receiver } from './rece
 
 const REQUEST = { path: '/', headers: {}, body: Buffer.from('{}') }
 
-describe('a connection by itself', () => {
+describe('a connection', () => {
   let receiver: Receiver
   let connection: Connection
 
@@ -29,7 +29,7 @@ describe('a connection by itself', () => {
     await connection.post(REQUEST, { head: () => undefined, chunk: () => true })
   }
 
-  it('has no other socket when its own is gone, so that nothing is sent behind our back', async () => {
+  it('opens no other socket when its own is closed', async () => {
     await post()
     connection.socket.destroy()
     const error = await post().catch((thrown: unknown) => thrown)
@@ -37,29 +37,29 @@ describe('a connection by itself', () => {
     expect([receiver.connections(), receiver.received.length]).to.deep.equal([1, 1])
   })
 
-  it('rejects when its socket is gone before the first POST', async () => {
+  it('rejects when its socket is closed before the first POST', async () => {
     connection.socket.destroy()
     const error = await post().catch((thrown: unknown) => thrown)
     expect(error).to.be.instanceOf(Error)
     expect([receiver.connections(), receiver.received.length]).to.deep.equal([1, 0])
   })
 
-  it('is not given out by the pool once its address is blocked', async () => {
+  it('is not reused once its address is blocked', async () => {
     let isBlocked = false
     const pool = createConnectionPool({ isBlocked: () => isBlocked }, NO_REST)
     await post()
-    pool.keep('key', connection)
+    pool.add('key', connection)
     expect(await pool.take('key')).to.equal(connection)
-    pool.keep('key', connection)
+    pool.add('key', connection)
     isBlocked = true
     expect(await pool.take('key')).to.equal(null)
     await eventually(() => expect(receiver.open()).to.equal(0))
   })
 
-  it('is given out by the pool to one of many that want it', async () => {
+  it('is reused by one of many concurrent callers', async () => {
     const pool = createConnectionPool({ isBlocked: () => false }, NO_REST)
     await post()
-    pool.keep('key', connection)
+    pool.add('key', connection)
     const taken = await Promise.all(Array.from({ length: 10 }, () => pool.take('key')))
     expect(taken.filter((one) => one !== null)).to.deep.equal([connection])
   })

@@ -80,7 +80,7 @@ describe('HttpClient.post', () => {
       expect(await verify(secret, bytes.toString(), /^s: (.*)$/m.exec(head)![1]!)).to.equal(true)
     })
 
-    it('goes straight to the endpoint whatever proxy the environment names', async () => {
+    it('goes directly to the endpoint, whatever proxy the environment names', async () => {
       const names = ['http', 'https', 'all'].flatMap((kind) => [
         `${kind}_proxy`,
         `${kind}_proxy`.toUpperCase(),
@@ -97,7 +97,7 @@ describe('HttpClient.post', () => {
 
   describe('the outcome by status', () => {
     for (const status of [200, 201, 202, 203, 204, 205, 206, 226, 299]) {
-      it(`takes ${status} as a confirmation`, async () => {
+      it(`is a success for ${status}`, async () => {
         const result = await postTo(answer(`HTTP/1.1 ${status} Whatever\r\ncontent-length: 0\r\n\r\n`))
         expect(result).to.include({ succeeded: true, failureCode: null, statusCode: status, error: null })
       })
@@ -114,7 +114,7 @@ describe('HttpClient.post', () => {
       [503, 'The endpoint answered 503 Service Unavailable.'],
       [599, 'The endpoint answered 599.'],
     ] as const) {
-      it(`takes ${status} as a failure`, async () => {
+      it(`is a failure for ${status}`, async () => {
         const result = await postTo(answer(`HTTP/1.1 ${status} It's fine\r\ncontent-length: 2\r\n\r\nno`))
         expect(result).to.include({ succeeded: false, failureCode: 'http_status', statusCode: status, error })
         expect(result.response?.body).to.equal(status === 304 ? '' : 'no')
@@ -122,7 +122,7 @@ describe('HttpClient.post', () => {
     }
 
     for (const status of [301, 302, 303, 307, 308]) {
-      it(`does not follow a ${status}`, async () => {
+      it(`follows no redirect of a ${status}`, async () => {
         const target = await receive(answer(OK))
         const location = `location: http://127.0.0.1:${target.port}/`
         const result = await postTo(

@@ -16,7 +16,7 @@ const ROUNDS = 12
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Open sockets of this process, whoever holds them; only Linux tells. */
+/** Open sockets of this process, whatever owns them; on Linux only. */
 function openSockets(): number {
   try {
     const folder = '/proc/self/fd'
@@ -35,7 +35,7 @@ function isSocket(path: string): boolean {
   }
 }
 
-/** What is in use when nothing is under way any more. */
+/** What is in use when nothing is in progress any more. */
 async function settledBytes(socketsAtRest: number): Promise<number> {
   await eventually(() => expect(openSockets()).to.equal(socketsAtRest), 5000)
   collectGarbage()
@@ -43,7 +43,7 @@ async function settledBytes(socketsAtRest: number): Promise<number> {
   return heapUsed + external
 }
 
-describe('what misbehaving endpoints leave behind', () => {
+describe('misbehaving endpoints', () => {
   async function postToAll(client: HttpClient, receivers: readonly Receiver[]): Promise<void> {
     const keys = [{}, { reuseKey: 'webhook' }, { reuseKey: 'webhook' }]
     for (const reuse of keys) {
@@ -54,7 +54,7 @@ describe('what misbehaving endpoints leave behind', () => {
     }
   }
 
-  it('is neither a socket nor memory', async function () {
+  it('leave behind neither a socket nor memory', async function () {
     this.timeout(60_000)
     const socketsBefore = openSockets()
     const rows = MISBEHAVIOURS.filter(({ title }) => !SLOW.test(title))
@@ -72,7 +72,7 @@ describe('what misbehaving endpoints leave behind', () => {
     const grownBytes = -(await postRounds(4)) + (await postRounds(ROUNDS))
     await Promise.all(receivers.map((receiver) => receiver.stop()))
     await eventually(() => expect(openSockets()).to.equal(socketsBefore), 2000)
-    // A socket, or a client of undici, held by anything is several thousand; what the engine learns meanwhile some 300.
+    // A socket, or a client of undici, leaked anywhere is several thousand; what Temporal learns meanwhile some 300.
     const posts = ROUNDS * receivers.length * 3
     expect(grownBytes / posts, `grown by ${grownBytes / MIB} MiB in ${posts} POSTs`).to.be.below(1000)
   })

@@ -120,7 +120,7 @@ const UNUSUAL = [
   early('answers 200 and closes during the upload', 'HTTP/1.1 200 OK\r\n\r\n', null, 200),
 ]
 
-/** Every row of what was measured of receivers (security.md, section 2.2), apart from TLS, and some more. */
+/** Every row of what was measured of receivers (security.md, section 2.2), except TLS, and some more. */
 export const MISBEHAVIOURS: readonly Misbehaviour[] = [
   ...NO_ANSWER,
   ...INTERIM,

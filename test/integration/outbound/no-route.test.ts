@@ -34,7 +34,7 @@ describe('createConnector without a route', () => {
     })
   }
 
-  it('says that it was Posthorn that could not connect when file descriptors run out', () => {
+  it('reports a fault of Posthorn when file descriptors run out', () => {
     for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'])
       expect(describeError(Object.assign(new Error(code), { code }))).to.deep.equal({
         failureCode: 'network_error',

@@ -57,7 +57,7 @@ export async function createCertificate(options: CertificateOptions = {}): Promi
 
 /**
  * Starts a receiver on a free loopback port that speaks raw HTTP, over TLS when a certificate is given.
- * It acts as `behave` says for each request; an `eager` one before it has read the body, of which it reads no more.
+ * It acts as `behave` returns for each request; an `eager` one before it has read the body, of which it reads no more.
  */
 export async function startReceiver(
   behave: Behaviour,
@@ -121,7 +121,7 @@ export function answer(bytes: string | Buffer): Behaviour {
   return (socket) => void socket.end(bytes)
 }
 
-/** Sends `bytes` and holds the connection open. */
+/** Sends `bytes` and keeps the connection open. */
 export function answerAndHang(bytes: string | Buffer): Behaviour {
   return (socket) => void socket.write(bytes)
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { KEPT_HEADERS, type CapturedResponse } from '../../../src/outbound/response-capture.ts'
+import { STORED_HEADERS, type CapturedResponse } from '../../../src/outbound/response-capture.ts'
 import { answer, createTestClient, drip, startReceiver } from './receivers.ts'
 
 const HEAD = 'HTTP/1.1 500 Oops\r\n'
@@ -15,7 +15,7 @@ async function capture(raw: string | Buffer, maxResponseBytes = 32_768): Promise
   return response!
 }
 
-describe('what is kept of an answer', () => {
+describe('the stored part of an answer', () => {
   it('is the whole body when it fits to the byte', async () => {
     const body = 'x'.repeat(1000)
     expect(await capture(`${HEAD}\r\n${body}`, 1000)).to.deep.equal({ headers: {}, body, truncated: false })
@@ -29,7 +29,7 @@ describe('what is kept of an answer', () => {
     expect({ length: body.length, truncated }).to.deep.equal({ length: 1000, truncated: true })
   })
 
-  it('is read no further than its bound, so an endless answer costs no time', async () => {
+  it('is read up to its bound, so that an endless answer costs no time', async () => {
     const receiver = await startReceiver(drip('HTTP/1.1 500 Oops\r\n\r\n', 'x'.repeat(600)))
     const client = createTestClient({ maxResponseBytes: 1000 })
     const url = `http://127.0.0.1:${receiver.port}/`
@@ -39,7 +39,7 @@ describe('what is kept of an answer', () => {
     expect(durationMs).to.be.below(1_500)
   })
 
-  it('holds no NUL and nothing that is not Unicode', async () => {
+  it('contains no NUL and nothing that is not Unicode', async () => {
     const bytes = Buffer.concat([
       Buffer.from(`${HEAD}\r\na\u0000b`),
       Buffer.from([0xff, 0xfe, 0xed, 0xa0, 0x80, 0xf0]),
@@ -49,7 +49,7 @@ describe('what is kept of an answer', () => {
     expect(Buffer.from(body).toString()).to.equal(body)
   })
 
-  it('holds no control but tab and line ends, and nothing that turns the direction of text', async () => {
+  it('contains no control characters but tab and line ends, and none that change the direction of text', async () => {
     const { body, headers } = await capture(
       `${HEAD}server: a\u202eb\u009bc\r\n\r\n\ttext\r\n\u001b[2Jred\u007f\u0085\u009b\u202e\u2066.\u05d0\u200f`,
     )
@@ -58,14 +58,14 @@ describe('what is kept of an answer', () => {
     expect(headers['server']).to.equal('aâ\ufffd®bÂ\ufffdc')
   })
 
-  it('holds no half of a character, neither of a body that is cut nor of one that has a surrogate by itself', async () => {
+  it('contains no half of a character, neither of a truncated body nor of a lone surrogate', async () => {
     const { body } = await capture(`${HEAD}\r\n${'😀'.repeat(3)}`, 6)
     expect(body).to.equal('😀\ufffd')
     const json = await capture(`${HEAD}\r\n{"a":"\\ud800"}`)
     expect(json.body).to.equal('{"a":"\\ud800"}')
   })
 
-  it('is the body as sent: nothing is inflated', async () => {
+  it('is the body as sent, not decompressed', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000))
     const head = Buffer.from(`${HEAD}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`)
     expect((await capture(Buffer.concat([head, bomb]))).body.length).to.be.at.most(32_768)
@@ -76,7 +76,7 @@ describe('what is kept of an answer', () => {
     expect(headers).to.deep.equal({ via: '1, 2', 'retry-after': '120' })
   })
 
-  it('has the values of harmless headers only: of all others just the names', async () => {
+  it('has the values of harmless headers only, and the names of all others', async () => {
     const names = [
       'Set-Cookie',
       'set-cookie2',
@@ -105,7 +105,7 @@ describe('what is kept of an answer', () => {
     const api = await readFile(new URL('../../../docs/api.md', import.meta.url), 'utf8')
     const listed = /Of an answer's headers the values of these are kept:(.*?)\./s.exec(api)?.[1] ?? ''
     const names = [...listed.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
-    expect(names).to.deep.equal([...KEPT_HEADERS])
+    expect(names).to.deep.equal([...STORED_HEADERS])
   })
 
   it('survives headers named like parts of an object', async () => {

@@ -10,7 +10,7 @@ import { NO_REST, OK, onSecondRequest, startReceiver, type Behaviour, type Recei
 const BODY = Buffer.from('{}')
 const OOPS = 'HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n'
 
-describe('a connection that is kept', () => {
+describe('a reused connection', () => {
   const receivers: Receiver[] = []
   let client: HttpClient
 
@@ -43,7 +43,7 @@ describe('a connection that is kept', () => {
     for (let count = 0; count < times; count += 1) await post(receiver, reuseKey)
   }
 
-  describe('is shared', () => {
+  describe('is used', () => {
     it('by POSTs of one webhook that follow each other, which ask for it', async () => {
       const warnings: Error[] = []
       const onWarning = (warning: Error): void => void warnings.push(warning)
@@ -75,9 +75,10 @@ describe('a connection that is kept', () => {
       const receiver = await receive(answerAndHang(OK))
       const claim = {
         state: 'in_progress',
-        asked: false,
+        retryRequested: false,
         claims: 1,
         ageMs: 0,
+        traceId: 't',
         secret: null,
         body: BODY,
       } as const
@@ -124,7 +125,7 @@ describe('a connection that is kept', () => {
     })
   })
 
-  describe('is not kept', () => {
+  describe('is not reused', () => {
     for (const [title, behave] of [
       [
         'the endpoint says so',

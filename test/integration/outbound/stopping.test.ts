@@ -10,7 +10,7 @@ describe('HttpClient.post while the process stops', () => {
     await receiver?.stop()
   })
 
-  it('begins no POST once the process is stopping', async () => {
+  it('starts no POST once the process stops', async () => {
     receiver = await startReceiver((socket) => void socket.end(OK))
     const shutdown = createShutdown(5_000)
     const client = createTestClient({ stopping: shutdown.stopping })
@@ -22,7 +22,7 @@ describe('HttpClient.post while the process stops', () => {
     expect(receiver.connections()).to.equal(0)
   })
 
-  it('gives up at once a POST whose connection is not set up yet', async () => {
+  it('aborts a POST at once whose connection is not established yet', async () => {
     // It accepts and never answers the TLS handshake.
     receiver = await startReceiver(() => undefined)
     const shutdown = createShutdown(5_000)
@@ -38,7 +38,7 @@ describe('HttpClient.post while the process stops', () => {
     await client.close()
   })
 
-  it('lets a POST that has begun come to its end', async () => {
+  it('lets a started POST finish', async () => {
     let answer: () => void = () => undefined
     receiver = await startReceiver((socket) => {
       answer = () => void socket.end(OK)

@@ -12,7 +12,7 @@ function everyCodeUnit(): Buffer {
   return Buffer.from(units.flat())
 }
 
-describe('what is kept of an answer, in PostgreSQL', () => {
+describe('the stored part of an answer, in PostgreSQL', () => {
   const database = useDatabase()
 
   for (const [title, body] of [
@@ -20,7 +20,7 @@ describe('what is kept of an answer, in PostgreSQL', () => {
     ['every code unit, encoded as it must not be', everyCodeUnit()],
     ['every character of the first plane', Buffer.from(String.fromCodePoint(...firstPlane()))],
   ] as const) {
-    it(`can be stored whatever came: ${title}`, async () => {
+    it(`can be stored for any answer: ${title}`, async () => {
       const head = Buffer.from('HTTP/1.1 500 Oops\r\nx-odd: ')
       // Controls end a header line or break it: the endpoint's answer is refused then.
       const odd = Buffer.from(Array.from({ length: 128 }, (_value, index) => 128 + index))

@@ -25,7 +25,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-describe('the way to a target', () => {
+describe('resolving and connecting', () => {
   let zone: Zone
   let dns: DnsServer
   let receiver: Receiver
@@ -70,7 +70,7 @@ describe('the way to a target', () => {
   }
 
   describe('Resolver.resolve', () => {
-    it('gives all addresses of a public name', async () => {
+    it('returns all addresses of a public name', async () => {
       expect(await resolverFor([]).resolve('public.eu')).to.have.deep.members([
         { address: '8.8.8.8', family: 4 },
         { address: '1.1.1.1', family: 4 },
@@ -96,7 +96,7 @@ describe('the way to a target', () => {
       })
     }
 
-    it('gives the open addresses of localhost without asking DNS', async () => {
+    it('returns the allowed addresses of localhost without a DNS query', async () => {
       zone['localhost'] = { a: ['8.8.8.8'] }
       expect(await resolverFor(['127.0.0.0/8']).resolve('localhost')).to.deep.equal([
         { address: '127.0.0.1', family: 4 },
@@ -104,24 +104,24 @@ describe('the way to a target', () => {
       expect(await resolverFor(['127.0.0.0/8', '::1/128']).resolve('a.localhost')).to.have.lengthOf(2)
     })
 
-    it('tells a name that does not exist, or has no address, from one whose server is silent', async () => {
+    it('distinguishes a name without an address from one whose server does not answer', async () => {
       expect(await codeOf(resolverFor([]).resolve('nowhere.eu'))).to.equal('dns_error')
       expect(await codeOf(resolverFor([]).resolve('empty.eu'))).to.equal('dns_error')
       expect(await codeOf(resolverFor([], 100).resolve('dead.eu'))).to.equal('dns_timeout')
     })
 
-    it('judges an address of a NAT64 network that was opened by the IPv4 address behind it', async () => {
+    it('checks the embedded IPv4 address of an allowed NAT64 network', async () => {
       const resolver = resolverFor(['64:ff9b::/96'])
       expect(await resolver.resolve('nat64-public.eu')).to.have.lengthOf(2)
       expect(await codeOf(resolver.resolve('nat64.eu'))).to.equal('blocked_target')
     })
 
-    it('makes do with the addresses of one family when nothing is heard of the other', async () => {
+    it('returns the addresses of one family when the server does not answer for the other', async () => {
       const addresses = await resolverFor([], 200).resolve('no-six.eu')
       expect(addresses).to.deep.equal([{ address: '8.8.8.8', family: 4 }])
     })
 
-    it('asks once for a burst to one name, and again for the next burst', async () => {
+    it('queries once for a burst to one name, and again for the next burst', async () => {
       const resolver = resolverFor([])
       const before = dns.queries()
       for (const queries of [2, 4]) {
@@ -130,14 +130,14 @@ describe('the way to a target', () => {
       }
     })
 
-    it('takes no longer than its bound over a silent server', async function () {
+    it('gives up on a silent server within its bound', async function () {
       this.timeout(5000)
       const startedAtMs = performance.now()
       expect(await codeOf(resolverFor([]).resolve('dead.eu'))).to.equal('dns_timeout')
       expect(performance.now() - startedAtMs).to.be.below(4_000)
     })
 
-    it('answers at once for one name while a hundred others are silent', async () => {
+    it('returns at once for one name while a hundred others are pending', async () => {
       const resolver = resolverFor([], 1_000)
       const silent = Array.from({ length: 100 }, (_value, n) => codeOf(resolver.resolve(`dead${n}.eu`)))
       const startedAtMs = performance.now()
@@ -176,7 +176,7 @@ describe('the way to a target', () => {
       })
     }
 
-    it('dials the checked answer and never asks DNS a second time', async () => {
+    it('connects to the checked address without a second DNS query', async () => {
       zone['rebinding.eu'] = { a: ['127.0.0.1'] }
       const honest = resolverFor(['127.0.0.0/8'])
       const resolver: Resolver = {
@@ -191,13 +191,13 @@ describe('the way to a target', () => {
       socket.destroy()
     })
 
-    it('judges the address it reached once more', async () => {
+    it('checks the connected address again', async () => {
       const lying: Resolver = { resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]) }
       expect(await codeOf(connectorFor([], lying)(target('liar.eu')))).to.equal('blocked_target')
       expect(receiver.received).to.deep.equal([])
     })
 
-    it('refuses plain http and every other scheme where http is closed', async () => {
+    it('refuses plain http and every other scheme where http is not allowed', async () => {
       const guard = createAddressGuard({ allowedCidrs: ['127.0.0.0/8'] })
       const options = { guard, resolver: resolverFor([]), connectTimeoutMs: 1000 }
       const connect = createConnector({ ...options, allowHttp: false })
@@ -205,7 +205,7 @@ describe('the way to a target', () => {
       expect(await codeOf(connect({ ...target('127.0.0.1'), protocol: 'ftp:' }))).to.equal('blocked_target')
     })
 
-    it('speaks plain http to loopback only, where http is open for that, whatever DNS says', async () => {
+    it('connects with plain http to loopback only, where that is allowed, whatever DNS answers', async () => {
       const guard = createAddressGuard({ allowedCidrs: ['127.0.0.0/8', '10.0.0.0/8', '::1/128'] })
       const answers = new Map<string, ResolvedAddress[]>([
         ['here.eu', [{ address: '127.0.0.1', family: 4 }]],
@@ -225,7 +225,7 @@ describe('the way to a target', () => {
         expect(await codeOf(connect(target(host))), host).to.equal('blocked_target')
     })
 
-    it('stops at once when its signal is aborted', async () => {
+    it('stops at once when its signal aborts', async () => {
       const stop = new AbortController()
       const connecting = connectorFor([])({ ...target('dead.eu'), signal: stop.signal })
       const reason = new OutboundError('timeout', 'Enough.')
@@ -236,7 +236,7 @@ describe('the way to a target', () => {
       )
     })
 
-    it('opens no socket for a signal that was aborted before, though there is nothing to look up', async () => {
+    it('opens no socket for an aborted signal, even without a DNS query', async () => {
       const signal = AbortSignal.abort(new OutboundError('timeout', 'Enough.'))
       const before = receiver.connections()
       const connect = connectorFor(['127.0.0.0/8'])

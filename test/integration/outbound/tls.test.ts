@@ -49,7 +49,7 @@ describe('HttpClient.post over TLS', () => {
     expect(names).to.deep.equal(['localhost'])
   })
 
-  it('refuses a certificate that neither the usual roots nor the extra one vouch for', async () => {
+  it('refuses a certificate that neither the usual roots nor the extra one sign', async () => {
     const { cert } = await createCertificate({ name: 'other.eu' })
     expectTlsError(await postTo(trusted, { ca: cert }), "The endpoint's certificate is self-signed.")
   })
@@ -123,7 +123,7 @@ describe('HttpClient.post over TLS', () => {
     )
   })
 
-  it('says so when the port speaks plain http', async () => {
+  it('reports a port that speaks plain http', async () => {
     const receiver = await startReceiver((socket) => socket.end(OK))
     const raw = net
       .createServer((socket) => socket.on('error', () => undefined).end(OK))
@@ -136,7 +136,7 @@ describe('HttpClient.post over TLS', () => {
     expectTlsError({ ...result, hits: 0 }, 'The endpoint does not speak TLS on this port.')
   })
 
-  it('gives up on a handshake that does not come, within the time for connecting', async () => {
+  it('gives up on a missing handshake within the connect time-out', async () => {
     const mute = net.createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const url = `https://localhost:${(mute.address() as net.AddressInfo).port}/`

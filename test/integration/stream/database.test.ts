@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createSettled } from '../../../src/events/settled.ts'
+import { createWatermark } from '../../../src/stream/watermark.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
@@ -20,7 +20,7 @@ describe('a stream and its database', () => {
 
   const publish = () => publishRow(suite.database.dataSource, member.organisationId)
 
-  it('goes on without a gap when the connections to it are lost', async () => {
+  it('continues without a gap when the database connections are lost', async () => {
     await publish()
     await eventually(() => expect(reader.events).to.have.length(1))
     for (let times = 0; times < 3; times++) {
@@ -60,7 +60,7 @@ describe('a stream and its database', () => {
     await resumed.close()
   })
 
-  it('warns of a transaction that holds events up, once, by the name that PostgreSQL gives it', async () => {
+  it('warns once of a transaction that delays events, by its name in PostgreSQL', async () => {
     const warnings: unknown[] = []
     const warn = (line: unknown): void => void warnings.push(line)
     const logger: ApiDependencies['logger'] = Object.assign(
@@ -69,8 +69,8 @@ describe('a stream and its database', () => {
     )
     let now = 0
     const { dataSource } = suite.database
-    const settled = createSettled({ dataSource, logger, nowMs: () => now })
-    const before = await settled.look()
+    const watermark = createWatermark({ dataSource, logger, nowMs: () => now })
+    const before = await watermark.advance()
     const holder = dataSource.createQueryRunner()
     await holder.startTransaction()
     await holder.query('DELETE FROM event WHERE false')
@@ -78,10 +78,10 @@ describe('a stream and its database', () => {
       `SELECT virtualtransaction AS id FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1`,
     )) as { id: string }[]
     await publish()
-    for (now of [0, 9_000, 10_000, 60_000]) expect(await settled.look()).to.equal(before)
-    expect(warnings).to.deep.equal([{ event: 'stream.held_up', transactions: [held!.id] }])
+    for (now of [0, 9_000, 10_000, 60_000]) expect(await watermark.advance()).to.equal(before)
+    expect(warnings).to.deep.equal([{ event: 'stream.delayed', transactions: [held!.id] }])
     await holder.rollbackTransaction()
     await holder.release()
-    expect(await settled.look()).to.be.above(before!)
+    expect(await watermark.advance()).to.be.above(before!)
   })
 })

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
+import { hashCredential } from '../../../src/credentials.ts'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { createParser } from 'eventsource-parser'
 import { Registry } from 'prom-client'
-import { hashApiKey } from '../../../src/db/queries/api-keys.ts'
 import { upsertMember } from '../../../src/db/queries/organisations.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -59,13 +59,13 @@ describe('an open stream', () => {
       permissions,
     })
 
-  it('has a comment again and again, so that nobody takes it for dead', async () => {
+  it('receives a comment at intervals as a heartbeat', async () => {
     const { comments } = await open()
     await eventually(() => expect(comments.length).to.be.at.least(3))
     expect(new Set(comments)).to.deep.equal(new Set(['heartbeat']))
   })
 
-  it('moves its place on with events that it does not send, of those that the member may see', async () => {
+  it('advances its position with events that it does not send, of those that the member may see', async () => {
     const reader = await open({ query: { events: 'invoice:paid' } })
     await publish()
     const [event] = await database.dataSource.query<{ id: string }[]>(
@@ -98,7 +98,7 @@ describe('an open stream', () => {
       () =>
         database.dataSource.query('UPDATE api_key SET hash = $2 WHERE member_id = $1', [
           member.memberId,
-          hashApiKey('another-value-of-the-key'),
+          hashCredential('another-value-of-the-key'),
         ]),
       401,
     ],
@@ -121,7 +121,7 @@ describe('an open stream', () => {
     expect(await reader.ended).to.equal(true)
   })
 
-  it('goes on when the rights of others change', async () => {
+  it('continues when the rights of others change', async () => {
     const reader = await open()
     const neighbour = await createMember(database.dataSource, { organisationId: member.organisationId })
     const theirs = await open({}, neighbour)
@@ -133,7 +133,7 @@ describe('an open stream', () => {
     await eventually(() => expect(reader.events).to.have.length(1))
   })
 
-  it('is one of a few that a key may have, and of those that a process may have', async () => {
+  it('is limited in number per key and per process', async () => {
     for (let opened = 0; opened < PER_KEY; opened++) expect((await open()).status).to.equal(200)
     const path = `/api/orgs/${member.organisationId}/events/stream`
     const refused = await api.call('GET', path, { apiKey: member.apiKey })
@@ -156,7 +156,7 @@ describe('an open stream', () => {
     for (let opened = 0; opened < PER_KEY; opened++) expect((await open()).status).to.equal(200)
   })
 
-  it('is cut off when its client does not read, holds up no other, and can be resumed without a gap', async () => {
+  it('is disconnected when its client does not read, delays no other, and can be resumed without a gap', async () => {
     const fast = await open()
     const { socket, ids } = await openAndStop()
     // Larger than what all the buffers on the way take in.
@@ -176,7 +176,7 @@ describe('an open stream', () => {
     expect([...ids, ...again.events.map(({ id }) => id)]).to.deep.equal(fast.events.map(({ id }) => id))
   })
 
-  it('gets everything, in order, by a client that is slow but reads', async () => {
+  it('delivers everything in order to a client that reads slowly', async () => {
     const fast = await open()
     const { socket, ids } = await openAndStop()
     const reading = setInterval(() => {
@@ -195,7 +195,7 @@ describe('an open stream', () => {
     socket.destroy()
   })
 
-  it('ends in good order when the process stops, told to come back later, and none is opened any more', async () => {
+  it('ends cleanly when the process stops, with a time to reconnect, and none is opened any more', async () => {
     const reader = await open()
     await publish()
     await eventually(() => expect(reader.events).to.have.length(1))
@@ -207,7 +207,7 @@ describe('an open stream', () => {
     expect(await counted('streams_ended_total', { reason: 'stopped' })).to.equal(1)
   })
 
-  it('counts what is open and what is sent', async () => {
+  it('counts open streams and sent events', async () => {
     const [one, two] = [await open(), await open({ query: { events: 'invoice:paid' } })]
     await publish()
     await eventually(() => expect(one.events).to.have.length(1))

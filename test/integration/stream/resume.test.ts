@@ -47,7 +47,7 @@ describe('a stream that is resumed', () => {
   const idsOf = ({ events }: StreamReader): (string | undefined)[] => events.map(({ id }) => id)
   const gapsOf = ({ events }: StreamReader) => events.filter(({ event }) => event === 'gap')
 
-  it('goes on after the last event, by the header or the parameter, in this process and in another', async () => {
+  it('continues after the last event, by the header or the parameter, in this process and in another', async () => {
     await publish(5)
     const ids = await stored()
     const byHeader = await open({ lastEventId: ids[1]! })
@@ -61,7 +61,7 @@ describe('a stream that is resumed', () => {
     await eventually(() => expect(idsOf(headerFirst)).to.deep.equal(all.slice(4)))
   })
 
-  it('goes on after more events than one reading gives, with its own keys only', async () => {
+  it('continues after more events than one page holds, with its own keys only', async () => {
     await publish(1)
     const [first] = await stored()
     await suite.database.dataSource.query(
@@ -77,7 +77,7 @@ describe('a stream that is resumed', () => {
     expect(new Set(reader.events.map(({ event }) => event))).to.deep.equal(new Set(['invoice:paid']))
   })
 
-  it('says at its start where it stands, so that it can be resumed before its first event', async () => {
+  it('sends its position at the start, so that it can be resumed before its first event', async () => {
     await publish(1)
     const [newest] = await stored()
     const reader = await open({ query: { events: 'invoice:paid' } })
@@ -116,7 +116,7 @@ describe('a stream that is resumed', () => {
     await eventually(async () => expect(idsOf(meanwhile)).to.deep.equal(await stored()))
   })
 
-  it('is not held up by an event whose transaction is rolled back, nor by one that writes something else', async () => {
+  it('is not delayed by an event whose transaction is rolled back, nor by a transaction that writes something else', async () => {
     const reader = await open()
     const [aborted, elsewhere] = [1, 2].map(() => suite.database.dataSource.createQueryRunner())
     await elsewhere!.startTransaction()
@@ -135,7 +135,7 @@ describe('a stream that is resumed', () => {
     await Promise.all([aborted!.release(), elsewhere!.release()])
   })
 
-  it('says with one gap that its place is not known, then goes on live, and can be resumed from there', async () => {
+  it('sends one gap for an unknown position, continues live, and can be resumed from there', async () => {
     await publish(2)
     const [, newest] = await stored()
     const unknown = newId()
@@ -151,7 +151,7 @@ describe('a stream that is resumed', () => {
     await eventually(() => expect(idsOf(again)).to.deep.equal([ids[2]]))
   })
 
-  it('tells a foreign event from none by nothing', async () => {
+  it('answers for a foreign event as for an unknown one', async () => {
     await publish(1)
     const stranger = await createMember(suite.database.dataSource)
     await publishRow(suite.database.dataSource, stranger.organisationId)
@@ -168,7 +168,7 @@ describe('a stream that is resumed', () => {
     expect(texts[0]).to.equal(texts[1])
   })
 
-  it('says with one gap when retention has deleted events after its place, and only then', async () => {
+  it('sends one gap when retention has deleted events after its position, and only then', async () => {
     const live = await open({})
     await publish(4)
     const ids = await stored()
@@ -181,7 +181,7 @@ describe('a stream that is resumed', () => {
     const purgeDependencies = {
       dataSource,
       logger: silentLogger,
-      incidentWorkflows: { tell: () => Promise.resolve() },
+      incidentWorkflows: { signal: () => Promise.resolve() },
     }
     const limits = { completedDays: 30, failedDays: 90, auditDays: 365 }
     await purge(purgeDependencies, limits, new AbortController().signal)

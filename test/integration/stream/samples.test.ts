@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { EventSource } from 'eventsource'
 import { Registry } from 'prom-client'
-import { createMetrics } from '../../../src/metrics.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'
 import { readDocument } from '../../helpers/documents/documents.ts'
@@ -26,7 +26,7 @@ type BrowserSample = {
 
 const SAMPLES = fileURLToPath(new URL('../../../docs/stream/', import.meta.url))
 
-describe('the samples that read the stream', () => {
+describe('the sample clients of the stream', () => {
   let database: TestDatabase
   let api: TestApi
   let registry: Registry
@@ -93,7 +93,7 @@ describe('the samples that read the stream', () => {
     )
   })
 
-  it('node.mjs prints each event, from where it is told to go on', async () => {
+  it('node.mjs prints each event from a given position on', async () => {
     const first = await publish()
     const env = {
       POSTHORN_URL: api.url,
@@ -109,7 +109,7 @@ describe('the samples that read the stream', () => {
     await eventually(() => expect(output()).to.equal(`customer:created ${second.id} ${second.body}\n`))
   })
 
-  it('node.mjs says why it is refused, and ends', async () => {
+  it('node.mjs prints why it is refused, and ends', async () => {
     const env = { POSTHORN_URL: api.url, POSTHORN_KEY: 'nobody-nobody-nobody', POSTHORN_ORG: 'x' }
     const output = start(process.execPath, [`${SAMPLES}node.mjs`], env)
     const [code] = (await once(children[0]!, 'exit')) as [number]
@@ -117,7 +117,7 @@ describe('the samples that read the stream', () => {
     expect(output()).to.match(/^Refused: .*unauthenticated/)
   })
 
-  it('browser.mjs calls its page for each event, and goes on after a break with a ticket of its own', async () => {
+  it('browser.mjs calls its page for each event, and continues after a break with a new ticket', async () => {
     Object.assign(globalThis, { EventSource })
     const { followEvents } = (await import(`${SAMPLES}browser.mjs`)) as BrowserSample
     const path = `/api/orgs/${member.organisationId}/events/stream`

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { eventKeys } from '../../../src/catalogue/catalogue.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
 import {
   createMember,
   createWebhookRow,
@@ -68,7 +68,7 @@ describe('GET /events/stream', () => {
     expect(reader.events[0]!.data).to.include('"n":1.50e+2,"z":1,"a":12345678901234567890')
   })
 
-  it('answers at once, with headers that keep what is between from collecting or packing it', async () => {
+  it('answers at once, with headers that keep proxies from buffering or compressing it', async () => {
     const { status, headers, retries } = await open()
     expect(status).to.equal(200)
     expect(headers.get('content-type')).to.equal('text/event-stream; charset=utf-8')
@@ -85,7 +85,7 @@ describe('GET /events/stream', () => {
     await eventually(() => expect(reader.events.map((event) => event.id)).to.deep.equal([id]))
   })
 
-  it('narrows what is sent to the keys of `events`', async () => {
+  it('sends only the keys of `events`', async () => {
     const some = await open({ query: { events: ' invoice:paid, customer:created,invoice:paid' } })
     const settings = await open({ query: { events: 'organizationSettings:updated' } })
     const all = await open({ query: { events: '*' } })
@@ -117,7 +117,7 @@ describe('GET /events/stream', () => {
     await eventually(() => expect(reader.events.map((event) => event.id)).to.deep.equal([id]))
   })
 
-  it('refuses keys that there are not, naming each', async () => {
+  it('refuses unknown keys, naming each', async () => {
     const { status, json } = await call('?events=invoice:paid,nope:nope,webhook:test,')
     expect(status).to.equal(422)
     const { errors } = json as { errors: { pointer: string; code: string; detail: string }[] }
@@ -147,7 +147,9 @@ describe('GET /events/stream', () => {
       'customer:read',
       'comment:read',
     ])
-    const everything = await limited([...new Set(eventKeys.map(({ permission }) => permission))])
+    const everything = await limited([
+      ...new Set(builtInCatalogue.eventKeys.map(({ permission }) => permission)),
+    ])
     const all = await call('?events=*', everything.apiKey)
     expect([all.status, (all.json as { missingPermissions: string[] }).missingPermissions]).to.deep.equal([
       403,

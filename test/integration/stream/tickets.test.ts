@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { EventSource } from 'eventsource'
 import type { ApiDependencies } from '../../../src/http/api.ts'
-import { createCallerLookup } from '../../../src/http/caller-lookup.ts'
+import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -83,7 +83,7 @@ describe('POST /events/stream-tickets', () => {
     source.close()
   })
 
-  it('opens one stream, whoever tries again and wherever', async () => {
+  it('opens one stream, in any process', async () => {
     const value = await ticket()
     const tries = Array.from({ length: 8 }, (_, index) => redeem(value, '', index % 2 === 0 ? api : other))
     const statuses = await Promise.all(tries)
@@ -91,7 +91,7 @@ describe('POST /events/stream-tickets', () => {
     expect(await redeem(value)).to.equal(401)
   })
 
-  it('has the rights of the key that asked for it, and no others', async () => {
+  it('has the rights of the key that requested it, and no others', async () => {
     const { organisationId } = member
     const reader = await createMember(database.dataSource, { organisationId, permissions: ['invoice:read'] })
     expect(await redeem(await ticket(reader), '&events=invoice:paid')).to.equal(200)
@@ -111,7 +111,7 @@ describe('POST /events/stream-tickets', () => {
       expect(await redeem(value), value).to.equal(401)
   })
 
-  it('opens nothing when its key has another value by now', async () => {
+  it('opens nothing when its key has another value meanwhile', async () => {
     const value = await ticket()
     await replaceKeyValue(database.dataSource, member)
     expect(await redeem(value)).to.equal(401)
@@ -140,12 +140,12 @@ describe('POST /events/stream-tickets', () => {
     expect(await redeem(value)).to.equal(200)
   })
 
-  it('does not let a key into the URL', async () => {
+  it('rejects a key in the URL', async () => {
     for (const name of ['ticket', 'x-api-key', 'apiKey', 'key'])
       expect((await api.call('GET', `${pathOf()}?${name}=${member.apiKey}`)).status, name).to.equal(401)
   })
 
-  it('is in no line of the log', async () => {
+  it('is never logged', async () => {
     const [used, unused] = [await ticket(), await ticket()]
     await redeem(used)
     await redeem(used)

@@ -25,7 +25,7 @@ describe('the workers of a process', function () {
     shutdownGraceMs: 1_000,
   }
 
-  it('leave nothing behind when the second cannot be created, and the next try works', async () => {
+  it('leave nothing behind when the second cannot be created, and succeed with the next try', async () => {
     const dependencies = attemptDependencies(database.dataSource)
     const activities = createActivities(dependencies)
     const made: Worker[] = []
@@ -46,7 +46,7 @@ describe('the workers of a process', function () {
     expect(workers.load().isRunning).to.equal(true)
     workers.shutdown()
     await ended
-    // Throws while a worker holds it.
+    // Throws while a worker uses it.
     await connection.close()
     await dependencies.httpClient.close()
   })

@@ -57,7 +57,7 @@ describe('an Idempotency-Key on POST /webhooks', () => {
     expect((mine.json as { id: string }).id).to.not.equal((theirs.json as { id: string }).id)
   })
 
-  it('does not meet the same key of a publish', async () => {
+  it('is separate from the same key of a publish', async () => {
     await create('across')
     const answer = await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
       apiKey: member.apiKey,
@@ -67,7 +67,7 @@ describe('an Idempotency-Key on POST /webhooks', () => {
     expect(answer.status).to.equal(202)
   })
 
-  it('answers 404 once the webhook is deleted, instead of making another', async () => {
+  it('answers 404 once the webhook is deleted, instead of creating another', async () => {
     const first = await create('gone')
     await suite.api.call('DELETE', first.headers.get('location') ?? '', { apiKey: member.apiKey })
     expect((await create('gone')).status).to.equal(404)

@@ -13,7 +13,7 @@ const MAX = 100
 const url = 'https://receiver.example.com/'
 const input = { url, subscribedEventKeys: ['customer:created'], enabled: true }
 
-describe('the number of webhooks of an organisation', () => {
+describe('the limit on webhooks of an organisation', () => {
   const database = useDatabase()
   let api: TestApi
   let member: TestMember
@@ -47,7 +47,7 @@ describe('the number of webhooks of an organisation', () => {
     return data.length
   }
 
-  it('is refused beyond the limit, with the limit in words', async () => {
+  it('refuses further webhooks, and states the limit', async () => {
     await have(MAX - 1)
     expect((await create()).status).to.equal(201)
     const answer = await create()
@@ -66,7 +66,7 @@ describe('the number of webhooks of an organisation', () => {
     expect((await create()).status).to.equal(409)
   })
 
-  it('leaves those that are there to be changed', async () => {
+  it('permits changes to existing webhooks', async () => {
     const [first] = await have(MAX)
     const answer = await api.call('PATCH', `${webhooks()}/${first!}`, {
       apiKey: member.apiKey,
@@ -75,7 +75,7 @@ describe('the number of webhooks of an organisation', () => {
     expect(answer.status).to.equal(200)
   })
 
-  it("is each organisation's own", async () => {
+  it('applies to each organisation separately', async () => {
     await have(MAX)
     member = await createMember(database.dataSource)
     expect((await create()).status).to.equal(201)
@@ -94,7 +94,7 @@ describe('the number of webhooks of an organisation', () => {
     })
   }
 
-  it('keeps no repeat from its answer, and forgets the key of a request that it refused', async () => {
+  it('answers a repeated request, and forgets the key of a refused one', async () => {
     await have(MAX - 1)
     const first = await create('the-last')
     expect(first.status).to.equal(201)
@@ -105,7 +105,7 @@ describe('the number of webhooks of an organisation', () => {
     expect((await create('refused')).status).to.equal(201)
   })
 
-  it('holds up no event while a webhook is being made', async () => {
+  it('delays no event while a webhook is created', async () => {
     await have(1)
     await database.dataSource.transaction(async (manager) => {
       await lockOrganisation(manager, member.organisationId)

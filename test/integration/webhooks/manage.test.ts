@@ -6,6 +6,7 @@ import { useApi } from '../../helpers/api/use-api.ts'
 type Webhook = {
   id: string
   url: string
+  description: string
   subscribedEventKeys: string[]
   enabled: boolean
   createdAt: string
@@ -13,7 +14,7 @@ type Webhook = {
 }
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-const FIELDS = ['id', 'url', 'subscribedEventKeys', 'enabled', 'createdAt', 'updatedAt']
+const FIELDS = ['id', 'url', 'description', 'subscribedEventKeys', 'enabled', 'createdAt', 'updatedAt']
 const input = {
   url: 'https://receiver.example.com/hook',
   subscribedEventKeys: ['invoice:paid', 'customer:created'],
@@ -62,7 +63,7 @@ describe('the webhooks of an organisation', () => {
       )
     })
 
-    it('gives every webhook a secret of its own', async () => {
+    it('creates a separate secret for every webhook', async () => {
       const [one, other] = [await create(), await create()]
       expect(one.signingSecret).to.not.equal(other.signingSecret)
     })
@@ -132,7 +133,7 @@ describe('the webhooks of an organisation', () => {
       expect((await call('GET')).json).to.deep.equal({ data: [] })
     })
 
-    it('does not let anybody keep an answer', async () => {
+    it('forbids caching of answers', async () => {
       expect((await call('GET')).headers.get('cache-control')).to.equal('no-store')
     })
   })
@@ -144,6 +145,7 @@ describe('the webhooks of an organisation', () => {
         { enabled: false },
         { url: 'https://other.example.com/' },
         { subscribedEventKeys: ['*'] },
+        { description: 'Invoices → accounting' },
       ]) {
         const before = (await call('GET', `/${created.id}`)).json as Webhook
         const answer = await call('PATCH', `/${created.id}`, { body: change })
@@ -252,7 +254,7 @@ describe('the webhooks of an organisation', () => {
         })
       }
 
-      it('may not switch on again what it switched off', async () => {
+      it('may not enable again what it disabled', async () => {
         const { id } = await create({ ...input, subscribedEventKeys: ['customer:created'] })
         await call('PATCH', `/${id}`, { apiKey, body: { enabled: false } })
         const answer = await call('PATCH', `/${id}`, { apiKey, body: { enabled: true } })
@@ -275,7 +277,7 @@ describe('the webhooks of an organisation', () => {
   })
 
   describe('GET /webhooks/:id/signing-secret', () => {
-    it('shows the secret of the creation, and asks not to be kept', async () => {
+    it('shows the secret of the creation, and forbids caching', async () => {
       const { id, signingSecret } = await create()
       const answer = await call('GET', `/${id}/signing-secret`)
       expect(answer.status).to.equal(200)

@@ -44,7 +44,7 @@ describe('the URL of a webhook', () => {
     )
   }
 
-  it('is whole for those who may change the webhook, with its attempts', async () => {
+  it('is complete for members that may change the webhook, with its attempts', async () => {
     const manager = await member(['webhook:read', 'webhook:manage', 'customer:read', 'invoice:read'])
     for (const caller of [full, manager])
       for (const text of await answers(caller)) expect(text).to.include(`"url":"${WHOLE}"`)
@@ -75,7 +75,7 @@ describe('the URL of a webhook', () => {
     expect(back.status).to.equal(403)
   })
 
-  it('gives the name by which dialogs tell webhooks on one host apart', async () => {
+  it('comes with a name that distinguishes webhooks on one host', async () => {
     const { dataSource } = suite.database
     const { organisationId } = full
     await createWebhookRow(dataSource, { organisationId, url: `${WHOLE}2` })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { eventKeys, findEventKey } from '../../../src/catalogue/catalogue.ts'
-import { createPayloadValidator } from '../../../src/catalogue/payload-validator.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { parseCatalogue, printCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
+import type { FieldError } from '../../../src/errors.ts'
 
 /** Spec 2.4: field by field, everything that may be sent. */
 const enums = [
@@ -73,7 +74,15 @@ const formats = [
   ['nfc-tag:presented', '/blockedAt', ['2026-05-04T08:15:30.000Z', null], ['never']],
 ] as const
 
-const validate = createPayloadValidator()
+const { eventKeys, find } = builtInCatalogue
+const again = parseCatalogue(printCatalogue(builtInCatalogue))
+
+/** The same by the built-in catalogue and by a file with what `posthorn catalogue print` prints. */
+function validate(key: string, data: unknown): FieldError[] {
+  const errors = builtInCatalogue.validatePayload(key, data)
+  expect(again.validatePayload(key, data)).to.deep.equal(errors)
+  return errors
+}
 
 describe('the payload validator', () => {
   for (const { key, example } of eventKeys) {
@@ -85,7 +94,7 @@ describe('the payload validator', () => {
       expect(validate(key, withExtras(example))).to.deep.equal([])
     })
 
-    it(`refuses data of ${key} that is no object`, () => {
+    it(`refuses data of ${key} that is not an object`, () => {
       for (const data of [null, [], [example], 'text', 1, true]) {
         expect(validate(key, data)).to.deep.equal([
           { pointer: '/data', code: 'wrong_type', detail: 'must be an object' },
@@ -124,7 +133,7 @@ describe('the payload validator', () => {
   }
 
   for (const [key, pointers] of required) {
-    it(`asks ${key} for ${pointers.join(', ')}`, () => {
+    it(`requires ${pointers.join(', ')} for ${key}`, () => {
       for (const pointer of pointers) {
         expect(validate(key, changed(key, pointer, undefined))).to.deep.equal([
           { pointer: `/data${pointer}`, code: 'required', detail: 'is required' },
@@ -132,13 +141,13 @@ describe('the payload validator', () => {
       }
     })
 
-    it(`asks ${key} for nothing else`, () => {
+    it(`requires nothing else for ${key}`, () => {
       expect(validate(key, onlyPointers(key, pointers))).to.deep.equal([])
     })
   }
 
   for (const [key, type, pointers] of typed) {
-    it(`holds the ${type} fields of ${key} to their type`, () => {
+    it(`checks the type of the ${type} fields of ${key}`, () => {
       for (const pointer of pointers) {
         const wrong = type === 'string' ? 17 : 'text'
         const [error, ...others] = validate(key, changed(key, pointer, wrong))
@@ -149,7 +158,7 @@ describe('the payload validator', () => {
   }
 
   for (const [key, pointer, good, bad] of formats) {
-    it(`holds ${key} ${pointer} to its format`, () => {
+    it(`checks the format of ${key} ${pointer}`, () => {
       for (const value of good)
         expect(validate(key, changed(key, pointer, value)), String(value)).to.deep.equal([])
       for (const value of bad) {
@@ -172,7 +181,7 @@ describe('the payload validator', () => {
     }
   })
 
-  it('asks a controller for no field', () => {
+  it('requires no field of a controller', () => {
     for (const key of ['controller:created', 'controller:updated', 'controller:deleted'])
       expect(validate(key, {})).to.deep.equal([])
   })
@@ -193,7 +202,7 @@ describe('the payload validator', () => {
 
 /** The example of `key` with the value at `pointer` replaced, or removed where `value` is undefined. */
 function changed(key: string, pointer: string, value: unknown): object {
-  const data = structuredClone(findEventKey(key)!.example)
+  const data = structuredClone(find(key)!.example)
   const path = pointer.slice(1).split('/')
   const last = path.pop()!
   const owner = path.reduce<object>((object, name) => Reflect.get(object, name) as object, data)
@@ -213,7 +222,7 @@ function onlyPointers(key: string, pointers: readonly string[]): object {
           isObject(value) ? keep(value, `${at}/${name}`) : value,
         ]),
     )
-  return keep(findEventKey(key)!.example, '')
+  return keep(find(key)!.example, '')
 }
 
 /** A copy with an unlisted field in every object of it. */

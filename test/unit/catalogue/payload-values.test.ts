@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { eventKeys, findEventKey } from '../../../src/catalogue/catalogue.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
 
 /** Written down by hand from the tables 2.4, 3.2 and 6.3 of the specification. */
 type Facts = {
@@ -12,7 +12,7 @@ const { enumerations, narrowed } = JSON.parse(
   readFileSync(new URL('../../fixtures/payload-values.json', import.meta.url), 'utf8'),
 ) as Facts
 
-/** Where each entity stands in the payloads whose shape is known: the event key, and the property that holds it. */
+/** The place of each entity in the payloads with a known shape: the event key, and the property. */
 const PLACES: Record<string, readonly (readonly [key: string, property: string | null])[]> = {
   Customer: [['customer:created', null]],
   Invoice: [['invoice:paid', 'invoice']],
@@ -33,14 +33,14 @@ type Schema = {
   properties?: Record<string, Schema>
 }
 
-describe('the values of payload fields', () => {
+describe('the allowed values of payload fields', () => {
   for (const { entity, field, values, isComplete } of enumerations) {
     for (const [key, property] of PLACES[entity]!) {
       const allowed =
         narrowed.find((fact) => fact.key === key && fact.entity === entity && fact.field === field)?.values ??
         values
 
-      it(`are those of the specification for ${entity} ${field} in ${key}`, () => {
+      it(`match the specification for ${entity} ${field} in ${key}`, () => {
         const schema = schemaAt(key, property, field)
         if (isComplete) expect(valuesOf(schema)).to.deep.equal(allowed)
         else expect(schema, 'open, since the values are not all listed').to.include({ type: 'string' })
@@ -52,18 +52,20 @@ describe('the values of payload fields', () => {
     }
   }
 
-  it('are limited nowhere else', () => {
+  it('are restricted nowhere else', () => {
     const known = enumerations.flatMap(({ entity, field }) =>
       PLACES[entity]!.map(([key, property]) => pathOf(key, property, field)),
     )
-    const limited = eventKeys.flatMap(({ key, schema }) => limitedFields(key, schema as Schema | null))
+    const limited = builtInCatalogue.eventKeys.flatMap(({ key, schema }) =>
+      limitedFields(key, schema as Schema | null),
+    )
     expect(limited).to.not.be.empty
     expect(known).to.include.members(limited)
   })
 })
 
 function schemaAt(key: string, property: string | null, field: string): Schema | undefined {
-  const schema = findEventKey(key)?.schema as Schema | undefined
+  const schema = builtInCatalogue.find(key)?.schema as Schema | undefined
   const entity = property === null ? schema : schema?.properties?.[property]
   return entity?.properties?.[field]
 }

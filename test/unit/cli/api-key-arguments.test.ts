@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { parseApiKeyArguments } from '../../../src/cli/api-key-arguments.ts'
-import { apiKeyPrefix, generateApiKey } from '../../../src/cli/api-key-value.ts'
+import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-key-value.ts'
 import { UsageError } from '../../../src/cli/usage-error.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
@@ -10,7 +10,7 @@ const parse = (line: string) => parseApiKeyArguments(line.split(' '), NOW)
 const create = (more: string) => parse(`create --organisation org_a --member mem_a --name ci${more}`)
 
 describe('the arguments of posthorn api-key', () => {
-  it('ask for a key that does not expire unless it is said', () => {
+  it('default to a key that does not expire', () => {
     const wanted = { kind: 'create', organisationId: 'org_a', memberId: 'mem_a', name: 'ci' }
     expect(create('')).to.deep.equal({ ...wanted, expiresAt: null })
     expect(parse('create --name=ci --member=mem_a --organisation=org_a')).to.deep.equal({
@@ -119,7 +119,7 @@ describe('the arguments of posthorn api-key', () => {
     })
   }
 
-  it('are refused with a time that is not ahead', () => {
+  it('are refused with a time in the past', () => {
     expect(problemsOf(() => create(' --expires 2026-06-01T12:00:00Z'))).to.deep.equal([
       '--expires must lie in the future',
     ])
@@ -133,14 +133,14 @@ describe('the arguments of posthorn api-key', () => {
 })
 
 describe('generateApiKey', () => {
-  it('gives phk_ and 256 random bits in letters and digits', () => {
+  it('returns phk_ and 256 random bits in letters and digits', () => {
     const keys = Array.from({ length: 500 }, generateApiKey)
     for (const key of keys) expect(key).to.match(/^phk_[A-Za-z0-9]{43}$/)
     expect(new Set(keys).size).to.equal(500)
     expect(new Set(keys.join('').replaceAll('_', '')).size).to.equal(62)
   })
 
-  it('has a prefix that gives little of it away', () => {
+  it('reveals little in its prefix', () => {
     expect(apiKeyPrefix('phk_abcdefgh')).to.equal('phk_abcd')
   })
 })

@@ -27,13 +27,23 @@ describe('bin.mjs', () => {
     expect(run()).to.deep.equal({ status: 0, stdout: 'sources', stderr: '' })
   })
 
+  it('installs the packages of a clone first that has none', () => {
+    writeSources(BEFORE_BUILD)
+    rmSync(join(checkout, 'node_modules'))
+    const [from, to] = [join(ROOT, 'node_modules'), join(checkout, 'node_modules')]
+    const install = `import { symlinkSync } from 'node:fs'
+      symlinkSync(${JSON.stringify(from)}, ${JSON.stringify(to)})`
+    write('src/dev/install.mjs', install, BEFORE_BUILD)
+    expect(run()).to.deep.equal({ status: 0, stdout: 'sources', stderr: '' })
+  })
+
   it('runs a build that is newer than the sources', () => {
     writeSources(BEFORE_BUILD)
     build()
     expect(run()).to.deep.equal({ status: 0, stdout: 'build', stderr: '' })
   })
 
-  it('runs a build that has no sources beside it', () => {
+  it('runs a build without sources', () => {
     build()
     expect(run()).to.deep.equal({ status: 0, stdout: 'build', stderr: '' })
   })

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { DataSource } from 'typeorm'
 import { createAuthentication } from '../../../src/cli/authentication.ts'
-import { ALL_SETTINGS, loadConfig } from '../../../src/config.ts'
-import { createMetrics } from '../../../src/metrics.ts'
+import { ALL_SETTINGS, loadConfig } from '../../../src/config/load.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_KEY_RING } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-describe('the keys of the demo organisation', () => {
+describe('the API keys of the demo organisation', () => {
   function accepts(HOST: string): boolean {
     const env = { HOST, DATABASE_URL: 'postgres://p@127.0.0.1/p', POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING }
     // Nothing is asked of it before the first request.
@@ -16,9 +16,9 @@ describe('the keys of the demo organisation', () => {
   }
 
   for (const host of ['', '127.0.0.1', '127.0.0.2', '::1', 'localhost'])
-    it(`count in a process that listens on ${host === '' ? 'the default address' : host}`, () =>
+    it(`are accepted by a process that listens on ${host === '' ? 'the default address' : host}`, () =>
       expect(accepts(host)).to.equal(true))
 
   for (const host of ['0.0.0.0', '::', '10.0.0.5', 'posthorn.example', '127.0.0.1.example'])
-    it(`do not count in a process that listens on ${host}`, () => expect(accepts(host)).to.equal(false))
+    it(`are refused by a process that listens on ${host}`, () => expect(accepts(host)).to.equal(false))
 })

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { QueryFailedError, QueryRunnerAlreadyReleasedError } from 'typeorm'
-import { DatabaseUnavailableError, isDatabaseAway } from '../../../src/db/connection-errors.ts'
+import { DatabaseUnavailableError, isDatabaseUnavailable } from '../../../src/db/connection-errors.ts'
 
 const withCode = (code: string): Error => Object.assign(new Error('said by the server'), { code })
 
-describe('isDatabaseAway', () => {
+describe('isDatabaseUnavailable', () => {
   for (const [what, codes] of [
     [
       'a connection that breaks',
@@ -20,23 +20,23 @@ describe('isDatabaseAway', () => {
     ['work to be done again', ['40001', '40P01']],
   ] as const) {
     it(`is true for ${what}`, () => {
-      for (const code of codes) expect(isDatabaseAway(withCode(code)), code).to.equal(true)
+      for (const code of codes) expect(isDatabaseUnavailable(withCode(code)), code).to.equal(true)
     })
   }
 
-  it('is true for what was thrown by a time limit of ours, also as TypeORM wraps it', () => {
+  it('is true for our own time-outs, also as TypeORM wraps them', () => {
     const error = new DatabaseUnavailableError('no answer')
-    expect(isDatabaseAway(error)).to.equal(true)
-    expect(isDatabaseAway(new QueryFailedError('SELECT 1', [], error))).to.equal(true)
+    expect(isDatabaseUnavailable(error)).to.equal(true)
+    expect(isDatabaseUnavailable(new QueryFailedError('SELECT 1', [], error))).to.equal(true)
   })
 
   it('is true for a transaction whose connection was lost between two statements', () => {
-    expect(isDatabaseAway(new QueryRunnerAlreadyReleasedError())).to.equal(true)
+    expect(isDatabaseUnavailable(new QueryRunnerAlreadyReleasedError())).to.equal(true)
   })
 
-  it('is false for a statement that is wrong', () => {
+  it('is false for an invalid statement', () => {
     for (const code of ['42601', '23505', '23503', '22P02', '42P01', '25001'])
-      expect(isDatabaseAway(withCode(code)), code).to.equal(false)
-    expect(isDatabaseAway(new Error('anything else'))).to.equal(false)
+      expect(isDatabaseUnavailable(withCode(code)), code).to.equal(false)
+    expect(isDatabaseUnavailable(new Error('anything else'))).to.equal(false)
   })
 })

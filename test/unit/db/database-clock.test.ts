@@ -4,7 +4,7 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const HOUR = 3_600_000
 
-describe('the clock of the database', () => {
+describe('the database clock', () => {
   let monotonicMs: number
   let databaseMs: number
   /** How long each next round trip takes, there and back. */
@@ -39,7 +39,7 @@ describe('the clock of the database', () => {
     return clock
   }
 
-  it('is known as exactly as the shortest round trip tells', async () => {
+  it('is as exact as the shortest round trip', async () => {
     trips = [
       [300, 5],
       [1, 2],
@@ -49,7 +49,7 @@ describe('the clock of the database', () => {
     expect(clock.nowMs() - databaseMs).to.be.within(-1.5, 1.5)
   })
 
-  it('goes on by the monotonic clock between measurements', async () => {
+  it('follows the monotonic clock between measurements', async () => {
     const clock = await measured()
     const before = clock.nowMs()
     pass(HOUR)
@@ -65,7 +65,7 @@ describe('the clock of the database', () => {
     expect(clock.nowMs() - databaseMs).to.be.within(-2, 2)
   })
 
-  it('keeps what it knows while the database is away', async () => {
+  it('keeps its last measurement while the database is unavailable', async () => {
     const clock = await measured()
     const before = clock.nowMs() - databaseMs
     const away = createDatabaseClock({

@@ -30,7 +30,7 @@ describe('publishFolder', () => {
     expect(readdirSync(parent)).to.deep.equal([])
   })
 
-  it('lets the faster of two builds stand, whole', async () => {
+  it('keeps the complete result of the faster of two builds', async () => {
     const folder = join(parent, 'tool')
     let finishSlow = (): void => undefined
     const slow = publishFolder(folder, 'run', async (draft) => {

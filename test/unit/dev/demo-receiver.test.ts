@@ -6,11 +6,11 @@ describe('the demo receiver', () => {
   const said: string[] = []
   let receiver: DemoReceiver
   before(async () => {
-    receiver = await startDemoReceiver({ say: (line) => said.push(line) })
+    receiver = await startDemoReceiver({ print: (line) => said.push(line) })
   })
   after(() => receiver.stop())
 
-  it('answers 200 and says event key, event id and size', async () => {
+  it('answers 200 and prints event key, event id and size', async () => {
     const body = JSON.stringify({ event: 'invoice:paid', data: {} })
     expect(await post('/', body)).to.equal(200)
     expect(said.at(-1)).to.equal('POST / invoice:paid X-Webhook-Event-ID evt-1, 34 bytes, answered 200')

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ALL_SETTINGS, loadConfig, type Config, type Environment } from '../../../src/config.ts'
+import { ALL_SETTINGS, loadConfig, type Config, type Environment } from '../../../src/config/load.ts'
 import { developmentEnvironment } from '../../../src/dev/development-environment.ts'
 
 describe('the environment of npm start', () => {
@@ -67,7 +67,7 @@ describe('the environment of npm start', () => {
     ).to.deep.equal(['loopback', true, false])
   })
 
-  it('has metrics on a free port of loopback, on a given one, or none', () => {
+  it('serves metrics on a free port of loopback, on a given one, or on none', () => {
     const metricsOf = (env: Environment) => {
       const { metricsHost, metricsPort } = configOf(env)
       return [metricsHost, metricsPort]
@@ -77,7 +77,7 @@ describe('the environment of npm start', () => {
     expect(metricsOf({ METRICS_PORT: '' })).to.deep.equal(['127.0.0.1', null])
   })
 
-  it('makes a VAPID key of its own once, readable by its owner only', () => {
+  it('creates a VAPID key once, readable by its owner only', () => {
     const { vapidPrivateKey } = configOf({})
     const pair = createECDH('prime256v1')
     pair.setPrivateKey(Buffer.from(vapidPrivateKey, 'base64url'))
@@ -91,10 +91,25 @@ describe('the environment of npm start', () => {
     expect(configOf({ VAPID_PRIVATE_KEY: given }).vapidPrivateKey).to.equal(given)
   })
 
-  it('refuses a file that holds no VAPID key any more, without showing what is in it', () => {
+  it('creates an operator key with every scope once, readable by its owner only', () => {
+    const [key, ...others] = configOf({}).operatorKeys
+    expect(others).to.deep.equal([])
+    expect(key).to.deep.include({ name: 'dev', scopes: ['manage', 'publish', 'portal'] })
+    expect(configOf({ POSTHORN_OPERATOR_KEYS: '' }).operatorKeys).to.deep.equal([key])
+    expect(statSync(join(dataDir, 'operator-key')).mode & 0o777).to.equal(0o600)
+  })
+
+  it('prefers the operator keys that are given', () => {
+    const given = 'mine:Zr8vQ2mT5xWc9KbN4jHs7LdF1gYp6RtE:manage'
+    expect(configOf({ POSTHORN_OPERATOR_KEYS: given }).operatorKeys.map(({ name }) => name)).to.deep.equal([
+      'mine',
+    ])
+  })
+
+  it('refuses a file without a VAPID key, and does not print its content', () => {
     writeFileSync(join(dataDir, 'vapid-private-key'), 'half a key')
     expect(() => configOf({}))
-      .to.throw(/vapid-private-key does not hold a VAPID key any more/)
+      .to.throw(/vapid-private-key no longer contains a VAPID key/)
       .with.property('message')
       .that.does.not.include('half')
   })

@@ -24,7 +24,7 @@ describe('install.mjs', () => {
   })
   afterEach(() => rmSync(clone, { recursive: true, force: true }))
 
-  it('installs on a fresh clone and says so', () => {
+  it('installs on a fresh clone and prints that it does', () => {
     const { status, stdout } = install()
     expect(status).to.equal(0)
     expect(stdout).to.include('npm ci')
@@ -46,7 +46,7 @@ describe('install.mjs', () => {
     expect(hasNpmRun()).to.equal(true)
   })
 
-  it('accepts what somebody installed by hand', () => {
+  it('accepts a manual installation', () => {
     mkdirSync(join(clone, 'node_modules'))
     cpSync(join(clone, 'package-lock.json'), join(clone, 'node_modules/.package-lock.json'))
     expect(install().status).to.equal(0)

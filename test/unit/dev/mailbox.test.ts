@@ -10,7 +10,7 @@ import { openMailFolder, type Mail } from '../../../src/dev/mail-folder.ts'
 import { startMailbox, type Mailbox } from '../../../src/dev/mailbox.ts'
 import { mailboxPage } from '../../../src/dev/mailbox-page.ts'
 import { listen, type Listening } from '../../../src/http/listen.ts'
-import { errorDoor } from '../../../src/http/middleware/error-door.ts'
+import { errorHandler } from '../../../src/http/middleware/error-handler.ts'
 import { securityHeaders } from '../../../src/http/middleware/security-headers.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { sendBytes } from '../../helpers/api/raw-request.ts'
@@ -33,7 +33,7 @@ describe('the mailbox', () => {
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'posthorn-mailbox-'))
     said = []
-    mailbox = await startMailbox({ folder: join(folder, 'mails'), say: (line) => said.push(line) })
+    mailbox = await startMailbox({ folder: join(folder, 'mails'), print: (line) => said.push(line) })
     web = await serve(null)
   })
   afterEach(async () => {
@@ -47,7 +47,7 @@ describe('the mailbox', () => {
     const app = new Koa()
     app.silent = true
     const page = mailboxPage(() => mailbox.mails(), hints)
-    for (const middleware of [securityHeaders(), errorDoor(silentLogger), page]) app.use(middleware)
+    for (const middleware of [securityHeaders(), errorHandler(silentLogger), page]) app.use(middleware)
     app.use((ctx) => {
       ctx.body = 'the next middleware'
     })
@@ -65,7 +65,7 @@ describe('the mailbox', () => {
   const files = () => readdirSync(join(folder, 'mails')).sort()
 
   describe('as a mail server', () => {
-    it('takes a mail of text and HTML, and lists it with its time of arrival', async () => {
+    it('accepts a mail of text and HTML, and lists it with its time of arrival', async () => {
       const before = Date.now()
       await send({
         subject: 'Zustellung läuft schief',
@@ -83,7 +83,7 @@ describe('the mailbox', () => {
       expect(Date.parse(mail?.receivedAt ?? '')).to.be.within(before, Date.now())
     })
 
-    it('has null for the HTML part of a mail that has none', async () => {
+    it('returns null for a missing HTML part', async () => {
       await send({ subject: 'plain', text: 'words' })
       expect((await listed())[0]?.html).to.equal(null)
     })
@@ -97,7 +97,7 @@ describe('the mailbox', () => {
       expect((await listed())[0]?.to).to.equal('one@x.example, two@x.example')
     })
 
-    it('says one line for each mail, in which a subject cannot write to the terminal', async () => {
+    it('prints one line for each mail, in which a subject cannot control the terminal', async () => {
       await send({ subject: `Alarm \u001b[2J\u202e!`, text: 't' })
       expect(said).to.deep.equal(['Mail to info@zon.example: Alarm  [2J !'])
     })
@@ -111,7 +111,7 @@ describe('the mailbox', () => {
       expect(await listed()).to.deep.equal([])
     })
 
-    it('survives a sender that hangs up in the middle of a mail', async () => {
+    it('survives a sender that disconnects in the middle of a mail', async () => {
       await talk(UP_TO_DATA, 'Subject: half')
       await send({ subject: 'whole', text: 't' })
       expect((await listed()).map(({ subject }) => subject)).to.deep.equal(['whole'])
@@ -119,20 +119,20 @@ describe('the mailbox', () => {
   })
 
   describe('as a folder', () => {
-    it('keeps its mails over a restart, and passes over what is broken', async () => {
+    it('keeps its mails over a restart, and skips broken files', async () => {
       await send({ subject: 'first', text: 't' })
       await mailbox.stop()
       writeFileSync(join(folder, 'mails', '000000000002.json'), '{"to":"cut o')
       writeFileSync(join(folder, 'mails', '000000000003.json'), '{"to":7}')
       mkdirSync(join(folder, 'mails', '000000000004.json'))
       writeFileSync(join(folder, 'mails', 'notes.txt'), 'not ours')
-      mailbox = await startMailbox({ folder: join(folder, 'mails'), say: () => undefined })
+      mailbox = await startMailbox({ folder: join(folder, 'mails'), print: () => undefined })
       await send({ subject: 'second', text: 't' })
       expect((await listed()).map(({ subject }) => subject)).to.deep.equal(['second', 'first'])
       expect(files()).to.include('000000000005.json')
     })
 
-    it('leaves only whole files behind', async () => {
+    it('writes only complete files', async () => {
       await send({ subject: 's', text: 't' })
       expect(files()).to.deep.equal(['000000000001.json'])
     })
@@ -156,7 +156,7 @@ describe('the mailbox', () => {
   })
 
   describe('as a page', () => {
-    it('is HTML for a browser and JSON for everybody else', async () => {
+    it('answers HTML to a browser and JSON to other clients', async () => {
       for (const [accept, type] of [
         [BROWSER, 'text/html'],
         ['text/html', 'text/html'],
@@ -177,7 +177,7 @@ describe('the mailbox', () => {
       expect(bare).to.include('application/json').and.include('{"data":[]}')
     })
 
-    it('shows what came, newest first', async () => {
+    it('shows mails, newest first', async () => {
       await send({ subject: 'older', text: 'first words' })
       await send({ subject: 'newer', text: 'second words', html: '<i>second</i>' })
       const html = await page()
@@ -188,7 +188,7 @@ describe('the mailbox', () => {
       expect(html).to.match(/<time datetime="[^"]+">\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC</)
     })
 
-    it('makes markup of nothing that a mail contains', async () => {
+    it('escapes everything that a mail contains', async () => {
       await send({ subject: HOSTILE, text: HOSTILE, html: `<p>${HOSTILE}` })
       await send({ subject: 'quotes', text: 't', html: `" onload="alert(1)` })
       const html = await page()
@@ -220,14 +220,14 @@ describe('the mailbox', () => {
       expect(await (await get(BROWSER, '/dev/mailbox?paused')).text()).not.to.include('http-equiv')
     })
 
-    it('tells how to get a mail while there is none', async () => {
+    it('explains how to get a mail while it is empty', async () => {
       expect(await page())
         .to.include('http://127.0.0.1:4711/fail')
         .and.include('42 seconds')
         .and.include('POSTHORN_NOTIFY_AFTER_SECONDS')
     })
 
-    it('says where mails go when it does not get them', async () => {
+    it('names the other mail server when mails go elsewhere', async () => {
       await web.close()
       web = await serve('smtp.<zon>.example')
       expect(await page())
@@ -249,14 +249,14 @@ describe('the mailbox', () => {
       })
     }
 
-    it('leaves every other path to what comes after it', async () => {
+    it('passes every other path on', async () => {
       for (const path of ['/', '/dev', '/dev/mailbox/', '/dev/mailbox/1', '/DEV/mailbox', '/api/event-keys'])
         expect(await (await get('*/*', path)).text(), path).to.equal('the next middleware')
     })
   })
 
   /**
-   * Says these lines, each after the answer to the one before, then perhaps more, and hangs up. Returns the answers.
+   * Sends these lines, each after the answer to the one before, then perhaps more, and disconnects. Returns the answers.
    */
   async function talk(lines: string[], lastWords = ''): Promise<string> {
     const socket = connect(mailbox.port, '127.0.0.1')

@@ -41,7 +41,7 @@ describe('providing a server', () => {
       expect(await cli({ PATH: dirname(onPath) }, () => Promise.resolve('a calendar 2.0'))).to.equal(cached)
     })
 
-    it('keeps what the SDK downloads, and downloads it once', async () => {
+    it("keeps the SDK's download, and downloads once", async () => {
       const calls: Tool[] = []
       const run = download(calls)
       const first = await cli({}, run)
@@ -63,7 +63,7 @@ describe('providing a server', () => {
       expect(path).to.equal(join(cacheDir, 'temporal-cli-1.5.1', 'temporal'))
     })
 
-    it('names all five ways and all four ways out when none leads anywhere', async () => {
+    it('names all five ways and all four workarounds when every way fails', async () => {
       const go = program('bin/go')
       const run: RunTool = ({ command }) =>
         command === go
@@ -107,7 +107,7 @@ describe('providing a server', () => {
       expect(await testServer(env, refuse)).to.equal(path)
     })
 
-    it('says which Java it found when that is too old', async () => {
+    it('names the Java version when it is too old', async () => {
       const env = { PATH: dirname(program('bin/mvn')) }
       program('bin/java')
       const run: RunTool = ({ command }) =>
@@ -133,11 +133,11 @@ function download(calls: Tool[]): RunTool {
 }
 
 async function cli(env: NodeJS.ProcessEnv, run: RunTool): Promise<string> {
-  return provideTemporalCli({ env, cacheDir, say: () => undefined, run })
+  return provideTemporalCli({ env, cacheDir, print: () => undefined, run })
 }
 
 async function testServer(env: NodeJS.ProcessEnv, run: RunTool): Promise<string> {
-  return provideTimeSkippingServer({ env, cacheDir, say: () => undefined, run })
+  return provideTimeSkippingServer({ env, cacheDir, print: () => undefined, run })
 }
 
 function program(name: string): string {

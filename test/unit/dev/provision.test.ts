@@ -3,10 +3,10 @@ import { provision } from '../../../src/dev/provision.ts'
 import type { Way } from '../../../src/dev/provision.ts'
 
 describe('provision', () => {
-  it('answers the first path and tries nothing after it', async () => {
+  it('returns the first path that works and tries none after it', async () => {
     const tried: string[] = []
     const path = await provision({
-      what: 'the engine',
+      what: 'Temporal',
       ways: [fails('first', tried), succeeds('second', tried), succeeds('third', tried)],
       waysOut: [],
     })
@@ -14,7 +14,7 @@ describe('provision', () => {
     expect(tried).to.deep.equal(['first', 'second'])
   })
 
-  it('names every way, why it failed, and every way out', async () => {
+  it('names every way, why it failed, and every workaround', async () => {
     const throws: Way = {
       name: 'a build',
       attempt: () => Promise.reject(new Error('exit code 2: no compiler')),
@@ -25,7 +25,7 @@ describe('provision', () => {
     )
     expect(message).to.equal(
       [
-        'Cannot get the engine. Tried:',
+        'Cannot get Temporal. Tried:',
         '  - a download: not there',
         '  - a build: exit code 2: no compiler',
         'What helps, any one of these:',
@@ -35,7 +35,7 @@ describe('provision', () => {
     )
   })
 
-  it('goes no further after a failure that is final', async () => {
+  it('stops after a final failure', async () => {
     const tried: string[] = []
     const wrong: Way = {
       name: 'ENGINE',
@@ -56,7 +56,7 @@ function succeeds(name: string, tried: string[]): Way {
 }
 
 async function refusal(ways: Way[], waysOut: string[]): Promise<string> {
-  return provision({ what: 'the engine', ways, waysOut }).then(
+  return provision({ what: 'Temporal', ways, waysOut }).then(
     (path) => expect.fail(`got ${path}`),
     (error: unknown) => (error as Error).message,
   )

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { generateApiKey } from '../../../src/cli/api-key-value.ts'
+import { generateApiKey } from '../../../src/accounts/api-key-value.ts'
 import { isKeyShaped, isWeakKey, MIN_KEY_LENGTH } from '../../../src/domain/api-key-shape.ts'
 
 describe('an API key', () => {
-  it('is 32 to 200 visible ASCII characters', () => {
+  it('has 32 to 200 visible ASCII characters', () => {
     for (const key of ['x'.repeat(32), '!~'.repeat(100)])
       expect(isKeyShaped(key, MIN_KEY_LENGTH)).to.equal(true)
     for (const key of [
@@ -18,7 +18,7 @@ describe('an API key', () => {
       expect(isKeyShaped(key, MIN_KEY_LENGTH), key).to.equal(false)
   })
 
-  it('is weak where nobody drew it at random', () => {
+  it('is weak where it is not random', () => {
     for (const key of [
       'a'.repeat(40),
       'ab'.repeat(20),

@@ -7,22 +7,22 @@ import {
 } from '../../../src/domain/attempt-outcome.ts'
 
 describe('isSuccessStatus', () => {
-  it('takes every 2xx, and nothing else, for a confirmation', () => {
+  it('returns true for every 2xx and for nothing else', () => {
     const confirmed = Array.from({ length: 1000 }, (_, status) => status).filter(isSuccessStatus)
     expect(confirmed).to.deep.equal(Array.from({ length: 100 }, (_, index) => 200 + index))
   })
 })
 
 describe('stateAfterAttempt', () => {
-  it('completes a delivery with any attempt that succeeds', () => {
+  it('completes a delivery with any successful attempt', () => {
     for (const number of [1, 9, 10, 11]) expect(stateAfterAttempt(true, number)).to.equal('completed')
   })
 
-  it('lets a delivery wait after a failed attempt 1 to 9', () => {
+  it('returns waiting after failed attempts 1 to 9', () => {
     for (let number = 1; number <= 9; number++) expect(stateAfterAttempt(false, number)).to.equal('waiting')
   })
 
-  it('fails a delivery for good with its tenth attempt, or a later one that a person asked for', () => {
+  it('returns failed after the tenth attempt, or a later one that a user requested', () => {
     for (const number of [10, 11, 12]) expect(stateAfterAttempt(false, number)).to.equal('failed')
   })
 })
@@ -34,12 +34,12 @@ describe('describeOutcome', () => {
     ['worker lost', 'worker_lost', null],
     ['no attempt was made', null, null],
   ] as const) {
-    it(`says "${words}"`, () => {
+    it(`returns "${words}"`, () => {
       expect(describeOutcome({ state: 'waiting', failureCode, statusCode })).to.equal(words)
     })
   }
 
-  it('says how a delivery was confirmed', () => {
+  it('describes how a delivery was confirmed', () => {
     expect(describeOutcome({ state: 'completed', failureCode: null, statusCode: 204 })).to.equal(
       'confirmed with HTTP 204',
     )

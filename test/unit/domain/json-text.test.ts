@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { memberText, nestingDepth, stripWhiteSpace } from '../../../src/domain/json-text.ts'
+import { duplicateMembers, memberText, nestingDepth, stripWhiteSpace } from '../../../src/domain/json-text.ts'
 
-/** A JSON text with random white space between its tokens, and the value it stands for. */
+/** A JSON text with random white space between its tokens, and its value. */
 const spacedJson = fc
   .tuple(
     fc.jsonValue({ stringUnit: 'binary' }),
@@ -11,7 +11,7 @@ const spacedJson = fc
   .map(([value, spaces]) => ({ value, text: spaced(JSON.stringify(value), spaces) }))
 
 describe('stripWhiteSpace', () => {
-  it('changes nothing of what the text means, and leaves no white space between tokens', () => {
+  it('keeps the meaning of the text, and leaves no white space between tokens', () => {
     fc.assert(
       fc.property(spacedJson, ({ value, text }) => {
         expect(stripWhiteSpace(text)).to.equal(JSON.stringify(value))
@@ -20,7 +20,7 @@ describe('stripWhiteSpace', () => {
     )
   })
 
-  it('changes nothing when it is done again', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('"', '\\', ' ', '{', '\n', 'a') }), (text) => {
         const once = stripWhiteSpace(text)
@@ -29,7 +29,7 @@ describe('stripWhiteSpace', () => {
     )
   })
 
-  it('leaves the white space inside strings and names alone', () => {
+  it('keeps the white space inside strings and names', () => {
     expect(stripWhiteSpace('{ " a b " : " \\" c \\\\" }')).to.equal('{" a b ":" \\" c \\\\"}')
   })
 
@@ -38,13 +38,13 @@ describe('stripWhiteSpace', () => {
     expect(stripWhiteSpace(` ${text.replaceAll(',', ' , ')}\n`)).to.equal(text)
   })
 
-  it('takes only the white space that JSON knows', () => {
+  it('removes only the white space of JSON', () => {
     expect(stripWhiteSpace('[1,\u00a02]')).to.equal('[1,\u00a02]')
   })
 })
 
 describe('memberText', () => {
-  it('finds the value that JSON.parse finds, wherever it stands', () => {
+  it('finds the value that JSON.parse finds, at any position', () => {
     const name = fc.constantFrom('data', 'event', 'Data', 'dat', '', 'a"b', '\\')
     const members = fc.array(fc.tuple(name, fc.jsonValue(), fc.boolean()), { maxLength: 6 })
     fc.assert(
@@ -58,11 +58,11 @@ describe('memberText', () => {
     )
   })
 
-  it('takes the last of several members with the name, as JSON.parse does', () => {
+  it('returns the last of several members with the name, as JSON.parse does', () => {
     expect(memberText('{"data":1,"event":"x","data":{"a":[2]}}', 'data')).to.equal('{"a":[2]}')
   })
 
-  it('knows a name that is written with escapes', () => {
+  it('matches a name that is written with escapes', () => {
     expect(memberText(String.raw`{"d\u0061ta":1.0}`, 'data')).to.equal('1.0')
   })
 
@@ -70,19 +70,19 @@ describe('memberText', () => {
     expect(memberText('{"event":"\\"data\\":1","x":{"data":2},"data":3}', 'data')).to.equal('3')
   })
 
-  it('gives the text as it was written', () => {
+  it('returns the text as it was written', () => {
     const data = String.raw`{"n":1.50,"s":"\u00e9\/","e":[]}`
     expect(memberText(`{"data":${data},"event":"x"}`, 'data')).to.equal(data)
   })
 
-  it('finds nothing where there is nothing', () => {
+  it('returns nothing for a missing member', () => {
     for (const json of ['{}', '[]', '1', '"data"', 'null'])
       expect(memberText(json, 'data'), json).to.equal(null)
   })
 })
 
 describe('nestingDepth', () => {
-  it('is the depth of the value', () => {
+  it('returns the depth of the value', () => {
     fc.assert(
       fc.property(spacedJson, ({ value, text }) => {
         expect(nestingDepth(text)).to.equal(depthOf(value))
@@ -98,7 +98,7 @@ describe('nestingDepth', () => {
     expect(nestingDepth('['.repeat(50_000))).to.equal(50_000)
   })
 
-  it('ends for any text', () => {
+  it('terminates for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('"', '\\', '[', ']', '{', '}', 'a') }), (text) => {
         expect(nestingDepth(text)).to.be.at.most(text.length)
@@ -123,3 +123,25 @@ function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   return 1 + Math.max(0, ...Object.values(value).map(depthOf))
 }
+
+describe('duplicateMembers', () => {
+  for (const [json, pointers] of [
+    ['{}', []],
+    ['{"a":1,"b":1}', []],
+    ['{"a":{"a":[{"a":1},{"a":1}]}}', []],
+    ['["a","a",{"a":"a"},{"a":"a"}]', []],
+    ['{"a":1,"a":2}', ['/a']],
+    ['{ "a" : 1 , "a"\n: 2, "a":3 }', ['/a']],
+    ['{"a":1,"\\u0061":2}', ['/a']],
+    ['{"x":[0,[1,{"b":{},"b":{}}],{"c":1,"c":2}]}', ['/x/1/1/b', '/x/2/c']],
+    ['{"a/b~":1,"a/b~":1}', ['/a~1b~0']],
+    ['{"__proto__":1,"__proto__":2,"":1,"":2}', ['/__proto__', '/']],
+    ['{"a":"\\"a\\":1,","b":"}{"}', []],
+    ['{"a":{"b":1},"c":{"b":1},"a":{"b":1,"b":2}}', ['/a', '/a/b']],
+  ] as const) {
+    it(`finds ${pointers.join(', ') || 'nothing'} in ${json}`, () => {
+      JSON.parse(json)
+      expect(duplicateMembers(json)).to.deep.equal(pointers)
+    })
+  }
+})

@@ -27,7 +27,7 @@ describe('the retry schedule', () => {
     expect(waitAfterAttempt(11)).to.equal(null)
   })
 
-  it('holds nothing but these waits', () => {
+  it('has no other waits', () => {
     expect(RETRY_WAITS_MS).to.deep.equal(TABLE.map(([, , waitMs]) => waitMs))
   })
 })

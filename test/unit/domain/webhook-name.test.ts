@@ -36,7 +36,7 @@ describe('nameWebhook', () => {
     })
   }
 
-  it('tells two webhooks on one host apart by their paths, or else by their ids', () => {
+  it('distinguishes two webhooks on one host by their paths, or else by their ids', () => {
     const other = ID.replace(/.{6}$/, 'c0ffee')
     const pairs = [
       ['https://h.example/orders', 'https://h.example/invoices'],
@@ -58,7 +58,7 @@ describe('shortenUrl', () => {
     expect(shortenUrl('http://127.0.0.1:3000/?token=secret')).to.equal('http://127.0.0.1:3000/')
   })
 
-  it('gives away at most two characters of what may be a credential', () => {
+  it('reveals at most two characters of a possible credential', () => {
     const secrets = [
       'T024BE7LD',
       '0123456789abcdef',

@@ -22,7 +22,7 @@ describe('createBacklogLimit', () => {
     return { state, backlog }
   }
 
-  it('is reached when as many wait as may, and no longer once fewer do', async () => {
+  it('refuses when the limit is reached, and accepts again below it', async () => {
     const { state, backlog } = createLimit()
     state.waiting = LIMIT - 1
     expect(await backlog.isReached()).to.equal(false)
@@ -36,7 +36,7 @@ describe('createBacklogLimit', () => {
     expect(await backlog.isReached()).to.equal(false)
   })
 
-  it('adds what this process commits, and counts again before anybody is refused for that', async () => {
+  it("adds this process's commits, and counts again before it refuses", async () => {
     const { state, backlog } = createLimit()
     await backlog.isReached()
     backlog.committed(LIMIT)
@@ -65,7 +65,7 @@ describe('createBacklogLimit', () => {
     expect(state.counts).to.equal(before)
   })
 
-  it('refuses nobody when it cannot be counted, and counts nothing without a limit', async () => {
+  it('accepts when the backlog cannot be counted, and counts nothing without a limit', async () => {
     const failing = createLimit({ count: () => Promise.reject(new Error('away')) })
     failing.backlog.committed(LIMIT)
     expect(await failing.backlog.isReached()).to.equal(false)

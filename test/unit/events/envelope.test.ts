@@ -23,11 +23,11 @@ describe('serialiseEnvelope', () => {
     expect(JSON.parse(text({ spanId: null }))).to.not.have.property('spanId')
   })
 
-  it('says null for a system action', () => {
+  it('writes null for a system action', () => {
     expect(text({ triggeredBy: null })).to.match(/,"triggeredBy":null\}$/)
   })
 
-  it('takes data over as it is written', () => {
+  it('copies data as it is written', () => {
     const dataText = String.raw`{"z":1.0,"a":1e3,"big":12345678901234567890,"nul":"\u0000","é":"\/"}`
     expect(text({ dataText })).to.include(`"data":${dataText},`)
   })
@@ -37,7 +37,7 @@ describe('serialiseEnvelope', () => {
     expect(text({ triggeredBy })).to.include('"triggeredBy":{"id":"mem_1","name":"An"}')
   })
 
-  it('escapes what people write', () => {
+  it('escapes free text', () => {
     const name = '"An"\n\u2028\ud800 😀'
     expect(JSON.parse(text({ triggeredBy: { id: 'mem_1', name } }))).to.have.nested.property(
       'triggeredBy.name',

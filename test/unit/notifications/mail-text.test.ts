@@ -37,7 +37,7 @@ function wordsOf(text: string): string[] {
 }
 
 describe('composeMail', () => {
-  it('tells of failures that persist', () => {
+  it('describes persistent failures', () => {
     const { subject, text, warnings } = compose()
     expect(subject).to.equal('Webhook deliveries to hooks.example.com/in/orders are failing')
     expect(text).to.equal(
@@ -61,7 +61,7 @@ describe('composeMail', () => {
     expect(warnings).to.deep.equal([])
   })
 
-  it('tells of an event that could not be delivered, and what to do', () => {
+  it('describes an undeliverable event, and what to do', () => {
     const { subject, text } = compose({ kind: 2, waiting: 0, failed: 1 })
     expect(subject).to.equal(
       'Webhook deliveries to hooks.example.com/in/orders: an event could not be delivered',
@@ -111,7 +111,7 @@ describe('composeMail', () => {
       })
     }
 
-    it('is that of Brussels, with a warning, when the zone is none', () => {
+    it('falls back to Brussels, with a warning, when the zone is invalid', () => {
       for (const timeZone of ['', 'Mars/Olympus', 'local', 'Europe/Brussels\r\nx', '<b>']) {
         const { text, html, warnings } = compose({ timeZone })
         expect(text).to.include('at 17:05 (Europe/Brussels, UTC+1)\n')
@@ -135,7 +135,7 @@ describe('composeMail', () => {
       }
     })
 
-    it('keeps the subject short, and shows whose host it is', () => {
+    it('keeps the subject short, and shows the host', () => {
       const host = `${'long-label-of-a-host.'.repeat(11)}example.com`
       for (const kind of [1, 2] as const) {
         const { subject } = compose({ kind, url: `https://${host}/${'x'.repeat(1700)}` })
@@ -145,7 +145,7 @@ describe('composeMail', () => {
       expect(compose({ url: `https://a.eu/${'x'.repeat(1700)}` }).text.length).to.be.lessThan(1200)
     })
 
-    it('is told from another one on the same host, in the subject too', () => {
+    it('is distinguished from another one on the same host, in the subject too', () => {
       const [one, two] = ['T024BE7LD/B01/kFzPq3mVw', 'T024BE7LD/B02/Zs81mQqfe'].map((path, index) =>
         compose({
           url: `https://hooks.example.com/services/${path}`,
@@ -160,12 +160,12 @@ describe('composeMail', () => {
       expect(`${one!.text}${one!.html}`).to.not.match(/T024|B01|kFz/)
     })
 
-    it('without a path is its host alone', () => {
+    it('is shown as its host when it has no path', () => {
       expect(compose({ url: 'https://hooks.example.com/' }).text).to.include('Webhook: hooks.example.com\n')
     })
   })
 
-  it('links to nothing where nobody said what to link to', () => {
+  it('links to nothing without a base URL', () => {
     const { text, html } = compose({}, '')
     expect(text).to.not.match(/https?:|developer area/)
     expect(html).to.not.match(/https?:|href/)
@@ -175,7 +175,7 @@ describe('composeMail', () => {
     expect(compose({ lastError: null }).text).to.not.include('Last error')
   })
 
-  it('keeps what others wrote on its line, and short', () => {
+  it('keeps foreign text on one line, and short', () => {
     const { text } = compose({
       organisationName: `A\r\n\r\nB\u202eC ${'x'.repeat(500)}`,
       lastError: `one\ntwo\u2028three ${'😀'.repeat(500)}`,
@@ -187,7 +187,7 @@ describe('composeMail', () => {
   })
 
   describe('the HTML', () => {
-    it('says the same as the text', () => {
+    it('matches the text', () => {
       for (const kind of [1, 2] as const) {
         for (const publicUrl of ['', PUBLIC_URL]) {
           const { text, html } = compose({ kind, failed: 2, lastError: `<b>"R&D" said 'no'</b>` }, publicUrl)
@@ -208,7 +208,7 @@ describe('composeMail', () => {
       expect(html).to.include('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&quot;&amp;')
     })
 
-    it('loads nothing, and leaves the colours to the reader', () => {
+    it('loads nothing, and sets no colours', () => {
       const { html } = compose()
       expect(html).to.not.match(/<(img|link|script|style|iframe)|src=|url\(|@import/i)
       expect(html).to.include('<meta name="color-scheme" content="light dark">')
@@ -223,7 +223,7 @@ describe('composeMail', () => {
 describe('composePush', () => {
   const options = { publicUrl: PUBLIC_URL, warn: () => undefined }
 
-  it('says the same in short', () => {
+  it('summarises the mail', () => {
     expect(composePush(NOTICE, options)).to.deep.equal({
       title: 'Webhook deliveries to hooks.example.com/in/orders are failing',
       body: 'Deliveries have been failing since Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1). 3 are waiting for a retry, none has permanently failed.',
@@ -232,13 +232,13 @@ describe('composePush', () => {
     })
   })
 
-  it('opens the page of the site it came from where nobody said where that is', () => {
+  it('opens the page of its own origin without a base URL', () => {
     expect(composePush(NOTICE, { ...options, publicUrl: '' }).url).to.equal(
       '/developer?webhook=01933b2e-0000-7000-8000-000000000001',
     )
   })
 
-  it('stays below 3 KB whatever it is about', () => {
+  it('stays below 3 KB for any content', () => {
     const long = '"\\😀\u0001'.repeat(5000)
     const notice = {
       ...NOTICE,

@@ -5,14 +5,14 @@ import { createPusher, vapidPublicKey } from '../../../src/notifications/push.ts
 const httpClient = { post: () => Promise.reject(new Error('nothing is sent here')) }
 
 describe('vapidPublicKey', () => {
-  it('is the other half of each key pair', () => {
+  it('matches the public half of each key pair', () => {
     for (let count = 0; count < 50; count += 1) {
       const { privateKey, publicKey } = webPush.generateVAPIDKeys()
       expect(vapidPublicKey(privateKey)).to.equal(publicKey)
     }
   })
 
-  it('is what browsers are given to subscribe with', () => {
+  it('is the application server key that browsers subscribe with', () => {
     const { privateKey, publicKey } = webPush.generateVAPIDKeys()
     expect(createPusher({ privateKey, subject: 'mailto:a@b.eu', httpClient }).publicKey).to.equal(publicKey)
   })
@@ -21,7 +21,7 @@ describe('vapidPublicKey', () => {
 describe('createPusher', () => {
   const { privateKey } = webPush.generateVAPIDKeys()
 
-  it('refuses a key that is none', () => {
+  it('refuses an invalid key', () => {
     for (const key of [
       '',
       'AAAA',
@@ -32,7 +32,7 @@ describe('createPusher', () => {
     }
   })
 
-  it('refuses a subject that is neither an address nor a site', () => {
+  it('refuses a subject that is neither a mail address nor a URL', () => {
     for (const subject of ['', 'admin', 'http://example.com']) {
       expect(() => createPusher({ privateKey, subject, httpClient }), subject).to.throw()
     }

@@ -117,7 +117,7 @@ describe('createAddressGuard', () => {
     })
   }
 
-  it('opens exactly the allowed networks', () => {
+  it('permits exactly the allowed networks', () => {
     const guard = createAddressGuard({ allowedCidrs: ['127.0.0.0/8', 'fd00::/8', '10.1.2.3/32'] })
     const open = ['127.0.0.1', '127.255.255.255', '::ffff:127.0.0.1', '::ffff:a01:203', 'fd12::1', '10.1.2.3']
     const closed = [
@@ -133,7 +133,7 @@ describe('createAddressGuard', () => {
     for (const address of closed) expect(guard.isBlocked(address), address).to.equal(true)
   })
 
-  it('opens of a NAT64 network only what stands for an open IPv4 address', () => {
+  it('permits in a NAT64 network only addresses that embed a permitted IPv4 address', () => {
     const guard = createAddressGuard({ allowedCidrs: ['64:ff9b::/96', '10.1.2.3/32'] })
     const open = ['64:ff9b::8.8.8.8', '64:ff9b::808:808', '64:ff9b::a01:203', '64:FF9B:0:0:0:0:0808:0808']
     const closed = ['64:ff9b::7f00:1', '64:ff9b::a9fe:a9fe', '64:ff9b::1', '64:ff9b::', '64:ff9b::a01:204']
@@ -143,7 +143,7 @@ describe('createAddressGuard', () => {
     }
   })
 
-  it('refuses to be built with a network that cannot be read', () => {
+  it('throws for a network that cannot be parsed', () => {
     for (const cidr of ['0.0.0.0/0', '::/0', 'localhost', '10.0.0.0']) {
       expect(() => createAddressGuard({ allowedCidrs: [cidr] }), cidr).to.throw(cidr)
     }
@@ -151,13 +151,13 @@ describe('createAddressGuard', () => {
 })
 
 describe('parseCidr', () => {
-  it('reads a network of each family', () => {
+  it('parses a network of each family', () => {
     expect(parseCidr('127.0.0.0/8')).to.deep.equal({ address: '127.0.0.0', prefix: 8, family: 'ipv4' })
     expect(parseCidr('FD00::/8')).to.deep.equal({ address: 'FD00::', prefix: 8, family: 'ipv6' })
     expect(parseCidr('::1/128')).to.deep.equal({ address: '::1', prefix: 128, family: 'ipv6' })
   })
 
-  it('gives null for everything else', () => {
+  it('returns null for everything else', () => {
     const bad = [
       ...[
         '',

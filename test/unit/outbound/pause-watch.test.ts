@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import { createPauseWatch } from '../../../src/outbound/pause-watch.ts'
 
-describe('a watch for pauses of this process', () => {
+describe('the pause watch', () => {
   let nowMs = 0
   const create = () => {
     nowMs = 0
     return createPauseWatch(() => nowMs)
   }
 
-  it('sees none while the event loop runs, busy or not', () => {
+  it('detects no pause while the event loop runs, busy or not', () => {
     const pauses = create()
     for (const step of [500, 900, 2_400, 10]) {
       nowMs += step
@@ -17,7 +17,7 @@ describe('a watch for pauses of this process', () => {
     pauses.stop()
   })
 
-  it('sees one that has just ended, for whatever began before its end', () => {
+  it('detects a pause that has just ended, for what began before its end', () => {
     const pauses = create()
     nowMs = 25_000
     expect(pauses.pausedSince(24_000)).to.equal(true)

@@ -33,7 +33,7 @@ function opensslHmac(secret: string, body: Buffer): string {
 
 describe('sign', () => {
   for (const [secret, body, hex] of VECTORS) {
-    it(`gives the published signature of ${body}`, () => {
+    it(`returns the published signature of ${body}`, () => {
       expect(sign(secret, Buffer.from(body))).to.equal(`sha256=${hex}`)
     })
   }
@@ -48,7 +48,7 @@ describe('sign', () => {
     expect(sign(SECRET, Buffer.from('{}'))).to.not.contain(decoded)
   })
 
-  it('gives another signature when the secret is re-cased', () => {
+  it('returns another signature when the case of the secret changes', () => {
     const body = Buffer.from('{}')
     expect(sign(SECRET.toUpperCase(), body)).to.not.equal(sign(SECRET, body))
   })
@@ -63,7 +63,7 @@ describe('sign', () => {
     )
   })
 
-  it('agrees with openssl on bytes that are no text', () => {
+  it('agrees with openssl on bytes that are not text', () => {
     for (const size of [0, 1, 63, 64, 65, 70_000]) {
       const secret = randomBytes(32).toString('hex')
       const body = randomBytes(size)

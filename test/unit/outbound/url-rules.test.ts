@@ -122,7 +122,7 @@ const BAD: [code: string, raws: unknown[]][] = [
 
 describe('checkWebhookUrl', () => {
   for (const [raw, canonical] of GOOD) {
-    it(`accepts ${raw.slice(0, 60)} and gives its canonical form`, () => {
+    it(`accepts ${raw.slice(0, 60)} and returns its canonical form`, () => {
       expect(checkWebhookUrl(raw, STRICT)).to.deep.equal({ ok: true, url: canonical })
     })
   }
@@ -176,7 +176,7 @@ describe('checkWebhookUrl', () => {
     })
   })
 
-  it('accepts a private address only inside a network the operator opened', () => {
+  it('accepts a private address only inside an allowed network', () => {
     for (const url of ['http://127.0.0.1:4000/', 'http://[::ffff:7f00:1]:4000/', 'http://127.9.9.9/']) {
       expect(checkWebhookUrl(url, LOOPBACK)).to.deep.equal({ ok: true, url })
     }
@@ -185,7 +185,7 @@ describe('checkWebhookUrl', () => {
     }
   })
 
-  it('accepts localhost only where a loopback network is open', () => {
+  it('accepts localhost only where a loopback network is allowed', () => {
     for (const url of ['http://localhost:4000/', 'http://app.localhost:4000/']) {
       expect(checkWebhookUrl(url, LOOPBACK)).to.deep.equal({ ok: true, url })
       expect(checkWebhookUrl(url, { ...HTTP, allowedCidrs: ['127.0.0.1/32'] })).to.include({ ok: true })
@@ -195,7 +195,7 @@ describe('checkWebhookUrl', () => {
     }
   })
 
-  it('accepts private names only where some private network is open', () => {
+  it('accepts private names only where a private network is allowed', () => {
     const policy = { allowHttp: true, allowedCidrs: ['10.0.0.0/8'] }
     for (const url of ['http://receiver:8080/', 'https://hooks.internal/', 'https://nas.local/']) {
       expect(checkWebhookUrl(url, policy)).to.deep.equal({ ok: true, url })

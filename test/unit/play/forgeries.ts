@@ -63,7 +63,10 @@ export const BROKEN: Record<string, Forgery[]> = {
       'a delivery that failed with attempts left',
       ({ facts }) => void (facts.deliveries[0]!.state = 'failed'),
     ],
-    ['a delivery that nobody stopped', ({ facts }) => void (facts.deliveries[0]!.state = 'stopped')],
+    [
+      'a delivery that is stopped without a reason',
+      ({ facts }) => void (facts.deliveries[0]!.state = 'stopped'),
+    ],
     ['a delivery that still waits', ({ facts }) => void (facts.deliveries[0]!.state = 'waiting')],
   ],
   'every request has an answer': [
@@ -225,10 +228,7 @@ export const BROKEN: Record<string, Forgery[]> = {
     ],
     ['a second mail', (record) => notify(record, { mails: 2 })],
     ['no mail', (record) => notify(record, { mails: 0 })],
-    [
-      'a mail that nobody asked for',
-      ({ mails }) => void mails.push({ id: 'other', recipient: 'a@test.example' }),
-    ],
+    ['a mail without a reason', ({ mails }) => void mails.push({ id: 'other', recipient: 'a@test.example' })],
     ['a notification before its time', (record) => notify(record, { createdAt: 500 })],
     ['a notification 2 without a permanent failure', (record) => notify(record, { kind: 2 })],
     ['a notification that was not sent', (record) => notify(record, { state: 'pending', mails: 0 })],
@@ -245,7 +245,7 @@ export const BROKEN: Record<string, Forgery[]> = {
     ['a process that grew', ({ processes }) => void (processes[0]!.peakMemoryMb = 2_000)],
     [
       'a fault in the log',
-      ({ processes }) => void (processes[0]!.log += '{"level":50,"event":"http.fault"}\n'),
+      ({ processes }) => void (processes[0]!.log += '{"level":50,"event":"http.failed"}\n'),
     ],
     [
       "a crash in Node.js's own words",

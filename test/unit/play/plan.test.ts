@@ -10,7 +10,7 @@ describe('the plan of a random play', () => {
     expect(planPlay(8, MINUTE_MS, ['kill', 'pause'])).not.to.deep.equal(plan)
   })
 
-  it('has at most two faults under way, all over within the play', () => {
+  it('has at most two faults at a time, all of which end within the play', () => {
     for (let seed = 0; seed < 50; seed++) {
       const { tracks } = planPlay(seed, MINUTE_MS, ['kill', 'pause', 'temporal_wipe'])
       expect(tracks).to.have.length(2)
@@ -19,7 +19,7 @@ describe('the plan of a random play', () => {
     }
   })
 
-  it('draws every kind of action and of fault that it was given, and no other', () => {
+  it('draws every given kind of action and fault, and no other', () => {
     const plans = Array.from({ length: 20 }, (_, seed) => planPlay(seed, MINUTE_MS, ['kill', 'pause']))
     const actions = new Set(plans.flatMap((plan) => plan.actions.map(({ action }) => action.kind)))
     expect([...actions]).to.have.members([

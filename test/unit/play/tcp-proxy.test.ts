@@ -5,7 +5,7 @@ import { createTcpProxy } from '../../faults/rig/tcp-proxy.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 describe('the TCP proxy of the fault suite', () => {
-  it('closes also when one side of a silent connection has gone before', async () => {
+  it('closes even when one side of a silent connection is already closed', async () => {
     const accepted: Socket[] = []
     const target = createServer((socket) => accepted.push(socket.on('error', () => undefined)))
     target.listen(0, '127.0.0.1')

@@ -12,7 +12,7 @@ describe('payloads in the developer area', () => {
     ;({ memberText, prettyJson } = (await import(module)) as JsonText)
   })
 
-  it('are cut out of an answer to the letter', () => {
+  it('are extracted from an answer character by character', () => {
     const nasty = '{"payload":[1.50,"},\\"payload\\":"],"x":{}}'
     expect(memberText(`{"id":"a","payload":${nasty},"attempts":[]}`, 'payload')).to.equal(nasty)
     expect(memberText(`{"payload":${nasty}}`, 'payload')).to.equal(nasty)
@@ -25,10 +25,12 @@ describe('payloads in the developer area', () => {
     )
   })
 
-  it('are the same when they are pretty, as JSON.stringify would have it', () => {
+  it('keep their values when formatted, as JSON.stringify does', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect(prettyJson(JSON.stringify(value))).to.equal(JSON.stringify(value, null, 2))
+        const pretty = JSON.stringify(value, null, 2)
+        expect(prettyJson(JSON.stringify(value))).to.equal(pretty)
+        expect(prettyJson(JSON.stringify(value, null, '\t'))).to.equal(pretty)
       }),
     )
     expect(prettyJson('{"big":12345678901234567890,"spelled":1.50e+2,"text":"\\u0000{[,:"}')).to.equal(

@@ -1,4 +1,7 @@
-/** Creates organisations, members, and what members hold: API keys, sessions, push subscriptions, idempotency keys. */
+/**
+ * Creates organisations, members, and what belongs to members: API keys, sessions, push subscriptions, idempotency
+ * keys.
+ */
 export const CREATE_ORGANISATIONS = [
   `CREATE TABLE "organisation" (
     "id" text NOT NULL,

@@ -1,8 +1,10 @@
-import { ApiProblem, createApi, currentSession } from './lib/api.js'
+import { ApiProblem, createApi, currentSession, isTransient, openPortalLink } from './lib/api.js'
 import { html, render } from './lib/html.js'
+import { takePortalToken } from './lib/portal-link.js'
 import { createTimes } from './lib/times.js'
 import { createDialog } from './parts/dialog.js'
-import { createSayings } from './parts/sayings.js'
+import { createToast } from './parts/toast.js'
+import { createClosedLink } from './views/closed-link.js'
 import { renderShell } from './views/shell.js'
 import { createSignIn } from './views/sign-in.js'
 import { createView } from './views/view-of.js'
@@ -10,18 +12,21 @@ import { createView } from './views/view-of.js'
 /** @import { App, Session, View } from './types.d.ts' */
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'))
+const MIN_RETRY_MS = 1_000
+const MAX_RETRY_MS = 15_000
+
 const dialog = createDialog(update)
-const sayings = createSayings(update)
+const toast = createToast(update)
+
+/** @type {View} */
+const LOADING = { title: 'Developer area', render: () => html`<p class="alone">Loading …</p>` }
 
 /** @type {{ app: App | null, view: View }} */
-const state = {
-  app: null,
-  view: { title: 'Developer area', render: () => html`<p class="alone">Loading …</p>` },
-}
+const state = { app: null, view: LOADING }
 
 let isScheduled = false
 
-/** Renders once for all that changed within this turn. */
+/** Renders once for all changes of the same event-loop iteration. */
 function update() {
   if (isScheduled) return
   isScheduled = true
@@ -30,7 +35,7 @@ function update() {
     document.title = `${state.view.title} · Posthorn`
     render(
       html`${state.app === null ? state.view.render() : renderShell(state.app, state.view)} ${dialog.render()}
-      ${sayings.render()}`,
+      ${toast.render()}`,
       root,
     )
     dialog.afterRender()
@@ -44,22 +49,34 @@ function show(view) {
   update()
 }
 
-/** @param {string} [reason] */
-function showSignIn(reason) {
+/**
+ * Shows a view without a signed-in member.
+ * @param {View} view
+ */
+function showSignedOut(view) {
   dialog.close()
   state.app = null
-  show(createSignIn({ update, reason: reason ?? '', onSignedIn: start }))
+  show(view)
+}
+
+/** @param {string} [reason] */
+function showSignIn(reason) {
+  showSignedOut(createSignIn({ update, reason: reason ?? '', onSignedIn: start }))
 }
 
 /** @param {Session} session */
-function start(session) {
+async function start(session) {
   const onSignedOut = () => {
     if (state.app !== null) showSignIn('Your session has ended. Sign in again.')
   }
+  const api = createApi(session.organisation.id, onSignedOut)
+  const { data: eventKeys } = await api.eventKeys()
   /** @type {App} */
   const app = {
     session,
-    api: createApi(session.organisation.id, onSignedOut),
+    eventKeys,
+    webhooks: null,
+    api,
     times: createTimes(session.organisation.timeZone),
     update,
     go(search) {
@@ -68,7 +85,7 @@ function start(session) {
     },
     openDialog: dialog.open,
     closeDialog: dialog.close,
-    say: sayings.say,
+    showMessage: toast.show,
     async signOut() {
       await app.api.signOut().catch(() => undefined)
       showSignIn('You are signed out.')
@@ -79,7 +96,7 @@ function start(session) {
 }
 
 /**
- * What the address names; where it changed, whoever reads with the ear or the keyboard begins at its heading.
+ * Shows the view of the address, and focuses its heading for screen readers and keyboards.
  * @param {App} app
  */
 function showAddressed(app) {
@@ -107,9 +124,77 @@ setInterval(() => {
   if (!document.hidden) update()
 }, 1_000)
 
+/**
+ * Shows the address's view, or `signedOut` where there is no session. An error that may pass says nothing of the session:
+ * it is asked for again.
+ */
+async function openArea(signedOut = () => showSignIn()) {
+  try {
+    const session = await patiently(currentSession)
+    if (session === null) signedOut()
+    else await patiently(() => start(session))
+  } catch (error) {
+    showSignIn(reasonOf(error))
+  }
+}
+
+/**
+ * Exchanges the token of a portal link for a session, and goes where the link leads. A link whose request got no answer
+ * that counts is not used up.
+ * @param {string} token
+ */
+async function openLink(token) {
+  showSignedOut(LOADING)
+  /**
+   * @param {string} title
+   * @param {string} reason
+   */
+  const refuse = (title, reason) => showSignedOut(createClosedLink({ title, reason }))
+  try {
+    const { address } = await patiently(() => openPortalLink(token))
+    history.replaceState(null, '', address)
+  } catch (error) {
+    const isOver = error instanceof ApiProblem && error.problem.code === 'invalid_portal_link'
+    refuse(isOver ? 'This link is no longer valid' : 'The link did not open', reasonOf(error))
+    return
+  }
+  await openArea(() =>
+    refuse('Not signed in', 'This browser keeps no cookie for this page, so the link cannot open it.'),
+  )
+}
+
+/**
+ * Repeats the work after errors that may pass, and says so meanwhile.
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function patiently(work) {
+  for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isTransient(error)) throw error
+      const reason = reasonOf(error)
+      showSignedOut({
+        title: 'Not available',
+        render: () => html`<p class="alone" role="status">${reason} Trying again …</p>`,
+      })
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+  return error instanceof ApiProblem ? error.message : 'Posthorn cannot be reached.'
+}
+
+// Where the page is open already, another link changes no more than the fragment.
+addEventListener('hashchange', () => {
+  const token = takePortalToken()
+  if (token !== null) void openLink(token)
+})
 update()
-currentSession().then(
-  (session) => (session === null ? showSignIn() : start(session)),
-  /** @param {unknown} error */
-  (error) => showSignIn(error instanceof ApiProblem ? error.message : 'Posthorn cannot be reached.'),
-)
+const portalToken = takePortalToken()
+void (portalToken === null ? openArea() : openLink(portalToken))

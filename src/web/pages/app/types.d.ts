@@ -1,19 +1,31 @@
 import type { nothing, TemplateResult } from 'lit-html'
 import type { Static } from 'typebox'
+import type { AuditListSchema } from '../../../http/schemas/audit.ts'
 import type { ProblemSchema } from '../../../http/schemas/common.ts'
-import type { DeliveryDetailSchema, DeliverySchema } from '../../../http/schemas/delivery.ts'
+import type {
+  DeliveryDetailSchema,
+  DeliveryRequestSchema,
+  DeliverySchema,
+} from '../../../http/schemas/delivery.ts'
+import type { EventKeyListSchema, EventListSchema, EventSchema } from '../../../http/schemas/event.ts'
 import type { IncidentSchema } from '../../../http/schemas/incident.ts'
-import type { ActivitySchema, OverviewListSchema } from '../../../http/schemas/overview.ts'
+import type {
+  ActivityListSchema,
+  ActivitySchema,
+  OverviewListSchema,
+} from '../../../http/schemas/overview.ts'
+import type { PushSubscriptionListSchema } from '../../../http/schemas/push-subscription.ts'
 import type { RetryJobSchema } from '../../../http/schemas/retry.ts'
 import type { SessionSchema } from '../../../http/schemas/session.ts'
 import type { createApi } from './lib/api.js'
 import type { createTimes } from './lib/times.js'
 
-/** What the API answers, as its own schemas say it. */
+/** The answers of the API, typed by its schemas. */
 export type Problem = Static<typeof ProblemSchema>
 export type Session = Static<typeof SessionSchema>
 export type Overview = Static<typeof OverviewListSchema>['data'][number]
 export type Activity = Static<typeof ActivitySchema>
+export type WebhookActivity = Static<typeof ActivityListSchema>['data'][number]
 export type Delivery = Static<typeof DeliverySchema>
 export type DeliveryState = Delivery['state']
 export type DeliveryDetail = Omit<Static<typeof DeliveryDetailSchema>, 'payload'> & {
@@ -21,9 +33,21 @@ export type DeliveryDetail = Omit<Static<typeof DeliveryDetailSchema>, 'payload'
   payloadText: string
 }
 export type Attempt = DeliveryDetail['attempts'][number]
+export type SignedRequest = Static<typeof DeliveryRequestSchema>
 export type Incident = Static<typeof IncidentSchema>
 export type RetryJob = Static<typeof RetryJobSchema>
-export type EventKey = { key: string; meaning: string; permission: string; subscribable: boolean }
+export type RetryMode = RetryJob['mode']
+export type EventKey = Static<typeof EventKeyListSchema>['data'][number]
+export type EventSummary = Static<typeof EventListSchema>['data'][number]
+export type AuditEntry = Static<typeof AuditListSchema>['data'][number]
+export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
+/** Deliveries of one webhook, by id or by what they have in common. */
+export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }
+export type EventDetail = Omit<Static<typeof EventSchema>, 'payload' | 'deliveries'> & {
+  payloadText: string
+  payload: { traceId: string }
+  deliveries: Delivery[]
+}
 
 export type Template = TemplateResult | typeof nothing | string | number
 export type Api = ReturnType<typeof createApi>
@@ -32,12 +56,23 @@ export type Times = ReturnType<typeof createTimes>
 /** A part of the page with a state of its own. `stop` ends what it keeps asking for. */
 export type View = { title: string; render(): Template; stop?: () => void }
 
+/** A tab of a webhook's page: refreshed each time the webhook was asked for. */
+export type Tab = {
+  refresh(webhook: Overview): Promise<void>
+  render(webhook: Overview, refresh: () => Promise<void>): Template
+  stop?: () => void
+}
+
 /** What stands in the dialog; `close` is called by whatever closes it. */
 export type DialogContent = { label: string; render(): Template; onClose?(): void }
 
-/** What every view of a signed-in person works with. */
+/** What every view of a signed-in member works with. */
 export type App = {
   session: Session
+  /** The catalogue; empty where it could not be read. */
+  eventKeys: readonly EventKey[]
+  /** The webhooks as they stood when they were last asked for: what the next view begins with. */
+  webhooks: Overview[] | null
   api: Api
   times: Times
   /** Shows the state as it is now; many calls make one rendering. */
@@ -46,7 +81,22 @@ export type App = {
   go(search: string): void
   openDialog(content: DialogContent): void
   closeDialog(): void
-  /** Says a short sentence, to screen readers too. */
-  say(text: string): void
+  /** Shows a short message, also to screen readers. */
+  showMessage(text: string): void
   signOut(): Promise<void>
+}
+
+/** What `push-worker.js` uses of a service worker, which the types of a page's scripts do not have. */
+export type PushWorker = {
+  location: Location
+  registration: { showNotification(title: string, options: NotificationOptions): Promise<void> }
+  clients: { openWindow(url: string): Promise<unknown> }
+  addEventListener(
+    type: 'push',
+    listener: (event: { data: { json(): unknown } | null; waitUntil(work: Promise<unknown>): void }) => void,
+  ): void
+  addEventListener(
+    type: 'notificationclick',
+    listener: (event: { notification: Notification; waitUntil(work: Promise<unknown>): void }) => void,
+  ): void
 }

@@ -2,21 +2,31 @@
  * The parts of an OpenAPI 3.1 document that are shown.
  * @typedef {{
  *   $ref?: string, type?: string | string[], format?: string, description?: string, enum?: unknown[], const?: unknown,
- *   properties?: Record<string, Schema>, required?: string[], items?: Schema, anyOf?: Schema[],
- *   additionalProperties?: boolean | Schema, patternProperties?: Record<string, Schema>,
+ *   properties?: Record<string, Schema>, required?: string[], items?: Schema, anyOf?: Schema[], oneOf?: Schema[],
+ *   additionalProperties?: boolean | Schema, patternProperties?: Record<string, Schema>, title?: string,
  *   minimum?: number, maximum?: number, minLength?: number, maxLength?: number, minItems?: number, maxItems?: number,
- *   pattern?: string, default?: unknown,
+ *   pattern?: string, default?: unknown, 'x-enum-descriptions'?: Record<string, string>,
  * }} Schema
- * @typedef {{ name: string, in: string, required?: boolean, description?: string, schema: Schema }} Parameter
- * @typedef {{ $ref?: string, description?: string }} Header
- * @typedef {{ description: string, headers?: Record<string, Header>, content?: Record<string, { schema: Schema }> }} Answer
  * @typedef {{
- *   operationId: string, summary: string, description?: string, security: object[], parameters?: Parameter[],
- *   requestBody?: { content: Record<string, { schema: Schema }> }, responses: Record<string, Answer>,
+ *   $ref?: string, name: string, in: string, required?: boolean, description?: string, schema: Schema,
+ *   example?: unknown,
+ * }} Parameter
+ * @typedef {{ $ref?: string, description?: string }} Header
+ * @typedef {{ summary: string, description: string, value: { status: number, title: string } }} Example
+ * @typedef {{ schema: Schema, example?: unknown, examples?: Record<string, Example> }} Content
+ * @typedef {{
+ *   $ref?: string, description: string, headers?: Record<string, Header>, content?: Record<string, Content>,
+ * }} Answer
+ * @typedef {{
+ *   operationId: string, summary: string, description?: string, tags: string[], security: Record<string, unknown>[],
+ *   parameters?: Parameter[], requestBody?: { content: Record<string, Content> }, responses: Record<string, Answer>,
  * }} Operation
  * @typedef {{
- *   info: { title: string, version: string, description: string },
- *   paths: Record<string, Record<string, Operation>>, components: { schemas: Record<string, Schema> },
+ *   info: { title: string, version: string, description: string }, tags: { name: string }[],
+ *   paths: Record<string, Record<string, Operation>>, webhooks: Record<string, { post: Operation }>,
+ *   components: {
+ *     schemas: Record<string, Schema>, parameters: Record<string, Parameter>, responses: Record<string, Answer>,
+ *   },
  * }} Document
  * @typedef {{ method: string, path: string, operation: Operation }} Entry
  */
@@ -30,23 +40,12 @@ export async function fetchDocument() {
   return /** @type {Document} */ (document)
 }
 
-const TITLES = new Map([
-  ['webhooks', 'Webhooks'],
-  ['deliveries', 'Deliveries'],
-  ['events', 'Events'],
-  ['incidents', 'Incidents'],
-  ['push-subscriptions', 'Push subscriptions'],
-  ['audit', 'Audit trail'],
-  ['session', 'Sessions'],
-  ['service', 'Service'],
-])
-
 /**
- * The operations in groups, by what their paths are about.
+ * The operations in groups, by their tags.
  * @param {Document} document
  * @returns {Map<string, Entry[]>}
  */
-export function inGroups({ paths }) {
+export function inGroups({ paths, tags }) {
   const entries = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),
@@ -55,27 +54,37 @@ export function inGroups({ paths }) {
     })),
   )
   return new Map(
-    [...TITLES].map(([name, title]) => [title, entries.filter(({ path }) => groupOf(path) === name)]),
+    tags.map(({ name }) => [name, entries.filter(({ operation }) => operation.tags.includes(name))]),
   )
 }
 
-/** @param {string} path */
-function groupOf(path) {
-  if (/deliver|discard|overview|activity|\/test$/.test(path)) return 'deliveries'
-  if (path.includes('/incidents')) return 'incidents'
-  if (path === '/api/event-keys') return 'events'
-  const [, first, second, , fourth] = path.split('/')
-  if (first !== 'api') return 'service'
-  const name = second === 'orgs' ? fourth : second
-  return name !== undefined && TITLES.has(name) ? name : 'service'
+/**
+ * What a reference of the document points to; the value itself where it is none.
+ * @template {{ $ref?: string }} T
+ * @param {Document} document
+ * @param {T} value
+ * @returns {T}
+ */
+export function resolved(document, value) {
+  if (value.$ref === undefined) return value
+  /** @type {unknown} */
+  let found = document
+  for (const step of value.$ref.replace('#/', '').split('/'))
+    found = /** @type {Record<string, unknown>} */ (found)[step.replaceAll('~1', '/').replaceAll('~0', '~')]
+  return /** @type {T} */ (found)
 }
 
 /**
- * What a reference of the document points to; the schema itself where it is none.
+ * Every problem code with its status, cause and cure, in the order of the statuses.
  * @param {Document} document
- * @param {Schema} schema
+ * @returns {[code: string, example: Example][]}
  */
-export function resolved({ components }, schema) {
-  const name = schema.$ref?.replace('#/components/schemas/', '')
-  return name === undefined ? schema : (components.schemas[name] ?? schema)
+export function problemsOf({ components, paths }) {
+  const own = Object.values(paths).flatMap((operations) =>
+    Object.values(operations).flatMap(({ responses }) => Object.values(responses)),
+  )
+  const examples = [...Object.values(components.responses), ...own].flatMap(({ content = {} }) =>
+    Object.entries(content['application/problem+json']?.examples ?? {}),
+  )
+  return [...new Map(examples)].sort(([, a], [, b]) => a.value.status - b.value.status)
 }

@@ -1,7 +1,9 @@
+import { currentSession } from '../app/lib/api.js'
 import { html, nothing, render } from '../app/lib/html.js'
 import { fetchDocument, inGroups } from './document.js'
+import { renderAuthentication, renderProblems, renderReceiving } from './guide.js'
 import { renderOperation } from './operation.js'
-import { inCode, renderSchema } from './schema.js'
+import { inCode } from './schema.js'
 
 /** @import { Document, Entry } from './document.js' */
 
@@ -9,7 +11,10 @@ const root = /** @type {HTMLElement} */ (document.getElementById('app'))
 
 /** @type {Document | null} */
 let api = null
+/** @type {string | null} */
+let organisationId = null
 let search = ''
+let shownEvent = ''
 
 /** @param {Entry} entry */
 function isWanted({ method, path, operation }) {
@@ -29,6 +34,7 @@ function find(event) {
 function update() {
   if (api === null) return
   const shown = api
+  const page = { organisationId, update }
   const groups = [...inGroups(shown)].map(([title, entries]) => ({
     title,
     entries: entries.filter(isWanted),
@@ -38,21 +44,24 @@ function update() {
         <p><a href="/developer">Developer area</a> <a href="/openapi.json">openapi.json</a></p>
         <h1>${shown.info.title} API <span class="faint">${shown.info.version}</span></h1>
         <p>${inCode(shown.info.description)}</p>
-        <p>
-          Send your API key in the header <code>x-api-key</code>. Bodies are JSON in UTF-8. Times are ISO 8601
-          in UTC.
-        </p>
+        <p>Bodies are JSON in UTF-8. Times are ISO 8601 in UTC.</p>
+        <nav aria-label="On this page">
+          <a href="#authentication">Authentication</a> <a href="#receiving">What your endpoint receives</a>
+          <a href="#operations">Operations</a> <a href="#problems">Errors</a>
+        </nav>
         <label for="search">Find an operation</label>
         <input id="search" type="search" placeholder="webhooks, POST, retry …" @input=${find} />
       </header>
       <main>
+        ${search === '' ? [renderAuthentication(), renderReceiving(shown, shownEvent, choose)] : nothing}
+        <span id="operations"></span>
         ${groups.map(({ title, entries }) =>
           entries.length === 0
             ? nothing
             : html`<section>
                 <h2>${title}</h2>
                 ${entries.map((entry) =>
-                  renderOperation(shown, entry, location.hash === `#${entry.operation.operationId}`),
+                  renderOperation(shown, entry, location.hash === `#${entry.operation.operationId}`, page),
                 )}
               </section>`,
         )}
@@ -62,23 +71,29 @@ function update() {
   )
 }
 
-/** @param {Document} shown */
-function renderProblems(shown) {
-  const problem = shown.components.schemas['Problem']
-  return html`<section>
-    <h2>Errors</h2>
-    <div class="card">
-      <p>Every refusal is <code>application/problem+json</code> (RFC 9457):</p>
-      ${problem === undefined ? nothing : renderSchema(shown, problem)}
-    </div>
-  </section>`
+/** @param {string} key */
+function choose(key) {
+  shownEvent = key
+  update()
 }
 
-fetchDocument().then(
-  (fetched) => {
+/** Opens the operation that a link of this page leads to. */
+function follow() {
+  const target = document.getElementById(location.hash.slice(1))
+  if (target instanceof HTMLDetailsElement) target.open = true
+  target?.scrollIntoView()
+}
+
+// Without a session, or an answer, the page is there to be read.
+Promise.all([fetchDocument(), currentSession().catch(() => null)]).then(
+  ([fetched, session]) => {
     api = fetched
+    organisationId = session?.organisation.id ?? null
+    shownEvent =
+      'invoice:paid' in fetched.webhooks ? 'invoice:paid' : (Object.keys(fetched.webhooks)[0] ?? '')
     update()
-    document.getElementById(location.hash.slice(1))?.scrollIntoView()
+    follow()
+    window.addEventListener('hashchange', follow)
   },
   () => render(html`<p class="alone">The document could not be loaded. Try again.</p>`, root),
 )

@@ -1,17 +1,23 @@
 import { html, nothing } from '../app/lib/html.js'
+import { resolved } from './document.js'
+import { curlOf, exampleRequest } from './request.js'
 import { inCode, renderSchema } from './schema.js'
+import { renderTryIt } from './try-it.js'
 
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Answer, Document, Entry, Parameter } from './document.js' */
+/** @import { Page } from './try-it.js' */
 
 /**
  * One operation; closed until somebody wants to know more.
  * @param {Document} document
  * @param {Entry} entry
  * @param {boolean} isOpen
+ * @param {Page} page
  * @returns {Template}
  */
-export function renderOperation(document, { method, path, operation }, isOpen) {
+export function renderOperation(document, entry, isOpen, page) {
+  const { method, path, operation } = entry
   const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation
   const body = Object.values(requestBody?.content ?? {})[0]
   return html`<details class="operation card" id=${operationId} ?open=${isOpen}>
@@ -21,6 +27,8 @@ export function renderOperation(document, { method, path, operation }, isOpen) {
     </summary>
     ${description === undefined ? nothing : html`<p>${inCode(description)}</p>`}
     ${security.length === 0 ? html`<p class="hint">No key needed.</p>` : nothing}
+    <pre tabindex="0" class="wrap" aria-label="curl">
+${curlOf(entry, exampleRequest(entry, page.organisationId), location.origin)}</pre>
     ${
       parameters.length === 0
         ? nothing
@@ -34,7 +42,10 @@ export function renderOperation(document, { method, path, operation }, isOpen) {
             ${renderSchema(document, body.schema)}`
     }
     <h3>Answers</h3>
-    ${Object.entries(responses).map(([status, answer]) => renderAnswer(document, status, answer))}
+    ${Object.entries(responses).map(([status, answer]) =>
+      renderAnswer(document, status, resolved(document, answer)),
+    )}
+    ${renderTryIt(entry, page)}
   </details>`
 }
 
@@ -46,7 +57,7 @@ function renderParameters(document, parameters) {
   const properties = Object.fromEntries(
     parameters.map(({ name, schema, description }) => [
       name,
-      description === undefined ? schema : { ...schema, description },
+      description === undefined ? schema : { ...resolved(document, schema), description },
     ]),
   )
   const required = parameters.filter((parameter) => parameter.required === true).map(({ name }) => name)
@@ -62,9 +73,21 @@ function renderAnswer(document, status, { description, content = {}, headers = {
   const [type, body] = Object.entries(content)[0] ?? []
   const isProblem = type === 'application/problem+json'
   const names = Object.keys(headers)
+  const codes = Object.keys(body?.examples ?? {})
   return html`<div class="answer">
-    <p><b class=${status.startsWith('2') ? 'good' : 'bad'}>${status}</b> ${inCode(description)}</p>
+    <p>
+      <b class=${status.startsWith('2') ? 'good' : 'bad'}>${status}</b> ${inCode(description)}
+      ${codes.map((code) => html`<code class="hint">${code}</code> `)}
+    </p>
     ${names.length === 0 || isProblem ? nothing : html`<p class="hint">Headers: ${names.join(', ')}</p>`}
     ${body === undefined || isProblem ? nothing : renderSchema(document, body.schema)}
+    ${
+      body?.example === undefined
+        ? nothing
+        : html`<details class="example">
+            <summary>Example</summary>
+            <pre tabindex="0" class="wrap">${JSON.stringify(body.example, null, 2)}</pre>
+          </details>`
+    }
   </div>`
 }

@@ -4,29 +4,41 @@ import { resolved } from './document.js'
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Document, Schema } from './document.js' */
 
+/** A catalogue may have schemas that contain themselves. */
+const MAX_DEPTH = 8
+
+/** Longer lists of values and patterns are said in words. */
+const MAX_SHOWN_VALUES = 12
+const MAX_SHOWN_PATTERN = 120
+
 /**
  * The fields of a schema, and of those below them.
  * @param {Document} document
  * @param {Schema} given
+ * @param {number} [depth]
  * @returns {Template}
  */
-export function renderSchema(document, given) {
+export function renderSchema(document, given, depth = 0) {
   const schema = resolved(document, given)
-  const object = objectIn(schema)
+  const object = objectIn(document, schema)
   const fields = Object.entries(object?.properties ?? {})
-  if (fields.length === 0) return html`<p class="type">${typeOf(schema)}${describe(schema)}</p>`
+  if (fields.length === 0) return html`<p class="type">${typeOf(document, schema)} ${describe(schema)}</p>`
   return html`<dl class="schema">
     ${fields.map(([name, field]) => {
       const type = resolved(document, field)
       const isRequired = object?.required?.includes(name) === true
       return html`<div>
         <dt>
-          <code>${name}</code> <span class="type">${typeOf(type)}</span>
+          <code>${name}</code> <span class="type">${typeOf(document, type)}</span>
           ${isRequired ? nothing : html`<span class="hint">optional</span>`}
         </dt>
         <dd>
           ${describe(type)}
-          ${objectIn(type)?.properties === undefined ? nothing : renderSchema(document, type)}
+          ${
+            depth === MAX_DEPTH || objectIn(document, type)?.properties === undefined
+              ? nothing
+              : renderSchema(document, type, depth + 1)
+          }
         </dd>
       </div>`
     })}
@@ -34,26 +46,35 @@ export function renderSchema(document, given) {
 }
 
 /**
- * The object that a schema is, is a list of, or may be.
- * @param {Schema} schema
+ * The object with fields that a schema is, is a list of, or may be.
+ * @param {Document} document
+ * @param {Schema} given
  * @returns {Schema | undefined}
  */
-function objectIn(schema) {
-  if (schema.properties !== undefined) return schema
-  if (schema.items !== undefined) return objectIn(schema.items)
-  return schema.anyOf?.map(objectIn).find((found) => found !== undefined)
+function objectIn(document, given) {
+  const schema = resolved(document, given)
+  const { properties, items, anyOf, oneOf } = schema
+  if (Object.keys(properties ?? {}).length > 0) return schema
+  if (items !== undefined) return objectIn(document, items)
+  return (anyOf ?? oneOf)?.map((one) => objectIn(document, one)).find((found) => found !== undefined)
 }
 
 /**
- * @param {Schema} schema
+ * @param {Document} document
+ * @param {Schema} given
  * @returns {string}
  */
-function typeOf({ type, anyOf, items, enum: values, const: value, format, patternProperties }) {
-  if (anyOf !== undefined) return anyOf.map(typeOf).join(' or ')
+function typeOf(document, given) {
+  const schema = resolved(document, given)
+  const { type, items, enum: values, const: value, format, title } = schema
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices !== undefined && choices.length > MAX_SHOWN_VALUES) return 'object'
+  if (choices !== undefined) return [...new Set(choices.map((one) => typeOf(document, one)))].join(' or ')
+  if (values !== undefined && values.length > MAX_SHOWN_VALUES)
+    return `one of ${String(values.length)} values${title === undefined ? '' : ` (${title})`}`
   if (values !== undefined) return values.map((one) => JSON.stringify(one)).join(' | ')
   if (value !== undefined) return JSON.stringify(value)
-  if (items !== undefined) return `list of ${typeOf(items)}`
-  if (patternProperties !== undefined) return 'object of strings'
+  if (items !== undefined) return `list of ${typeOf(document, items)}`
   const name = Array.isArray(type) ? type.join(' or ') : (type ?? 'any')
   return format === undefined ? name : `${name} (${format})`
 }
@@ -77,7 +98,7 @@ function describe({
     range(minimum, maximum, ''),
     range(minLength, maxLength, ' characters'),
     range(minItems, maxItems, ' items'),
-    pattern === undefined ? '' : `pattern ${pattern}`,
+    pattern === undefined || pattern.length > MAX_SHOWN_PATTERN ? '' : `pattern ${pattern}`,
     usual === undefined ? '' : `default ${JSON.stringify(usual)}`,
   ].filter(Boolean)
   if (description === undefined && bounds.length === 0) return nothing
@@ -87,16 +108,14 @@ function describe({
 }
 
 /**
- * @param {number | undefined} least
- * @param {number | undefined} most
+ * @param {number | undefined} min
+ * @param {number | undefined} max
  * @param {string} unit
  */
-function range(least, most, unit) {
-  if (least === undefined && most === undefined) return ''
-  if (least === undefined) return `at most ${String(most)}${unit}`
-  return most === undefined
-    ? `at least ${String(least)}${unit}`
-    : `${String(least)} to ${String(most)}${unit}`
+function range(min, max, unit) {
+  if (min === undefined && max === undefined) return ''
+  if (min === undefined) return `at most ${String(max)}${unit}`
+  return max === undefined ? `at least ${String(min)}${unit}` : `${String(min)} to ${String(max)}${unit}`
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Violation } from '../violation.ts'
 const RULE = 'no attempt twice'
 
 /**
- * An attempt has one record, and one POST; a further one only where a fault hit while the one before was under way or
+ * An attempt has one record, and one POST; a further one only where a fault hit while the one before was in progress or
  * not recorded yet. So the duplicates are at most the POSTs in flight at each fault.
  */
 export function checkDuplicates(record: PlayRecord): Violation[] {

@@ -54,7 +54,7 @@ function openedByNothing({ id, openedAt }: IncidentFacts, failures: readonly Att
   return [{ deliveryId: null, detail: `incident ${id} was opened before any failure` }]
 }
 
-/** An attempt that was under way at a switch-off ends stopped, and opens nothing. */
+/** An attempt that was in progress at a switch-off ends stopped, and opens nothing. */
 function endedWhileOff({ actions }: PlayRecord, { webhookId, endedAt }: AttemptFacts): boolean {
   const switches = actions.filter((action) => action.webhookId === webhookId)
   return switches.some(({ kind, from, to: offTo }) => {

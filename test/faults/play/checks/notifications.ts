@@ -25,7 +25,7 @@ export function checkNotifications(record: PlayRecord): Violation[] {
   return problems.map((detail) => ({ rule: RULE, deliveryId: null, detail }))
 }
 
-/** Failures lasted long enough for notification 1 while the webhook was on, faults not counted, and nobody got it. */
+/** Failures lasted long enough for notification 1 while the webhook was on, without faults, and no recipient got it. */
 function isOverdue({ facts, actions, faults, notifyAfterMs }: PlayRecord, incident: IncidentFacts): boolean {
   const { id, webhookId, openedAt, closedAt } = incident
   if (facts.notifications.some(({ incidentId, kind }) => incidentId === id && kind === 1)) return false

@@ -4,10 +4,11 @@ import type { Violation } from '../violation.ts'
 const RULE = 'processes stay sound'
 const MAX_MEMORY_MB = 800
 
-/** Log events that say that something happened which nobody thought of. */
-const UNEXPECTED = /"event":"[a-z_.]*(fault|uncaught|unhandled)[a-z_.]*"|^(?!\{).*(unhandled|uncaught)/i
+/** Log events of faults of Posthorn, and Node.js's own words for errors that nothing handled. */
+const UNEXPECTED =
+  /"event":"(http\.failed|http\.limiter_failed|metrics\.scrape_failed|stream\.failed|process\.(uncaught|unhandled)_\w+)"|^(?!\{).*(unhandled|uncaught)/i
 
-/** No process ended by itself, logged a fault that nobody thought of, or grew beyond a bound. */
+/** No process ended by itself, logged a fault of Posthorn, or grew beyond a bound. */
 export function checkProcesses({ processes }: PlayRecord): Violation[] {
   return processes.flatMap(({ name, log, endedByItself, peakMemoryMb }) => {
     const problems: string[] = []

@@ -7,7 +7,7 @@ const RULE = 'no retry that was accepted is forgotten'
 /** A retry leads to a POST within that time, where no fault is in the way; in ms. */
 const POSTED_WITHIN_MS = 60_000
 
-/** An accepted retry leads to a POST, unless the attempt under way succeeded or the delivery was stopped. */
+/** An accepted retry leads to a POST, unless the attempt in progress succeeded or the delivery was stopped. */
 export function checkRetries(record: PlayRecord): Violation[] {
   const { actions, posts, facts, faults } = record
   const ledger = byDelivery(posts)
@@ -29,7 +29,7 @@ export function checkRetries(record: PlayRecord): Violation[] {
     })
 }
 
-/** By the time of the last fault under way, and a while after it. */
+/** By the time of the last fault in progress, and a while after it. */
 function extended(until: number, from: number, faults: readonly Fault[]): number {
   return faults
     .filter((fault) => fault.to >= from)

@@ -17,13 +17,13 @@ describe('a pace', () => {
     waits = []
   })
 
-  it('lets the first go at once, the others 18 ms after each other, and none wait longer than 600 ms', async () => {
+  it('starts the first at once, the others 18 ms after each other, and delays none by more than 600 ms', async () => {
     const pace = createPace({ ...options, maxDelayMs: 600 })
     for (let count = 0; count < 100; count++) await pace.next()
     expect(waits).to.deep.equal(Array.from({ length: 99 }, (_, index) => Math.min(18 * (index + 1), 600)))
   })
 
-  it('lets the next go at once after a pause', async () => {
+  it('starts the next at once after a pause', async () => {
     const pace = createPace(options)
     for (const atMs of [0, 0, 1_000]) {
       now = atMs
@@ -32,7 +32,7 @@ describe('a pace', () => {
     expect(waits).to.deep.equal([18])
   })
 
-  it('lets go what waits when the signal aborts, and what comes after that', async () => {
+  it('releases all waiting starts when the signal aborts, and delays none after that', async () => {
     const stopping = new AbortController()
     const pace = createPace({ intervalMs: 60_000 })
     await pace.next(stopping.signal)

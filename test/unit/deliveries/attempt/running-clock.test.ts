@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { createRunningClock } from '../../../../src/deliveries/attempt/running-clock.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
-describe('the clock of the time during which a process runs', () => {
+describe('the running clock', () => {
   const time = useMockTime()
 
-  it('counts a stall for 200 ms, however long it is', () => {
+  it('counts a stall as 200 ms, however long it lasts', () => {
     let now = 1_000
     const runningMs = createRunningClock(() => now)
     expect(runningMs()).to.equal(0)
@@ -15,7 +15,7 @@ describe('the clock of the time during which a process runs', () => {
     expect(runningMs()).to.equal(200)
   })
 
-  it('goes on while the event loop runs', async () => {
+  it('advances while the event loop runs', async () => {
     const runningMs = createRunningClock()
     const startedAtMs = performance.now()
     await time.pass(250)

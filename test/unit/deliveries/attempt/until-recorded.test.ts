@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { untilRecorded } from '../../../../src/deliveries/attempt/until-recorded.ts'
-import type { Logger } from '../../../../src/logger.ts'
+import type { Logger } from '../../../../src/observability/logger.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 /** What a database, a socket, a pool or a bug of ours may throw. */
@@ -13,7 +13,7 @@ const ERRORS: [string, unknown][] = [
   ['a text', 'no error at all'],
 ]
 
-describe('an outcome that is to be recorded', () => {
+describe('recording an outcome', () => {
   const time = useMockTime()
 
   /** Fails so many times; returns what was counted and logged. */
@@ -24,12 +24,13 @@ describe('an outcome that is to be recorded', () => {
     let errors = 0
     const record = (): Promise<string> =>
       tries++ < failures ? Promise.reject(error) : Promise.resolve('recorded')
-    const result = await untilRecorded(record, { logger, deliveryId: 'a', onError: () => (errors += 1) })
+    const metrics = { attemptNotRecorded: () => errors++ }
+    const result = await untilRecorded(record, { logger, metrics }, 'a')
     return { result, errors, levels }
   }
 
   for (const [what, error] of ERRORS)
-    it(`is tried again after ${what}`, async () => {
+    it(`is retried after ${what}`, async () => {
       expect(await time.until(recordAfter(1, error))).to.deep.equal({
         result: 'recorded',
         errors: 1,
@@ -37,7 +38,7 @@ describe('an outcome that is to be recorded', () => {
       })
     })
 
-  it('is logged once when it was refused a few times, as an error unless the database is away', async () => {
+  it('logs repeated refusals once, as an error unless the database is unavailable', async () => {
     const constraint = Object.assign(new Error('refused'), { code: '23514' })
     const full = Object.assign(new Error('disk full'), { code: '53100' })
     const both = Promise.all([recordAfter(4, constraint), recordAfter(4, full)])

@@ -5,10 +5,10 @@ import { useMockTime } from '../../../helpers/use-mock-time.ts'
 const HOUR = 3_600_000
 const never = new AbortController().signal
 
-describe('a retry that is held until its instant', () => {
+describe('a retry that waits until it is due', () => {
   const time = useMockTime()
 
-  /** A clock that is stepped once, so many ms after the hold began. */
+  /** A clock that is stepped once, this many ms after the wait began. */
   const stepped = (stepMs: number) => {
     const startedAtMs = performance.now()
     const nowMs = (): number => {
@@ -18,21 +18,21 @@ describe('a retry that is held until its instant', () => {
     return { clock: { nowMs }, passedMs: () => performance.now() - startedAtMs }
   }
 
-  it('is let go by the clock of the database, and not before', async () => {
+  it("starts when the database's clock says that it is due, and not earlier", async () => {
     const { clock, passedMs } = stepped(0)
-    await time.until(waitUntilDue(clock, { untilMs: 1_000_200, atMostMs: 5_000 }, never))
+    await time.until(waitUntilDue(clock, { dueAtMs: 1_000_200, maxWaitMs: 5_000 }, never))
     expect(passedMs()).to.be.within(200, 1_000)
   })
 
-  it('is held no longer than it may be, also when the clock goes back by an hour meanwhile', async () => {
+  it('waits no longer than its maximum, even when the clock is set back by an hour meanwhile', async () => {
     const { clock, passedMs } = stepped(-HOUR)
-    await time.until(waitUntilDue(clock, { untilMs: 1_000_200, atMostMs: 400 }, never))
+    await time.until(waitUntilDue(clock, { dueAtMs: 1_000_200, maxWaitMs: 400 }, never))
     expect(passedMs()).to.be.within(399, 1_200)
   })
 
-  it('is let go at once when the clock goes forward by an hour meanwhile', async () => {
+  it('starts at once when the clock is set forward by an hour meanwhile', async () => {
     const { clock, passedMs } = stepped(HOUR)
-    await time.until(waitUntilDue(clock, { untilMs: 1_000_200, atMostMs: 5_000 }, never))
+    await time.until(waitUntilDue(clock, { dueAtMs: 1_000_200, maxWaitMs: 5_000 }, never))
     expect(passedMs()).to.be.below(1_000)
   })
 })

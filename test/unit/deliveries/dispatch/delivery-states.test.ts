@@ -15,8 +15,8 @@ const inTemporal = (more: { sinceMs?: number; isBegun?: boolean; isSlow?: boolea
 })
 const delivery = (deliveryId: string, webhookId = 'w') => ({ deliveryId, webhookId })
 
-describe('the states of deliveries in hand', () => {
-  it('have one state per delivery, the latest', () => {
+describe('the states of tracked deliveries', () => {
+  it('keep one state per delivery, the latest', () => {
     const states = createDeliveryStates()
     expect(states.of('one')).to.equal(null)
     for (const state of [QUEUED, INLINE, QUEUED, inTemporal()]) {
@@ -43,7 +43,7 @@ describe('the states of deliveries in hand', () => {
     expect(states.inTemporal('w')).to.equal(0)
   })
 
-  it('say how many wait for a worker, without those of slow endpoints', () => {
+  it('count the deliveries that wait for a worker, except those of slow endpoints', () => {
     const states = createDeliveryStates()
     states.set(delivery('one'), inTemporal())
     states.set(delivery('two'), inTemporal())
@@ -56,7 +56,7 @@ describe('the states of deliveries in hand', () => {
     expect(states.waitingInTemporal()).to.equal(0)
   })
 
-  it('name those that have been in Temporal for so long', () => {
+  it('list the deliveries that have been in Temporal for a given time', () => {
     const states = createDeliveryStates()
     states.set(delivery('old'), inTemporal({ sinceMs: 1_000 }))
     states.set(delivery('new'), inTemporal({ sinceMs: 2_000 }))

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createRoundRobinQueue } from '../../../../src/deliveries/dispatch/round-robin-queue.ts'
 
 describe('a round-robin queue', () => {
-  /** A queue whose items end when they are told to. */
+  /** A queue whose items end on request. */
   function createQueue(options: { concurrency?: number; hasRoom?: (webhookId: string) => boolean } = {}) {
     const begun: string[] = []
     const ending = new Map<string, () => void>()
@@ -18,7 +18,7 @@ describe('a round-robin queue', () => {
     })
     const end = async (item: string): Promise<void> => {
       ending.get(item)!()
-      // What follows on the end of an item has happened after the next turn of the event loop.
+      // What follows on the end of an item has happened after the next iteration of the event loop.
       await new Promise(setImmediate)
     }
     const add = (webhookId: string, ...items: string[]): void => {
@@ -43,7 +43,7 @@ describe('a round-robin queue', () => {
     expect(begun).to.deep.equal(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
   })
 
-  it('passes over a key without room', () => {
+  it('skips a key without capacity', () => {
     const { queue, begun, add } = createQueue({
       concurrency: 5,
       hasRoom: (webhookId) => webhookId !== 'full',
@@ -54,7 +54,7 @@ describe('a round-robin queue', () => {
     expect([queue.size(), queue.sizeOf('full')]).to.deep.equal([2, 2])
   })
 
-  it('serves a key again when it is woken and has room', async () => {
+  it('serves a key again when it is notified and has capacity', async () => {
     let room = 0
     const { queue, begun, end, add } = createQueue({ concurrency: 5, hasRoom: () => room-- > 0 })
     add('a', 'a1', 'a2', 'a3')
@@ -70,7 +70,7 @@ describe('a round-robin queue', () => {
     queue.wake('unknown')
   })
 
-  it('returns all that wait when it is drained, and runs none of them', async () => {
+  it('returns all waiting items when it is drained, and runs none of them', async () => {
     const { queue, begun, end, add } = createQueue()
     add('a', 'a1', 'a2')
     add('b', 'b1')

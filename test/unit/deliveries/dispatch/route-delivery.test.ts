@@ -5,16 +5,16 @@ const QUIET = {
   hasOpenIncident: false,
   endpoint: 'healthy',
   isTemporalBehind: false,
-  isBackfillOwed: false,
+  isBackfillPending: false,
 } as const
 
 describe('the route of a first attempt', () => {
-  it('is always the workflow in `workflow`', () => {
-    const worst = { ...QUIET, isTemporalBehind: true, isBackfillOwed: true }
+  it('is the workflow for every webhook in `workflow`', () => {
+    const worst = { ...QUIET, isTemporalBehind: true, isBackfillPending: true }
     expect(routeDelivery({ ...worst, mode: 'workflow' })).to.equal('workflow')
   })
 
-  it('is inline in `direct`, however well Temporal keeps up', () => {
+  it('is inline in `direct`, even while Temporal keeps up', () => {
     expect(routeDelivery({ ...QUIET, mode: 'direct' })).to.equal('inline')
     expect(routeDelivery({ ...QUIET, mode: 'direct', endpoint: 'unproven' })).to.equal('inline')
   })
@@ -23,7 +23,7 @@ describe('the route of a first attempt', () => {
     const mode = 'overflow'
     expect(routeDelivery({ ...QUIET, mode })).to.equal('workflow')
     expect(routeDelivery({ ...QUIET, mode, isTemporalBehind: true })).to.equal('inline')
-    expect(routeDelivery({ ...QUIET, mode, isBackfillOwed: true })).to.equal('inline')
+    expect(routeDelivery({ ...QUIET, mode, isBackfillPending: true })).to.equal('inline')
   })
 
   it('is the workflow for a webhook that is not healthy, in every mode', () => {

@@ -1,6 +1,6 @@
 import { memberText } from './json-text.js'
 
-/** @import { Activity, Delivery, DeliveryDetail, EventKey, Incident, Overview, Problem, RetryJob, Session } from '../types.d.ts' */
+/** @import { Activity, AuditEntry, Chosen, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, Problem, PushSubscriptions, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
 
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -9,6 +9,16 @@ export class ApiProblem extends Error {
     super(problem.detail ?? problem.title)
     this.problem = problem
   }
+}
+
+/**
+ * True where the same request may succeed in a moment: no answer, too many requests, or the server is unavailable.
+ * @param {unknown} error
+ */
+export function isTransient(error) {
+  if (!(error instanceof ApiProblem)) return false
+  const { status } = error.problem
+  return status === 0 || status === 429 || status >= 500
 }
 
 /**
@@ -69,6 +79,17 @@ export async function signIn(key) {
   )
 }
 
+/**
+ * Uses a portal link up: afterwards the browser has a session of the link's member.
+ * @param {string} token
+ * @returns {Promise<{ address: string }>} where the link leads
+ */
+export async function openPortalLink(token) {
+  return /** @type {{ address: string }} */ (
+    parsed(await call('POST', '/api/session/portal-link', { body: { token } }))
+  )
+}
+
 /** @returns {Promise<Session | null>} null without a session */
 export async function currentSession() {
   try {
@@ -85,7 +106,9 @@ export async function currentSession() {
  * @param {() => void} onSignedOut called when the session has ended
  */
 export function createApi(organisationId, onSignedOut) {
-  const webhooks = `/api/orgs/${encodeURIComponent(organisationId)}/webhooks`
+  const organisation = `/api/orgs/${encodeURIComponent(organisationId)}`
+  const webhooks = `${organisation}/webhooks`
+  const pushSubscriptions = `${organisation}/push-subscriptions`
   /** @param {string} id */
   const one = (id) => `${webhooks}/${encodeURIComponent(id)}`
   /**
@@ -115,8 +138,6 @@ export function createApi(organisationId, onSignedOut) {
    * @returns {Promise<T>}
    */
   const json = async (method, path, options) => /** @type {T} */ (parsed(await ask(method, path, options)))
-  /** A person who presses twice wants it once. */
-  const once = () => ({ 'idempotency-key': crypto.randomUUID() })
 
   return {
     /** @returns {Promise<{ data: Overview[] }>} */
@@ -124,13 +145,13 @@ export function createApi(organisationId, onSignedOut) {
     /** @returns {Promise<{ data: EventKey[] }>} */
     eventKeys: () => json('GET', '/api/event-keys'),
     /**
-     * @param {{ url: string, subscribedEventKeys: string[], enabled: boolean }} body
+     * @param {{ url: string, subscribedEventKeys: string[], enabled: boolean, description?: string }} body
      * @returns {Promise<{ id: string, signingSecret: string }>}
      */
-    create: (body) => json('POST', webhooks, { body, headers: once() }),
+    create: (body) => json('POST', webhooks, { body, headers: { 'idempotency-key': crypto.randomUUID() } }),
     /**
      * @param {string} id
-     * @param {{ url?: string, subscribedEventKeys?: string[], enabled?: boolean }} body
+     * @param {{ url?: string, subscribedEventKeys?: string[], enabled?: boolean, description?: string }} body
      */
     change: (id, body) => ask('PATCH', one(id), { body }),
     /** @param {string} id */
@@ -153,7 +174,7 @@ export function createApi(organisationId, onSignedOut) {
     /**
      * @param {string} id
      * @param {Record<string, string>} query
-     * @returns {Promise<{ data: Delivery[], nextCursor: string | null }>}
+     * @returns {Promise<{ data: Delivery[], nextCursor: string | null, searchedUntil: string | null }>}
      */
     deliveries: (id, query) => json('GET', `${one(id)}/deliveries?${new URLSearchParams(query).toString()}`),
     /**
@@ -183,19 +204,62 @@ export function createApi(organisationId, onSignedOut) {
     discardFailed: (id) => json('POST', `${one(id)}/discard-failed`),
     /**
      * @param {string} id
+     * @param {string} [eventKey] whose example is sent; `webhook:test` without one
      * @returns {Promise<{ deliveryId: string }>}
      */
-    sendTest: (id) => json('POST', `${one(id)}/test`),
+    sendTest: (id, eventKey) =>
+      json('POST', `${one(id)}/test`, eventKey === undefined ? {} : { body: { eventKey } }),
     /**
-     * @param {{ mode: RetryJob['mode'], id?: string }} body
+     * @param {{ mode: RetryMode, id?: string } & Partial<Chosen>} body
+     * @param {string} requestId the same for a request that is sent again: it makes one job
      * @returns {Promise<RetryJob>}
      */
-    retryDeliveries: (body) => json('POST', `${webhooks}/retry-deliveries`, { body, headers: once() }),
+    retryDeliveries: (body, requestId) =>
+      json('POST', `${webhooks}/retry-deliveries`, { body, headers: { 'idempotency-key': requestId } }),
     /**
      * @param {string} jobId
      * @returns {Promise<RetryJob>}
      */
     retryJob: (jobId) => json('GET', `${webhooks}/retry-deliveries/${encodeURIComponent(jobId)}`),
     signOut: () => call('DELETE', '/api/session'),
+    /**
+     * @param {string} id
+     * @param {Chosen} body
+     * @returns {Promise<{ discarded: number }>}
+     */
+    discardDeliveries: (id, body) => json('POST', `${one(id)}/discard`, { body }),
+    /**
+     * @param {string} id
+     * @param {string} deliveryId
+     * @returns {Promise<SignedRequest>}
+     */
+    deliveryRequest: (id, deliveryId) => json('GET', `${delivery(id, deliveryId)}/request`),
+    /**
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: EventSummary[], nextCursor: string | null, searchedUntil: string | null }>}
+     */
+    events: (query) => json('GET', `${organisation}/events?${new URLSearchParams(query).toString()}`),
+    /**
+     * @param {string} eventId
+     * @returns {Promise<EventDetail>}
+     */
+    async event(eventId) {
+      const text = await ask('GET', `${organisation}/events/${encodeURIComponent(eventId)}`)
+      const detail = /** @type {EventDetail} */ (parsed(text))
+      return { ...detail, payloadText: memberText(text, 'payload') }
+    },
+    /** @returns {Promise<{ data: WebhookActivity[] }>} */
+    activities: () => json('GET', `${webhooks}/activity`),
+    /**
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: AuditEntry[], nextCursor: string | null }>}
+     */
+    audit: (query) => json('GET', `${organisation}/audit?${new URLSearchParams(query).toString()}`),
+    /** @returns {Promise<PushSubscriptions>} */
+    pushSubscriptions: () => json('GET', pushSubscriptions),
+    /** @param {PushSubscriptionJSON} body */
+    subscribeToPush: (body) => ask('POST', pushSubscriptions, { body }),
+    /** @param {string} id */
+    unsubscribeFromPush: (id) => ask('DELETE', `${pushSubscriptions}/${encodeURIComponent(id)}`),
   }
 }

@@ -1,5 +1,8 @@
 // Payloads are shown as they were sent: reading them with JSON.parse would change how numbers are spelled.
 
+/** White space in an empty object or array; with more of it, the two brackets stand on lines of their own. */
+const MAX_GAP = 40
+
 const CLOSING = new Map([
   ['{', '}'],
   ['[', ']'],
@@ -42,7 +45,7 @@ export function memberText(json, name) {
 }
 
 /**
- * The same JSON, a member a line; every token stays as it is. Expects no white space between tokens.
+ * The same JSON, a member a line; every token stays as it is.
  * @param {string} json
  */
 export function prettyJson(json) {
@@ -57,10 +60,11 @@ export function prettyJson(json) {
       parts.push(json.slice(at, end))
       at = end - 1
     } else if (CLOSING.get(char) !== undefined) {
-      const isEmpty = json[at + 1] === CLOSING.get(char)
-      if (isEmpty) {
-        parts.push(json.slice(at, at + 2))
-        at++
+      const [inside = ''] = /^\s*/.exec(json.slice(at + 1, at + 1 + MAX_GAP)) ?? []
+      const end = at + 1 + inside.length
+      if (json[end] === CLOSING.get(char)) {
+        parts.push(`${char}${json[end] ?? ''}`)
+        at = end
         continue
       }
       depth++
@@ -70,7 +74,7 @@ export function prettyJson(json) {
       parts.push(line(), char)
     } else if (char === ',') parts.push(char, line())
     else if (char === ':') parts.push(': ')
-    else parts.push(char)
+    else if (!/\s/.test(char)) parts.push(char)
   }
   return parts.join('')
 }

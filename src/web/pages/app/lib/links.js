@@ -1,18 +1,68 @@
 /** @import { Session } from '../types.d.ts' */
 
-/** @param {string} webhookId */
-export const webhookLink = (webhookId) =>
-  `/developer?${new URLSearchParams({ webhook: webhookId }).toString()}`
+/**
+ * The address of a view; what is empty is left out.
+ * @param {Record<string, string>} parameters
+ */
+function linkTo(parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== '')
+  const query = new URLSearchParams(given).toString()
+  return query === '' ? '/developer' : `/developer?${query}`
+}
+
+/**
+ * @param {string} webhookId
+ * @param {string} [tab] the overview where none is named
+ */
+export const webhookLink = (webhookId, tab = '') => linkTo({ webhook: webhookId, tab })
+
+/**
+ * @param {string} webhookId
+ * @param {Record<string, string>} [filter]
+ */
+export const deliveriesLink = (webhookId, filter = {}) =>
+  linkTo({ webhook: webhookId, tab: 'deliveries', ...filter })
 
 /**
  * @param {string} webhookId
  * @param {string} deliveryId
  */
-export const deliveryLink = (webhookId, deliveryId) =>
-  `/developer?${new URLSearchParams({ webhook: webhookId, delivery: deliveryId }).toString()}`
+export const deliveryLink = (webhookId, deliveryId) => linkTo({ webhook: webhookId, delivery: deliveryId })
+
+/** @param {Record<string, string>} [filter] */
+export const eventsLink = (filter = {}) => linkTo({ view: 'events', ...filter })
+
+/** @param {string} eventId */
+export const eventLink = (eventId) => linkTo({ view: 'events', event: eventId })
+
+/** @param {Record<string, string>} [filter] */
+export const catalogueLink = (filter = {}) => linkTo({ view: 'catalogue', ...filter })
+
+/** @param {Record<string, string>} [filter] */
+export const auditLink = (filter = {}) => linkTo({ view: 'audit', ...filter })
+
+export const notificationsLink = () => linkTo({ view: 'notifications' })
 
 /**
- * Where operators find the delivery's workflow; null where the page was not told.
+ * The query of an address, for `app.go`.
+ * @param {string} link
+ */
+export const searchOf = (link) => new URL(link, location.href).search
+
+/**
+ * Keeps a parameter of the view that is shown in its address, without a new entry in the history.
+ * @param {string} name
+ * @param {string} value
+ */
+export function keepInAddress(name, value) {
+  const url = new URL(location.href)
+  if (value === '') url.searchParams.delete(name)
+  else url.searchParams.set(name, value)
+  history.replaceState(history.state, '', url)
+}
+
+/**
+ * Returns the address of the delivery's workflow in the Temporal UI; null when that is not configured.
  * @param {Session} session
  * @param {string} deliveryId
  */

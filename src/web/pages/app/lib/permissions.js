@@ -1,10 +1,10 @@
-/** @import { Session } from '../types.d.ts' */
+/** @import { App, Session } from '../types.d.ts' */
 
 export const MANAGE = 'webhook:manage'
 export const WILDCARD = '*'
 
 /**
- * Whether the member holds it. The API asks again; this is only so that nobody is offered what it would refuse.
+ * Returns whether the member has it. The API checks again; this only hides actions that it would refuse.
  * @param {Session} session
  * @param {string} permission
  */
@@ -14,16 +14,13 @@ export function may({ member }, permission) {
 
 /**
  * What the member lacks to change a webhook or see its secret: the right to manage, and to every key.
- * @param {Session} session
- * @param {readonly string[]} eventKeys
+ * @param {Pick<App, 'session' | 'eventKeys'>} app
+ * @param {readonly string[]} subscribedEventKeys
  * @returns {string[]}
  */
-export function lackingToManage(session, eventKeys) {
-  const needed = [MANAGE, ...eventKeys.map(permissionFor)]
+export function lackingToManage({ session, eventKeys }, subscribedEventKeys) {
+  const permissions = new Map(eventKeys.map(({ key, permission }) => [key, permission]))
+  // `*`, and keys that the catalogue lacks.
+  const needed = [MANAGE, ...subscribedEventKeys.map((key) => permissions.get(key) ?? 'full access')]
   return [...new Set(needed)].filter((permission) => !may(session, permission))
-}
-
-/** @param {string} eventKey */
-function permissionFor(eventKey) {
-  return eventKey === WILDCARD ? 'full access' : `${eventKey.split(':')[0] ?? ''}:read`
 }

@@ -8,7 +8,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 /**
- * Times as the people of an organisation read them; the exact instant in UTC stands in the tooltip.
+ * Formats times in the organisation's zone, with the exact instant in UTC in the tooltip.
  * @param {string} timeZone
  */
 export function createTimes(timeZone) {
@@ -20,6 +20,8 @@ export function createTimes(timeZone) {
     second: '2-digit',
   })
   const hour = formatter(timeZone, { hour: '2-digit', minute: '2-digit' })
+  const clock = formatter(timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+  const day = formatter(timeZone, { day: 'numeric', month: 'short' })
 
   /**
    * @param {string} iso
@@ -53,6 +55,17 @@ export function createTimes(timeZone) {
       const left = Date.parse(iso) - Date.now()
       return element(iso, left <= 0 ? 'now' : `in ${countdown(left)}`)
     },
+    /**
+     * `09:26`, and `14 Mar` beyond a day.
+     * @param {string} iso
+     * @returns {Template}
+     */
+    short: (iso) => element(iso, (Date.now() - Date.parse(iso) > DAY ? day : hour).format(new Date(iso))),
+    /**
+     * `10:02:11`
+     * @param {number} ms
+     */
+    clock: (ms) => clock.format(ms),
     /**
      * `09:00`
      * @param {string} iso

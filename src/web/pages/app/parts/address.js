@@ -1,10 +1,13 @@
-import { html } from '../lib/html.js'
+import { html, nothing } from '../lib/html.js'
 
-/** @import { Template } from '../types.d.ts' */
+/** @import { Overview, Template } from '../types.d.ts' */
+
+/** A shortened URL has so many characters at most. */
+const MAX_SHORT_LENGTH = 31
 
 /**
- * A webhook's URL with its host first to the eye, whole or shortened as the API gives it. Never a link: whose it is,
- * nobody has checked.
+ * A webhook's URL with its host first to the eye, whole or shortened as the API gives it. Never a link: its
+ * owner is not verified.
  * @param {string} text
  * @returns {Template}
  */
@@ -17,5 +20,46 @@ export function address(text) {
   >`
 }
 
-/** @param {string} text */
-export const hostOf = (text) => new URL(text).host
+/**
+ * Host and path: one host may have several webhooks.
+ * @param {string} text
+ */
+export function shortName(text) {
+  const { host, pathname } = new URL(text)
+  return `${host}${pathname}`
+}
+
+/**
+ * A URL on one line: its query, which may be a credential, is masked, and the middle of a long path is left out.
+ * @param {string} text
+ * @param {number} [maxLength]
+ * @returns {Template}
+ */
+export function shortAddress(text, maxLength = MAX_SHORT_LENGTH) {
+  const { origin, host, search } = new URL(text)
+  const path = text.slice(origin.length).replace(/[?#].*$/, '')
+  const room = Math.max(10, maxLength - host.length)
+  return html`<span class="address"
+    ><b>${host}</b
+    ><span class="path">${middleShortened(path, room)}${search === '' ? nothing : '?…'}</span></span
+  >`
+}
+
+/**
+ * @param {string} text
+ * @param {number} maxLength
+ */
+function middleShortened(text, maxLength) {
+  if (text.length <= maxLength) return text
+  const head = Math.ceil((maxLength - 1) * 0.6)
+  return `${text.slice(0, head)}…${text.slice(head + 1 - maxLength)}`
+}
+
+/**
+ * What people call a webhook: its description, or host and shortened path where it has none.
+ * @param {Pick<Overview, 'description' | 'name'>} webhook
+ * @returns {string}
+ */
+export function nameOf({ description, name }) {
+  return description === '' ? name : description
+}

@@ -8,17 +8,17 @@ import { plural } from '../lib/times.js'
 const HEIGHT = 64
 const STEP = 12
 const BAR = 9
-/** A bar that stands for something is seen, however small it is beside the others. */
+/** The minimum height of a bar with a count, so that it is visible next to large ones. */
 const LEAST = 1.5
 
 /**
- * Bars by the hour, failures on top of deliveries, with the same as a table for whoever does not see them.
+ * Bars by the hour, failed attempts on top of successful ones, with the same figures as a table for screen readers.
  * @param {readonly Hour[]} hours
  * @param {Times} times
  * @returns {Template}
  */
 export function renderChart(hours, times) {
-  const most = Math.max(1, ...hours.map(({ succeeded, failed }) => succeeded + failed))
+  const max = Math.max(1, ...hours.map(({ succeeded, failed }) => succeeded + failed))
   const width = hours.length * STEP
   const first = hours[0]?.startedAt
   return html`<svg
@@ -27,7 +27,7 @@ export function renderChart(hours, times) {
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      ${hours.map((hour, index) => renderBar(hour, index * STEP, most, times))}
+      ${hours.map((hour, index) => renderBar(hour, index * STEP, max, times))}
       <line class="base" x1="0" x2=${width} y1=${HEIGHT + 1} y2=${HEIGHT + 1} />
     </svg>
     <p class="axis" aria-hidden="true">
@@ -39,7 +39,7 @@ export function renderChart(hours, times) {
         <thead>
           <tr>
             <th scope="col">Hour</th>
-            <th scope="col">Deliveries</th>
+            <th scope="col">Successful attempts</th>
             <th scope="col">Failed attempts</th>
           </tr>
         </thead>
@@ -58,6 +58,41 @@ export function renderChart(hours, times) {
     </details>`
 }
 
+const SPARK = { height: 18, step: 4, bar: 3 }
+
+/**
+ * The same in a row of a list: bars without an axis; words and a flat line where nothing was sent.
+ * @param {readonly Hour[]} hours
+ * @returns {Template}
+ */
+export function renderSparkline(hours) {
+  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
+    hours.reduce((total, hour) => total + hour[name], 0)
+  const [succeeded, failed] = [sum('succeeded'), sum('failed')]
+  const words = `${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')} in 24 hours`
+  const max = Math.max(...hours.map((hour) => hour.succeeded + hour.failed))
+  const { height, step, bar } = SPARK
+  const [width, isEmpty] = [hours.length * step, succeeded + failed === 0]
+  return html`<svg
+      class="spark"
+      role="img"
+      aria-label=${words}
+      viewBox="0 0 ${width} ${height + 1}"
+      width=${width}
+      height=${height + 1}
+    >
+      <title>${words}</title>
+      ${hours.map((hour, index) => {
+        const [good, bad] = [heightOf(hour.succeeded, max, height), heightOf(hour.failed, max, height)]
+        const x = index * step
+        return svg`<rect class="good" x=${x} y=${height - good} width=${bar} height=${good} />
+          <rect class="bad" x=${x} y=${height - good - bad} width=${bar} height=${bad} />`
+      })}
+      <line class="base" x1="0" x2=${width} y1=${height + 0.5} y2=${height + 0.5} />
+    </svg>
+    ${isEmpty ? html`<span class="none">none sent</span>` : ''}`
+}
+
 /** @param {Hour} hour */
 function hasAny({ succeeded, failed }) {
   return succeeded + failed > 0
@@ -66,13 +101,13 @@ function hasAny({ succeeded, failed }) {
 /**
  * @param {Hour} hour
  * @param {number} x
- * @param {number} most
+ * @param {number} max
  * @param {Times} times
  */
-function renderBar({ startedAt, succeeded, failed }, x, most, times) {
-  const [good, bad] = [heightOf(succeeded, most), heightOf(failed, most)]
+function renderBar({ startedAt, succeeded, failed }, x, max, times) {
+  const [good, bad] = [heightOf(succeeded, max, HEIGHT), heightOf(failed, max, HEIGHT)]
   return svg`<g>
-    <title>${times.hour(startedAt)}: ${plural(succeeded, 'delivery')}, ${plural(failed, 'failed attempt')}</title>
+    <title>${times.hour(startedAt)}: ${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')}</title>
     <rect class="hover" x=${x} y="0" width=${STEP} height=${HEIGHT} />
     <rect class="good" x=${x + 1.5} y=${HEIGHT - good} width=${BAR} height=${good} />
     <rect class="bad" x=${x + 1.5} y=${Math.max(0, HEIGHT - good - bad)} width=${BAR} height=${bad} />
@@ -81,8 +116,9 @@ function renderBar({ startedAt, succeeded, failed }, x, most, times) {
 
 /**
  * @param {number} count
- * @param {number} most
+ * @param {number} max
+ * @param {number} height
  */
-function heightOf(count, most) {
-  return count === 0 ? 0 : Math.max(LEAST, (count / most) * HEIGHT)
+function heightOf(count, max, height) {
+  return count === 0 ? 0 : Math.max(LEAST, (count / max) * height)
 }

@@ -12,9 +12,9 @@ export function copyButton(app, what, text) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text)
-      app.say(`Copied the ${what}.`)
+      app.showMessage(`Copied the ${what}.`)
     } catch {
-      app.say(`The browser does not let this page copy. Select the ${what} and copy it yourself.`)
+      app.showMessage(`The browser does not let this page copy. Select the ${what} and copy it yourself.`)
     }
   }
   return html`<button type="button" class="quiet" aria-label="Copy ${what}" @click=${copy}>Copy</button>`

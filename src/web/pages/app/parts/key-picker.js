@@ -1,36 +1,32 @@
 import { html, live, nothing, repeat } from '../lib/html.js'
 import { may, WILDCARD } from '../lib/permissions.js'
-import { inWords, problemNote } from './problem.js'
+import { hasWords } from '../lib/search.js'
 
 /** @import { App, EventKey } from '../types.d.ts' */
 
+/** How far these keys move in the list; Infinity to an end. @type {Record<string, number>} */
+const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }
+
 /**
- * Chooses event keys, found by key or meaning. Only those are offered that the member may subscribe to, and those that
- * are chosen already; all events at once with full access only.
+ * Chooses event keys, found by key or meaning; those that are chosen at the start come first. The list is one stop of the
+ * Tab key: arrow keys move in it. Only those are offered that the member may subscribe to, and those that are chosen
+ * already; all events at once with full access only.
  * @param {App} app
  * @param {readonly string[]} initial
  */
 export function createKeyPicker(app, initial) {
   const chosen = new Set(initial)
   const { fullAccess } = app.session.member
-  /** @type {EventKey[] | null} */
-  let offered = null
+  const offered = [
+    ...initial.filter((key) => key !== WILDCARD && isMissing(app, key)).map(missing),
+    ...app.eventKeys.filter(({ key }) => chosen.has(key)),
+    ...app.eventKeys.filter(
+      ({ key, permission, subscribable }) => !chosen.has(key) && subscribable && may(app.session, permission),
+    ),
+  ]
   let search = ''
-  let problem = ''
-  app.api.eventKeys().then(
-    ({ data }) => {
-      offered = data.filter(
-        ({ key, permission, subscribable }) =>
-          chosen.has(key) || (subscribable && may(app.session, permission)),
-      )
-      app.update()
-    },
-    /** @param {unknown} error */
-    (error) => {
-      problem = inWords(error)
-      app.update()
-    },
-  )
+  /** The key that the Tab key leads to; the first one that is found where it is not among them. */
+  let current = ''
 
   /** @param {string} key */
   const toggle = (key) => () => {
@@ -52,18 +48,44 @@ export function createKeyPicker(app, initial) {
   const noSubmit = (event) => {
     if (event.key === 'Enter') event.preventDefault()
   }
+  /** @param {KeyboardEvent} event */
+  const move = (event) => {
+    const step = STEPS[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    const list = /** @type {HTMLElement} */ (event.currentTarget)
+    const boxes = [...list.querySelectorAll('input')]
+    const from = boxes.findIndex((box) => box === event.target)
+    boxes[Math.min(Math.max(from + step, 0), boxes.length - 1)]?.focus()
+  }
 
-  /** @param {EventKey} option */
-  const option = ({ key, meaning }) =>
+  /**
+   * @param {EventKey} option
+   * @param {boolean} isStop
+   */
+  const option = ({ key, meaning }, isStop) =>
     html`<li>
       <label class="option"
-        ><input type="checkbox" .checked=${live(chosen.has(key))} @change=${toggle(key)} />
+        ><input
+          type="checkbox"
+          tabindex=${isStop ? '0' : '-1'}
+          .checked=${live(chosen.has(key))}
+          @change=${toggle(key)}
+          @focus=${() => {
+            current = key
+            app.update()
+          }}
+        />
         <span><span class="mono">${key}</span> <span class="faint">${meaning}</span></span></label
       >
     </li>`
 
   const list = () => {
-    const found = matching(offered ?? [], search)
+    const found = offered.filter(({ key, meaning }) => hasWords(`${key} ${meaning}`, search))
+    const stop = Math.max(
+      0,
+      found.findIndex(({ key }) => key === current),
+    )
     return html`<input
         type="search"
         aria-label="Search event keys"
@@ -72,11 +94,16 @@ export function createKeyPicker(app, initial) {
         @input=${find}
         @keydown=${noSubmit}
       />
-      <p class="hint" role="status">
-        ${offered === null ? 'Loading …' : `${String(found.length)} of ${String(offered.length)} event keys`}
+      <p class="hint">
+        <span role="status">${`${String(found.length)} of ${String(offered.length)} event keys`}</span>; arrow
+        keys move, Space chooses.
       </p>
-      <ul class="options" tabindex="-1">
-        ${repeat(found, ({ key }) => key, option)}
+      <ul class="options" tabindex="-1" aria-label="Event keys" @keydown=${move}>
+        ${repeat(
+          found,
+          ({ key }) => key,
+          (one, index) => option(one, index === stop),
+        )}
       </ul>`
   }
 
@@ -92,25 +119,33 @@ export function createKeyPicker(app, initial) {
         ${
           fullAccess || chosen.has(WILDCARD)
             ? html`<label class="check"
-                ><input type="checkbox" .checked=${live(chosen.has(WILDCARD))} @change=${toggleAll} /> All
-                events <span class="hint">Those to come too. Only for members with full access.</span></label
+                ><input type="checkbox" .checked=${live(chosen.has(WILDCARD))} @change=${toggleAll} />
+                <span
+                  ><span class="together">All events</span>
+                  <span class="hint">Those to come too. Only for members with full access.</span></span
+                ></label
               >`
             : nothing
         }
-        ${chosen.has(WILDCARD) ? nothing : list()} ${problemNote(problem)}
+        ${chosen.has(WILDCARD) ? nothing : list()}
       </fieldset>`,
   }
 }
 
 /**
- * Every word of the search has to be in the key or its meaning.
- * @param {readonly EventKey[]} keys
- * @param {string} search
+ * @param {App} app
+ * @param {string} key
  */
-function matching(keys, search) {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean)
-  return keys.filter(({ key, meaning }) => {
-    const text = `${key} ${meaning}`.toLowerCase()
-    return words.every((word) => text.includes(word))
-  })
+function isMissing(app, key) {
+  return app.eventKeys.length > 0 && !app.eventKeys.some((option) => option.key === key)
+}
+
+/**
+ * A key that the catalogue has lost: it can be taken out, and has to be before the form is saved.
+ * @param {string} key
+ * @returns {EventKey}
+ */
+function missing(key) {
+  const meaning = 'No longer in the catalogue'
+  return { key, meaning, permission: '', subscribable: false, schema: null, example: {} }
 }

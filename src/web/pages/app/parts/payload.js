@@ -1,40 +1,62 @@
-import { html } from '../lib/html.js'
+import { html, nothing } from '../lib/html.js'
 import { prettyJson } from '../lib/json-text.js'
 import { copyButton } from './copy-button.js'
+import { colouredJson } from './json.js'
 
-/** @import { App } from '../types.d.ts' */
+/** @import { App, Template } from '../types.d.ts' */
 
 /**
- * A payload, pretty or to the letter, with a button that copies it to the letter.
+ * A body as text: JSON formatted or unchanged, anything else unchanged, with a button that copies it unchanged.
  * @param {App} app
+ * @param {string} [label]
  */
-export function createPayload(app) {
+export function createPayload(app, label = 'Payload') {
+  const what = label.toLowerCase()
   let isRaw = false
-  /** @type {{ text: string, pretty: string }} */
-  let shown = { text: '', pretty: '' }
+  /** @type {{ text: string, pretty: string | null }} `pretty`: null for what is no JSON */
+  let shown = { text: '', pretty: null }
   /** @param {boolean} raw */
   const choose = (raw) => () => {
     isRaw = raw
     app.update()
   }
+  const forms = () =>
+    html`<div class="choice" role="group" aria-label="Form of the ${what}">
+      <button type="button" aria-pressed=${isRaw ? 'false' : 'true'} @click=${choose(false)}>Pretty</button>
+      <button type="button" aria-pressed=${isRaw ? 'true' : 'false'} @click=${choose(true)}>Raw</button>
+    </div>`
   return {
-    /** @param {string} text the envelope as it is sent */
+    /**
+     * @param {string} text
+     * @returns {Template}
+     */
     render(text) {
-      if (shown.text !== text) shown = { text, pretty: prettyJson(text) }
+      if (shown.text !== text) shown = { text, pretty: isJson(text) ? prettyJson(text) : null }
+      const { pretty } = shown
       return html`<div class="payload">
         <div class="bar">
-          <h3>Payload</h3>
-          <div class="choice" role="group" aria-label="Form of the payload">
-            <button type="button" aria-pressed=${isRaw ? 'false' : 'true'} @click=${choose(false)}>
-              Pretty
-            </button>
-            <button type="button" aria-pressed=${isRaw ? 'true' : 'false'} @click=${choose(true)}>Raw</button>
-          </div>
-          ${copyButton(app, 'payload', text)}
+          <h3>${label}</h3>
+          ${pretty === null ? nothing : forms()} ${text === '' ? nothing : copyButton(app, what, text)}
         </div>
-        <pre tabindex="0" role="region" aria-label="Payload" class=${isRaw ? 'wrap' : ''}>
-${isRaw ? text : shown.pretty}</pre>
+        ${
+          text === ''
+            ? html`<p class="hint">Empty.</p>`
+            : html`<pre tabindex="0" role="region" aria-label=${label} class="wrap">
+${isRaw || pretty === null ? text : colouredJson(pretty)}</pre>`
+        }
       </div>`
     },
+  }
+}
+
+/**
+ * Objects and arrays: a bare word or number is as readable as it came.
+ * @param {string} text
+ */
+function isJson(text) {
+  try {
+    return typeof JSON.parse(text) === 'object'
+  } catch {
+    return false
   }
 }

@@ -1,15 +1,19 @@
 import { html } from '../lib/html.js'
+import { icon } from './icon.js'
 
 /** @import { DeliveryState, Overview, Template, Times } from '../types.d.ts' */
+/** @import { IconName } from './icon.js' */
 
-/** @type {Record<DeliveryState, { words: string, tone: string }>} */
+/** @typedef {'calm' | 'busy' | 'warn' | 'good' | 'bad'} Tone */
+
+/** @type {Record<DeliveryState, { words: string, tone: Tone, icon?: IconName }>} */
 const STATES = {
   pending: { words: 'Accepted', tone: 'calm' },
   in_progress: { words: 'In progress', tone: 'busy' },
   waiting: { words: 'Waiting for retry', tone: 'warn' },
   completed: { words: 'Completed', tone: 'good' },
   failed: { words: 'Permanently failed', tone: 'bad' },
-  stopped: { words: 'Stopped', tone: 'calm' },
+  stopped: { words: 'Stopped', tone: 'calm', icon: 'off' },
 }
 
 /** @param {DeliveryState} state */
@@ -20,7 +24,8 @@ export const stateInWords = (state) => STATES[state].words
  * @returns {Template}
  */
 export function stateMark(state) {
-  return mark(STATES[state].tone, STATES[state].words)
+  const { words, tone, icon: name } = STATES[state]
+  return mark(tone, words, name)
 }
 
 /**
@@ -30,19 +35,33 @@ export function stateMark(state) {
  * @returns {Template}
  */
 export function webhookMark({ enabled, openIncident, latestAttempt }, times) {
-  if (openIncident !== null) {
-    return html`<span class="mark bad">Failing since ${times.at(openIncident.openedAt)}</span>`
-  }
-  if (!enabled) return mark('calm', 'Switched off')
+  if (openIncident !== null) return mark('bad', html`Failing since ${times.at(openIncident.openedAt)}`)
+  if (!enabled) return mark('calm', 'Switched off', 'off')
   if (latestAttempt === null) return mark('calm', 'Nothing delivered yet')
-  if (latestAttempt.outcome === 'failed') return mark('warn', 'Last attempt failed')
+  // No incident is open after a switch-off or a discard either: neither makes the endpoint healthy.
+  if (latestAttempt.outcome === 'failed') return mark('warn', 'No open incident, last attempt failed')
   return mark('good', 'Healthy')
 }
 
 /**
- * @param {string} tone
- * @param {string} words
+ * The same in a few letters, for a row of a list.
+ * @param {Overview} webhook
+ * @param {Times} times
+ * @returns {Template}
  */
-function mark(tone, words) {
-  return html`<span class="mark ${tone}">${words}</span>`
+export function webhookMarkInShort({ enabled, openIncident, latestAttempt }, times) {
+  if (openIncident !== null) return mark('bad', html`Failing since ${times.short(openIncident.openedAt)}`)
+  if (!enabled) return mark('calm', 'Switched off', 'off')
+  if (latestAttempt === null) return mark('calm', 'No attempts')
+  return latestAttempt.outcome === 'failed' ? mark('warn', 'Last failed') : mark('good', 'Healthy')
+}
+
+/**
+ * @param {Tone} tone
+ * @param {Template} words
+ * @param {IconName} [name] the icon of the tone where none is named
+ * @returns {Template}
+ */
+export function mark(tone, words, name = tone) {
+  return html`<span class="mark ${tone}">${icon(name)}<span>${words}</span></span>`
 }

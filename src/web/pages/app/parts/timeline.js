@@ -1,33 +1,38 @@
 import { html, nothing } from '../lib/html.js'
-import { duration, milliseconds } from '../lib/times.js'
-import { copyButton } from './copy-button.js'
+import { duration, milliseconds, plural } from '../lib/times.js'
+import { mark } from './state-mark.js'
 
 /** @import { App, Attempt, DeliveryDetail, Template } from '../types.d.ts' */
 
 /**
- * The attempts on the schedule: those that were made with what came back, the next one with its time, and those that
- * would follow. What people asked for beyond the schedule stands after it.
+ * The attempts on the schedule: those that were made, one of which is chosen, the next one with its time, and those that
+ * would follow. Retries on request follow the schedule.
  * @param {App} app
  * @param {DeliveryDetail} delivery
+ * @param {{ number: number | null, choose(number: number): void }} choice the attempt that is shown whole
  * @returns {Template}
  */
-export function renderTimeline(app, delivery) {
+export function renderTimeline(app, delivery, choice) {
   const scheduled = app.session.retryWaitsMs.length + 1
   const last = Math.max(scheduled, delivery.attempts.length)
-  const numbers = Array.from({ length: last }, (_, index) => index + 1)
+  const isOver = delivery.completedAt !== null
+  const shown = isOver ? Math.max(delivery.attemptCount, delivery.attempts.length) : last
+  const numbers = Array.from({ length: shown }, (_, index) => index + 1)
   return html`<ol class="timeline">
-    ${numbers.map((number) => renderStep(app, delivery, number))}
-  </ol>`
+      ${numbers.map((number) => renderStep(app, delivery, number, choice))}
+    </ol>
+    ${isOver ? html`<p class="hint">${endInWords(delivery, scheduled)}</p>` : nothing}`
 }
 
 /**
  * @param {App} app
  * @param {DeliveryDetail} delivery
  * @param {number} number
+ * @param {{ number: number | null, choose(number: number): void }} choice
  */
-function renderStep(app, delivery, number) {
+function renderStep(app, delivery, number, choice) {
   const made = delivery.attempts.find((attempt) => attempt.number === number)
-  if (made !== undefined) return html`<li class="made ${made.outcome}">${renderMade(app, made)}</li>`
+  if (made !== undefined) return html`<li class="made ${made.outcome}">${renderMade(app, made, choice)}</li>`
   const isNext = number === delivery.attemptCount + 1
   const waitMs = app.session.retryWaitsMs[number - 2]
   if (isNext && delivery.completedAt === null)
@@ -36,8 +41,40 @@ function renderStep(app, delivery, number) {
     </li>`
   const wait = waitMs === undefined ? '' : `${duration(waitMs)} after the one before`
   return html`<li class="later">
-    <p><b>Attempt ${number}</b> <span>${delivery.completedAt === null ? wait : 'not needed'}</span></p>
+    <p><b>Attempt ${number}</b> <span>${wait}</span></p>
   </li>`
+}
+
+/** @type {Record<NonNullable<DeliveryDetail['stopReason']>, string>} */
+const STOPPED_BECAUSE = {
+  webhook_disabled: 'Stopped: the webhook was switched off',
+  webhook_deleted: 'Stopped: the webhook was deleted',
+  unsubscribed: 'Stopped: its event key was removed from the subscription',
+  discarded: 'Discarded by a user',
+  test_failed: 'A test event is attempted once',
+}
+
+/**
+ * @param {Pick<DeliveryDetail, 'stopReason'>} delivery
+ * @returns {string}
+ */
+export function stopInWords({ stopReason }) {
+  return stopReason === null ? 'Stopped' : STOPPED_BECAUSE[stopReason]
+}
+
+/**
+ * Why no attempt follows, and how many of the schedule were not made.
+ * @param {DeliveryDetail} delivery
+ * @param {number} scheduled
+ */
+function endInWords({ state, stopReason, attemptCount }, scheduled) {
+  const left = Math.max(0, scheduled - attemptCount)
+  const rest =
+    left === 0 ? '' : `; ${plural(left, 'attempt')} of the schedule ${left === 1 ? 'was' : 'were'} not made`
+  if (state === 'completed')
+    return left === 0 ? 'Delivered.' : `Delivered; ${plural(left, 'further attempt')} not needed.`
+  if (state === 'failed') return 'Given up: all attempts failed.'
+  return `${stopInWords({ stopReason })}${stopReason === 'test_failed' ? '' : rest}.`
 }
 
 /**
@@ -45,50 +82,40 @@ function renderStep(app, delivery, number) {
  * @param {DeliveryDetail} delivery
  */
 function nextInWords({ times }, { state, nextAttemptAt }) {
-  if (state === 'in_progress') return html`<span class="mark busy">Under way</span>`
+  if (state === 'in_progress') return html`<span class="mark busy">In progress</span>`
   if (nextAttemptAt === null) return html`<span class="mark busy">Starting</span>`
   return html`<span class="mark warn">Due ${times.until(nextAttemptAt)}</span>
     <span class="faint">${times.at(nextAttemptAt)}</span>`
 }
 
 /**
- * @param {App} app
- * @param {Attempt} attempt
+ * @param {Pick<Attempt, 'statusCode' | 'outcome'>} attempt
+ * @returns {Template}
  */
-function renderMade(app, attempt) {
-  const { number, trigger, startedAt, durationMs, outcome, statusCode, error, response, url } = attempt
+export function outcomeMark({ statusCode, outcome }) {
   const words = statusCode === null ? 'No answer' : `HTTP ${String(statusCode)}`
-  return html`<p>
-      <b>Attempt ${number}</b>
-      <span class="mark ${outcome === 'succeeded' ? 'good' : 'bad'}">${words}</span>
-      ${trigger === 'retry' ? html`<span class="mark calm">asked for by a person</span>` : nothing}
-      <span class="faint">${app.times.at(startedAt)}, took ${milliseconds(durationMs)}</span>
-    </p>
-    ${error === null ? nothing : html`<p class="error">${error}</p>`}
-    <details>
-      <summary>${response === null ? 'Request' : 'Answer'}</summary>
-      <p class="hint">POST ${url}</p>
-      ${response === null ? nothing : renderResponse(app, response)}
-    </details>`
+  return mark(outcome === 'succeeded' ? 'good' : 'bad', words)
 }
 
 /**
- * What the receiver sent, as text and never as anything else.
  * @param {App} app
- * @param {NonNullable<Attempt['response']>} response
+ * @param {Attempt} attempt
+ * @param {{ number: number | null, choose(number: number): void }} choice
  */
-function renderResponse(app, { headers, body, truncated }) {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  return html`<h3>Headers</h3>
-    <pre class="wrap" tabindex="0" role="region" aria-label="Headers of the answer">${lines.join('\n')}</pre>
-    <div class="bar">
-      <h3>Body</h3>
-      ${body === '' ? nothing : copyButton(app, 'body of the answer', body)}
-    </div>
-    ${
-      body === ''
-        ? html`<p class="hint">Empty.</p>`
-        : html`<pre class="wrap" tabindex="0" role="region" aria-label="Body of the answer">${body}</pre>`
-    }
-    ${truncated ? html`<p class="hint">It was longer; the rest is not kept.</p>` : nothing}`
+function renderMade({ times }, attempt, choice) {
+  const { number, trigger, startedAt, durationMs } = attempt
+  const isChosen = choice.number === number
+  return html`<p>
+      <button
+        type="button"
+        class="chooser"
+        aria-pressed=${isChosen ? 'true' : 'false'}
+        @click=${() => choice.choose(number)}
+      >
+        Attempt ${number}
+      </button>
+      ${outcomeMark(attempt)}
+      ${trigger === 'retry' ? html`<span class="mark calm">requested by a user</span>` : nothing}
+    </p>
+    <p class="hint">${times.at(startedAt)}, took ${milliseconds(durationMs)}</p>`
 }

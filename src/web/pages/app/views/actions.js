@@ -1,20 +1,25 @@
+import { isTransient } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
+import { forgetJob, recallJob, rememberJob } from '../lib/running-jobs.js'
 import { plural } from '../lib/times.js'
+import { nameOf } from '../parts/address.js'
+import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
-/** @import { App, Overview, RetryJob } from '../types.d.ts' */
+/** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */
 
 /**
- * Something that touches many deliveries. `count` says how many, just before it is done; `run` gives the job that does
- * it in the background, or what to say where it is done already.
+ * Something that touches many deliveries. `count` returns how many, just before it is done; `run` returns the job that does
+ * it in the background, or a message when it is already done. With `onDone`, the page shows the progress, not the dialog.
  * @typedef {{
- *   title: string, button: string, danger?: boolean,
- *   explain(count: number): string, nothingToDo: string,
- *   count(): Promise<number>, run(): Promise<RetryJob | string>,
+ *   key: string, title: string, button: string, danger?: boolean, about?: Template,
+ *   explain(count: number): string, nothingToDo: string, amount?: (count: number) => string,
+ *   count(): Promise<number>, run(requestId: string): Promise<RetryJob | string>, onDone?: (job: RetryJob | null) => void,
  * }} Action
  */
 
 const PROGRESS_EVERY_MS = 400
+const MAX_PROGRESS_DELAY_MS = 10_000
 
 /**
  * @param {App} app
@@ -32,14 +37,15 @@ async function find(app, id) {
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const retryFailedAction = (app, { id, name }) => ({
-  title: `Retry failed deliveries of ${name}`,
+export const retryFailedAction = (app, { id, ...webhook }) => ({
+  key: `failed:${id}`,
+  title: `Retry failed deliveries of ${nameOf(webhook)}`,
   button: 'Retry failed',
   explain: (count) =>
     `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'gets' : 'get'} one attempt at once. Those that wait for their retry are left alone.`,
   nothingToDo: 'No delivery of this webhook is permanently failed.',
   count: async () => (await find(app, id)).permanentlyFailed,
-  run: () => app.api.retryDeliveries({ mode: 'failed', id }),
+  run: (requestId) => app.api.retryDeliveries({ mode: 'failed', id }, requestId),
 })
 
 /**
@@ -47,14 +53,15 @@ export const retryFailedAction = (app, { id, name }) => ({
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const forceAction = (app, { id, name }) => ({
-  title: `Force retry of ${name}`,
+export const forceAction = (app, { id, ...webhook }) => ({
+  key: `force:${id}`,
+  title: `Force retry of ${nameOf(webhook)}`,
   button: 'Force retry',
   explain: (count) =>
     `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says.`,
   nothingToDo: 'No delivery of this webhook waits or is permanently failed.',
   count: async () => unresolved([await find(app, id)]),
-  run: () => app.api.retryDeliveries({ mode: 'force', id }),
+  run: (requestId) => app.api.retryDeliveries({ mode: 'force', id }, requestId),
 })
 
 /**
@@ -62,14 +69,15 @@ export const forceAction = (app, { id, name }) => ({
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const resumeStoppedAction = (app, { id, name }) => ({
-  title: `Resume stopped deliveries of ${name}`,
+export const resumeStoppedAction = (app, { id, ...webhook }) => ({
+  key: `stopped:${id}`,
+  title: `Resume stopped deliveries of ${nameOf(webhook)}`,
   button: 'Resume stopped',
   explain: (count) =>
     `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
   nothingToDo: 'No delivery of this webhook is stopped.',
   count: async () => (await find(app, id)).stopped,
-  run: () => app.api.retryDeliveries({ mode: 'stopped', id }),
+  run: (requestId) => app.api.retryDeliveries({ mode: 'stopped', id }, requestId),
 })
 
 /**
@@ -77,13 +85,14 @@ export const resumeStoppedAction = (app, { id, name }) => ({
  * @returns {Action}
  */
 export const forceAllAction = (app) => ({
+  key: 'force',
   title: 'Force retry of all webhooks',
   button: 'Force retry all',
   explain: (count) =>
-    `${plural(count, 'delivery')} of all webhooks that are switched on, waiting or permanently failed, ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says.`,
+    `${plural(count, 'delivery')} of all enabled webhooks, waiting or permanently failed, ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says.`,
   nothingToDo: 'No delivery waits or is permanently failed at a webhook that is switched on.',
   count: async () => unresolved((await app.api.overview()).data.filter(({ enabled }) => enabled)),
-  run: () => app.api.retryDeliveries({ mode: 'force' }),
+  run: (requestId) => app.api.retryDeliveries({ mode: 'force' }, requestId),
 })
 
 /**
@@ -91,8 +100,9 @@ export const forceAllAction = (app) => ({
  * @param {Overview} webhook
  * @returns {Action}
  */
-export const discardFailedAction = (app, { id, name }) => ({
-  title: `Discard failed deliveries of ${name}`,
+export const discardFailedAction = (app, { id, ...webhook }) => ({
+  key: `discard:${id}`,
+  title: `Discard failed deliveries of ${nameOf(webhook)}`,
   button: 'Discard failed',
   danger: true,
   explain: (count) =>
@@ -111,16 +121,19 @@ function unresolved(webhooks) {
 }
 
 /**
- * Says what the action will touch, does it when it is confirmed, and shows how far it has come.
+ * Shows what the action will affect, runs it after confirmation, and shows its progress.
  * @param {App} app
  * @param {Action} action
  * @param {() => Promise<void>} refresh
  */
 export function openAction(app, action, refresh) {
+  const requestId = crypto.randomUUID()
   /** @type {number | null} */
   let count = null
   /** @type {RetryJob | null} */
   let job = null
+  /** What was started before, and has ended since. @type {RetryJob | null} */
+  let ended = null
   let [isBusy, isOpen] = [false, true]
   let problem = ''
 
@@ -141,21 +154,34 @@ export function openAction(app, action, refresh) {
   /** @param {RetryJob} started */
   const follow = async (started) => {
     job = started
+    rememberJob(action.key, job.id)
+    let failures = 0
     while (job.state === 'running' && isStillOpen()) {
       app.update()
-      await new Promise((resolve) => setTimeout(resolve, PROGRESS_EVERY_MS))
-      job = await app.api.retryJob(started.id)
+      const pause = Math.min(PROGRESS_EVERY_MS * 2 ** failures, MAX_PROGRESS_DELAY_MS)
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      try {
+        job = await app.api.retryJob(started.id)
+        ;[failures, problem] = [0, '']
+      } catch (error) {
+        if (!isTransient(error)) throw error
+        failures++
+        problem = `${inWords(error)} The progress is read again in a moment.`
+      }
     }
+    if (job.state === 'done') forgetJob(action.key)
     await refresh()
   }
-  // Read anew: the dialog may be closed while the job is asked for.
+  // Read again: the dialog may be closed while the job is created.
   const isStillOpen = () => isOpen
   const run = () =>
     attempt(async () => {
-      const done = await action.run()
-      if (typeof done !== 'string') return follow(done)
+      const done = await action.run(requestId)
+      const job = typeof done === 'string' ? null : done
+      if (job !== null && action.onDone === undefined) return follow(job)
       app.closeDialog()
-      app.say(done)
+      action.onDone?.(job)
+      if (typeof done === 'string') app.showMessage(done)
       await refresh()
     })
 
@@ -166,6 +192,7 @@ export function openAction(app, action, refresh) {
     },
     render: () =>
       html`<h2>${action.title}</h2>
+        ${ended === null ? nothing : renderProgress(ended)}
         ${job === null ? question(action, count) : progress(job)} ${problemNote(problem)}
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>
@@ -179,15 +206,34 @@ export function openAction(app, action, refresh) {
                   ?disabled=${isBusy}
                   @click=${run}
                 >
-                  ${action.button} (${count.toLocaleString('en-GB')})
+                  ${action.button} (${action.amount?.(count) ?? count.toLocaleString('en-GB')})
                 </button>`
               : nothing
           }
         </div>`,
   })
   void attempt(async () => {
+    const recalled = await recall(app, action)
+    if (recalled?.state === 'running') return follow(recalled)
+    ended = recalled
     count = await action.count()
   })
+}
+
+/**
+ * Returns the job of this action that this browser tab started and whose end it has not shown.
+ * @param {App} app
+ * @param {Action} action
+ */
+async function recall(app, { key }) {
+  const id = recallJob(key)
+  if (id === null) return null
+  const job = await app.api.retryJob(id).catch((/** @type {unknown} */ error) => {
+    if (isTransient(error)) throw error
+    return null
+  })
+  if (job?.state !== 'running') forgetJob(key)
+  return job
 }
 
 /**
@@ -195,18 +241,16 @@ export function openAction(app, action, refresh) {
  * @param {number | null} count
  */
 function question(action, count) {
-  if (count === null) return html`<p class="faint">Counting …</p>`
-  return html`<p>${count === 0 ? action.nothingToDo : action.explain(count)}</p>`
+  const { about = nothing } = action
+  if (count === null)
+    return html`${about}
+      <p class="faint">Counting …</p>`
+  return html`${about}
+    <p>${count === 0 ? action.nothingToDo : action.explain(count)}</p>`
 }
 
 /** @param {RetryJob} job */
-function progress({ state, done, total, succeeded, failed }) {
-  const [good, bad] = [succeeded, failed].map((count) => count.toLocaleString('en-GB'))
-  const words = `${done.toLocaleString('en-GB')} of ${plural(total, 'delivery')} attempted: ${good} delivered, ${bad} failed`
-  return html`<p class="progress" role="status">
-      ${state === 'done' ? html`<span class="mark good">Done</span>` : html`<span class="mark busy">Under way</span>`}
-      ${words}
-    </p>
-    <progress aria-label="Progress" max=${Math.max(total, 1)} .value=${total === 0 ? 1 : done}></progress>
-    ${state === 'done' ? nothing : html`<p class="hint">It goes on when you close this.</p>`}`
+function progress(job) {
+  return html`${renderProgress(job)}
+  ${job.state === 'done' ? nothing : html`<p class="hint">It continues when you close this.</p>`}`
 }

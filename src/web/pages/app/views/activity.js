@@ -2,14 +2,15 @@ import { html, nothing } from '../lib/html.js'
 import { poll } from '../lib/poll.js'
 import { milliseconds, plural } from '../lib/times.js'
 import { renderChart } from '../parts/chart.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { inWords } from '../parts/problem.js'
+import { staleNote } from '../parts/stale.js'
 
 /** @import { Activity, App } from '../types.d.ts' */
 
 const EVERY_MS = 15_000
 
 /**
- * The last 24 hours: deliveries and failures by the hour, and how fast first attempts were.
+ * The last 24 hours: successful and failed attempts by the hour, and how fast first attempts were.
  * @param {App} app
  * @param {string} webhookId
  */
@@ -34,7 +35,7 @@ export function createActivity(app, webhookId) {
     render: () =>
       html`<section class="card activity">
         <h2>Last 24 hours</h2>
-        ${problemNote(problem)} ${activity === null ? nothing : body(app, activity)}
+        ${staleNote(app, asking, problem)} ${activity === null ? nothing : body(app, activity)}
       </section>`,
   }
 }
@@ -49,22 +50,17 @@ function body({ times }, { hours, firstAttempt }) {
   const [succeeded, failed] = [sum('succeeded'), sum('failed')]
   const { count, p50Ms, p99Ms } = firstAttempt
   return html`<p class="legend">
-      <span class="good-dot">${plural(succeeded, 'delivery')}</span>
+      <span class="good-dot">${plural(succeeded, 'successful attempt')}</span>
       <span class="bad-dot">${plural(failed, 'failed attempt')}</span>
     </p>
     ${renderChart(hours, times)}
-    <dl class="facts small">
-      <div>
-        <dt>First attempt, half within</dt>
-        <dd>${p50Ms === null ? '–' : milliseconds(p50Ms)}</dd>
-      </div>
-      <div>
-        <dt>99 of 100 within</dt>
-        <dd>${p99Ms === null ? '–' : milliseconds(p99Ms)}</dd>
-      </div>
-    </dl>
-    <p class="hint">
-      p50 and p99, from the event's acceptance to the end of its first
-      attempt${count === 0 ? '' : `, ${count.toLocaleString('en-GB')} of them`}.
-    </p>`
+    <h3>From an event's acceptance to the end of its first attempt</h3>
+    ${
+      p50Ms === null || p99Ms === null
+        ? html`<p class="faint">No first attempt in these 24 hours.</p>`
+        : html`<p>
+            Half took at most <b>${milliseconds(p50Ms)}</b>, 99 of 100 at most <b>${milliseconds(p99Ms)}</b>
+            <span class="faint">(${plural(count, 'first attempt')}).</span>
+          </p>`
+    }`
 }

@@ -1,123 +1,53 @@
-import { html, nothing, repeat } from '../lib/html.js'
-import { deliveryLink } from '../lib/links.js'
-import { inWords, problemNote } from '../parts/problem.js'
-import { stateInWords, stateMark } from '../parts/state-mark.js'
+import { html, nothing } from '../lib/html.js'
+import { createListing } from '../lib/listing.js'
+import { MANAGE, may } from '../lib/permissions.js'
+import { renderPages, renderSearch } from '../parts/listing.js'
+import { staleNote } from '../parts/stale.js'
+import { createBulkActions } from './bulk-actions.js'
+import { DELIVERY_FILTER, renderDeliveryFilter } from './delivery-filter.js'
+import { createDeliveryTable } from './delivery-table.js'
 
-/** @import { App, Delivery, DeliveryState } from '../types.d.ts' */
-
-const PAGE = '20'
-
-/** @type {readonly DeliveryState[]} */
-const STATES = ['waiting', 'failed', 'in_progress', 'pending', 'completed', 'stopped']
+/** @import { App } from '../types.d.ts' */
 
 /**
- * A webhook's deliveries, newest first, by state and in pages.
+ * A webhook's deliveries, newest first: found by a filter, in pages, selected and acted on.
  * @param {App} app
  * @param {string} webhookId
  */
 export function createDeliveries(app, webhookId) {
-  /** @type {Delivery[] | null} */
-  let page = null
-  /** @type {string | null} */
-  let next = null
-  /** @type {DeliveryState | ''} */
-  let state = ''
-  /** Cursors of the pages up to the one that is shown; the first page has none. @type {string[]} */
-  let trail = []
-  let problem = ''
-
-  const refresh = async () => {
-    const cursor = trail.at(-1)
-    const asked = { state, cursor }
-    try {
-      const found = await app.api.deliveries(webhookId, {
-        limit: PAGE,
-        ...(state === '' ? {} : { state }),
-        ...(cursor === undefined ? {} : { cursor }),
-      })
-      // An answer to what was asked for before the last click comes too late.
-      if (asked.state !== state || asked.cursor !== trail.at(-1)) return
-      page = found.data
-      next = found.nextCursor
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-    }
-    app.update()
+  const listing = createListing(app, DELIVERY_FILTER, (query) => app.api.deliveries(webhookId, query))
+  const refreshRows = () => listing.refresh().catch(() => undefined)
+  const bulk = createBulkActions(app, webhookId, listing, refreshRows)
+  const table = createDeliveryTable(app, webhookId, may(app.session, MANAGE) ? bulk : null, refreshRows)
+  /** @param {Parameters<typeof listing.change>[0]} changes */
+  const change = (changes) => {
+    bulk.clear()
+    listing.change(changes)
   }
-  /** @param {() => void} change */
-  const turn = (change) => () => {
-    change()
-    void refresh()
-  }
-  /** @param {Event} event */
-  const choose = (event) => {
-    state = /** @type {DeliveryState | ''} */ (/** @type {HTMLSelectElement} */ (event.currentTarget).value)
-    trail = []
-    page = null
-    app.update()
-    void refresh()
-  }
-  const newer = turn(() => {
-    trail = trail.slice(0, -1)
-  })
-  const older = turn(() => {
-    if (next !== null) trail = [...trail, next]
-  })
 
   return {
-    refresh,
-    render: () =>
-      html`<section class="card deliveries">
-        <div class="bar">
-          <h2>Deliveries</h2>
-          <label class="inline"
-            >State
-            <select @change=${choose}>
-              <option value="">All</option>
-              ${STATES.map((name) => html`<option value=${name} ?selected=${name === state}>${stateInWords(name)}</option>`)}
-            </select></label
-          >
-        </div>
-        ${problemNote(problem)} ${page === null ? html`<p class="faint">Loading …</p>` : nothing}
-        ${page?.length === 0 ? html`<p class="faint">${state === '' ? 'No deliveries yet.' : 'None in this state.'}</p>` : nothing}
-        <ul class="rows" aria-label="Deliveries">
-          ${repeat(
-            page ?? [],
-            ({ id }) => id,
-            (delivery) => row(app, webhookId, delivery),
-          )}
-        </ul>
-        ${
-          trail.length > 0 || next !== null
-            ? html`<nav class="buttons between" aria-label="Pages of deliveries">
-                <button type="button" ?disabled=${trail.length === 0} @click=${newer}>Newer</button>
-                <span class="faint">Page ${trail.length + 1}</span>
-                <button type="button" ?disabled=${next === null} @click=${older}>Older</button>
-              </nav>`
-            : nothing
-        }
-      </section>`,
+    /** Does not wait for the rows: a long search holds nothing else up. */
+    refresh() {
+      void refreshRows()
+      return bulk.refresh()
+    },
+    render() {
+      const { rows, query } = listing
+      const hasFilter = Object.keys(query).length > 0
+      return html`<section class="card deliveries" aria-label="Deliveries">
+        <h2>Deliveries</h2>
+        ${renderDeliveryFilter(app, listing.filter, change)} ${bulk.renderJobs()}
+        ${staleNote(app, listing, listing.problem)} ${bulk.render()}
+        ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
+        ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
+        ${rows?.length === 0 && listing.search === null ? none(hasFilter) : nothing}
+        ${renderSearch(app, listing)} ${renderPages(listing, 'deliveries')}
+      </section>`
+    },
   }
 }
 
-/**
- * @param {App} app
- * @param {string} webhookId
- * @param {Delivery} delivery
- */
-function row({ times, session }, webhookId, delivery) {
-  const { id, eventKey, state, attemptCount, nextAttemptAt, createdAt } = delivery
-  const most = session.retryWaitsMs.length + 1
-  return html`<li>
-    <a href=${deliveryLink(webhookId, id)}><span class="mono">${eventKey}</span></a>
-    ${stateMark(state)}
-    <span class="faint"
-      >${attemptCount <= most ? `attempt ${String(attemptCount)} of ${String(most)}` : `${String(attemptCount)} attempts`}</span
-    >
-    <span class="faint"
-      >${state === 'waiting' && nextAttemptAt !== null ? html`next ${times.until(nextAttemptAt)}` : nothing}</span
-    >
-    <span class="when">${times.ago(createdAt)}</span>
-  </li>`
+/** @param {boolean} hasFilter */
+function none(hasFilter) {
+  return html`<p class="faint">${hasFilter ? 'No delivery matches the filter.' : 'No deliveries yet.'}</p>`
 }

@@ -1,23 +1,29 @@
 import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
-import { webhookLink, workflowLink } from '../lib/links.js'
-import { MANAGE, may } from '../lib/permissions.js'
+import { deliveriesLink } from '../lib/links.js'
+import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
-import { hostOf } from '../parts/address.js'
-import { createPayload } from '../parts/payload.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { nameOf, shortName } from '../parts/address.js'
+import { inWords } from '../parts/problem.js'
+import { staleNote } from '../parts/stale.js'
 import { stateMark } from '../parts/state-mark.js'
-import { renderTimeline } from '../parts/timeline.js'
+import { renderTimeline, stopInWords } from '../parts/timeline.js'
+import { openDiscard, renderIds } from './delivery-parts.js'
+import { createExchange } from './exchange.js'
+import { findStop } from './stopped-by.js'
 
-/** @import { App, DeliveryDetail, View } from '../types.d.ts' */
+/** @import { App, AuditEntry, DeliveryDetail, Overview, View } from '../types.d.ts' */
 
 const EVERY_MS = 1_000
+
+/** A double click is one request, however fast the first one was answered. */
+const ACT_AGAIN_AFTER_MS = 1_000
 
 /** What is over changes only when somebody brings it back. */
 const FINAL_EVERY_MS = 5_000
 
 /**
- * One delivery: its attempts on the schedule, what came back, and its payload.
+ * One delivery: its attempts on the schedule, and of one of them what was sent and what came back.
  * @param {App} app
  * @param {string} webhookId
  * @param {string} id
@@ -26,16 +32,37 @@ const FINAL_EVERY_MS = 5_000
 export function createDeliveryView(app, webhookId, id) {
   /** @type {DeliveryDetail | null} */
   let delivery = null
+  /** @type {Overview | null} */
+  let webhook = null
+  /** What stopped it, of the stop at that time. @type {{ at: string | null, entry: AuditEntry | null } | null} */
+  let stop = null
+  /** The attempt that is shown; null for the latest one. @type {number | null} */
+  let chosen = null
   let [problem, refused] = ['', '']
   let lookedAt = 0
-  const payload = createPayload(app)
+  let isActing = false
+  const exchange = createExchange(app, () => app.api.deliveryRequest(webhookId, id))
+
+  /** Its name, and what belongs to it; the delivery is shown without them too. */
+  const loadWebhook = async () => {
+    if (webhook !== null) return
+    const { data } = await app.api.overview()
+    webhook = data.find((candidate) => candidate.id === webhookId) ?? null
+  }
+  /** @param {DeliveryDetail} shown */
+  const loadStop = async (shown) => {
+    const at = shown.completedAt
+    if (stop?.at !== at) stop = { at, entry: shown.state === 'stopped' ? await findStop(app, shown) : null }
+  }
   const load = async () => {
     const isFinal = delivery !== null && delivery.completedAt !== null
     if (isFinal && Date.now() - lookedAt < FINAL_EVERY_MS) return
     lookedAt = Date.now()
     try {
       delivery = await app.api.delivery(webhookId, id)
-      problem = ''
+      ;[problem, refused] = ['', '']
+      app.update()
+      await Promise.all([loadWebhook(), loadStop(delivery)])
     } catch (error) {
       const isRefused = error instanceof ApiProblem && [403, 404].includes(error.problem.status)
       refused = isRefused ? inWords(error) : ''
@@ -52,89 +79,96 @@ export function createDeliveryView(app, webhookId, id) {
    * @param {string} done
    */
   const act = async (work, done) => {
+    if (isActing) return
+    isActing = true
+    app.update()
+    const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
     try {
       await work()
-      app.say(done)
+      app.showMessage(done)
     } catch (error) {
-      app.say(inWords(error))
+      app.showMessage(inWords(error))
     }
     lookedAt = 0
-    await asking.refresh()
+    await Promise.all([asking.refresh(), pause])
+    isActing = false
+    app.update()
   }
   const retry = () => act(() => app.api.retryOne(webhookId, id), 'It is attempted at once.')
   const discard = () => openDiscard(app, () => act(() => app.api.discardOne(webhookId, id), 'Discarded.'))
+  const choose = (/** @type {number} */ number) => {
+    chosen = number === delivery?.attempts.at(-1)?.number ? null : number
+    app.update()
+  }
 
   return {
-    title: 'Delivery',
+    get title() {
+      return delivery === null ? 'Delivery' : `${delivery.eventKey} · ${webhookName(delivery)}`
+    },
     stop: asking.stop,
     render: () =>
       html`<p class="crumbs">
           <a href="/developer">Webhooks</a> <span aria-hidden="true">›</span>
-          <a href=${webhookLink(webhookId)}>${delivery === null ? 'Webhook' : webhookName(delivery)}</a>
+          <a href=${deliveriesLink(webhookId)}>${delivery === null ? 'Webhook' : webhookName(delivery)}</a>
         </p>
-        ${problemNote(problem)} ${delivery === null ? missing(refused) : body(delivery)}`,
+        ${staleNote(app, asking, problem)} ${delivery === null ? missing(refused) : body(delivery)}`,
+  }
+
+  /** @param {DeliveryDetail} shown */
+  function webhookName({ attempts }) {
+    if (webhook !== null) return nameOf(webhook)
+    const url = attempts.at(-1)?.url
+    return url === undefined ? 'Webhook' : shortName(url)
   }
 
   /** @param {DeliveryDetail} shown */
   function body(shown) {
-    const { eventKey, state, eventId, createdAt, payloadText } = shown
-    const workflow = workflowLink(app.session, id)
-    const mayManage = may(app.session, MANAGE)
+    const { attempts, eventKey, state, createdAt } = shown
+    const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1)
     return html`<div class="heading">
         <div>
           <h1 tabindex="-1"><span class="mono">${eventKey}</span></h1>
           <p>${stateMark(state)} <span class="faint">accepted ${app.times.at(createdAt)}</span></p>
         </div>
-        ${
-          mayManage && state !== 'completed'
-            ? html`<div class="buttons">
-                <button type="button" @click=${retry}>Retry now</button>
-                ${
-                  state === 'waiting' || state === 'failed'
-                    ? html`<button type="button" class="danger" @click=${discard}>Discard</button>`
-                    : nothing
-                }
-              </div>`
-            : nothing
-        }
+        ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
       </div>
-      <div class="columns">
+      ${state === 'stopped' ? stopNote(shown) : nothing}
+      <div class="delivery">
         <div>
-          <section class="card">
+          <section class="card" aria-label="Attempts">
             <h2>Attempts</h2>
-            ${renderTimeline(app, shown)}
+            ${renderTimeline(app, shown, { number: attempt?.number ?? null, choose })}
           </section>
+          ${renderIds(app, shown)}
         </div>
-        <div>
-          <section class="card">${payload.render(payloadText)}</section>
-          <section class="card">
-            <h2>Details</h2>
-            <dl class="pairs">
-              <dt>Delivery, sent as <code>X-Webhook-Event-ID</code></dt>
-              <dd class="mono">${id}</dd>
-              <dt>Event</dt>
-              <dd class="mono">${eventId}</dd>
-              ${
-                workflow === null
-                  ? nothing
-                  : html`<dt>Workflow</dt>
-                      <dd>
-                        <a href=${workflow} target="_blank" rel="noopener noreferrer"
-                          >Open in the Temporal UI</a
-                        >
-                      </dd>`
-              }
-            </dl>
-          </section>
+        <div class="exchanges">
+          ${exchange.render(shown, attempt, lackingToManage(app, webhook?.subscribedEventKeys ?? [eventKey]))}
         </div>
       </div>`
   }
-}
 
-/** @param {DeliveryDetail} delivery */
-function webhookName({ attempts }) {
-  const url = attempts.at(-1)?.url
-  return url === undefined ? 'Webhook' : hostOf(url)
+  /** @param {DeliveryDetail} shown */
+  function buttons({ state }) {
+    return html`<div class="buttons">
+      <button type="button" ?disabled=${isActing} @click=${retry}>Retry now</button>
+      ${
+        state === 'waiting' || state === 'failed'
+          ? html`<button type="button" class="danger" ?disabled=${isActing} @click=${discard}>
+              Discard
+            </button>`
+          : nothing
+      }
+    </div>`
+  }
+
+  /** @param {DeliveryDetail} shown */
+  function stopNote(shown) {
+    const who = stop?.entry?.memberId ?? stop?.entry?.details['actor']
+    const by = who === app.session.member.id ? 'you' : String(who)
+    return html`<p class="note stop">
+      ${stopInWords(shown)}${shown.completedAt === null ? nothing : html`, ${app.times.at(shown.completedAt)}`}${who === undefined ? nothing : html`, by <b>${by}</b>`}.
+    </p>`
+  }
 }
 
 /** @param {string} refused */
@@ -146,25 +180,4 @@ function missing(refused) {
         <h1 tabindex="-1">This delivery cannot be shown</h1>
         <p>${refused}</p>
       </section>`
-}
-
-/**
- * @param {App} app
- * @param {() => Promise<void>} discard
- */
-function openDiscard(app, discard) {
-  const confirm = () => {
-    app.closeDialog()
-    void discard()
-  }
-  app.openDialog({
-    label: 'Discard delivery',
-    render: () =>
-      html`<h2>Discard this delivery?</h2>
-        <p>It is given up and not attempted again, unless somebody retries it.</p>
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" @click=${confirm}>Discard</button>
-        </div>`,
-  })
 }

@@ -1,11 +1,9 @@
 import { html, nothing } from '../lib/html.js'
 import { duration, plural } from '../lib/times.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { mark } from '../parts/state-mark.js'
 
-/** @import { App, Incident, Overview } from '../types.d.ts' */
-
-/** Of those that are closed, so many are of interest here. */
-const SHOWN = 5
+/** @import { App, Incident, Overview, Tab, Template } from '../types.d.ts' */
 
 /** @type {Record<Incident['notifications'][number]['state'], string>} */
 const STATES = {
@@ -17,9 +15,10 @@ const STATES = {
 }
 
 /**
- * A webhook's incidents, and who was told of each.
+ * A webhook's incidents, and who was notified of each.
  * @param {App} app
  * @param {string} webhookId
+ * @returns {Tab}
  */
 export function createIncidents(app, webhookId) {
   /** @type {Incident[] | null} */
@@ -32,32 +31,36 @@ export function createIncidents(app, webhookId) {
         problem = ''
       } catch (error) {
         problem = inWords(error)
+        throw error
       }
-    },
-    /**
-     * Says above all else that deliveries fail, and since when.
-     * @param {Overview} webhook
-     */
-    renderOpen({ openIncident, waitingForRetry, permanentlyFailed }) {
-      if (openIncident === null) return nothing
-      const { openedAt } = openIncident
-      return html`<section class="banner" aria-label="Open incident">
-        <p>
-          <b>Deliveries fail since ${app.times.at(openedAt)}</b>, for
-          ${duration(Date.now() - Date.parse(openedAt))}. ${whatRemains(waitingForRetry, permanentlyFailed)}
-        </p>
-      </section>`
     },
     render: () =>
       html`<section class="card incidents">
         <h2>Incidents</h2>
-        ${problemNote(problem)}
+        ${incidents === null ? problemNote(problem) : nothing}
         ${incidents?.length === 0 ? html`<p class="faint">None. Deliveries have not failed so far.</p>` : nothing}
         <ul class="plain">
-          ${(incidents ?? []).slice(0, SHOWN).map((incident) => html`<li>${renderIncident(app, incident)}</li>`)}
+          ${(incidents ?? []).map((incident) => html`<li>${renderIncident(app, incident)}</li>`)}
         </ul>
       </section>`,
   }
+}
+
+/**
+ * Says that deliveries fail, and since when.
+ * @param {App} app
+ * @param {Overview} webhook
+ * @returns {Template}
+ */
+export function renderOpenIncident({ times }, { openIncident, waitingForRetry, permanentlyFailed }) {
+  if (openIncident === null) return nothing
+  const { openedAt } = openIncident
+  return html`<section class="banner" aria-label="Open incident">
+    <p>
+      <b>Deliveries fail since ${times.at(openedAt)}</b>, for ${duration(Date.now() - Date.parse(openedAt))}.
+      ${whatRemains(waitingForRetry, permanentlyFailed)}
+    </p>
+  </section>`
 }
 
 /**
@@ -66,8 +69,12 @@ export function createIncidents(app, webhookId) {
  */
 function whatRemains(waiting, failed) {
   if (waiting + failed === 0) return 'The incident ends with the next delivery that succeeds.'
-  if (failed === 0) return 'They are retried on the schedule; none is given up so far.'
-  return `${plural(failed, 'delivery')} ${failed === 1 ? 'is' : 'are'} given up; the others are retried on the schedule.`
+  const waits = waiting === 1 ? 'waits for its retry' : 'wait for their retry'
+  if (failed === 0) return `${plural(waiting, 'delivery')} ${waits}; none is given up so far.`
+  const givenUp = `${plural(failed, 'delivery')} ${failed === 1 ? 'is' : 'are'} given up`
+  return waiting === 0
+    ? `${givenUp}; no other waits for a retry.`
+    : `${givenUp}; ${plural(waiting, 'other')} ${waits}.`
 }
 
 /**
@@ -78,16 +85,15 @@ function renderIncident({ times }, { openedAt, closedAt, notifications }) {
   const end = closedAt === null ? Date.now() : Date.parse(closedAt)
   const lasted = duration(end - Date.parse(openedAt))
   return html`<p>
-      ${closedAt === null ? html`<span class="mark bad">Open</span>` : html`<span class="mark calm">Over</span>`}
-      ${times.at(openedAt)}
+      ${closedAt === null ? mark('bad', 'Open') : mark('calm', 'Over', 'good')} ${times.at(openedAt)}
       <span class="faint">${closedAt === null ? `for ${lasted}` : `lasted ${lasted}`}</span>
     </p>
     ${
       notifications.length === 0
-        ? html`<p class="hint">Nobody was told.</p>`
+        ? html`<p class="hint">No notification was sent.</p>`
         : html`<details>
-            <summary>Who was told (${notifications.length})</summary>
-            <ul class="plain told">
+            <summary>Who was notified (${notifications.length})</summary>
+            <ul class="plain notified">
               ${notifications.map((notification) => html`<li>${renderNotification(times, notification)}</li>`)}
             </ul>
           </details>`

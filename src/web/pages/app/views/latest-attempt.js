@@ -3,6 +3,7 @@ import { html, nothing } from '../lib/html.js'
 import { deliveryLink } from '../lib/links.js'
 import { milliseconds } from '../lib/times.js'
 import { createPayload } from '../parts/payload.js'
+import { mark } from '../parts/state-mark.js'
 
 /** @import { App, DeliveryDetail, Overview } from '../types.d.ts' */
 
@@ -58,9 +59,7 @@ export function createLatestAttempt(app, webhookId) {
           <a href=${deliveryLink(webhookId, deliveryId)}>Whole delivery</a>
         </div>
         <p>
-          <span class="mark ${outcome === 'succeeded' ? 'good' : 'bad'}"
-            >${outcome === 'succeeded' ? 'Succeeded' : 'Failed'}</span
-          >
+          ${outcome === 'succeeded' ? mark('good', 'Succeeded') : mark('bad', 'Failed')}
           <span class="key">${eventKey}</span> attempt ${number},
           ${app.times.ago(attemptedAt)}${statusCode === null ? nothing : html`, HTTP ${statusCode}`}${made === undefined ? nothing : html`, ${milliseconds(made.durationMs)}`}
         </p>

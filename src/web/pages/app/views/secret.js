@@ -2,16 +2,18 @@ import { html } from '../lib/html.js'
 import { lackingToManage } from '../lib/permissions.js'
 import { copyButton } from '../parts/copy-button.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { createVerification } from './verification.js'
 
 /** @import { App, Overview } from '../types.d.ts' */
 
 const HIDDEN = '•'.repeat(32)
 
-/** A secret that is left on the screen is seen by whoever walks by. */
+/** A visible secret is hidden again after this time. */
 const SHOWN_MS = 60_000
 
 /**
- * The signing secret: hidden, until somebody who may see it asks for it. Each look is in the audit trail.
+ * The signing secret, hidden until an authorised member requests it, and how a signature is verified with it. Each display
+ * is in the audit trail.
  * @param {App} app
  * @param {string} id
  */
@@ -19,46 +21,60 @@ export function createSecret(app, id) {
   /** @type {string | null} */
   let secret = null
   let problem = ''
+  let isStopped = false
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
+  const verification = createVerification(app)
   const hide = () => {
     clearTimeout(timer)
     secret = null
     app.update()
+    void verification.signWith(null)
   }
   const reveal = async () => {
     try {
-      secret = (await app.api.signingSecret(id)).signingSecret
+      const { signingSecret } = await app.api.signingSecret(id)
+      if (isOver()) return
+      secret = signingSecret
       problem = ''
       timer = setTimeout(hide, SHOWN_MS)
+      app.update()
+      await verification.signWith(secret)
     } catch (error) {
       problem = inWords(error)
     }
     app.update()
   }
+  // Read again: the tab may be left while the secret is asked for.
+  const isOver = () => isStopped
   return {
+    stop: () => {
+      isStopped = true
+      hide()
+    },
     /** @param {Overview} webhook */
     render({ subscribedEventKeys }) {
-      const lacking = lackingToManage(app.session, subscribedEventKeys)
+      const lacking = lackingToManage(app, subscribedEventKeys)
       return html`<section class="card secret">
-        <h2>Signing secret</h2>
-        <p><code>${secret ?? HIDDEN}</code></p>
-        ${
-          lacking.length > 0
-            ? html`<p class="hint">
-                Only members who may change this webhook can see it. You lack: ${lacking.join(', ')}.
-              </p>`
-            : html`<div class="buttons">
-                ${
-                  secret === null
-                    ? html`<button type="button" class="quiet" @click=${reveal}>Reveal</button>`
-                    : html`<button type="button" class="quiet" @click=${hide}>Hide</button>
-                        ${copyButton(app, 'signing secret', secret)}`
-                }
-              </div>`
-        }
-        ${problemNote(problem)}
-      </section>`
+          <h2>Signing secret</h2>
+          <p><code>${secret ?? HIDDEN}</code></p>
+          ${
+            lacking.length > 0
+              ? html`<p class="hint">
+                  Only members who may change this webhook can see it. You lack: ${lacking.join(', ')}.
+                </p>`
+              : html`<div class="buttons">
+                  ${
+                    secret === null
+                      ? html`<button type="button" class="quiet" @click=${reveal}>Reveal</button>`
+                      : html`<button type="button" class="quiet" @click=${hide}>Hide</button>
+                          ${copyButton(app, 'signing secret', secret)}`
+                  }
+                </div>`
+          }
+          ${problemNote(problem)}
+        </section>
+        ${verification.render()}`
     },
   }
 }

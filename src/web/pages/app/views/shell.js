@@ -1,26 +1,41 @@
 import { html } from '../lib/html.js'
+import { auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
 /**
- * What stands around every view of a signed-in person.
+ * The frame around every view of a signed-in member.
  * @param {App} app
  * @param {View} view
  * @returns {Template}
  */
 export function renderShell(app, view) {
   const { organisation, member } = app.session
+  const current = new URLSearchParams(location.search).get('view') ?? ''
+  /**
+   * @param {string} place
+   * @param {string} link
+   * @param {string} words
+   */
+  const place = (place, link, words) =>
+    html`<a href=${link} aria-current=${place === current ? 'page' : 'false'}>${words}</a>`
   return html`<a class="skip" href="#main" @click=${toMain}>Skip to content</a>
     <header class="top">
       <div class="inner">
         <a class="brand" href="/developer"
           ><img src="/assets/icon.svg" alt="" width="24" height="24" /> Posthorn</a
         >
-        <span class="who"><b>${organisation.name}</b> <span class="faint">${member.name}</span></span>
-        <nav aria-label="Site">
+        <nav class="places" aria-label="Site">
+          ${place('', '/developer', 'Webhooks')} ${place('events', eventsLink(), 'Events')}
+          ${place('catalogue', catalogueLink(), 'Catalogue')}
+          ${member.fullAccess ? place('audit', auditLink(), 'Audit') : ''}
           <a href="/docs" target="_blank" rel="noopener">API reference</a>
-          <button type="button" class="quiet" @click=${() => app.signOut()}>Sign out</button>
         </nav>
+        <div class="account">
+          <span class="who"><b>${organisation.name}</b> <span class="faint">${member.name}</span></span>
+          ${place('notifications', notificationsLink(), 'Notifications')}
+          <button type="button" class="quiet" @click=${() => app.signOut()}>Sign out</button>
+        </div>
       </div>
     </header>
     <main id="main" tabindex="-1">${view.render()}</main>

@@ -1,4 +1,4 @@
-import { signIn } from '../lib/api.js'
+import { ApiProblem, signIn } from '../lib/api.js'
 import { html } from '../lib/html.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
@@ -6,7 +6,7 @@ import { inWords, problemNote } from '../parts/problem.js'
 
 /**
  * Takes an API key, once: after this the browser has a session in a cookie that no script can read.
- * @param {{ update: () => void, reason: string, onSignedIn: (session: Session) => void }} options
+ * @param {{ update: () => void, reason: string, onSignedIn: (session: Session) => Promise<void> }} options
  * @returns {View}
  */
 export function createSignIn({ update, reason, onSignedIn }) {
@@ -25,9 +25,12 @@ export function createSignIn({ update, reason, onSignedIn }) {
     try {
       const session = await signIn(field.value.trim())
       form.reset()
-      onSignedIn(session)
+      await onSignedIn(session)
     } catch (error) {
-      problem = inWords(error)
+      const isInvalid = error instanceof ApiProblem && error.problem.status === 401
+      problem = isInvalid
+        ? 'This key is not valid. Check that it is complete and not revoked.'
+        : inWords(error)
       field.focus()
       field.select()
     } finally {

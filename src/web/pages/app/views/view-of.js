@@ -1,11 +1,16 @@
+import { createAuditView } from './audit.js'
+import { createCatalogueView } from './catalogue.js'
 import { createDeliveryView } from './delivery.js'
+import { createEventView } from './event.js'
+import { createEventsView } from './events.js'
+import { createNotificationsView } from './settings.js'
 import { createWebhookList } from './webhook-list.js'
 import { createWebhookView } from './webhook.js'
 
 /** @import { App, View } from '../types.d.ts' */
 
 /**
- * The view that an address names: `?webhook=…`, which mails link to, `?webhook=…&delivery=…`, or the list.
+ * The view that an address names: `?webhook=…`, which mails link to, `?webhook=…&delivery=…`, `?view=…`, or the list.
  * @param {App} app
  * @param {URLSearchParams} parameters
  * @returns {View}
@@ -13,8 +18,30 @@ import { createWebhookView } from './webhook.js'
 export function createView(app, parameters) {
   const webhookId = parameters.get('webhook')
   const deliveryId = parameters.get('delivery')
-  if (webhookId === null) return createWebhookList(app)
+  if (parameters.get('view') !== null) return createPlace(app, parameters)
+  if (webhookId === null) return createWebhookList(app, parameters)
   return deliveryId === null
-    ? createWebhookView(app, webhookId)
+    ? createWebhookView(app, webhookId, parameters)
     : createDeliveryView(app, webhookId, deliveryId)
+}
+
+/**
+ * @param {App} app
+ * @param {URLSearchParams} parameters
+ * @returns {View}
+ */
+function createPlace(app, parameters) {
+  const eventId = parameters.get('event')
+  switch (parameters.get('view')) {
+    case 'events':
+      return eventId === null ? createEventsView(app, parameters) : createEventView(app, eventId)
+    case 'catalogue':
+      return createCatalogueView(app, parameters)
+    case 'audit':
+      return createAuditView(app, parameters)
+    case 'notifications':
+      return createNotificationsView(app)
+    default:
+      return createWebhookList(app, parameters)
+  }
 }

@@ -6,6 +6,10 @@ import { inWords, problemNote } from '../parts/problem.js'
 
 /** @import { App, Overview } from '../types.d.ts' */
 
+const MAX_NAME_LENGTH = 200
+
+const NO_KEYS = 'Choose at least one event key.'
+
 /**
  * Creates a webhook, or changes the given one. What the API refuses stands at the field it is about.
  * @param {App} app
@@ -23,14 +27,19 @@ export function openWebhookForm(app, webhook, onSaved) {
   const refuse = (error) => {
     const { errors = [], missingPermissions = [] } = error instanceof ApiProblem ? error.problem : {}
     atField = new Map()
-    for (const { pointer, detail } of errors) {
+    for (const { pointer, code, detail } of errors) {
       const [, field = '', index] = pointer.split('/')
       const key = index === undefined ? '' : `${picker.chosen()[Number(index)] ?? ''}: `
-      atField.set(field, [atField.get(field), `${key}${detail}`].filter(Boolean).join(' '))
+      const words = pointer === '/subscribedEventKeys' && code === 'too_few' ? NO_KEYS : `${key}${detail}`
+      atField.set(field, [atField.get(field), words].filter(Boolean).join(' '))
     }
     if (missingPermissions.length > 0)
       atField.set('subscribedEventKeys', `You lack: ${missingPermissions.map(inEnglish).join(', ')}.`)
     problem = atField.size === 0 ? inWords(error) : ''
+  }
+  /** A field that is corrected is no longer marked, whatever the API will say of it. @param {string} name */
+  const corrected = (name) => () => {
+    if (atField.delete(name)) app.update()
   }
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
@@ -39,10 +48,12 @@ export function openWebhookForm(app, webhook, onSaved) {
     const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
     /** @param {string} name */
     const field = (name) => /** @type {HTMLInputElement} */ (elements.namedItem(name))
+    const description = field('description').value.trim()
     const body = {
       url: field('url').value.trim(),
       subscribedEventKeys: picker.chosen(),
       enabled: field('enabled').checked,
+      ...(description === (webhook?.description ?? '') ? {} : { description }),
     }
     isBusy = true
     app.update()
@@ -50,7 +61,7 @@ export function openWebhookForm(app, webhook, onSaved) {
       const id = webhook === null ? (await app.api.create(body)).id : webhook.id
       if (webhook !== null) await app.api.change(webhook.id, body)
       app.closeDialog()
-      app.say(webhook === null ? 'Webhook created.' : 'Changes saved.')
+      app.showMessage(webhook === null ? 'Webhook created.' : 'Changes saved.')
       onSaved(id)
     } catch (error) {
       refuse(error)
@@ -82,6 +93,7 @@ export function openWebhookForm(app, webhook, onSaved) {
               required
               autocomplete="off"
               spellcheck="false"
+              @input=${corrected('url')}
               aria-describedby="url-hint url-problem"
               aria-invalid=${atField.has('url') ? 'true' : 'false'}
             />
@@ -91,12 +103,29 @@ export function openWebhookForm(app, webhook, onSaved) {
             ${fieldProblem('url-problem', atField.get('url'))}
           </div>
           <div class="field">
+            <label for="description">Name <span class="hint">optional</span></label>
+            <input
+              id="description"
+              name="description"
+              type="text"
+              value=${webhook?.description ?? ''}
+              maxlength=${MAX_NAME_LENGTH}
+              autocomplete="off"
+              @input=${corrected('description')}
+              aria-describedby="description-problem"
+              aria-invalid=${atField.has('description') ? 'true' : 'false'}
+            />
+            ${fieldProblem('description-problem', atField.get('description'))}
+          </div>
+          <div class="field" @change=${corrected('subscribedEventKeys')}>
             ${picker.render(atField.has('subscribedEventKeys'))}
             ${fieldProblem('keys-problem', atField.get('subscribedEventKeys'))}
           </div>
           <label class="check"
-            ><input type="checkbox" name="enabled" ?checked=${webhook?.enabled ?? true} /> Deliver events
-            <span class="hint">Off: nothing is sent, and what waits is stopped.</span></label
+            ><input type="checkbox" name="enabled" ?checked=${webhook?.enabled ?? true} />
+            <span
+              >Deliver events <span class="hint">Off: nothing is sent, and what waits is stopped.</span></span
+            ></label
           >
           ${fieldProblem('enabled-problem', atField.get('enabled'))} ${problemNote(problem)}
           <div class="buttons end">

@@ -1,28 +1,38 @@
 import { html, nothing, repeat } from '../lib/html.js'
+import { keepInAddress, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
+import { hasWords } from '../lib/search.js'
 import { plural } from '../lib/times.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { nameOf } from '../parts/address.js'
+import { inWords } from '../parts/problem.js'
+import { staleNote } from '../parts/stale.js'
 import { forceAllAction, openAction } from './actions.js'
 import { openWebhookForm } from './webhook-form.js'
-import { renderWebhookCard } from './webhook-card.js'
+import { renderWebhookRow } from './webhook-row.js'
 
-/** @import { App, Overview, View } from '../types.d.ts' */
+/** @import { Activity, App, Overview, View } from '../types.d.ts' */
 
 const EVERY_MS = 3_000
+const ACTIVITY_EVERY_MS = 60_000
+
+/** Parameter of the address. */
+const SEARCH = 'q'
 
 /**
- * Every webhook of the organisation and how it stands, kept up to date.
+ * Shows every webhook of the organisation and its state, one to a row, and refreshes them.
  * @param {App} app
+ * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createWebhookList(app) {
-  /** @type {Overview[] | null} */
-  let webhooks = null
+export function createWebhookList(app, parameters) {
   let problem = ''
+  let search = parameters.get(SEARCH) ?? ''
+  /** By the id of their webhook. @type {Map<string, Activity['hours']>} */
+  let activity = new Map()
   const asking = poll(async () => {
     try {
-      webhooks = (await app.api.overview()).data
+      app.webhooks = (await app.api.overview()).data
       problem = ''
     } catch (error) {
       problem = inWords(error)
@@ -31,40 +41,106 @@ export function createWebhookList(app) {
       app.update()
     }
   }, EVERY_MS)
+  const askingForActivity = poll(async () => {
+    const { data } = await app.api.activities()
+    activity = new Map(data.map(({ webhookId, hours }) => [webhookId, hours]))
+    app.update()
+  }, ACTIVITY_EVERY_MS)
   const mayManage = may(app.session, MANAGE)
-  const create = () =>
-    openWebhookForm(app, null, (id) => app.go(`?${new URLSearchParams({ webhook: id }).toString()}`))
+  const create = () => openWebhookForm(app, null, (id) => app.go(searchOf(webhookLink(id))))
+  /** @param {Event} event */
+  const find = (event) => {
+    search = /** @type {HTMLInputElement} */ (event.currentTarget).value
+    keepInAddress(SEARCH, search)
+    app.update()
+  }
 
   return {
     title: 'Webhooks',
-    stop: asking.stop,
-    render: () =>
-      html`<div class="heading">
+    stop() {
+      asking.stop()
+      askingForActivity.stop()
+    },
+    render() {
+      const { webhooks } = app
+      const hasAny = webhooks !== null && webhooks.length > 0
+      return html`<div class="heading">
           <div>
             <h1 tabindex="-1">Webhooks</h1>
             <p class="faint">${webhooks === null ? '' : summary(webhooks)}</p>
           </div>
           ${
-            mayManage && webhooks !== null && webhooks.length > 0
+            hasAny
               ? html`<div class="buttons">
-                  <button type="button" @click=${() => openAction(app, forceAllAction(app), asking.refresh)}>
-                    Force retry all
-                  </button>
-                  <button type="button" class="primary" @click=${create}>New webhook</button>
+                  <input
+                    type="search"
+                    class="find"
+                    aria-label="Search webhooks"
+                    placeholder="Name, URL, id or event key"
+                    .value=${search}
+                    @input=${find}
+                  />
+                  ${mayManage ? buttons() : nothing}
                 </div>`
               : nothing
           }
         </div>
-        ${problemNote(problem)} ${webhooks === null ? loading(problem) : nothing}
-        ${webhooks?.length === 0 ? empty(mayManage, create) : nothing}
-        <ul class="cards" aria-label="Webhooks">
-          ${repeat(
-            webhooks ?? [],
-            ({ id }) => id,
-            (webhook) => html`<li>${renderWebhookCard(app, webhook, asking.refresh)}</li>`,
-          )}
-        </ul>`,
+        ${staleNote(app, asking, problem)} ${webhooks === null ? loading(problem) : nothing}
+        ${webhooks?.length === 0 ? empty(mayManage, create) : nothing} ${hasAny ? table(webhooks) : nothing}`
+    },
   }
+
+  function buttons() {
+    return html`<button type="button" @click=${() => openAction(app, forceAllAction(app), asking.refresh)}>
+        Force retry all
+      </button>
+      <button type="button" class="primary" @click=${create}>New webhook</button>`
+  }
+
+  /** @param {readonly Overview[]} webhooks */
+  function table(webhooks) {
+    const found = inOrder(webhooks).filter((webhook) => hasWords(textOf(webhook), search))
+    if (found.length === 0)
+      return html`<p class="faint" role="status">No webhook has “${search}” in its name, URL, id or keys.</p>`
+    // The roles stay where a narrow window lays the rows out as blocks.
+    return html`<table class="list" role="table" aria-label="Webhooks">
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader" class="status-column">Status</th>
+          <th role="columnheader">Webhook</th>
+          <th role="columnheader" class="url-column">URL</th>
+          <th role="columnheader" class="count-column">Waiting</th>
+          <th role="columnheader" class="count-column">Failed</th>
+          <th role="columnheader" class="latest-column">Latest attempt</th>
+          <th role="columnheader" class="activity-column">24 hours</th>
+          <th role="columnheader" class="switch-column">Deliver</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${repeat(
+          found,
+          ({ id }) => id,
+          (webhook) => renderWebhookRow(app, webhook, activity.get(webhook.id), asking.refresh),
+        )}
+      </tbody>
+    </table>`
+  }
+}
+
+/**
+ * Failing ones first, then by name.
+ * @param {readonly Overview[]} webhooks
+ */
+function inOrder(webhooks) {
+  const rank = (/** @type {Overview} */ { openIncident }) => (openIncident === null ? 1 : 0)
+  return [...webhooks].sort(
+    (one, other) => rank(one) - rank(other) || nameOf(one).localeCompare(nameOf(other), 'en'),
+  )
+}
+
+/** @param {Overview} webhook */
+function textOf({ id, url, name, description, subscribedEventKeys }) {
+  return [description, name, url, id, ...subscribedEventKeys].join(' ')
 }
 
 /** @param {string} problem */

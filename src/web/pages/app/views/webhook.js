@@ -1,58 +1,64 @@
 import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
-import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
+import { webhookLink } from '../lib/links.js'
+import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
-import { deliveryLink } from '../lib/links.js'
-import { address } from '../parts/address.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { address, nameOf, shortAddress } from '../parts/address.js'
+import { inWords } from '../parts/problem.js'
+import { staleNote } from '../parts/stale.js'
 import { webhookMark } from '../parts/state-mark.js'
-import {
-  discardFailedAction,
-  forceAction,
-  openAction,
-  resumeStoppedAction,
-  retryFailedAction,
-} from './actions.js'
-import { createActivity } from './activity.js'
 import { createDeliveries } from './deliveries.js'
-import { createIncidents } from './incidents.js'
-import { createLatestAttempt } from './latest-attempt.js'
-import { createSecret } from './secret.js'
-import { enabledSwitch } from './webhook-card.js'
-import { openWebhookForm } from './webhook-form.js'
+import { enabledSwitch } from './enabled-switch.js'
+import { createIncidents, renderOpenIncident } from './incidents.js'
+import { sendTest } from './send-test.js'
+import { createWebhookOverview } from './webhook-overview.js'
+import { createWebhookSettings } from './webhook-settings.js'
 
-/** @import { App, Overview, Template, View } from '../types.d.ts' */
+/** @import { App, Overview, Tab, Template, View } from '../types.d.ts' */
+
+const MAX_HEADING_LENGTH = 90
 
 const EVERY_MS = 2_000
 
+/** @type {readonly { name: string, title: string, create(app: App, id: string): Tab }[]} */
+const TABS = [
+  { name: '', title: 'Overview', create: createWebhookOverview },
+  { name: 'deliveries', title: 'Deliveries', create: createDeliveries },
+  { name: 'incidents', title: 'Incidents', create: createIncidents },
+  { name: 'settings', title: 'Settings', create: createWebhookSettings },
+]
+
+/** Parameters of the list of deliveries: a link from before there were tabs has one of them and no tab. */
+const OF_DELIVERIES = ['state', 'cursor']
+
+/** @param {URLSearchParams} parameters */
+function addressedTab(parameters) {
+  const isOld = OF_DELIVERIES.some((name) => parameters.has(name))
+  const name = parameters.get('tab') ?? (isOld ? 'deliveries' : '')
+  return TABS.find((tab) => tab.name === name) ?? TABS[0]
+}
+
 /**
- * One webhook: how it stands, what it did, and what can be done.
+ * One webhook: how it stands, what it did, and what can be done, in tabs.
  * @param {App} app
  * @param {string} id
+ * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createWebhookView(app, id) {
-  /** @type {Overview | null} */
-  let webhook = null
+export function createWebhookView(app, id, parameters) {
+  const addressed = addressedTab(parameters)
+  const tab = addressed?.create(app, id)
+  const found = () => app.webhooks?.find((candidate) => candidate.id === id) ?? null
+  let webhook = found()
   let problem = ''
   let isGone = false
-  const parts = {
-    activity: createActivity(app, id),
-    latest: createLatestAttempt(app, id),
-    deliveries: createDeliveries(app, id),
-    incidents: createIncidents(app, id),
-    secret: createSecret(app, id),
-  }
   const load = async () => {
     try {
-      const { data } = await app.api.overview()
-      webhook = data.find((candidate) => candidate.id === id) ?? null
+      app.webhooks = (await app.api.overview()).data
+      webhook = found()
       isGone = webhook === null
       problem = ''
-      await Promise.all([
-        parts.latest.show(webhook?.latestAttempt ?? null),
-        ...(isGone ? [] : [parts.deliveries.refresh(), parts.incidents.refresh()]),
-      ])
+      if (webhook !== null) await tab?.refresh(webhook)
     } catch (error) {
       isGone = error instanceof ApiProblem && error.problem.status === 404
       problem = isGone ? '' : inWords(error)
@@ -64,35 +70,38 @@ export function createWebhookView(app, id) {
   const asking = poll(load, EVERY_MS)
 
   return {
-    title: 'Webhook',
+    get title() {
+      return [addressed?.title, webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
+    },
     stop() {
       asking.stop()
-      parts.activity.stop()
+      tab?.stop?.()
     },
     render() {
       if (isGone) return gone()
-      return html`<p class="crumbs"><a href="/developer">Webhooks</a></p>
-        ${problemNote(problem)}
+      return html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
+        ${webhook === null ? nothing : heading(app, webhook, asking.refresh)}
+        ${staleNote(app, asking, problem)}
         ${
           webhook === null
             ? html`<h1 tabindex="-1">Webhook</h1>
-                <p class="faint">Loading …</p>`
-            : body(webhook)
+                ${problem === '' ? html`<p class="faint">Loading …</p>` : nothing}`
+            : html`${renderOpenIncident(app, webhook)} ${tabs(webhook)}
+                <div class="tab">${tab?.render(webhook, asking.refresh)}</div>`
         }`
     },
   }
 
   /** @param {Overview} shown */
-  function body(shown) {
-    return html`${heading(app, shown, asking.refresh)} ${parts.incidents.renderOpen(shown)}
-      ${actions(app, shown, asking.refresh)}
-      <div class="columns">
-        <div>${parts.latest.render()} ${parts.deliveries.render()}</div>
-        <div>
-          ${parts.activity.render()} ${subscription(shown)} ${parts.secret.render(shown)}
-          ${parts.incidents.render()}
-        </div>
-      </div>`
+  function tabs(shown) {
+    return html`<nav class="tabs" aria-label=${nameOf(shown)}>
+      ${TABS.map(
+        ({ name, title }) =>
+          html`<a href=${webhookLink(id, name)} aria-current=${name === addressed?.name ? 'page' : 'false'}
+            >${title}</a
+          >`,
+      )}
+    </nav>`
   }
 }
 
@@ -103,149 +112,25 @@ export function createWebhookView(app, id) {
  * @returns {Template}
  */
 function heading(app, webhook, refresh) {
-  const mayChange = lackingToManage(app.session, webhook.subscribedEventKeys).length === 0
+  const { url, description, enabled } = webhook
+  // A long one is whole in the settings.
+  const shown = url.length > MAX_HEADING_LENGTH ? shortAddress(url, MAX_HEADING_LENGTH) : address(url)
   return html`<div class="heading">
     <div>
-      <h1 tabindex="-1">${address(webhook.url)}</h1>
+      <h1 tabindex="-1">${description === '' ? shown : description}</h1>
+      ${description === '' ? nothing : html`<p class="under">${shown}</p>`}
       <p>${webhookMark(webhook, app.times)} ${enabledSwitch(app, webhook, refresh)}</p>
     </div>
     ${
       may(app.session, MANAGE)
         ? html`<div class="buttons">
-            <button type="button" @click=${() => sendTest(app, webhook)} ?disabled=${!webhook.enabled}>
+            <button type="button" ?disabled=${!enabled} @click=${() => sendTest(app, webhook.id)}>
               Send a test event
             </button>
-            ${
-              mayChange
-                ? html`<button
-                    type="button"
-                    @click=${() => openWebhookForm(app, webhook, () => void refresh())}
-                  >
-                    Edit
-                  </button>`
-                : nothing
-            }
-            <button type="button" class="danger" @click=${() => openDelete(app, webhook)}>Delete</button>
           </div>`
         : nothing
     }
   </div>`
-}
-
-/**
- * @param {App} app
- * @param {Overview} webhook
- * @param {() => Promise<void>} refresh
- * @returns {Template}
- */
-function actions(app, webhook, refresh) {
-  const { enabled, waitingForRetry, permanentlyFailed, stopped } = webhook
-  const fact = (/** @type {string} */ label, /** @type {number} */ count, /** @type {string} */ tone) =>
-    html`<div class=${count > 0 ? tone : ''}>
-      <dt>${label}</dt>
-      <dd>${count.toLocaleString('en-GB')}</dd>
-    </div>`
-  return html`<section class="card status" aria-label="Delivery status">
-    <dl class="facts">
-      ${fact('Waiting for retry', waitingForRetry, 'warn')}
-      ${fact('Permanently failed', permanentlyFailed, 'bad')} ${fact('Stopped', stopped, '')}
-    </dl>
-    ${
-      may(app.session, MANAGE)
-        ? html`<div class="buttons">
-            <button
-              type="button"
-              ?disabled=${!enabled || permanentlyFailed === 0}
-              @click=${() => openAction(app, retryFailedAction(app, webhook), refresh)}
-            >
-              Retry failed
-            </button>
-            <button
-              type="button"
-              ?disabled=${!enabled || waitingForRetry + permanentlyFailed === 0}
-              @click=${() => openAction(app, forceAction(app, webhook), refresh)}
-            >
-              Force retry
-            </button>
-            <button
-              type="button"
-              ?disabled=${!enabled || stopped === 0}
-              @click=${() => openAction(app, resumeStoppedAction(app, webhook), refresh)}
-            >
-              Resume stopped
-            </button>
-            <button
-              type="button"
-              ?disabled=${permanentlyFailed === 0}
-              @click=${() => openAction(app, discardFailedAction(app, webhook), refresh)}
-            >
-              Discard failed
-            </button>
-          </div>`
-        : nothing
-    }
-  </section>`
-}
-
-/** @param {Overview} webhook */
-function subscription({ subscribedEventKeys }) {
-  const isAll = subscribedEventKeys[0] === '*'
-  return html`<section class="card">
-    <h2>Event keys</h2>
-    ${
-      isAll
-        ? html`<p>All events, those to come too.</p>`
-        : html`<p class="keys">
-            ${subscribedEventKeys.map((key) => html`<span class="key">${key}</span> `)}
-          </p>`
-    }
-  </section>`
-}
-
-/**
- * @param {App} app
- * @param {Overview} webhook
- */
-async function sendTest(app, { id }) {
-  try {
-    const { deliveryId } = await app.api.sendTest(id)
-    app.go(new URL(deliveryLink(id, deliveryId), location.href).search)
-    app.say('A test event is on its way.')
-  } catch (error) {
-    app.say(inWords(error))
-  }
-}
-
-/**
- * @param {App} app
- * @param {Overview} webhook
- */
-function openDelete(app, { id, name }) {
-  let problem = ''
-  const remove = async () => {
-    try {
-      await app.api.remove(id)
-      app.go('')
-      app.say('Webhook deleted.')
-    } catch (error) {
-      problem = inWords(error)
-      app.update()
-    }
-  }
-  app.openDialog({
-    label: 'Delete webhook',
-    render: () =>
-      html`<h2>Delete ${name}?</h2>
-        <p>
-          Nothing is sent to it any more, what waits is stopped, and its signing secret is destroyed. This
-          cannot be taken back.
-        </p>
-        ${problemNote(problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" @click=${remove}>Delete webhook</button>
-        </div>`,
-  })
 }
 
 function gone() {

@@ -1,0 +1,70 @@
+import type { DataSource, EntityManager } from 'typeorm'
+import { hashCredential } from '../credentials.ts'
+import {
+  findApiKey,
+  insertApiKey,
+  revokeApiKey,
+  type ApiKeyChoice,
+  type ApiKeyRow,
+} from '../db/queries/api-key-admin.ts'
+import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
+import { findMember } from '../db/queries/organisation-admin.ts'
+import { conflict, notFound } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
+import { callerCachesExpired } from './caller-lookup.ts'
+import { requireOrganisation } from './organisations.ts'
+
+/** A key that was just made: the only time its value can be seen. */
+export type NewApiKey = { id: string; key: string; prefix: string }
+
+/** Makes a key of an existing member. Returns null when the member has a key of that name which is not revoked. */
+export async function createApiKey(
+  manager: EntityManager,
+  actor: AuditActor,
+  { memberId, name, expiresAt }: { memberId: string; name: string; expiresAt: Date | null },
+): Promise<NewApiKey | null> {
+  const { organisationId } = actor
+  const key = generateApiKey()
+  const stored = { id: newId(), prefix: apiKeyPrefix(key), hash: hashCredential(key) }
+  if (!(await insertApiKey(manager, { ...stored, organisationId, memberId, name, expiresAt }))) return null
+  const details = { id: stored.id, memberId, name, expiresAt }
+  await recordAudit(manager, actor, { action: 'api_key.created', details })
+  return { id: stored.id, key, prefix: stored.prefix }
+}
+
+/** The same in a transaction of its own. Throws 404 without such a member, 409 where the name is taken. */
+export function createMemberApiKey(
+  { dataSource }: { dataSource: DataSource },
+  actor: AuditActor,
+  wanted: { memberId: string; name: string; expiresAt: Date | null },
+): Promise<{ key: string; row: ApiKeyRow }> {
+  const { organisationId } = actor
+  return dataSource.transaction(async (manager) => {
+    await requireOrganisation(manager, organisationId)
+    if ((await findMember(manager, organisationId, wanted.memberId)) === null) throw notFound('member')
+    const made = await createApiKey(manager, actor, wanted)
+    if (made === null) throw conflict('api_key_name_taken', 'The member has an API key of that name.')
+    return { key: made.key, row: await findApiKey(manager, organisationId, made.id) }
+  })
+}
+
+/**
+ * Revokes a key, which counts nowhere any more when this returns. `before`: it was revoked earlier. Null when there is
+ * none.
+ */
+export async function revokeKey(
+  { dataSource }: { dataSource: DataSource },
+  actor: AuditActor,
+  choice: ApiKeyChoice,
+): Promise<{ key: ApiKeyRow; before: boolean } | null> {
+  const revoked = await dataSource.transaction(async (manager) => {
+    const done = await revokeApiKey(manager, actor.organisationId, choice)
+    if (done === null || done.before) return done
+    const { id, memberId, name } = done.key
+    await recordAudit(manager, actor, { action: 'api_key.revoked', details: { id, memberId, name } })
+    return done
+  })
+  if (revoked !== null && !revoked.before) await callerCachesExpired()
+  return revoked
+}

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
+import { hashCredential } from '../credentials.ts'
+import { findCaller } from '../db/queries/api-keys.ts'
+import type { KeyCaller } from './actor.ts'
+import { createKnownCredentials, type KnownCredentials } from './known-credentials.ts'
+import { createTtlCache } from './ttl-cache.ts'
+
+/** Returns the caller behind an API key, or null when the key is unknown, revoked or expired. */
+export type CallerLookup = (key: string) => Promise<KeyCaller | null>
+
+/**
+ * Cache TTL: a revoked key, or a permission taken from a member, ends within this time in every process.
+ * What revokes a key waits for it.
+ */
+export const CALLER_TTL_MS = 1_000
+
+/** Resolves when no process believes any more what it read of a key before the call. */
+export async function callerCachesExpired(): Promise<void> {
+  await delay(CALLER_TTL_MS)
+}
+
+const MAX_ENTRIES = 1_000
+
+/** Caches valid keys for `ttlMs`, by their hash only, and adds them to `known`. */
+export function createCallerLookup(
+  dataSource: DataSource,
+  ttlMs = CALLER_TTL_MS,
+  known: KnownCredentials = createKnownCredentials(),
+): CallerLookup {
+  const cache = createTtlCache<KeyCaller>({ ttlMs, maxEntries: MAX_ENTRIES })
+  return (key) =>
+    cache(hashCredential(key).toString('base64'), async () => {
+      const found = await findCaller(dataSource, key)
+      if (found === null) return null
+      known.add(found.caller.keyHash)
+      return { value: found.caller, expiresInMs: found.expiresInMs }
+    })
+}

@@ -1,0 +1,121 @@
+import pLimit from 'p-limit'
+import type { DataSource, EntityManager } from 'typeorm'
+import { transactLonger } from '../db/longer-statements.ts'
+import {
+  deleteAuditOf,
+  deleteDeliveries,
+  deleteEventsOf,
+  deleteIdempotencyKeysOf,
+  deleteIncidents,
+  deleteOrganisation,
+  findAllWebhookIds,
+  findIncidentsOf,
+  lockFinalDeliveries,
+  stopForErasure,
+} from '../db/queries/erasure-batches.ts'
+import { addErased, lockErasure, NOTHING_ERASED } from '../db/queries/erasures.ts'
+import { markSignalled } from '../db/queries/stops.ts'
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import type { ErasedCounts } from '../db/entities/organisation-erasure.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { WorkflowTermination } from '../temporal/workflow-termination.ts'
+
+export type EraseDependencies = {
+  dataSource: DataSource
+  logger: Logger
+  /** Ends the workflows of deliveries and incidents that are erased. */
+  termination: WorkflowTermination
+  /** How old an erasure has to be before the organisation itself goes; a default for tests to shorten. */
+  minErasureAgeMs?: number
+}
+
+/** What one step did. `hasAdvanced`: at least one row was erased, so that the next step may follow at once. */
+export type ErasureProgress = { isDone: boolean; hasAdvanced: boolean; erased: ErasedCounts }
+
+/** Rows of one transaction, so that no lock lasts long. */
+const BATCH_ROWS = 1_000
+
+/** Workflows to end in one batch. */
+const MAX_ENDED = 200
+const MAX_CONCURRENT_CALLS = 8
+
+/** Longer than a request may take that was authenticated before the erasure began: 30 s to be received, 10 s to be answered. */
+const MIN_ERASURE_AGE_MS = 45_000
+
+/** One transaction of a step. */
+type Batch = (manager: EntityManager) => Promise<Partial<ErasedCounts> & { rows: number }>
+
+/**
+ * Takes one step of an erasure: one batch of each kind of rows, and at last the organisation itself. The caller repeats it
+ * until it is done. Harmless to repeat, and to run twice at once: each batch locks the erasure, and where there is none
+ * no webhook is found. Incidents come first, so that no notification is sent; a delivery whose attempt is under way waits for its end.
+ */
+export async function eraseOrganisation(
+  dependencies: EraseDependencies,
+  organisationId: string,
+  signal: AbortSignal,
+): Promise<ErasureProgress> {
+  const { dataSource, termination, logger, minErasureAgeMs = MIN_ERASURE_AGE_MS } = dependencies
+  const whenUp = <T>(work: () => Promise<T>): Promise<T> => retryWhileUnavailable(work, signal)
+  const limit = pLimit(MAX_CONCURRENT_CALLS)
+  let hasAdvanced = false
+
+  async function run(batch: Batch): Promise<void> {
+    signal.throwIfAborted()
+    const rows = await whenUp(() => runBatch(dataSource, organisationId, batch))
+    hasAdvanced ||= rows > 0
+  }
+
+  const webhookIds = await whenUp(() => findAllWebhookIds(dataSource, organisationId))
+  const incidents = await whenUp(() => findIncidentsOf(dataSource, webhookIds))
+  await limit.map(incidents, ({ id, webhookId }) => termination.ofIncident(webhookId, id))
+  await run(async (manager) => {
+    const rows = await deleteIncidents(
+      manager,
+      incidents.map(({ id }) => id),
+    )
+    return { rows, incidents: rows }
+  })
+
+  // Stopped and marked first: whatever breaks before the mark is removed, their workflows are ended again.
+  const stopped = await whenUp(() => stopForErasure(dataSource, webhookIds, MAX_ENDED))
+  await limit.map(stopped, (id) => termination.ofDelivery(id))
+  await whenUp(() => markSignalled(dataSource, stopped))
+  hasAdvanced ||= stopped.length > 0
+  await run(async (manager) => {
+    const ids = await lockFinalDeliveries(manager, webhookIds, BATCH_ROWS)
+    return { rows: ids.length, ...(await deleteDeliveries(manager, ids)) }
+  })
+  await run(async (manager) => {
+    const events = await deleteEventsOf(manager, organisationId, BATCH_ROWS)
+    return { rows: events, events }
+  })
+  await run(async (manager) => {
+    const auditEntries = await deleteAuditOf(manager, organisationId, BATCH_ROWS)
+    return { rows: auditEntries, auditEntries }
+  })
+  await run(async (manager) => ({ rows: await deleteIdempotencyKeysOf(manager, organisationId, BATCH_ROWS) }))
+
+  const progress = await whenUp(() =>
+    transactLonger(dataSource, async (manager) => {
+      const erasure = await lockErasure(manager, organisationId)
+      if (erasure === null) return { isDone: true, hasAdvanced, erased: NOTHING_ERASED }
+      const isDone = !hasAdvanced && (await deleteOrganisation(manager, organisationId, minErasureAgeMs))
+      return { isDone, hasAdvanced, erased: erasure.erased }
+    }),
+  )
+  if (progress.isDone)
+    logger.info({ event: 'organisation.erased', organisationId, ...progress.erased }, 'organisation.erased')
+  return progress
+}
+
+/** Runs a batch under the lock of the erasure; returns how many rows it deleted. */
+async function runBatch(dataSource: DataSource, organisationId: string, batch: Batch): Promise<number> {
+  return transactLonger(dataSource, async (manager) => {
+    const erasure = await lockErasure(manager, organisationId)
+    if (erasure === null) return 0
+    const { rows, ...erased } = await batch(manager)
+    if (rows > 0) await addErased(manager, erasure, erased)
+    return rows
+  })
+}

@@ -1,0 +1,40 @@
+import { EVENT_PUBLISH } from '../domain/permissions.ts'
+import type { Caller } from './actor.ts'
+import type { AuditActor } from '../db/queries/audit.ts'
+import type { OperatorScope } from '../domain/operator-scopes.ts'
+
+/** The platform's own backend, known by an operator key, with the origin of its request. */
+export type Operator = {
+  /** Of the key; never its secret. */
+  name: string
+  scopes: readonly OperatorScope[]
+  address: string
+  requestId: string
+}
+
+/** Returns the operator as the audit trail of an organisation names it: `operator:NAME`. */
+export function operatorInAudit(
+  { name, address, requestId }: Pick<Operator, 'name' | 'address' | 'requestId'>,
+  organisationId: string,
+): AuditActor {
+  return { organisationId, memberId: null, apiKeyId: null, actor: `operator:${name}`, address, requestId }
+}
+
+/**
+ * Whose the idempotency keys of all operators are. They share them, so that a request that is repeated after the rotation
+ * of an operator key still takes effect once. No member has this id.
+ */
+const OPERATORS = 'operator:*'
+
+/** Returns the caller as which an operator publishes in an organisation: it may do nothing else. */
+export function publishingOperator(organisationId: string): Caller {
+  return {
+    organisationId,
+    memberId: OPERATORS,
+    apiKeyId: '',
+    keyHash: Buffer.alloc(0),
+    fullAccess: false,
+    permissions: [EVENT_PUBLISH],
+    isErasing: false,
+  }
+}

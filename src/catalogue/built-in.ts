@@ -1,0 +1,27 @@
+import { createCatalogue, type Catalogue } from './catalogue.ts'
+import { controllerPayloads } from './controller.ts'
+import { customerPayloads } from './customer.ts'
+import type { CatalogueDocument } from './document.ts'
+import { builtInKeys } from './event-keys.ts'
+import { invoicePayloads } from './invoice.ts'
+import { nfcTagPayloads } from './nfc-tag.ts'
+import { organizationSettingsPayloads } from './organization-settings.ts'
+import type { PayloadShape } from './payload-shape.ts'
+
+const payloads = new Map<string, PayloadShape>(
+  [
+    customerPayloads,
+    invoicePayloads,
+    controllerPayloads,
+    nfcTagPayloads,
+    organizationSettingsPayloads,
+  ].flatMap((family) => Object.entries(family)),
+)
+
+/** The event keys that Posthorn has where no document names others (spec 6.1, 6.3). */
+const builtInDocument: CatalogueDocument = {
+  eventKeys: builtInKeys.map((definition) => ({ ...definition, ...payloads.get(definition.key) })),
+}
+
+/** The catalogue of a process for which the operator configures no other. */
+export const builtInCatalogue: Catalogue = createCatalogue(builtInDocument)

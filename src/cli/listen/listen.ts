@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { DateTime } from 'luxon'
+import type { PostResult } from '../../outbound/http-client.ts'
+import { generateSigningSecret } from '../../secret-box.ts'
+import type { Output } from '../api-key.ts'
+import { followEvents, type StreamedEvent } from './follow-events.ts'
+import { createForwarder } from './forward.ts'
+import type { ListenCommand } from './listen-arguments.ts'
+import { visibleText } from './visible-text.ts'
+
+/** Events that wait while one is forwarded. Beyond them nothing is read, and the server keeps the others. */
+const MAX_QUEUED_EVENTS = 100
+
+/** Follows the event stream, and forwards or prints each event in order. Throws RefusedError when the API refuses. */
+export async function listen(command: ListenCommand, output: Output): Promise<never> {
+  const { forwardTo, printsBodies } = command
+  const secret = command.secret ?? generateSigningSecret()
+  const forwarder = forwardTo === null ? null : createForwarder({ url: forwardTo, secret })
+  if (forwardTo !== null) output.print(`Signing secret: ${secret}`)
+  const stop = new AbortController()
+
+  // A stream of Node.js is the queue: bounded, and in order.
+  const queue = new PassThrough({ objectMode: true, highWaterMark: MAX_QUEUED_EVENTS / 2 })
+  const listener = {
+    async onEvent(event: StreamedEvent): Promise<void> {
+      if (!queue.write(event)) await once(queue, 'drain', { signal: stop.signal })
+    },
+    onConnected(organisationId: string): void {
+      const events = command.events ?? 'all events that the key may see'
+      const target = forwardTo === null ? '' : `, forwarded to ${forwardTo}; a failure is not retried`
+      output.note(`Listening at ${command.apiUrl} for ${events} of ${visibleText(organisationId)}${target}.`)
+    },
+    onNote: (line: string) => output.note(line),
+  }
+  async function take(event: StreamedEvent): Promise<void> {
+    const result = forwarder === null ? null : await forwarder.forward(event, stop.signal)
+    const line = describeEvent(event, result)
+    output.print(printsBodies ? `${line}\n${visibleText(event.data)}` : line)
+  }
+  async function takeAll(): Promise<never> {
+    for await (const event of queue) await take(event as StreamedEvent)
+    throw new Error('the queue of events has ended')
+  }
+
+  try {
+    return await Promise.race([followEvents(command, listener, stop.signal), takeAll()])
+  } finally {
+    const lost = queue.readableLength + queue.writableLength
+    if (lost > 0) output.note(`Events that were received and not forwarded: ${lost}.`)
+    stop.abort()
+    queue.destroy()
+    await forwarder?.close()
+  }
+}
+
+/** Returns the line of an event; `result` is null where it was not forwarded. */
+function describeEvent({ key, id }: StreamedEvent, result: PostResult | null): string {
+  const line = `${DateTime.now().toFormat('HH:mm:ss.SSS')}  ${visibleText(key)}  ${visibleText(id)}`
+  if (result === null) return line
+  const { succeeded, statusCode, failureCode, durationMs, error } = result
+  const failure = succeeded ? '' : `  failed, not retried: ${visibleText(error ?? '')}`
+  return `${line}  ${statusCode ?? failureCode ?? ''}  ${durationMs} ms${failure}`
+}

@@ -1,0 +1,144 @@
+import { createECDH } from 'node:crypto'
+import { isIP } from 'node:net'
+import { isMailAddress } from '../domain/mail-address.ts'
+import { parseCidr } from '../outbound/address-guard.ts'
+import { isLoopbackHost, type AllowHttp } from '../outbound/loopback.ts'
+import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
+import type { EncryptionKey } from '../secret-box.ts'
+
+// How the text of a setting becomes its value; each throws what is wrong with the text, without repeating it.
+
+export function plain(text: string): string {
+  return text
+}
+
+export function boolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new Error('must be true or false')
+  return text === 'true'
+}
+
+export function parseAllowHttp(text: string): AllowHttp {
+  if (text === 'loopback') return text
+  if (text !== 'true' && text !== 'false') throw new Error('must be true, false or loopback')
+  return text === 'true'
+}
+
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+}
+
+export function optionalPort(text: string): number | null {
+  return text === '' ? null : integer(0, 65_535)(text)
+}
+
+export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text)
+    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`)
+    return found
+  }
+}
+
+export function webAddress(text: string): string {
+  if (text === '') return ''
+  const url = /^https?:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null
+  if (url === null) throw new Error('must be an http:// or https:// URL')
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
+    throw new Error('must be a plain URL: no user, query or fragment')
+  return url.href.replace(/\/+$/, '')
+}
+
+/** Origins as Content-Security-Policy compares them: scheme, host and port, https but on loopback. */
+export function parseFrameAncestors(text: string): string[] {
+  const origins = listOf(text)
+  const bad = origins.flatMap((origin, index) => (isFrameAncestor(origin) ? [] : [index + 1]))
+  if (bad.length > 0)
+    throw new Error(
+      `has entries that are not origins such as https://app.example.com (http:// on loopback only): number ${bad.join(', ')}`,
+    )
+  return origins
+}
+
+function isFrameAncestor(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null
+  // `origin` is canonical: lower case, no default port, no path, no user; a wildcard and `;` are not part of a host name.
+  if (url === null || url.origin !== text || !/^https?:\/\/[\w.:[\]-]+$/.test(text)) return false
+  return url.protocol === 'https:' || isLoopbackHost(url.hostname)
+}
+
+export function mailAddress(text: string): string {
+  if (!isMailAddress(text)) throw new Error('must be a plain e-mail address')
+  return text
+}
+
+export function vapidKey(text: string): string {
+  if (text === '') return ''
+  try {
+    if (!/^[A-Za-z0-9_-]{43}$/.test(text)) throw new Error('not 32 bytes')
+    // A number that is no key of the curve is refused here.
+    createECDH('prime256v1').setPrivateKey(text, 'base64url')
+    return text
+  } catch {
+    throw new Error('must be a private key of P-256: 43 characters of base64url')
+  }
+}
+
+export function contact(text: string): string {
+  if (!/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text))
+    throw new Error('must be a mailto: or https: address')
+  return text
+}
+
+export function parseDatabaseUrl(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL')
+  return text
+}
+
+export function parseKeyRing(text: string): EncryptionKey[] {
+  const keys = text.split(',').map((entry) => {
+    const match = /^([A-Za-z0-9_-]{1,32}):([0-9a-f]{64})$/.exec(entry.trim())
+    if (match?.[1] === undefined || match[2] === undefined) {
+      throw new Error(
+        'must be id:key pairs separated by commas, each key 64 lower-case hexadecimal characters',
+      )
+    }
+    return { id: match[1], key: Buffer.from(match[2], 'hex') }
+  })
+  if (new Set(keys.map((entry) => entry.id)).size < keys.length) throw new Error('names one key id twice')
+  return keys
+}
+
+/** Addresses and ranges, all as ranges. */
+export function parseTrustedProxies(text: string): string[] {
+  const ranges = listOf(text).map((entry) =>
+    isIP(entry) === 0 ? entry : `${entry}/${isIP(entry) === 6 ? 128 : 32}`,
+  )
+  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
+  if (bad.length > 0)
+    throw new Error(`has entries that are neither addresses nor usable ranges: number ${bad.join(', ')}`)
+  const tooWide = findTooWideRanges(ranges)
+  if (tooWide.length > 0)
+    throw new Error(`trusts more than proxies: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6)`)
+  return ranges
+}
+
+function listOf(text: string): string[] {
+  return text === '' ? [] : text.split(',').map((entry) => entry.trim())
+}
+
+export function parseCidrs(text: string): string[] {
+  const ranges = listOf(text)
+  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
+  if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
+  // What is named is a range, and so no secret that got here by mistake.
+  const tooWide = findTooWideRanges(ranges)
+  if (tooWide.length > 0)
+    throw new Error(
+      `opens more than private networks: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6 outside fc00::/7, and together at most a sixteenth of all addresses)`,
+    )
+  return ranges
+}

@@ -1,0 +1,202 @@
+import { DEFAULT_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/session-limits.ts'
+import type { LogLevel } from '../observability/logger.ts'
+import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
+import { parseOperatorKeys } from './operator-keys.ts'
+import { PAGE_SETTINGS } from './page-settings.ts'
+import {
+  integer,
+  oneOf,
+  optionalPort,
+  parseAllowHttp,
+  parseCidrs,
+  parseDatabaseUrl,
+  parseKeyRing,
+  parseTrustedProxies,
+  plain,
+} from './parsers.ts'
+import { RATE_LIMIT_SETTINGS } from './rate-limit-settings.ts'
+import { secretSetting, setting } from './setting.ts'
+import { TEMPORAL_SETTINGS } from './temporal-settings.ts'
+
+/**
+ * Every setting of Posthorn, in the order of `.env.example`.
+ * A variable without a fallback has to be set for the commands that need it.
+ */
+export const SETTINGS = {
+  databaseUrl: secretSetting(
+    'DATABASE_URL',
+    'PostgreSQL 15 to 18, as postgres://user:password@host:port/database',
+    undefined,
+    parseDatabaseUrl,
+  ),
+  databasePoolSize: setting(
+    'DATABASE_POOL_SIZE',
+    'database connections per process at most',
+    '20',
+    integer(1, 500),
+  ),
+  databasePooler: setting(
+    'DATABASE_POOLER',
+    'what DATABASE_URL connects to: none: PostgreSQL itself; transaction: a pooler in transaction mode, such as PgBouncer',
+    'none',
+    oneOf<Pooler>('none', 'transaction'),
+  ),
+  databaseStatementTimeoutMs: setting(
+    'DATABASE_STATEMENT_TIMEOUT_MS',
+    'time-out of one SQL statement in milliseconds',
+    String(DEFAULT_STATEMENT_TIMEOUT_MS),
+    integer(500, 600_000),
+  ),
+  encryptionKeys: secretSetting(
+    'POSTHORN_ENCRYPTION_KEYS',
+    'key ring for signing secrets: id:64-hex-characters, the newest first, separated by commas',
+    undefined,
+    parseKeyRing,
+  ),
+  operatorKeys: secretSetting(
+    'POSTHORN_OPERATOR_KEYS',
+    'keys of the operator API, name:secret:scopes, separated by commas; without keys there is none',
+    '',
+    parseOperatorKeys,
+  ),
+  host: setting('HOST', 'address the API listens on', '127.0.0.1', plain),
+  port: setting('PORT', 'port the API listens on', '3000', integer(0, 65_535)),
+  metricsHost: setting('METRICS_HOST', 'address that /metrics listens on', '127.0.0.1', plain),
+  metricsPort: setting('METRICS_PORT', 'port of /metrics, 0 picks one; empty for none', '', optionalPort),
+  apiConnections: setting(
+    'API_CONNECTIONS',
+    'open connections to the API per process; beyond them only probes are answered',
+    '5000',
+    integer(10, 100_000),
+  ),
+  trustedProxies: setting(
+    'TRUSTED_PROXIES',
+    'addresses or ranges of the proxies in front of the API, separated by commas; only their X-Forwarded-For counts',
+    '',
+    parseTrustedProxies,
+  ),
+  ...RATE_LIMIT_SETTINGS,
+  publishBacklogLimit: setting(
+    'PUBLISH_BACKLOG_LIMIT',
+    'deliveries that wait for their first attempt, in total, before publishing is refused; 0 for no limit',
+    '1000000',
+    integer(0, 1_000_000_000),
+  ),
+  webhooksPerOrganisation: setting(
+    'WEBHOOKS_PER_ORGANISATION',
+    'webhooks per organisation, without deleted ones',
+    '100',
+    integer(1, 100_000),
+  ),
+  catalogueFile: setting(
+    'POSTHORN_CATALOGUE',
+    'JSON file with the event keys; empty for the built-in ones',
+    '',
+    plain,
+  ),
+  streamsPerKey: setting(
+    'STREAMS_PER_KEY',
+    'open event streams per API key and process',
+    '50',
+    integer(1, 100_000),
+  ),
+  streamsPerProcess: setting(
+    'STREAMS_PER_PROCESS',
+    'open event streams per process',
+    '2000',
+    integer(1, 100_000),
+  ),
+  logLevel: setting(
+    'LOG_LEVEL',
+    'debug, info, warn, error or silent',
+    'info',
+    oneOf<LogLevel>('debug', 'info', 'warn', 'error', 'silent'),
+  ),
+  ...TEMPORAL_SETTINGS,
+  firstAttempt: setting(
+    'FIRST_ATTEMPT',
+    'who makes first attempts: workflow; overflow: the process itself while Temporal is behind; direct: the process itself',
+    'overflow',
+    oneOf('workflow', 'overflow', 'direct'),
+  ),
+  firstAttemptSlots: setting(
+    'FIRST_ATTEMPT_SLOTS',
+    'inline first attempts in flight per process',
+    '256',
+    integer(1, 10_000),
+  ),
+  attemptTimeoutMs: setting(
+    'ATTEMPT_TIMEOUT_MS',
+    'deadline of one whole POST in milliseconds',
+    '15000',
+    integer(100, 60_000),
+  ),
+  startConcurrency: setting(
+    'START_CONCURRENCY',
+    'workflow starts in flight per process',
+    '40',
+    integer(1, 1_000),
+  ),
+  activitySlots: setting(
+    'WORKER_ACTIVITY_SLOTS',
+    'first attempts of healthy webhooks in flight per worker',
+    '200',
+    integer(1, 10_000),
+  ),
+  retrySlots: setting(
+    'WORKER_RETRY_SLOTS',
+    'retries, and attempts of webhooks that fail quickly, in flight per worker, with those that wait until they are due',
+    '1000',
+    integer(1, 10_000),
+  ),
+  slowSlots: setting(
+    'WORKER_SLOW_SLOTS',
+    'attempts of slow, hanging or unproven webhooks in flight per worker',
+    '1000',
+    integer(1, 10_000),
+  ),
+  webhookConcurrency: setting(
+    'WEBHOOK_CONCURRENCY',
+    'attempts to one webhook in flight per process at most, and deliveries of it that a retry job has in progress',
+    '50',
+    integer(1, 1_000),
+  ),
+  shutdownGraceMs: setting(
+    'SHUTDOWN_GRACE_MS',
+    'time that attempts in flight have to finish at shutdown, in milliseconds',
+    '20000',
+    integer(0, 600_000),
+  ),
+  retentionCompletedDays: setting(
+    'RETENTION_COMPLETED_DAYS',
+    'days that completed deliveries are kept, with their attempts and payloads',
+    '30',
+    integer(1, 3_650),
+  ),
+  retentionFailedDays: setting(
+    'RETENTION_FAILED_DAYS',
+    'days that permanently failed and stopped deliveries are kept, with their attempts and payloads',
+    '90',
+    integer(1, 3_650),
+  ),
+  retentionAuditDays: setting(
+    'RETENTION_AUDIT_DAYS',
+    'days that entries of the audit trail are kept',
+    '365',
+    integer(30, 3_650),
+  ),
+  ...PAGE_SETTINGS,
+  ...NOTIFICATION_SETTINGS,
+  allowHttp: setting(
+    'POSTHORN_ALLOW_HTTP',
+    'true to allow plain http receivers (not for production), loopback for those on this machine only',
+    'false',
+    parseAllowHttp,
+  ),
+  allowedCidrs: setting(
+    'POSTHORN_ALLOWED_CIDRS',
+    'private address ranges that receivers may have, separated by commas, such as 10.1.0.0/16',
+    '',
+    parseCidrs,
+  ),
+}

@@ -1,0 +1,30 @@
+import { boolean, plain, webAddress } from './parsers.ts'
+import { secretSetting, setting } from './setting.ts'
+
+/** How Temporal is reached, in the order of `.env.example`. */
+export const TEMPORAL_SETTINGS = {
+  temporalAddress: setting('TEMPORAL_ADDRESS', 'host:port of the Temporal frontend', '127.0.0.1:7233', plain),
+  temporalNamespace: setting('TEMPORAL_NAMESPACE', 'Temporal namespace', 'default', plain),
+  temporalTaskQueue: setting('TEMPORAL_TASK_QUEUE', 'task queue of the workers', 'posthorn', plain),
+  temporalTls: setting('TEMPORAL_TLS', 'true to connect to Temporal over TLS', 'false', boolean),
+  temporalTlsCaFile: setting(
+    'TEMPORAL_TLS_CA_FILE',
+    "PEM file with the authority that signed Temporal's certificate; empty for the public ones",
+    '',
+    plain,
+  ),
+  temporalTlsCertFile: setting(
+    'TEMPORAL_TLS_CERT_FILE',
+    'PEM file with the certificate that Posthorn shows Temporal, when it requires one',
+    '',
+    plain,
+  ),
+  temporalTlsKeyFile: setting(
+    'TEMPORAL_TLS_KEY_FILE',
+    'PEM file with the private key of that certificate',
+    '',
+    plain,
+  ),
+  temporalApiKey: secretSetting('TEMPORAL_API_KEY', 'API key for Temporal, when it requires one', '', plain),
+  temporalUiUrl: setting('TEMPORAL_UI_URL', 'address of the Temporal UI for operators', '', webAddress),
+}

@@ -1,0 +1,148 @@
+// Hand-written: batches of rows are chosen, passed over where locked, and deleted in one statement.
+import { sql, type Db } from '../db.ts'
+import { isErasingSql } from './erasures.ts'
+
+/**
+ * Every webhook that the organisation ever had; none where it is not being erased: it may be gone, and another one of the
+ * same id be there by now.
+ */
+export async function findAllWebhookIds(db: Db, organisationId: string): Promise<string[]> {
+  const found = await sql(
+    `SELECT w.id FROM webhook w WHERE w.organisation_id = :organisationId AND ${isErasingSql('w.organisation_id')}`,
+    { organisationId },
+  ).rows<{ id: string }>(db)
+  return found.map(({ id }) => id)
+}
+
+/** The incidents of these webhooks. */
+export function findIncidentsOf(db: Db, webhookIds: string[]): Promise<{ id: string; webhookId: string }[]> {
+  return sql(
+    `SELECT id, webhook_id AS "webhookId" FROM incident WHERE webhook_id = ANY(:webhookIds::uuid[])`,
+    {
+      webhookIds,
+    },
+  ).rows(db)
+}
+
+/** Deletes incidents with their notifications; returns how many. */
+export async function deleteIncidents(db: Db, ids: string[]): Promise<number> {
+  const deleted = await sql(`DELETE FROM incident WHERE id = ANY(:ids::uuid[]) RETURNING id`, { ids }).rows(
+    db,
+  )
+  return deleted.length
+}
+
+/** Marks a delivery whose workflow has to be ended: no sweeper takes it before, and none is left unmarked by a crash. */
+const ENDING = `interval '10 minutes'`
+
+/**
+ * Stops up to `limit` deliveries of webhooks that have, or may have, a workflow; returns their ids. An attempt under way
+ * finishes first: its row is passed over while it is leased.
+ */
+export async function stopForErasure(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  const stopped = await sql(
+    `WITH chosen AS (
+       SELECT id FROM delivery
+        WHERE webhook_id = ANY(:webhookIds::uuid[])
+          AND (state = 'waiting' OR state IN ('pending', 'in_progress') AND coalesce(lease_until < now(), true)
+               OR state IN ('completed', 'failed', 'stopped') AND sweep_at IS NOT NULL)
+        LIMIT :limit FOR UPDATE SKIP LOCKED
+     )
+     UPDATE delivery d
+        SET state = 'stopped', stop_reason = 'webhook_deleted', next_attempt_at = NULL, retry_requested = false,
+            completed_at = coalesce(completed_at, now()), owner = NULL, lease_until = NULL, sweep_at = now() + ${ENDING}
+       FROM chosen WHERE d.id = chosen.id
+     RETURNING d.id`,
+    { webhookIds, limit },
+  ).rows<{ id: string }>(db)
+  return stopped.map(({ id }) => id)
+}
+
+/** Deletes deliveries with their attempts; returns how many of each. */
+export async function deleteDeliveries(
+  db: Db,
+  ids: string[],
+): Promise<{ deliveries: number; attempts: number }> {
+  const attempts = await sql(
+    `WITH gone AS (DELETE FROM attempt WHERE delivery_id = ANY(:ids::uuid[]) RETURNING 1)
+     SELECT count(*)::int AS count FROM gone`,
+    { ids },
+  ).first<{ count: number }>(db)
+  const deleted = await sql(`DELETE FROM delivery WHERE id = ANY(:ids::uuid[]) RETURNING id`, { ids }).rows(
+    db,
+  )
+  return { deliveries: deleted.length, attempts: attempts?.count ?? 0 }
+}
+
+/** Locks up to `limit` deliveries that are final and have no workflow to end. */
+export async function lockFinalDeliveries(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  const found = await sql(
+    `SELECT id FROM delivery
+      WHERE webhook_id = ANY(:webhookIds::uuid[]) AND state IN ('completed', 'failed', 'stopped')
+        AND sweep_at IS NULL
+      LIMIT :limit FOR UPDATE SKIP LOCKED`,
+    { webhookIds, limit },
+  ).rows<{ id: string }>(db)
+  return found.map(({ id }) => id)
+}
+
+/** Deletes up to `limit` events that have no delivery; returns how many. */
+export async function deleteEventsOf(db: Db, organisationId: string, limit: number): Promise<number> {
+  const deleted = await sql(
+    `DELETE FROM event WHERE id IN (
+       SELECT e.id FROM event e
+        WHERE e.organisation_id = :organisationId AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id)
+        LIMIT :limit
+     ) RETURNING id`,
+    { organisationId, limit },
+  ).rows(db)
+  return deleted.length
+}
+
+/** Deletes up to `limit` audit entries, which the trigger allows during an erasure only; returns how many. */
+export async function deleteAuditOf(db: Db, organisationId: string, limit: number): Promise<number> {
+  const deleted = await sql(
+    `DELETE FROM audit_entry WHERE id IN (
+       SELECT id FROM audit_entry WHERE organisation_id = :organisationId LIMIT :limit
+     ) RETURNING id`,
+    { organisationId, limit },
+  ).rows(db)
+  return deleted.length
+}
+
+/** Deletes up to `limit` idempotency keys; returns how many. */
+export async function deleteIdempotencyKeysOf(
+  db: Db,
+  organisationId: string,
+  limit: number,
+): Promise<number> {
+  const deleted = await sql(
+    `DELETE FROM idempotency_key WHERE (organisation_id, member_id, operation, key) IN (
+       SELECT organisation_id, member_id, operation, key FROM idempotency_key
+        WHERE organisation_id = :organisationId LIMIT :limit
+     ) RETURNING 1`,
+    { organisationId, limit },
+  ).rows(db)
+  return deleted.length
+}
+
+/**
+ * Deletes what is left of an organisation whose deliveries and events are gone: webhooks, retry jobs, members with their
+ * keys, sessions and subscriptions, and the organisation with its erasure. Returns false, and deletes nothing, while a
+ * delivery or an event is left, or the erasure is younger than `minAgeMs`: requests that began before it may still write.
+ */
+export async function deleteOrganisation(db: Db, organisationId: string, minAgeMs: number): Promise<boolean> {
+  const ready = await sql(
+    `SELECT 1 FROM organisation_erasure
+      WHERE organisation_id = :organisationId AND requested_at <= now() - :minAgeMs * interval '1 ms'
+        AND NOT EXISTS (SELECT 1 FROM event WHERE organisation_id = :organisationId)
+        AND NOT EXISTS (SELECT 1 FROM audit_entry WHERE organisation_id = :organisationId)
+        AND NOT EXISTS (SELECT 1 FROM idempotency_key WHERE organisation_id = :organisationId)`,
+    { organisationId, minAgeMs },
+  ).first(db)
+  if (ready === null) return false
+  for (const table of ['retry_job', 'webhook', 'member', 'event_horizon'])
+    await sql(`DELETE FROM ${table} WHERE organisation_id = :organisationId`, { organisationId }).rows(db)
+  await sql(`DELETE FROM organisation WHERE id = :organisationId`, { organisationId }).rows(db)
+  return true
+}

@@ -1,0 +1,173 @@
+// Hand-written: streaks and recipients are read in one statement each, by PostgreSQL's clock.
+import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import type { NotificationChannel, NotificationKind, Streak } from '../../domain/incident-rules.ts'
+import { sql, type Db } from '../db.ts'
+import { lockWebhook } from './webhooks.ts'
+
+/** An incident, under the lock of its webhook until the transaction ends. */
+export type IncidentRow = {
+  id: string
+  organisationId: string
+  webhookId: string
+  openedAt: Date
+  resumedAt: Date | null
+  open: boolean
+  exhausted: boolean
+  firstNotifiedAt: Date | null
+  secondNotifiedAt: Date | null
+}
+
+/** Null when it was purged. The organisation is in the key as everywhere. */
+export async function lockIncident(
+  db: Db,
+  organisationId: string,
+  incidentId: string,
+): Promise<IncidentRow | null> {
+  const found = await sql(
+    `SELECT webhook_id AS "webhookId" FROM incident WHERE id = :incidentId AND organisation_id = :organisationId`,
+    { incidentId, organisationId },
+  ).first<{ webhookId: string }>(db)
+  if (found === null) return null
+  await lockWebhook(db, found.webhookId)
+  return sql(
+    `SELECT id, organisation_id AS "organisationId", webhook_id AS "webhookId", opened_at AS "openedAt",
+            resumed_at AS "resumedAt", closed_at IS NULL AS open, exhausted_at IS NOT NULL AS exhausted,
+            first_notified_at AS "firstNotifiedAt", second_notified_at AS "secondNotifiedAt"
+       FROM incident WHERE id = :incidentId AND organisation_id = :organisationId`,
+    { incidentId, organisationId },
+  ).first(db)
+}
+
+/** How the webhook of an incident stands at this moment. */
+export type WebhookStanding = {
+  /** Enabled and not deleted. */
+  live: boolean
+  waiting: number
+  failed: number
+  /** Failures since the last success, of this incident; null when the latest attempt succeeded. */
+  streak: Streak | null
+  lastFailure: Pick<Exclude<AttemptOutcome, { state: 'deferred' }>, 'failureCode' | 'statusCode'> & {
+    error: string | null
+  }
+}
+
+/**
+ * Each part is read from an index made for it. A streak begins with the first failure after the last success, in the
+ * order in which attempts began, and counts from its end; never before the incident, since failures that were resolved
+ * without a success belong to an earlier one, nor before the webhook was switched on again.
+ */
+export async function findWebhookStanding(
+  db: Db,
+  incident: Pick<IncidentRow, 'webhookId' | 'openedAt' | 'resumedAt'>,
+): Promise<WebhookStanding> {
+  const found = await sql(
+    `WITH success AS (
+       SELECT max(started_at) AS at FROM attempt WHERE webhook_id = :webhookId AND outcome = 'succeeded'
+     ), first_failure AS (
+       SELECT greatest(a.started_at + a.duration_ms * interval '1 ms', :openedAt::timestamptz) AS at
+         FROM attempt a, success
+        WHERE a.webhook_id = :webhookId AND a.outcome = 'failed'
+          AND a.started_at > greatest(success.at, :resumedAt::timestamptz, '-infinity')
+        ORDER BY a.started_at LIMIT 1
+     ), last_failure AS (
+       SELECT failure_code, status_code, error FROM attempt
+        WHERE webhook_id = :webhookId AND outcome = 'failed' ORDER BY started_at DESC LIMIT 1
+     )
+     SELECT w.enabled AND w.deleted_at IS NULL AS live,
+            (SELECT count(*)::int FROM delivery WHERE webhook_id = :webhookId AND state = 'waiting') AS waiting,
+            (SELECT count(*)::int FROM delivery WHERE webhook_id = :webhookId AND state = 'failed') AS failed,
+            (SELECT floor(extract(epoch FROM at) * 1000)::float8 FROM first_failure) AS "sinceMs",
+            (SELECT greatest(0, extract(epoch FROM now() - at) * 1000)::float8 FROM first_failure) AS "forMs",
+            (SELECT jsonb_build_object('failureCode', failure_code, 'statusCode', status_code, 'error', error)
+               FROM last_failure) AS "lastFailure"
+       FROM webhook w WHERE w.id = :webhookId`,
+    { webhookId: incident.webhookId, openedAt: incident.openedAt, resumedAt: incident.resumedAt },
+  ).first<StandingColumns>(db)
+  if (found === null) throw new Error('an incident without its webhook')
+  const { sinceMs, forMs, lastFailure, ...standing } = found
+  return {
+    ...standing,
+    streak: sinceMs === null ? null : { sinceMs, forMs },
+    // Purged attempts leave no failure to report.
+    lastFailure: lastFailure ?? { failureCode: null, statusCode: null, error: null },
+  }
+}
+
+type StandingColumns = Omit<WebhookStanding, 'streak' | 'lastFailure'> & {
+  sinceMs: number | null
+  forMs: number
+  lastFailure: WebhookStanding['lastFailure'] | null
+}
+
+/** While something is to be sent, the workflow evaluates within a quarter of an hour; then the sweeper signals it. */
+const WHILE_SENDING = `interval '17 minutes'`
+
+/** Notes what the workflow is to be woken for besides a change: `resting` for the next failure; the sweeper's time. */
+export async function recordEvaluation(
+  db: Db,
+  incidentId: string,
+  next: { resting: boolean; sweepAfterMs: number | null },
+): Promise<void> {
+  await sql(
+    `UPDATE incident SET resting = :resting, sweep_at = CASE
+        WHEN EXISTS (SELECT 1 FROM notification WHERE incident_id = :incidentId AND state IN ('pending', 'sending'))
+        THEN now() + ${WHILE_SENDING} ELSE now() + :sweepAfterMs::float8 * interval '1 ms' END
+      WHERE id = :incidentId`,
+    { incidentId, resting: next.resting, sweepAfterMs: next.sweepAfterMs },
+  ).rows(db)
+}
+
+/** Addresses a notification: one row per recipient, once and for all. The caller holds the lock of the webhook. */
+export async function addressNotification(
+  db: Db,
+  incidentId: string,
+  kind: NotificationKind,
+  recipients: readonly { channel: NotificationChannel; recipient: string }[],
+): Promise<void> {
+  const column = kind === 1 ? 'first_notified_at' : 'second_notified_at'
+  await sql(`UPDATE incident SET ${column} = now() WHERE id = :incidentId AND ${column} IS NULL`, {
+    incidentId,
+  }).rows(db)
+  await sql(
+    `INSERT INTO notification (id, incident_id, kind, channel, recipient)
+     SELECT uuidv7(), :incidentId, :kind, channel, recipient
+       FROM unnest(:channels::text[], :recipients::text[]) AS to_whom (channel, recipient)
+     ON CONFLICT (incident_id, kind, channel, recipient) DO NOTHING`,
+    {
+      incidentId,
+      kind,
+      channels: recipients.map(({ channel }) => channel),
+      recipients: recipients.map(({ recipient }) => recipient),
+    },
+  ).rows(db)
+}
+
+/** Who is to be notified at this moment (spec 6.4). */
+export type RecipientRows = {
+  organisation: { name: string; email: string; supportEmail: string | null; timeZone: string }
+  members: { id: string; name: string; email: string; pushSubscriptions: string[] }[]
+}
+
+/** Members with full access or `permission`; their push subscriptions only where they have push enabled. */
+export async function findRecipients(
+  db: Db,
+  organisationId: string,
+  permission: string,
+): Promise<RecipientRows> {
+  const organisation = await sql(
+    `SELECT name, email, support_email AS "supportEmail", time_zone AS "timeZone" FROM organisation WHERE id = :organisationId`,
+    { organisationId },
+  ).first<RecipientRows['organisation']>(db)
+  if (organisation === null) throw new Error('an incident without its organisation')
+  const members = await sql(
+    `SELECT m.id, m.name, m.email,
+            CASE WHEN m.push_enabled THEN ARRAY(
+              SELECT p.id::text FROM push_subscription p
+               WHERE p.organisation_id = m.organisation_id AND p.member_id = m.id ORDER BY p.id
+            ) ELSE '{}' END AS "pushSubscriptions"
+       FROM member m
+      WHERE m.organisation_id = :organisationId AND (m.full_access OR :permission = ANY(m.permissions)) ORDER BY m.id`,
+    { organisationId, permission },
+  ).rows<RecipientRows['members'][number]>(db)
+  return { organisation, members }
+}

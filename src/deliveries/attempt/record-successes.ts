@@ -1,0 +1,23 @@
+import type { DataSource } from 'typeorm'
+import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
+import { recordFirstSuccesses, type AttemptRecord } from '../../db/queries/outcomes.ts'
+
+/** Records a first attempt that succeeded. False if that takes the lock of its webhook, or another one is recorded. */
+export type RecordFirstSuccess = BatchedStatement<AttemptRecord, boolean>
+
+/** Statements in flight at once, and successes of one statement, at most. */
+const MAX_CONCURRENT_BATCHES = 4
+const MAX_BATCH_SIZE = 100
+
+/** Successes of the same instant share a statement and its commit. */
+export function createRecordFirstSuccess(
+  dataSource: DataSource,
+  { hasBackfill }: { hasBackfill: boolean },
+): RecordFirstSuccess {
+  return createBatchedStatement({
+    runAll: (records) => recordFirstSuccesses(dataSource, records, hasBackfill),
+    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], hasBackfill))[0] === true,
+    maxConcurrent: MAX_CONCURRENT_BATCHES,
+    maxBatchSize: MAX_BATCH_SIZE,
+  })
+}

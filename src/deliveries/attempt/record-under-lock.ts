@@ -1,0 +1,65 @@
+import type { DataSource } from 'typeorm'
+import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
+import type { EndedAttempt } from '../../db/queries/outcomes.ts'
+import { recordAttempts, type RecordedAttempt } from '../../incidents/change-incident.ts'
+import { recordOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
+
+/** `dueInMs` is called when the statement is sent. */
+type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {
+  webhookId: string
+  dueInMs: () => number | null
+}
+
+/** Records an attempt under the lock of its webhook. */
+export type RecordUnderLock = BatchedStatement<AttemptToRecord, RecordedAttempt>
+
+const NOTHING: RecordedAttempt = { result: null, toSignal: null }
+
+/** Attempts of one transaction, at maxBatchSize: a request that waits for the lock waits for all of them. */
+const MAX_BATCH = 25
+
+/** Meanwhile the lease of the row is renewed: giving up sooner would only repeat what may be committed. */
+const RECORD_TIMEOUT_MS = 600_000
+
+/**
+ * Attempts of one webhook that wait for its lock share a transaction: an endpoint that fails or recovers ends attempts
+ * faster than a disk commits them one by one. `hasBackfill`: see `recordSuccesses`.
+ */
+export function createRecordUnderLock(dependencies: {
+  dataSource: DataSource
+  locks: Pick<WebhookLocks, 'outcomes'>
+  hasBackfill: boolean
+}): RecordUnderLock {
+  const webhooks = new Map<string, { record: RecordUnderLock; waiting: number }>()
+
+  function createBatch(of: { organisationId: string; webhookId: string }): RecordUnderLock {
+    const recordAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> =>
+      recordOnWebhook(dependencies, of.webhookId, (manager) => {
+        const ended = attempts.map(({ dueInMs, ...attempt }) => ({ ...attempt, dueInMs: dueInMs() }))
+        return recordAttempts(manager, of, ended, dependencies.hasBackfill)
+      })
+    return createBatchedStatement({
+      runAll: recordAll,
+      runOne: async (attempt) => (await recordAll([attempt]))[0] ?? NOTHING,
+      maxConcurrent: 1,
+      maxBatchSize: MAX_BATCH,
+      timeoutMs: RECORD_TIMEOUT_MS,
+    })
+  }
+
+  return async (attempt) => {
+    const { organisationId, webhookId } = attempt
+    const webhook = webhooks.get(webhookId) ?? {
+      record: createBatch({ organisationId, webhookId }),
+      waiting: 0,
+    }
+    webhooks.set(webhookId, webhook)
+    webhook.waiting++
+    try {
+      return await webhook.record(attempt)
+    } finally {
+      webhook.waiting--
+      if (webhook.waiting === 0) webhooks.delete(webhookId)
+    }
+  }
+}

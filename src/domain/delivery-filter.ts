@@ -1,0 +1,26 @@
+import type { DeliveryState } from './delivery-state.ts'
+
+/** What deliveries of a webhook can be selected by; null selects by nothing. */
+export type DeliveryFilter = {
+  state: DeliveryState | null
+  eventKey: string | null
+  /** Of the answer to the latest attempt. */
+  statusCode: number | null
+  /** Created then or later. */
+  since: Date | null
+  /** Created before that. */
+  until: Date | null
+}
+
+/** Deliveries of a webhook: those named, or those that fit; null limits nothing. */
+export type DeliverySelection = { deliveryIds: string[] | null; filter: DeliveryFilter | null }
+
+export const EVERY_DELIVERY: DeliverySelection = { deliveryIds: null, filter: null }
+
+export const NO_FILTER: DeliveryFilter = {
+  state: null,
+  eventKey: null,
+  statusCode: null,
+  since: null,
+  until: null,
+}

@@ -1,0 +1,142 @@
+import type { Context } from 'koa'
+import { hashCredential } from '../../credentials.ts'
+import type { Caller } from '../../accounts/actor.ts'
+import type { Operator } from '../../accounts/operator.ts'
+import { findCallerOfSession, type Session } from '../../db/queries/sessions.ts'
+import { MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'
+import type { OperatorScope } from '../../domain/operator-scopes.ts'
+import { notFound, unauthenticated, unauthenticatedOperator } from '../../errors.ts'
+import { redeemTicket } from '../../stream/tickets.ts'
+import type { ApiDependencies } from '../api.ts'
+import type { Route } from '../route.ts'
+import { authenticateApiKey } from './api-key.ts'
+import { requireScope } from './operator-key.ts'
+import { withRefusals, type Credential } from './refusals.ts'
+import { isCrossSite, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
+
+/** Who sent a request; `operator` where it was an operator key. */
+export type Authenticated = {
+  caller: Caller
+  session: Session | null
+  operator: Pick<Operator, 'name' | 'scopes'> | null
+}
+
+/** A portal link authenticates no request: it is exchanged for a session. */
+type RequestCredential = { kind: Exclude<Credential['kind'], 'portal_link'>; value: string }
+
+/** The caller where there is no member: of open routes and of an operator key. It has no rights. */
+export const NO_CALLER: Caller = {
+  organisationId: '',
+  memberId: '',
+  apiKeyId: null,
+  keyHash: null,
+  fullAccess: false,
+  permissions: [],
+  isErasing: false,
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+
+/**
+ * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
+ * An invalid credential counts against its sender's address. Beyond that limit only credentials that were valid here
+ * lately are checked for the address, so that one sender cannot lock out others that share it.
+ * Throws 401, 404 while the organisation is being erased, 403 for a request of another site or a missing scope, or 429
+ * beyond a limit.
+ */
+export async function authenticate(
+  dependencies: ApiDependencies,
+  route: Route,
+  ctx: Context,
+  cookie: SessionCookie | null,
+): Promise<Authenticated> {
+  const { authRefusals, rateLimits } = dependencies
+  const credential = credentialOf(dependencies, route, ctx, cookie)
+  const requestId = ctx.response.get('x-request-id')
+  const asked = { credential, address: ctx.ip, operationId: route.operationId, requestId }
+  const authenticated = await withRefusals(authRefusals, asked, () =>
+    findByCredential(dependencies, credential),
+  )
+  const { operator, session } = authenticated
+  const limit = rateLimits[route.limit ?? 'management']
+  // Set at once, so that later refusals carry the headers too.
+  if (limit !== null) ctx.set(await limit.count(limitedId(authenticated)))
+  if (authenticated.caller.isErasing) throw notFound('organisation')
+  if (operator !== null) requireScope(operator, scopeOf(route))
+  if (session !== null && (!SAFE_METHODS.has(route.method) || isCrossSite(ctx))) requireSameOrigin(ctx)
+  return authenticated
+}
+
+/** An operator, an API key, or a member that portal links signed in: all its sessions count together. */
+function limitedId({ operator, caller }: Authenticated): string {
+  if (operator !== null) return `operator:${operator.name}`
+  return caller.apiKeyId ?? `member:${caller.organisationId}/${caller.memberId}`
+}
+
+async function findByCredential(
+  dependencies: ApiDependencies,
+  { kind, value }: RequestCredential,
+): Promise<Authenticated> {
+  const { dataSource, findCaller, known, operatorKeys, acceptsDemoKeys } = dependencies
+  const minKeyLength = acceptsDemoKeys ? MIN_DEMO_KEY_LENGTH : MIN_KEY_LENGTH
+  switch (kind) {
+    case 'key':
+      return {
+        caller: await authenticateApiKey(findCaller, value, minKeyLength),
+        session: null,
+        operator: null,
+      }
+    case 'ticket':
+      return { caller: await redeemTicket(dataSource, value), session: null, operator: null }
+    case 'session': {
+      const found = await findCallerOfSession(dataSource, hashCredential(value))
+      if (found === null) throw unauthenticated()
+      known.add(found.session.hash)
+      return { ...found, operator: null }
+    }
+    case 'operator': {
+      const operator = operatorKeys.find(value)
+      if (operator === null) throw unauthenticatedOperator()
+      known.add(hashCredential(value))
+      return { caller: NO_CALLER, session: null, operator }
+    }
+  }
+}
+
+/** Prefers an API key. Without one: an operator key, a session's token or a ticket, where the route accepts it. */
+function credentialOf(
+  { operatorKeys }: ApiDependencies,
+  route: Route,
+  ctx: Context,
+  cookie: SessionCookie | null,
+): RequestCredential {
+  const { access } = route
+  const operatorKey = ctx.get('x-operator-key')
+  if (access.kind === 'operator') return { kind: 'operator', value: operatorKey }
+  const key = ctx.get('x-api-key')
+  if (key !== '') return { kind: 'key', value: key }
+  if (acceptsOperators(route) && operatorKeys.isConfigured && operatorKey !== '')
+    return { kind: 'operator', value: operatorKey }
+  if (access.kind === 'organisation' && access.ticket === true) {
+    const ticket = new URLSearchParams(ctx.querystring).get('ticket')
+    return ticket === null ? { kind: 'key', value: '' } : { kind: 'ticket', value: ticket }
+  }
+  const token = acceptsSessions(route) ? readSessionToken(ctx, cookie) : null
+  return token === null ? { kind: 'key', value: '' } : { kind: 'session', value: token }
+}
+
+/** A stream can outlive a session, so a browser opens it with a ticket. */
+function acceptsSessions({ access }: Route): boolean {
+  if (access.kind === 'organisation') return access.ticket !== true
+  return access.kind !== 'key' || access.sessions !== false
+}
+
+function acceptsOperators({ access }: Route): boolean {
+  return access.kind === 'organisation' && access.operatorScope !== undefined
+}
+
+function scopeOf({ access, operationId }: Route): OperatorScope {
+  if (access.kind === 'operator') return access.scope
+  if (access.kind === 'organisation' && access.operatorScope !== undefined) return access.operatorScope
+  throw new Error(`${operationId} is not for operators`)
+}

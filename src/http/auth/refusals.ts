@@ -1,0 +1,88 @@
+import { hashCredential } from '../../credentials.ts'
+import { isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'
+import { ProblemError } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { KnownCredentials } from '../../accounts/known-credentials.ts'
+import type { RateLimit } from '../limits/rate-limits.ts'
+
+/** What authenticates a request; an empty value is a missing credential. */
+export type Credential = { kind: 'key' | 'session' | 'ticket' | 'operator' | 'portal_link'; value: string }
+
+/**
+ * Why a credential was refused, for the operator only: the answer never contains it. `unknown`: also a key that is
+ * revoked or expired. `short`: a key of the demo organisation's length, where these are not valid.
+ */
+type RefusalReason =
+  'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket' | 'operator' | 'portal_link'
+
+type Refused = { credential: Credential; address: string; operationId: string; requestId: string }
+
+/** Limits, counts and logs the credentials that are refused. */
+export type AuthRefusals = {
+  /** Throws 429 while too many credentials of this address were refused, before any query. Known ones pass. */
+  check(address: string, credential: Credential): Promise<void>
+  /** Records a refusal. Throws 429 when it is beyond the limit. */
+  refused(refused: Refused): Promise<void>
+}
+
+const SIGN_IN = new Set(['signIn', 'openPortalLink'])
+
+export function createAuthRefusals(dependencies: {
+  limit: RateLimit | null
+  known: KnownCredentials
+  logger: Logger
+  metrics: Metrics
+}): AuthRefusals {
+  const { limit, known, logger, metrics } = dependencies
+  let wasShortKeyExplained = false
+
+  /** Logs once per process, for the operator who seeded the demo organisation. */
+  function explainShortKeys(): void {
+    if (wasShortKeyExplained) return
+    wasShortKeyExplained = true
+    const text = `Keys of less than ${MIN_KEY_LENGTH} characters count only in a process that listens on loopback`
+    logger.warn({ event: 'auth.short_keys_refused' }, text)
+  }
+
+  return {
+    async check(address, credential) {
+      if (limit !== null && !known.has(hashCredential(credential.value))) await limit.check(address)
+    },
+    async refused({ credential, address, operationId, requestId }) {
+      const reason = reasonOf(credential)
+      known.delete(hashCredential(credential.value))
+      metrics.authRefused(SIGN_IN.has(operationId) ? 'sign_in' : 'request', reason)
+      logger.warn({ event: 'auth.refused', reason, address, operationId, requestId }, 'auth.refused')
+      if (reason === 'short') explainShortKeys()
+      await limit?.count(address)
+    },
+  }
+}
+
+/**
+ * Finds what a credential stands for, and records a 401 of `find` as a refusal. Throws 429 beyond the limit of the
+ * address, before `find` is called.
+ */
+export async function withRefusals<Found>(
+  authRefusals: AuthRefusals,
+  asked: Refused,
+  find: () => Promise<Found>,
+): Promise<Found> {
+  await authRefusals.check(asked.address, asked.credential)
+  return find().catch(async (error: unknown) => {
+    if (isUnauthenticated(error)) await authRefusals.refused(asked)
+    throw error
+  })
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.status === 401
+}
+
+function reasonOf({ kind, value }: Credential): RefusalReason {
+  if (value === '') return 'missing'
+  if (kind !== 'key') return kind
+  if (isKeyShaped(value, MIN_KEY_LENGTH)) return 'unknown'
+  return isKeyShaped(value, MIN_DEMO_KEY_LENGTH) ? 'short' : 'malformed'
+}

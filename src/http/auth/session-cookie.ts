@@ -1,0 +1,84 @@
+import type { Context } from 'koa'
+import { ProblemError } from '../../errors.ts'
+
+/** The cookie that carries a session on this connection. */
+export type SessionCookie = { name: string; attributes: string }
+
+/** 32 random bytes as base64url. */
+const TOKEN_SHAPE = /^[A-Za-z0-9_-]{43}$/
+
+const LOOPBACK = /^(localhost|[\w.-]+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/i
+
+/**
+ * Returns the session cookie for a connection. Over TLS: bound to this host and never sent in clear (`__Host-`,
+ * RFC 6265bis). Where pages of other origins may embed the developer area: one that browsers also send from within a
+ * frame, and keep apart for each site around it (`Partitioned`, CHIPS); of another name, so that a browser never holds
+ * both. On loopback, which cannot be overheard: a plain one, because not every browser keeps a `Secure` cookie there.
+ * Null elsewhere: a key typed into a page that came in clear is no secret any more.
+ */
+export function sessionCookieFor(
+  ctx: Context,
+  { publicUrl, frameAncestors }: { publicUrl: string; frameAncestors: readonly string[] },
+): SessionCookie | null {
+  const common = 'Path=/; HttpOnly'
+  if (ctx.secure || publicUrl.startsWith('https://'))
+    return frameAncestors.length === 0
+      ? { name: '__Host-posthorn_session', attributes: `${common}; SameSite=Strict; Secure` }
+      : {
+          name: '__Host-posthorn_framed_session',
+          attributes: `${common}; SameSite=None; Secure; Partitioned`,
+        }
+  const isLoopback = LOOPBACK.test(ctx.hostname)
+  return isLoopback ? { name: 'posthorn_session', attributes: `${common}; SameSite=Strict` } : null
+}
+
+/** Throws 403 where the connection must not have a session cookie. */
+export function requireSessionCookie(cookie: SessionCookie | null): SessionCookie {
+  if (cookie !== null) return cookie
+  throw new ProblemError('needs_tls', {
+    detail:
+      'Signing in works over https and on this machine itself. Behind a proxy that speaks TLS, the operator sets POSTHORN_PUBLIC_URL, or TRUSTED_PROXIES with X-Forwarded-Proto.',
+  })
+}
+
+/** Returns the token that the browser sent, or null where there is none of the right shape. */
+export function readSessionToken(ctx: Context, cookie: SessionCookie | null): string | null {
+  const token = cookie === null ? undefined : ctx.cookies.get(cookie.name, { signed: false })
+  return token !== undefined && TOKEN_SHAPE.test(token) ? token : null
+}
+
+/** Returns the `Set-Cookie` that stores a token. It uses `Max-Age`, because the browser's clock may be wrong. */
+export function storeSession({ name, attributes }: SessionCookie, token: string, expiresAt: Date): string {
+  const seconds = Math.max(1, Math.round((expiresAt.getTime() - Date.now()) / 1_000))
+  return `${name}=${token}; ${attributes}; Max-Age=${seconds}`
+}
+
+/** Returns the `Set-Cookie` that removes the token. */
+export function clearSession({ name, attributes }: SessionCookie): string {
+  return `${name}=; ${attributes}; Max-Age=0`
+}
+
+/**
+ * Throws 403 unless the request comes from a page of this site. Browsers send `Sec-Fetch-Site`, which no page can set;
+ * over plain HTTP they do not, and `Origin` has to name the requested host.
+ */
+export function requireSameOrigin(ctx: Context): void {
+  const site = ctx.get('sec-fetch-site')
+  const isSameOrigin = site === '' ? hostOf(ctx.get('origin')) === ctx.host : site === 'same-origin'
+  if (isSameOrigin) return
+  throw new ProblemError('cross_site', {
+    detail: 'With a session in a cookie only pages of this very site may change anything.',
+  })
+}
+
+/**
+ * Returns whether a page of another site made the request. Browsers leave a `SameSite=Strict` cookie out of such a
+ * request; one that is sent from within frames comes with it.
+ */
+export function isCrossSite(ctx: Context): boolean {
+  return ctx.get('sec-fetch-site') === 'cross-site'
+}
+
+function hostOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).host : null
+}

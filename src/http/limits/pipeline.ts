@@ -1,0 +1,94 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Limits of one connection. */
+export type PipelineLimits = {
+  /** Requests that are handled at once. */
+  maxHandled: number
+  /** Unsent bytes of finished answers from which on no further request is handled. */
+  maxUnsentBytes: number
+  /** Requests without an answer; the one at the limit is the last that is answered. */
+  maxPipelined: number
+  /** How long a client may take to read an answer that is ready. */
+  writeTimeoutMs: number
+}
+
+export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void
+
+const LIMITS: PipelineLimits = {
+  maxHandled: 16,
+  maxUnsentBytes: 256 * 1024,
+  maxPipelined: 128,
+  writeTimeoutMs: 30_000,
+}
+
+/** Node parses a whole chunk before it can be stopped; more requests than fit into one chunk are a flood. */
+const MAX_PARSED_AFTER_LAST = 4_000
+
+/**
+ * Passes the requests of one connection to `handle` in their order and within `limits`, so that a client that pipelines
+ * many requests and reads no answer takes little memory for a short time.
+ */
+export function createPipeline(
+  socket: Socket,
+  handle: HandleRequest,
+  limits: Partial<PipelineLimits> = {},
+): HandleRequest {
+  const { maxHandled, maxUnsentBytes, maxPipelined, writeTimeoutMs } = { ...LIMITS, ...limits }
+  const handled = new Map<ServerResponse, NodeJS.Timeout | null>()
+  let waiting: [IncomingMessage, ServerResponse][] = []
+  let parsedAfterLast: number | null = null
+
+  // Node closes only the connection's current response.
+  socket.once('close', () => {
+    for (const timer of handled.values()) if (timer !== null) clearTimeout(timer)
+    handled.clear()
+    waiting = []
+  })
+
+  function handleNext(): void {
+    while (waiting.length > 0 && handled.size < maxHandled && unsentBytes() < maxUnsentBytes) {
+      const [[request, response]] = waiting.splice(0, 1) as [[IncomingMessage, ServerResponse]]
+      handleOne(request, response)
+    }
+  }
+
+  function handleOne(request: IncomingMessage, response: ServerResponse): void {
+    handled.set(response, null)
+    response.once('prefinish', () => {
+      // The answer is complete: from now on the client has to read it. Before that a stream has its own limits.
+      if (handled.has(response))
+        handled.set(
+          response,
+          setTimeout(() => socket.destroy(), writeTimeoutMs),
+        )
+    })
+    response.once('close', () => {
+      const timer = handled.get(response)
+      if (timer) clearTimeout(timer)
+      handled.delete(response)
+      handleNext()
+    })
+    handle(request, response)
+  }
+
+  function unsentBytes(): number {
+    let bytes = 0
+    for (const response of handled.keys()) bytes += response.writableLength
+    return bytes
+  }
+
+  return (request, response) => {
+    if (parsedAfterLast !== null) {
+      if (++parsedAfterLast > MAX_PARSED_AFTER_LAST) socket.destroy()
+      return
+    }
+    if (handled.size + waiting.length >= maxPipelined - 1) {
+      // RFC 9112, 9.6: the answer is marked as the last one, and the client repeats the rest on a new connection.
+      response.shouldKeepAlive = false
+      parsedAfterLast = 0
+    }
+    waiting.push([request, response])
+    handleNext()
+  }
+}

@@ -1,0 +1,138 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rate-limiter-flexible'
+import { ProblemError } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { senderNetwork } from './sender-network.ts'
+
+/** Quotas; 0 for no limit. */
+export type RateLimitSettings = {
+  /** Requests per API key within ten seconds, without published events. */
+  management: number
+  /** Published events per API key within ten seconds. */
+  publish: number
+  /** Failed authentications per address within a minute. */
+  authFailures: number
+  /** Requests per address within a minute that need no key: open routes, signing in, unknown paths. */
+  open: number
+}
+
+/** `id`: of an API key, or an address. */
+export type RateLimit = {
+  /** Counts one request; returns the headers for the answer, or throws 429 `rate_limited`. */
+  count(id: string): Promise<Record<string, string>>
+  /** Throws what the next `count` would throw, without counting. */
+  check(id: string): Promise<void>
+}
+
+/** Null where there is no limit. `management` and `publish` count API key ids, the others addresses. */
+export type RateLimits = Record<LimitName, RateLimit | null>
+
+type Counter = Pick<RateLimiterMemory, 'consume' | 'get'>
+type CreateCounter = (options: IRateLimiterOptions) => Counter
+
+type LimitName = 'management' | 'publish' | 'authentication' | 'open'
+
+type Observers = { logger: Logger; metrics: Metrics }
+
+type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: string }
+
+/** Allows a burst of ten times the average second. */
+const KEY_WINDOW_SECONDS = 10
+const ADDRESS_WINDOW_SECONDS = 60
+
+/**
+ * Creates the limits of this process, in its memory. A limiter that fails is logged and lets requests pass.
+ * `createCounter` is a seam for tests.
+ */
+export function createRateLimits(
+  settings: RateLimitSettings,
+  observers: Observers,
+  createCounter: CreateCounter = (options) => new RateLimiterMemory(options),
+): RateLimits {
+  const perKey = (name: LimitName, quota: number, what: string): RateLimit | null => {
+    const windowSeconds = KEY_WINDOW_SECONDS
+    const detail = `This key may ${what} within ${windowSeconds} seconds.`
+    return createLimit({ name, quota, windowSeconds, detail }, observers, createCounter)
+  }
+  const bucketOf = createBuckets()
+  const perAddress = (name: LimitName, quota: number, detail: string): RateLimit | null => {
+    const policy = { name, quota, windowSeconds: ADDRESS_WINDOW_SECONDS, detail }
+    const limit = createLimit(policy, observers, createCounter)
+    if (limit === null) return null
+    const idOf = (address: string): string => bucketOf(senderNetwork(address))
+    return { count: (address) => limit.count(idOf(address)), check: (address) => limit.check(idOf(address)) }
+  }
+  const { management, publish, authFailures, open } = settings
+  const failed = 'Too many requests without a valid API key came from this address.'
+  return {
+    management: perKey('management', management, `make ${management} requests`),
+    publish: perKey('publish', publish, `publish ${publish} events`),
+    authentication: perAddress('authentication', authFailures, failed),
+    open: perAddress('open', open, 'Too many requests came from this address.'),
+  }
+}
+
+function createLimit(policy: Policy, observers: Observers, createCounter: CreateCounter): RateLimit | null {
+  const { logger, metrics } = observers
+  const { name, quota, windowSeconds, detail } = policy
+  if (quota === 0) return null
+  const counter = createCounter({ points: quota, duration: windowSeconds, keyPrefix: '' })
+  const item = `"${name}"`
+  // draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4.
+  const headersOf = (left: number, resetSeconds: number) => ({
+    'ratelimit-policy': `${item};q=${quota};w=${windowSeconds}`,
+    ratelimit: `${item};r=${left};t=${resetSeconds}`,
+  })
+
+  function refuse({ msBeforeNext }: RateLimiterRes): never {
+    metrics.requestLimited(name)
+    const seconds = inSeconds(msBeforeNext)
+    throw rateLimited(detail, seconds, headersOf(0, seconds))
+  }
+
+  function logFault(error: unknown): void {
+    logger.error({ event: 'http.limiter_failed', policy: name, err: error }, 'http.limiter_failed')
+  }
+
+  return {
+    async count(id) {
+      try {
+        const { remainingPoints, msBeforeNext } = await counter.consume(id)
+        return headersOf(remainingPoints, inSeconds(msBeforeNext))
+      } catch (error) {
+        if (error instanceof RateLimiterRes) refuse(error)
+        logFault(error)
+        return {}
+      }
+    },
+    async check(id) {
+      const counted = await counter.get(id).catch((error: unknown) => {
+        logFault(error)
+        return null
+      })
+      if (counted !== null && counted.consumedPoints >= quota) refuse(counted)
+    },
+  }
+}
+
+/** Rounds up, so that a client that waits this long is not too early. */
+function inSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1_000))
+}
+
+function rateLimited(detail: string, seconds: number, headers: Record<string, string>): ProblemError {
+  return new ProblemError('rate_limited', {
+    detail: `${detail} Try again in ${seconds} s.`,
+    headers: { ...headers, 'retry-after': String(seconds) },
+  })
+}
+
+/**
+ * Maps addresses to 65,536 buckets, so that a flood of addresses takes 30 MB at most. Two addresses in one bucket share
+ * a count: at worst one gets a 429 in place of a 401. The salt keeps senders from choosing whose bucket they share.
+ */
+function createBuckets(): (network: string) => string {
+  const salt = randomBytes(16)
+  return (network) => createHash('sha256').update(salt).update(network).digest('hex').slice(0, 4)
+}

@@ -1,0 +1,82 @@
+import { isSchema, mapSubschemas, type JsonSchema } from './json-schema.ts'
+
+/** What a document says of a named schema beyond what requests are checked by, by the schema's title. */
+export type Refinements = Readonly<Record<string, JsonSchema>>
+
+/** The named schemas of a document. */
+export type Components = {
+  /** Returns the schema, in which references replace every schema that has a title. */
+  lift: (schema: object) => JsonSchema
+  /** Returns an example that fits the schema: its own, or one made of those of its parts. */
+  exampleOf: (schema: object) => unknown
+  /** The schemas that were lifted, by title. */
+  schemas: () => Record<string, JsonSchema>
+}
+
+/** Creates the named schemas of one document; `refinements` are merged into them. */
+export function createComponents(refinements: Refinements): Components {
+  const lifted = new Map<string, { source: string; schema: JsonSchema }>()
+
+  function lift(given: object): JsonSchema {
+    const schema = given as JsonSchema
+    const { title } = schema
+    const below = mapSubschemas(title === undefined ? schema : refined(schema), lift)
+    if (title === undefined) return below
+    const source = JSON.stringify(schema)
+    const known = lifted.get(title)
+    if (known !== undefined && known.source !== source) throw new Error(`two schemas are called ${title}`)
+    lifted.set(title, { source, schema: below })
+    return referenceTo(title)
+  }
+
+  function refined(schema: JsonSchema): JsonSchema {
+    const refinement = refinements[schema.title ?? '']
+    return refinement === undefined ? schema : { ...schema, ...refinement }
+  }
+
+  function exampleOf(given: object): unknown {
+    const schema = refined(given as JsonSchema)
+    if (schema.examples !== undefined) return schema.examples[0]
+    for (const keyword of ['default', 'const']) if (keyword in schema) return schema[keyword]
+    const [choice] = ['enum', 'anyOf', 'oneOf'].map((keyword) => schema[keyword]).filter(Array.isArray)
+    if (choice !== undefined) return isSchema(choice[0]) ? exampleOf(choice[0]) : choice[0]
+    if (isSchema(schema['items'])) return [exampleOf(schema['items'])]
+    return exampleOfType(schema)
+  }
+
+  function exampleOfType(schema: JsonSchema): unknown {
+    const { type, properties = {}, minimum = 0 } = schema
+    switch (type) {
+      case 'object':
+        return Object.fromEntries(
+          Object.entries(properties as object).map(([name, below]) => [name, exampleOf(below as object)]),
+        )
+      case 'integer':
+        return minimum
+      case 'boolean':
+        return true
+      default:
+        return type === 'null' ? null : 'text'
+    }
+  }
+
+  return {
+    lift,
+    exampleOf,
+    schemas: () => Object.fromEntries([...lifted].map(([title, { schema }]) => [title, schema])),
+  }
+}
+
+/** A reference to a named schema. */
+export function referenceTo(name: string): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** A refinement that replaces the keywords of a schema. */
+export function replaced(refinement: JsonSchema): JsonSchema {
+  const keywords = [
+    ...['type', 'items', 'minItems', 'maxItems', 'uniqueItems'],
+    ...['properties', 'required', 'additionalProperties'],
+  ]
+  return { ...Object.fromEntries(keywords.map((keyword) => [keyword, undefined])), ...refinement }
+}

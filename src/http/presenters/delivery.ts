@@ -1,0 +1,119 @@
+import type {
+  AttemptRow,
+  AttemptSummaryRow,
+  DeliveryRow,
+  LatestAttemptRow,
+  WebhookStatsRow,
+} from '../../db/queries/deliveries.ts'
+import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
+import type { DeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
+import { mayChangeWebhook, mayReadEvent, type Grants, type PermissionFor } from '../../domain/permissions.ts'
+import { shortenUrl } from '../../domain/webhook-name.ts'
+import { embedJson } from './embed-json.ts'
+
+/** Presents a delivery to `reader`. */
+export function presentDelivery(delivery: DeliveryRow, reader: Grants, permissionFor: PermissionFor) {
+  const { id, webhookId, eventId, eventKey, traceId, state, stopReason } = delivery
+  const { attemptCount, nextAttemptAt, createdAt, completedAt, latestAttempt } = delivery
+  const showsError = mayReadEvent(reader, eventKey, permissionFor)
+  return {
+    id,
+    webhookId,
+    eventId,
+    eventKey,
+    traceId,
+    state,
+    stopReason,
+    attemptCount,
+    nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
+    createdAt: createdAt.toISOString(),
+    completedAt: completedAt?.toISOString() ?? null,
+    latestAttempt: latestAttempt === null ? null : presentAttemptSummary(latestAttempt, showsError),
+  }
+}
+
+function presentAttemptSummary(attempt: AttemptSummaryRow, showsError: boolean) {
+  const { number, startedAt, durationMs, outcome, statusCode, failureCode, error } = attempt
+  return {
+    number,
+    startedAt: new Date(startedAt).toISOString(),
+    durationMs,
+    outcome,
+    statusCode,
+    failureCode,
+    error: showsError ? error : null,
+  }
+}
+
+/**
+ * Returns the JSON text of a delivery with its payload, byte for byte as it is delivered, and every attempt. Whole URLs
+ * are for a reader that may change the webhook.
+ */
+export function presentDeliveryDetail(
+  delivery: DeliveryRow & { body: Buffer; subscribedEventKeys: string[] },
+  attempts: AttemptRow[],
+  reader: Grants,
+  permissionFor: PermissionFor,
+): string {
+  const showsUrl = mayChangeWebhook(reader, delivery.subscribedEventKeys, permissionFor)
+  const shown = presentDelivery(delivery, reader, permissionFor)
+  return embedJson(shown, 'payload', delivery.body.toString('utf8'), {
+    attempts: attempts.map((attempt) => presentAttempt(attempt, showsUrl)),
+  })
+}
+
+export function presentDeliveryRequest({ url, headers, body }: DeliveryRequest) {
+  return { method: 'POST', url, headers, body }
+}
+
+function presentAttempt(attempt: AttemptRow, showsUrl: boolean) {
+  const { number, trigger, url, startedAt, durationMs, outcome, failureCode, statusCode, error } = attempt
+  const { responseHeaders: headers, responseBody, responseTruncated: truncated } = attempt
+  return {
+    number,
+    trigger,
+    url: showsUrl ? url : shortenUrl(url),
+    startedAt: startedAt.toISOString(),
+    durationMs,
+    outcome,
+    failureCode,
+    statusCode,
+    error,
+    response: headers === null ? null : { headers, body: responseBody ?? '', truncated },
+  }
+}
+
+/** Returns the JSON text of the statistics, with a payload only for a member that may read events with its key. */
+export function presentDeliveryStats(
+  stats: WebhookStatsRow[],
+  reader: Grants,
+  permissionFor: PermissionFor,
+): string {
+  const data = stats.map(({ latestAttempt, ...counts }) =>
+    embedJson(
+      counts,
+      'latestAttempt',
+      latestAttempt === null ? 'null' : presentLatestAttempt(latestAttempt, reader, permissionFor),
+    ),
+  )
+  return `{"data":[${data.join(',')}]}`
+}
+
+function presentLatestAttempt(
+  latest: LatestAttemptRow,
+  reader: Grants,
+  permissionFor: PermissionFor,
+): string {
+  const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error, body } = latest
+  return embedJson(
+    { deliveryId, eventKey, number, attemptedAt: attemptedAt.toISOString(), outcome, statusCode, error },
+    'payload',
+    mayReadEvent(reader, eventKey, permissionFor) ? body.toString('utf8') : 'null',
+  )
+}
+
+/** Names each field: the stored answer to an idempotent request is `jsonb` and has lost their order. */
+export function presentRetryJob(job: RetryJobRow) {
+  const { id, mode, webhookId, state, total, done, succeeded, failed } = job
+  return { id, mode, webhookId, state, total, done, succeeded, failed }
+}

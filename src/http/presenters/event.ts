@@ -1,0 +1,37 @@
+import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
+import type { DeliveryRow } from '../../db/queries/deliveries.ts'
+import type { EventSummaryRow } from '../../db/queries/event-list.ts'
+import type { EventRow } from '../../db/queries/events.ts'
+import type { Grants, PermissionFor } from '../../domain/permissions.ts'
+import { presentDelivery } from './delivery.ts'
+import { embedJson } from './embed-json.ts'
+
+/** Returns the JSON text of an event, with the payload byte for byte as it is delivered. */
+export function presentEvent(
+  event: EventRow,
+  deliveries: DeliveryRow[],
+  reader: Grants,
+  permissionFor: PermissionFor,
+): string {
+  const { id, key, body, createdAt } = event
+  return embedJson(
+    { id, eventKey: key, createdAt: createdAt.toISOString() },
+    'payload',
+    body.toString('utf8'),
+    {
+      deliveries: deliveries.map((delivery) => presentDelivery(delivery, reader, permissionFor)),
+    },
+  )
+}
+
+export function presentEventSummary(event: EventSummaryRow) {
+  const { id, eventKey, createdAt, traceId, isTest, deliveries } = event
+  const { total, completed, waiting, failed, stopped, pending, inProgress } = deliveries
+  const counts = { total, completed, waiting, failed, stopped, pending, inProgress }
+  return { id, eventKey, createdAt: createdAt.toISOString(), traceId, isTest, deliveries: counts }
+}
+
+export function presentEventKey(entry: EventKeyEntry) {
+  const { key, meaning, permission, subscribable, schema, example } = entry
+  return { key, meaning, permission, subscribable, schema, example }
+}

@@ -1,0 +1,36 @@
+import type { Static } from 'typebox'
+import type { IncidentRow, NotificationRow } from '../../db/queries/incident-history.ts'
+import { missingPermissions, ORGANIZATION_SETTINGS_UPDATE, type Grants } from '../../domain/permissions.ts'
+import type { IncidentSchema } from '../schemas/incident.ts'
+
+type Incident = Static<typeof IncidentSchema>
+
+/**
+ * Presents an incident to `reader`, with recipients only for a member that may change the organisation's settings.
+ * Typed by its schema, so that an undocumented kind, channel or state does not compile.
+ */
+export function presentIncident(incident: IncidentRow, reader: Grants): Incident {
+  const showsRecipients = missingPermissions(reader, [ORGANIZATION_SETTINGS_UPDATE]).length === 0
+  const { id, openedAt, closedAt, exhaustedAt, notifications } = incident
+  return {
+    id,
+    openedAt: openedAt.toISOString(),
+    closedAt: closedAt?.toISOString() ?? null,
+    exhaustedAt: exhaustedAt?.toISOString() ?? null,
+    notifications: notifications.map((notification) => presentNotification(notification, showsRecipients)),
+  }
+}
+
+function presentNotification(
+  notification: NotificationRow,
+  showsRecipient: boolean,
+): Incident['notifications'][number] {
+  const { kind, channel, recipient, state, sentAt } = notification
+  return {
+    kind,
+    channel,
+    recipient: showsRecipient ? recipient : null,
+    state,
+    sentAt: sentAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,89 @@
+import { createMemberApiKey, revokeKey } from '../../accounts/api-keys.ts'
+import { operatorInAudit } from '../../accounts/operator.ts'
+import { listApiKeys } from '../../db/queries/api-key-admin.ts'
+import { findMember } from '../../db/queries/organisation-admin.ts'
+import { notFound, type FieldError } from '../../errors.ts'
+import type { ApiDependencies } from '../api.ts'
+import { presentApiKey } from '../presenters/member.ts'
+import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
+import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
+
+const COLLECTION = '/api/operator/organisations/:orgId/members/:memberId/api-keys'
+const MAX_BODY_BYTES = 4 * 1024
+
+const access: Route['access'] = { kind: 'operator', scope: 'manage' }
+
+const listRoute: Route = {
+  method: 'GET',
+  path: COLLECTION,
+  operationId: 'listApiKeys',
+  summary: 'List the API keys of a member, the revoked ones too',
+  description: 'Never their values.',
+  access,
+  responses: { 200: { description: 'Oldest first', schema: ApiKeyListSchema } },
+  async handle(dependencies, request) {
+    const { organisationId, memberId } = await requireMember(dependencies, request)
+    const keys = await listApiKeys(dependencies.dataSource, organisationId, memberId)
+    return { status: 200, body: { data: keys.map(presentApiKey) } }
+  },
+}
+
+const createRoute = routeWithBody({
+  method: 'POST',
+  path: COLLECTION,
+  operationId: 'createApiKey',
+  summary: 'Create an API key of a member',
+  description:
+    'The key is in this answer only. A request without an answer may have created it: revoke the key of that name, and repeat.',
+  access,
+  body: { schema: CreateApiKeySchema, maxBytes: MAX_BODY_BYTES, rules: expiryErrors },
+  responses: {
+    201: {
+      description: 'Created',
+      schema: CreatedApiKeySchema,
+      headers: { Location: 'Its path' },
+      links: { revokeApiKey: { id: '$response.body#/id' } },
+    },
+    409: { description: 'The member has a key of that name', problem: true },
+  },
+  async handle(dependencies, request) {
+    const { name, expiresAt = null } = request.body
+    const [organisationId, memberId] = [param(request, 'orgId'), param(request, 'memberId')]
+    const actor = operatorInAudit(operatorOf(request), organisationId)
+    const wanted = { memberId, name, expiresAt: expiresAt === null ? null : new Date(expiresAt) }
+    const { key, row } = await createMemberApiKey(dependencies, actor, wanted)
+    const location = `${COLLECTION.replace(':orgId', organisationId).replace(':memberId', memberId)}/${row.id}`
+    return { status: 201, headers: { location }, body: { ...presentApiKey(row), key } }
+  },
+})
+
+const revokeRoute: Route = {
+  method: 'DELETE',
+  path: `${COLLECTION}/:id`,
+  operationId: 'revokeApiKey',
+  summary: 'Revoke an API key of a member',
+  description: 'It is valid nowhere any more once this is answered. Revoking twice is harmless.',
+  access,
+  responses: { 204: { description: 'Revoked' } },
+  async handle(dependencies, request) {
+    const { organisationId, memberId } = await requireMember(dependencies, request)
+    const actor = operatorInAudit(operatorOf(request), organisationId)
+    const revoked = await revokeKey(dependencies, actor, { id: param(request, 'id'), memberId })
+    if (revoked === null) throw notFound('API key')
+    return { status: 204 }
+  },
+}
+
+export const operatorApiKeyRoutes: readonly Route[] = [listRoute, createRoute, revokeRoute]
+
+async function requireMember({ dataSource, requireOrganisation }: ApiDependencies, request: RouteRequest) {
+  const [organisationId, memberId] = [param(request, 'orgId'), param(request, 'memberId')]
+  await requireOrganisation(organisationId)
+  if ((await findMember(dataSource, organisationId, memberId)) === null) throw notFound('member')
+  return { organisationId, memberId }
+}
+
+function expiryErrors({ expiresAt }: Readonly<Record<string, unknown>>): FieldError[] {
+  if (typeof expiresAt !== 'string' || !(Date.parse(expiresAt) <= Date.now())) return []
+  return [{ pointer: '/expiresAt', code: 'too_small', detail: 'must lie in the future' }]
+}

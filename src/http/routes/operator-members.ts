@@ -1,0 +1,95 @@
+import { putMember, removeMember } from '../../accounts/members.ts'
+import { operatorInAudit } from '../../accounts/operator.ts'
+import { findMember, listMembers } from '../../db/queries/organisation-admin.ts'
+import { notFound } from '../../errors.ts'
+import { presentMember } from '../presenters/member.ts'
+import { operatorOf, param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
+import { MemberListSchema, MemberSchema, PutMemberSchema } from '../schemas/member.ts'
+import { MemberListQuerySchema } from '../schemas/organisation.ts'
+import { memberCursor } from '../validation/cursor.ts'
+
+const COLLECTION = '/api/operator/organisations/:orgId/members'
+const ONE = `${COLLECTION}/:memberId`
+const MAX_BODY_BYTES = 64 * 1024
+
+const access: Route['access'] = { kind: 'operator', scope: 'manage' }
+
+const listRoute = routeWithQuery({
+  method: 'GET',
+  path: COLLECTION,
+  operationId: 'listMembers',
+  summary: 'List the members of an organisation, by id',
+  access,
+  query: MemberListQuerySchema,
+  responses: { 200: { description: 'One page', schema: MemberListSchema } },
+  async handle({ dataSource, requireOrganisation }, request) {
+    const { limit, cursor } = request.query
+    const organisationId = param(request, 'orgId')
+    await requireOrganisation(organisationId)
+    const after = cursor === undefined ? null : memberCursor.parse(cursor)
+    const { page, last } = await listMembers(dataSource, organisationId, { after, limit })
+    const nextCursor = last === null ? null : memberCursor.after(last)
+    return { status: 200, body: { data: page.map(presentMember), nextCursor } }
+  },
+})
+
+const getRoute: Route = {
+  method: 'GET',
+  path: ONE,
+  operationId: 'getMember',
+  summary: 'Get a member',
+  access,
+  responses: { 200: { description: 'The member', schema: MemberSchema } },
+  async handle({ dataSource, requireOrganisation }, request) {
+    const organisationId = param(request, 'orgId')
+    await requireOrganisation(organisationId)
+    const found = await findMember(dataSource, organisationId, param(request, 'memberId'))
+    if (found === null) throw notFound('member')
+    return { status: 200, body: presentMember(found) }
+  },
+}
+
+const putRoute = routeWithBody({
+  method: 'PUT',
+  path: ONE,
+  operationId: 'putMember',
+  summary: 'Create a member, or bring it up to date',
+  description:
+    'The body is the whole member. Repeating it changes nothing. A right that is taken ends within a second.',
+  access,
+  body: { schema: PutMemberSchema, maxBytes: MAX_BODY_BYTES },
+  responses: {
+    200: { description: 'It existed, and is as given now', schema: MemberSchema },
+    201: { description: 'Created', schema: MemberSchema, headers: { Location: 'Its path' } },
+  },
+  async handle(dependencies, request) {
+    const [organisationId, id] = [param(request, 'orgId'), param(request, 'memberId')]
+    const actor = operatorInAudit(operatorOf(request), organisationId)
+    const { isNew, member } = await putMember(dependencies, actor, { id, ...request.body })
+    const body = presentMember(member)
+    if (!isNew) return { status: 200, body }
+    return {
+      status: 201,
+      headers: { location: `${COLLECTION.replace(':orgId', organisationId)}/${id}` },
+      body,
+    }
+  },
+})
+
+const deleteRoute: Route = {
+  method: 'DELETE',
+  path: ONE,
+  operationId: 'deleteMember',
+  summary: 'Delete a member with its API keys, sessions and push subscriptions',
+  description:
+    'Its keys are valid nowhere any more once this is answered. Webhooks belong to the organisation and stay.',
+  access,
+  responses: { 204: { description: 'Deleted' } },
+  async handle(dependencies, request) {
+    const actor = operatorInAudit(operatorOf(request), param(request, 'orgId'))
+    await removeMember(dependencies, actor, param(request, 'memberId'))
+    return { status: 204 }
+  },
+}
+
+export const operatorMemberRoutes: readonly Route[] = [listRoute, getRoute, putRoute, deleteRoute]

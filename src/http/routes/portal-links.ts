@@ -1,0 +1,86 @@
+import { operatorInAudit } from '../../accounts/operator.ts'
+import { createPortalLink, redeemPortalLink } from '../../accounts/portal-links.ts'
+import { developerAddress } from '../../domain/portal-path.ts'
+import type { FieldError } from '../../errors.ts'
+import { withRefusals } from '../auth/refusals.ts'
+import { requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
+import { operatorOf, param, routeWithBody, type Route } from '../route.ts'
+import {
+  CreatePortalLinkSchema,
+  MAX_LINK_SECONDS,
+  OpenedPortalLinkSchema,
+  OpenPortalLinkSchema,
+  PortalLinkSchema,
+} from '../schemas/portal-link.ts'
+
+const MAX_BODY_BYTES = 1_024
+
+const createRoute = routeWithBody({
+  method: 'POST',
+  path: '/api/operator/organisations/:orgId/members/:memberId/portal-links',
+  operationId: 'createPortalLink',
+  summary: 'Create a link that signs a member in to the developer area, once',
+  description:
+    'For the browser of this member only. The first to open it has a session of the member for 12 hours at most; the token is in the fragment of the URL, which browsers send to no server. `path` is one within /developer.',
+  access: { kind: 'operator', scope: 'portal' },
+  body: { schema: CreatePortalLinkSchema, maxBytes: MAX_BODY_BYTES, rules: portalPathRules },
+  responses: {
+    201: { description: 'The link; it is shown this once', schema: PortalLinkSchema },
+    404: { description: 'No such organisation or member', problem: true },
+  },
+  async handle(dependencies, request) {
+    const actor = operatorInAudit(operatorOf(request), param(request, 'orgId'))
+    const { path = '/', expiresInSeconds: seconds = MAX_LINK_SECONDS } = request.body
+    const link = { memberId: param(request, 'memberId'), path, seconds }
+    const { token, expiresAt } = await createPortalLink(dependencies, actor, link)
+    const url = `${request.baseUrl()}/developer#portal=${token}`
+    return { status: 201, body: { url, expiresAt: expiresAt.toISOString() } }
+  },
+})
+
+/** Refuses a path that is no page of the developer area, so that no link leads out of it. */
+function portalPathRules({ path }: Readonly<Record<string, unknown>>): FieldError[] {
+  if (typeof path !== 'string' || developerAddress(path) !== null) return []
+  const detail = 'must be /, /webhooks, /webhooks/{id} or /webhooks/{id}/deliveries/{deliveryId}'
+  return [{ pointer: '/path', code: 'wrong_format', detail }]
+}
+
+const openRoute = routeWithBody({
+  method: 'POST',
+  path: '/api/session/portal-link',
+  operationId: 'openPortalLink',
+  summary: 'Sign a browser in with a portal link',
+  description:
+    'For the developer area: uses the link up, and sets a cookie for a session of its member, which lasts 12 hours at most. Over https, or on loopback, and from a page of this host only.',
+  access: { kind: 'open' },
+  sameOrigin: true,
+  body: { schema: OpenPortalLinkSchema, maxBytes: MAX_BODY_BYTES },
+  responses: {
+    200: {
+      description: 'Signed in',
+      schema: OpenedPortalLinkSchema,
+      headers: { 'Set-Cookie': 'The session, as for `POST /api/session`' },
+    },
+    401: {
+      description: '`invalid_portal_link`: it is unknown, has expired, or was already used',
+      problem: true,
+    },
+    403: { description: '`cross_site` or `needs_tls`', problem: true },
+    429: { description: 'Too many requests from this address', problem: true },
+    503: { description: 'The database cannot be reached; see Retry-After', problem: true },
+  },
+  async handle(dependencies, request) {
+    const cookie = requireSessionCookie(request.cookie)
+    const { address, requestId } = request.actor
+    const { token } = request.body
+    const credential = { kind: 'portal_link', value: token } as const
+    const asked = { credential, address, requestId, operationId: 'openPortalLink' }
+    const opened = await withRefusals(dependencies.authRefusals, asked, () =>
+      redeemPortalLink(dependencies, token, { address, requestId }),
+    )
+    const headers = { 'set-cookie': storeSession(cookie, opened.session.token, opened.session.expiresAt) }
+    return { status: 200, headers, body: { address: opened.address } }
+  },
+})
+
+export const portalLinkRoutes: readonly Route[] = [createRoute, openRoute]

@@ -1,0 +1,35 @@
+import { badRequest } from '../../errors.ts'
+
+/** The cursors of one kind of list. */
+export type Cursor = {
+  /** A regular expression of exactly the cursors that `parse` takes. */
+  pattern: string
+  /** Returns the cursor of the page that begins after the row `id`. */
+  after(id: string): string
+  /** Returns the id in a cursor. Throws 400 for text that `after` did not make. */
+  parse(cursor: string): string
+}
+
+/** The digits of an id of ours, in their groups. */
+const UUID_DIGITS = '([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})'
+const PLATFORM_ID = '([A-Za-z0-9_-]{1,64})'
+
+export const deliveryCursor = cursorOf('d1', UUID_DIGITS, '-')
+export const eventCursor = cursorOf('e1', UUID_DIGITS, '-')
+export const auditCursor = cursorOf('a1', UUID_DIGITS, '-')
+export const organisationCursor = cursorOf('o1', PLATFORM_ID)
+export const memberCursor = cursorOf('m1', PLATFORM_ID)
+
+/** `prefix` names the list and the version of the format; the groups of an id follow, without their `separator`. */
+function cursorOf(prefix: string, groups: string, separator = ''): Cursor {
+  const pattern = `^${prefix}${groups}$`
+  return {
+    pattern,
+    after: (id) => prefix + (separator === '' ? id : id.replaceAll(separator, '')),
+    parse(cursor) {
+      const [, ...found] = new RegExp(pattern).exec(cursor) ?? []
+      if (found.length === 0) throw badRequest('invalid_cursor', 'cursor is not one that this API gave.')
+      return found.join(separator)
+    },
+  }
+}

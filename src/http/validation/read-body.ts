@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import inflate from 'inflation'
+import type { Context } from 'koa'
+import getRawBody from 'raw-body'
+import { nestingDepth } from '../../domain/json-text.ts'
+import { badRequest, ProblemError } from '../../errors.ts'
+
+/** Deeper JSON is no plausible event, and would burden every program that reads it. */
+const MAX_DEPTH = 64
+
+/**
+ * Reads, decompresses and parses a JSON body of at most `maxBytes` (counted after decompression).
+ * Throws 415 for another content type or encoding, 413 when it is larger, 400 when it is not JSON in UTF-8.
+ */
+export async function readJsonBody(
+  ctx: Context,
+  maxBytes: number,
+): Promise<{ text: string; value: unknown }> {
+  if (mediaType(ctx) !== 'application/json' || !isUtf8(ctx.request.charset)) throw unsupportedMediaType()
+  const text = decode(await readBytes(ctx, maxBytes))
+  if (nestingDepth(text) > MAX_DEPTH)
+    throw badRequest('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`)
+  try {
+    return { text, value: JSON.parse(text) as unknown }
+  } catch {
+    throw badRequest('malformed_json', 'The body is not valid JSON.')
+  }
+}
+
+/** Returns whether a request announces a body, be it of no known length. */
+export function hasBody(ctx: Context): boolean {
+  return ctx.get('transfer-encoding') !== '' || Number(ctx.get('content-length')) > 0
+}
+
+async function readBytes(ctx: Context, maxBytes: number): Promise<Buffer> {
+  try {
+    // The announced length is that of the compressed body; raw-body counts the decompressed bytes.
+    const encoding = ctx.get('content-encoding').toLowerCase() || 'identity'
+    const length = encoding === 'identity' ? ctx.request.length : null
+    return await getRawBody(decompress(ctx.req, encoding), { limit: maxBytes, length })
+  } catch (error) {
+    throw bodyProblem(error, maxBytes)
+  }
+}
+
+function decompress(request: IncomingMessage, encoding: string): Readable {
+  // The option is missing in its types; with it inflation does not read the header, in which case matters.
+  const stream = inflate(request, { encoding } as object)
+  // A pipe does not propagate a disconnect, past or future: the reader would wait for ever.
+  if (request.destroyed) throw new Error('the sender disconnected')
+  if (stream === request) return stream
+  request.once('error', (error) => stream.destroy(error))
+  // The reader stops listening once it has read enough; later errors do not matter.
+  stream.on('error', () => undefined)
+  return stream
+}
+
+function bodyProblem(error: unknown, maxBytes: number): unknown {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined
+  if (status === 413) {
+    return new ProblemError('body_too_large', {
+      detail: `The body may have at most ${maxBytes} bytes.`,
+      headers: { connection: 'close' },
+    })
+  }
+  if (status === 415) return unsupportedMediaType()
+  return badRequest('incomplete_body', 'The body could not be read to its end.')
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+function decode(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw badRequest('malformed_json', 'The body is not valid UTF-8.')
+  }
+}
+
+/** Parses the header itself: `ctx.is` returns no type where there is no body. */
+function mediaType(ctx: Context): string {
+  const [type = ''] = ctx.get('content-type').split(';', 1)
+  return type.trim().toLowerCase()
+}
+
+function isUtf8(charset: string): boolean {
+  return charset === '' || /^utf-?8$/i.test(charset)
+}
+
+function unsupportedMediaType(): ProblemError {
+  return new ProblemError('unsupported_media_type', {
+    detail:
+      'Send the body as Content-Type: application/json, in UTF-8, plain or packed with gzip, deflate or br.',
+  })
+}

@@ -1,0 +1,91 @@
+import type { DataSource, EntityManager } from 'typeorm'
+import {
+  addressNotification,
+  findRecipients,
+  findWebhookStanding,
+  lockIncident,
+  recordEvaluation,
+  type IncidentRow,
+  type WebhookStanding,
+} from '../db/queries/incident-evaluation.ts'
+import type { IncidentEvaluation, NotificationKind } from '../domain/incident-rules.ts'
+import { recipientsOf } from '../domain/notification-recipients.ts'
+import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
+
+/** `dueFor`: the streak (its `sinceMs`) that has lasted long enough for notification 1 on the workflow's clock. */
+export type EvaluationRequest = {
+  organisationId: string
+  incidentId: string
+  dueFor: number | null
+  notifyAfterMs: number
+}
+
+/** How long after its workflow's own timer the sweeper signals an incident. */
+const SWEEP_AFTER_MS = 30_000
+
+/**
+ * Evaluates an incident in one transaction under the lock of its webhook: addresses the notifications that are due to
+ * their recipients, and notes what the workflow is to be woken for next. Harmless to repeat. Null when the incident was
+ * purged.
+ */
+export async function evaluateIncident(
+  dataSource: DataSource,
+  request: EvaluationRequest,
+): Promise<IncidentEvaluation | null> {
+  return dataSource.transaction(async (manager) => {
+    const incident = await lockIncident(manager, request.organisationId, request.incidentId)
+    if (incident === null) return null
+    const { open } = incident
+    const standing = await findWebhookStanding(manager, incident)
+    const due = open && standing.live ? dueKinds(incident, standing, request.dueFor) : []
+    for (const kind of due) await address(manager, incident, kind)
+
+    const isFirstGone = incident.firstNotifiedAt !== null || due.includes(1)
+    const streak = open && standing.live && !isFirstGone ? standing.streak : null
+    await recordEvaluation(manager, incident.id, {
+      resting: open && !isFirstGone && streak === null,
+      sweepAfterMs:
+        streak === null ? null : Math.max(0, request.notifyAfterMs - streak.forMs) + SWEEP_AFTER_MS,
+    })
+    const notifiedAtMs = {
+      1: atMs(incident.firstNotifiedAt, due.includes(1)),
+      2: atMs(incident.secondNotifiedAt, due.includes(2)),
+    }
+    const { waiting, failed, lastFailure, live } = standing
+    const { failureCode, statusCode } = lastFailure
+    const openedAtMs = incident.openedAt.getTime()
+    return {
+      open,
+      live,
+      openedAtMs,
+      exhausted: incident.exhausted,
+      notifiedAtMs,
+      streak,
+      waiting,
+      failed,
+      failureCode,
+      statusCode,
+    }
+  })
+}
+
+function dueKinds(
+  incident: IncidentRow,
+  { streak }: WebhookStanding,
+  dueFor: number | null,
+): NotificationKind[] {
+  const kinds: NotificationKind[] = []
+  if (incident.firstNotifiedAt === null && streak !== null && streak.sinceMs === dueFor) kinds.push(1)
+  if (incident.secondNotifiedAt === null && incident.exhausted) kinds.push(2)
+  return kinds
+}
+
+async function address(manager: EntityManager, incident: IncidentRow, kind: NotificationKind): Promise<void> {
+  const recipients = await findRecipients(manager, incident.organisationId, ORGANIZATION_SETTINGS_UPDATE)
+  await addressNotification(manager, incident.id, kind, recipientsOf(recipients))
+}
+
+function atMs(noted: Date | null, now: boolean): number | null {
+  if (noted !== null) return noted.getTime()
+  return now ? Date.now() : null
+}

@@ -1,0 +1,25 @@
+import { Registry } from 'prom-client'
+import { createAttemptMetrics, type AttemptMetrics } from './metrics/attempts.ts'
+import { createDefine } from './metrics/define.ts'
+import { createDispatchMetrics, type DispatchMetrics } from './metrics/dispatch.ts'
+import { createProcessMetrics, type ProcessMetrics } from './metrics/process.ts'
+import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
+import { createStreamMetrics, type StreamMetrics } from './metrics/streams.ts'
+
+/**
+ * What this process counts, noted where it happens. None of these calls throws or waits. Labels are words of closed
+ * sets, never an id, a name or a URL. Series whose labels are known begin at 0, so that the first increase is seen.
+ */
+export type Metrics = AttemptMetrics & DispatchMetrics & ProcessMetrics & RequestMetrics & StreamMetrics
+
+/** Counts into `registry`, which nothing else may have used for metrics of these names. */
+export function createMetrics(registry: Registry = new Registry()): Metrics {
+  const define = createDefine(registry)
+  return {
+    ...createAttemptMetrics(define),
+    ...createDispatchMetrics(define),
+    ...createProcessMetrics(define),
+    ...createRequestMetrics(define),
+    ...createStreamMetrics(define),
+  }
+}

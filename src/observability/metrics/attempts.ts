@@ -1,0 +1,117 @@
+import { FAILURE_CODES, type AttemptTrigger, type FailureCode } from '../../domain/attempt-outcome.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import { DELAY_BUCKETS, seconds, type Define } from './define.ts'
+
+type FinalState = Extract<DeliveryState, 'completed' | 'failed' | 'stopped'>
+
+/** An attempt that this process recorded. */
+export type RecordedAttempt = {
+  succeeded: boolean
+  failureCode: FailureCode | null
+  trigger: AttemptTrigger
+  durationMs: number
+  /** The delivery's new state. */
+  state: FinalState | 'waiting'
+  /** From the commit of a delivery to its first POST; null for other attempts and after a deferral. */
+  firstDelayMs: number | null
+  /** The delay between a scheduled retry's due time and its start; null for others. */
+  latenessMs: number | null
+}
+
+export type AttemptMetrics = {
+  eventPublished(deliveries: number): void
+  /** Has taken a slot; `attemptEnded` when it is recorded or abandoned. */
+  attemptBegun(): void
+  attemptEnded(): void
+  attemptDeferred(): void
+  attemptRecorded(attempt: RecordedAttempt): void
+  /** The database refused the outcome of an attempt, which is retried. */
+  attemptNotRecorded(): void
+  /** Failed after another run had taken its row: nothing was recorded. */
+  attemptSuperseded(): void
+  /** Its POST has no outcome because this process was paused: it is repeated. */
+  attemptRepeated(): void
+  /** Ended without an attempt. */
+  deliveriesStopped(count: number): void
+}
+
+/** In seconds. The deadline of an attempt is 15 by default, and 60 at most. */
+const DURATION_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60]
+
+const FINAL_STATES: readonly FinalState[] = ['completed', 'failed', 'stopped']
+const TRIGGERS: readonly AttemptTrigger[] = ['schedule', 'retry']
+
+export function createAttemptMetrics(define: Define): AttemptMetrics {
+  const events = define.counter('events_published_total', 'Events committed, test events included')
+  const committed = define.counter('deliveries_committed_total', 'Deliveries committed with their events')
+  const ended = define.counter('deliveries_total', 'Deliveries that reached a final state', ['state'])
+  const attempts = define.counter('attempts_total', 'Attempts recorded', [
+    'outcome',
+    'failure_code',
+    'trigger',
+  ])
+  const inFlight = define.gauge('attempts_in_flight', 'Attempts that have a slot and are not recorded yet')
+  const deferred = define.counter(
+    'attempts_deferred_total',
+    'Attempts deferred because their endpoint had no free slot',
+  )
+  const refused = define.counter(
+    'attempt_recording_errors_total',
+    'Database errors while the outcome of an attempt was recorded; each is retried',
+  )
+  const superseded = define.counter(
+    'attempts_superseded_total',
+    'Failed attempts that were not recorded because another run had taken their row',
+  )
+  const repeated = define.counter(
+    'attempts_repeated_total',
+    'Attempts repeated because this process was paused and their POST has no outcome',
+  )
+  const durations = define.histogram(
+    'attempt_duration_seconds',
+    'Duration of a POST, from its start to its outcome',
+    DURATION_BUCKETS,
+    ['outcome'],
+  )
+  const firstDelays = define.histogram(
+    'first_attempt_delay_seconds',
+    'Time from the commit of a delivery to its first POST, without deferred deliveries',
+    DELAY_BUCKETS,
+  )
+  const lateness = define.histogram(
+    'retry_lateness_seconds',
+    'Time from the due time of a scheduled retry to its POST, without deferred retries',
+    DELAY_BUCKETS,
+  )
+
+  for (const state of FINAL_STATES) ended.inc({ state }, 0)
+  for (const outcome of ['succeeded', 'failed']) durations.zero({ outcome })
+  for (const trigger of TRIGGERS) {
+    attempts.inc({ outcome: 'succeeded', failure_code: 'none', trigger }, 0)
+    for (const code of FAILURE_CODES) attempts.inc({ outcome: 'failed', failure_code: code, trigger }, 0)
+  }
+
+  return {
+    eventPublished(deliveries) {
+      events.inc()
+      committed.inc(deliveries)
+    },
+    attemptBegun: () => inFlight.inc(),
+    attemptEnded: () => inFlight.dec(),
+    attemptDeferred: () => deferred.inc(),
+    attemptRecorded({ succeeded, failureCode, trigger, durationMs, state, firstDelayMs, latenessMs }) {
+      const outcome = succeeded ? 'succeeded' : 'failed'
+      attempts.inc({ outcome, failure_code: failureCode ?? 'none', trigger })
+      if (state !== 'waiting') ended.inc({ state })
+      // Nothing was sent, so there is no duration.
+      if (failureCode === 'worker_lost') return
+      durations.observe({ outcome }, seconds(durationMs))
+      if (firstDelayMs !== null) firstDelays.observe(seconds(firstDelayMs))
+      if (latenessMs !== null) lateness.observe(seconds(latenessMs))
+    },
+    attemptNotRecorded: () => refused.inc(),
+    attemptSuperseded: () => superseded.inc(),
+    attemptRepeated: () => repeated.inc(),
+    deliveriesStopped: (count) => ended.inc({ state: 'stopped' }, count),
+  }
+}

@@ -1,0 +1,74 @@
+import { seconds, type Define } from './define.ts'
+
+type LimitName = 'management' | 'publish' | 'authentication' | 'open'
+
+/** What was refused: signing a browser in, or any other request. */
+type RefusedPurpose = 'sign_in' | 'request'
+type RefusalReason =
+  'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket' | 'operator' | 'portal_link'
+
+/** `route` is the `operationId` of a route, or a word for what is none. */
+type AnsweredRequest = { route: string; method: string; status: number; durationMs: number }
+
+export type RequestMetrics = {
+  requestAnswered(request: AnsweredRequest): void
+  requestLimited(limit: LimitName): void
+  /** Or a request of it: there are as many connections as there may be. */
+  connectionRefused(): void
+  authRefused(purpose: RefusedPurpose, reason: RefusalReason): void
+  traceparentIgnored(): void
+}
+
+const LIMITS: readonly LimitName[] = ['management', 'publish', 'authentication', 'open']
+const PURPOSES: readonly RefusedPurpose[] = ['sign_in', 'request']
+const REASONS: readonly RefusalReason[] = [
+  'missing',
+  'malformed',
+  'short',
+  'unknown',
+  'session',
+  'ticket',
+  'operator',
+  'portal_link',
+]
+
+/** In seconds. */
+const ANSWER_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function createRequestMetrics(define: Define): RequestMetrics {
+  const requests = define.counter('http_requests_total', 'Requests answered', ['route', 'method', 'status'])
+  const durations = define.histogram(
+    'http_request_duration_seconds',
+    'How long it took until an answer was ready',
+    ANSWER_BUCKETS,
+    ['route'],
+  )
+  const limited = define.counter('rate_limited_total', 'Requests refused by a rate limit', ['limit'])
+  const refused = define.counter(
+    'http_connections_refused_total',
+    'Connections refused, or answered 503, because API_CONNECTIONS were open',
+  )
+  for (const limit of LIMITS) limited.inc({ limit }, 0)
+  const authRefused = define.counter(
+    'auth_refused_total',
+    'Keys, sessions, tickets and portal links refused',
+    ['purpose', 'reason'],
+  )
+  for (const purpose of PURPOSES) for (const reason of REASONS) authRefused.inc({ purpose, reason }, 0)
+
+  const traceparentsIgnored = define.counter(
+    'traceparents_ignored_total',
+    'Malformed traceparent headers, which are ignored',
+  )
+
+  return {
+    requestAnswered({ route, method, status, durationMs }) {
+      requests.inc({ route, method, status: `${Math.floor(status / 100)}xx` })
+      durations.observe({ route }, seconds(durationMs))
+    },
+    requestLimited: (limit) => limited.inc({ limit }),
+    connectionRefused: () => refused.inc(),
+    authRefused: (purpose, reason) => authRefused.inc({ purpose, reason }),
+    traceparentIgnored: () => traceparentsIgnored.inc(),
+  }
+}

@@ -1,0 +1,195 @@
+import { Readable } from 'node:stream'
+import type { EventPage, StreamedEvent } from '../db/queries/event-stream.ts'
+import type { Feed } from './feed.ts'
+import { eventFrame, gapFrame, HEARTBEAT_FRAME, markFrame, retryFrame } from './sse-frames.ts'
+
+/**
+ * Why a stream ended: the client disconnected, or did not read; its key or its rights changed; the process stops; the
+ * database was replaced by an older one; a fault of ours.
+ */
+export type StreamEnd = 'client' | 'slow' | 'rights' | 'stopped' | 'regressed' | 'fault'
+
+/**
+ * `position`: later events are sent. `mark`: the id of the newest event up to there that the member may see. `gap`: the
+ * requested last event does not exist any more.
+ */
+export type StreamStart = { position: number; mark: string | null; gap: { lastEventId: string } | null }
+
+export type EventStream = {
+  output: Readable
+  beat(): void
+  /** Ends the stream after the client has read what is buffered; a client that does not read is cut off. */
+  end(reason: StreamEnd): void
+}
+
+export type StreamOptions = {
+  organisationId: string
+  /** Event keys that are sent, and those that the member may see at all. */
+  sent: ReadonlySet<string>
+  visible: ReadonlySet<string>
+  start: StreamStart
+  feed: Pick<Feed, 'position' | 'join' | 'leave'>
+  /** Reads the next events up to a sequence number; rejects only for faults, or when `signal` aborts. */
+  readPage(range: { after: number; upTo: number }, signal: AbortSignal): Promise<EventPage>
+  /** A page with fewer events is the last one. */
+  pageSize: number
+  /** Returns the mark of a position; rejects like `readPage`. */
+  findMark(position: number, signal: AbortSignal): Promise<string | null>
+  /** How long a client may leave its buffer unread. */
+  stallMs: number
+  onSent(): void
+  onFault(error: unknown): void
+  onClosed(reason: StreamEnd, events: number): void
+}
+
+/** Bytes buffered for one client, besides the buffers of its connection, and exceeded by at most an event. */
+const MAX_BUFFERED_BYTES = 256 * 1024
+
+/** Reconnection delay of clients; spread when a stopping process ends all streams at once. */
+const RETRY_DELAY_MS = 3_000
+const RETRY_JITTER_MS = 4_000
+
+/**
+ * Builds the stream of one client. It reads from its start to the position of the feed, and then joins the feed. When its
+ * client does not keep up, it leaves the feed, waits until the buffer has room, and reads on from its position: no client
+ * needs more memory than its buffer, and none delays another.
+ */
+export function createStream(options: StreamOptions): EventStream {
+  const { organisationId, sent, visible, feed, stallMs } = options
+  let { position, mark } = options.start
+  let sentMark: string | null = null
+  let isLive = false
+  let events = 0
+  let ending: StreamEnd | null = null
+  let stalled: NodeJS.Timeout | undefined
+  let onDrained: (() => void) | null = null
+  const closed = new AbortController()
+
+  const output = new Readable({
+    highWaterMark: MAX_BUFFERED_BYTES,
+    read() {
+      clearTimeout(stalled)
+      stalled = undefined
+      onDrained?.()
+      onDrained = null
+    },
+    destroy(error, callback) {
+      clearTimeout(stalled)
+      feed.leave(member)
+      closed.abort()
+      onDrained?.()
+      options.onClosed(ending ?? 'client', events)
+      callback(error)
+    },
+  })
+
+  const isFull = (): boolean => stalled !== undefined
+
+  function push(frame: Buffer | string): void {
+    if (!output.push(frame)) stalled ??= setTimeout(() => cut('slow'), stallMs)
+  }
+
+  function cut(reason: StreamEnd): void {
+    ending ??= reason
+    output.destroy()
+  }
+
+  function send(event: StreamedEvent, frame: Buffer): void {
+    push(frame)
+    mark = sentMark = event.id
+    events++
+    options.onSent()
+  }
+
+  function sendMark(): void {
+    if (mark === null || mark === sentMark) return
+    push(markFrame(mark))
+    sentMark = mark
+  }
+
+  function sendGap(lastEventId: string | null): void {
+    push(gapFrame(lastEventId, mark))
+    sentMark = mark
+  }
+
+  const member = {
+    organisationId,
+    offer(event: StreamedEvent, frame: Buffer): void {
+      if (!isLive || event.sequence <= position) return
+      position = event.sequence
+      if (sent.has(event.key)) send(event, frame)
+      else if (visible.has(event.key)) mark = event.id
+      if (!isFull()) return
+      isLive = false
+      feed.leave(member)
+      void catchUp()
+    },
+  }
+
+  async function catchUp(): Promise<void> {
+    try {
+      while (ending === null && !output.destroyed) {
+        if (isFull()) await new Promise<void>((resolve) => (onDrained = resolve))
+        else if (position < feed.position()) await readNext(feed.position())
+        else {
+          isLive = true
+          feed.join(member)
+          return
+        }
+      }
+    } catch (error) {
+      if (closed.signal.aborted || ending !== null) return
+      options.onFault(error)
+      cut('fault')
+    }
+  }
+
+  async function readNext(upTo: number): Promise<void> {
+    const page = await options.readPage({ after: position, upTo }, closed.signal)
+    if (ending !== null || output.destroyed) return
+    if (page.horizon > position) return skipTo(upTo)
+    for (const event of page.events) {
+      send(event, eventFrame(event))
+      position = event.sequence
+      // The rest of the page is read again when there is room.
+      if (isFull()) return
+    }
+    if (page.events.length < options.pageSize) position = upTo
+  }
+
+  async function skipTo(upTo: number): Promise<void> {
+    const lastEventId = mark
+    mark = await options.findMark(upTo, closed.signal)
+    if (ending !== null || output.destroyed) return
+    sendGap(lastEventId)
+    position = upTo
+  }
+
+  push(retryFrame(RETRY_DELAY_MS))
+  if (options.start.gap === null) sendMark()
+  else sendGap(options.start.gap.lastEventId)
+  void catchUp()
+
+  return {
+    output,
+    beat() {
+      if (ending !== null || isFull()) return
+      sendMark()
+      push(HEARTBEAT_FRAME)
+    },
+    end(reason) {
+      if (ending !== null || output.destroyed) return
+      if (isFull()) {
+        cut(reason)
+        return
+      }
+      ending = reason
+      feed.leave(member)
+      onDrained?.()
+      if (reason === 'stopped')
+        output.push(retryFrame(RETRY_DELAY_MS + Math.round(Math.random() * RETRY_JITTER_MS)))
+      output.push(null)
+      stalled = setTimeout(() => output.destroy(), stallMs)
+    },
+  }
+}

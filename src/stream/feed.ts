@@ -1,0 +1,185 @@
+import type { DataSource } from 'typeorm'
+import { isDatabaseUnavailable } from '../db/connection-errors.ts'
+import { readEvents, type StreamedEvent } from '../db/queries/event-stream.ts'
+import type { Logger } from '../observability/logger.ts'
+import { createWatermark, SequenceRegressedError, type Watermark } from './watermark.ts'
+import { eventFrame } from './sse-frames.ts'
+import { noStreamNow } from './problems.ts'
+
+/** A stream in the feed; it is offered every event of its organisation since it joined. */
+type Member = { organisationId: string; offer(event: StreamedEvent, frame: Buffer): void }
+
+/** Reads events once for all streams of this process. */
+export type Feed = {
+  /** Starts reading; throws 503 when the database does not return the current position in time. */
+  start(): Promise<void>
+  /**
+   * Returns the sequence number of the newest event, as of some time during the call; a lower one while a transaction delays
+   * the watermark. Call it after `start`.
+   */
+  newest(): Promise<number>
+  /** Returns the sequence number up to which members are offered events. */
+  position(): number
+  /** Offers the member every event after `position()`; it reads the events before that itself. */
+  join(member: Member): void
+  leave(member: Member): void
+  /** Resolves when reading has stopped, which it does when no stream is open. */
+  ended(): Promise<void>
+}
+
+/** Interval of the queries, and the shorter one while a transaction delays the watermark. */
+const POLL_INTERVAL_MS = 50
+const DELAYED_POLL_INTERVAL_MS = 10
+
+/** Events of one query, whose bodies are in memory together. */
+const MAX_RANGE = 200
+
+const ERROR_DELAY_MS = 500
+const NEWEST_TIMEOUT_MS = 2_000
+
+/** A range that members are to be offered; it is read again when reading fails. */
+type Range = { after: number; upTo: number }
+
+/**
+ * Builds the feed. `isWanted`: a stream is open or about to be. `beforeReading` runs before each query, and nothing is read
+ * when it throws. `onRegressed` is called when the sequence numbers begin again.
+ */
+export function createFeed(dependencies: {
+  dataSource: DataSource
+  logger: Logger
+  isWanted: () => boolean
+  beforeReading: () => Promise<void>
+  onRegressed: () => void
+}): Feed {
+  const { dataSource, logger, isWanted, beforeReading, onRegressed } = dependencies
+  const members = new Map<string, Set<Member>>()
+  let running: Promise<void> | null = null
+  let position: number | null = null
+  let wake: (() => void) | null = null
+  // Callers of `newest`: those since the current query began, and those that it answers.
+  let nextCallers = new Set<(newest: number) => void>()
+  let callers = new Set<(newest: number) => void>()
+
+  async function run(): Promise<void> {
+    let watermark = createWatermark({ dataSource, logger })
+    let range: Range | null = null
+    let isFailing = false
+    while (isWanted()) {
+      try {
+        await beforeReading()
+        range ??= nextRange(await advance(watermark))
+        if (range !== null) await read(range)
+        isFailing = false
+        const hadEvents = range !== null
+        range = null
+        await pause(pauseMs(watermark, hadEvents))
+      } catch (error) {
+        if (!isFailing) report(error)
+        isFailing = true
+        if (error instanceof SequenceRegressedError) {
+          watermark = createWatermark({ dataSource, logger })
+          position = null
+          onRegressed()
+        }
+        await pause(ERROR_DELAY_MS)
+      }
+    }
+    position = null
+    running = null
+  }
+
+  /** A caller is answered by a query that began after its call. */
+  async function advance(watermark: Watermark): Promise<number | null> {
+    if (!watermark.isWaiting()) {
+      callers = new Set([...callers, ...nextCallers])
+      nextCallers = new Set()
+    }
+    const newest = await watermark.advance()
+    position ??= newest
+    if (newest === null || watermark.isWaiting()) return newest
+    for (const answer of callers) answer(newest)
+    callers.clear()
+    return newest
+  }
+
+  /** Advances the position before the range is read: a member that joins meanwhile has read it itself. */
+  function nextRange(settled: number | null): Range | null {
+    if (settled === null || position === null) return null
+    if (position >= settled) return null
+    const after = position
+    position = Math.min(settled, after + MAX_RANGE)
+    return { after, upTo: position }
+  }
+
+  async function read(range: Range): Promise<void> {
+    if (members.size === 0) return
+    for (const event of await readEvents(dataSource, [...members.keys()], range)) {
+      const frame = eventFrame(event)
+      for (const member of members.get(event.organisationId) ?? []) member.offer(event, frame)
+    }
+  }
+
+  function pauseMs(watermark: Watermark, hadEvents: boolean): number {
+    if (hadEvents || nextCallers.size > 0) return 0
+    return watermark.isWaiting() ? DELAYED_POLL_INTERVAL_MS : POLL_INTERVAL_MS
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Returns null after NEWEST_TIMEOUT_MS. */
+  function findNewest(): Promise<number | null> {
+    return new Promise((resolve) => {
+      const answer = (newest: number | null): void => {
+        clearTimeout(timer)
+        nextCallers.delete(answer)
+        callers.delete(answer)
+        resolve(newest)
+      }
+      const timer = setTimeout(() => answer(null), NEWEST_TIMEOUT_MS)
+      nextCallers.add(answer)
+      wake?.()
+    })
+  }
+
+  function report(error: unknown): void {
+    if (error instanceof SequenceRegressedError)
+      logger.error({ event: 'stream.sequence_regressed' }, 'stream.sequence_regressed')
+    else if (isDatabaseUnavailable(error))
+      logger.warn({ event: 'stream.read_failed', err: error }, 'stream.read_failed')
+    else logger.error({ event: 'stream.read_failed', err: error }, 'stream.read_failed')
+  }
+
+  function currentPosition(): number {
+    if (position === null) throw new Error('the feed has not started')
+    return position
+  }
+
+  return {
+    async start() {
+      running ??= run()
+      if (position === null) await findNewest()
+      if (position === null) throw noStreamNow('The database did not answer in time.')
+    },
+    newest: async () => (await findNewest()) ?? currentPosition(),
+    position: currentPosition,
+    join(member) {
+      const others = members.get(member.organisationId)
+      if (others === undefined) members.set(member.organisationId, new Set([member]))
+      else others.add(member)
+    },
+    leave(member) {
+      const others = members.get(member.organisationId)
+      others?.delete(member)
+      if (others?.size === 0) members.delete(member.organisationId)
+    },
+    ended: async () => running ?? undefined,
+  }
+}

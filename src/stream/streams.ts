@@ -1,0 +1,200 @@
+import type { Readable } from 'node:stream'
+import pLimit from 'p-limit'
+import type { DataSource } from 'typeorm'
+import type { KeyCaller } from '../accounts/actor.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { findKeyRights, type KeyRights } from '../db/queries/api-keys.ts'
+import { findNewestEvent, findSequence, readEventPage } from '../db/queries/event-stream.ts'
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import { forbidden, unauthenticated } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { createFeed } from './feed.ts'
+import { noStreamNow, tooManyStreams } from './problems.ts'
+import {
+  missingForStream,
+  rightsFingerprint,
+  streamedKeys,
+  visibleKeys,
+  type RequestedEventKeys,
+} from './permissions.ts'
+import { createStream, type EventStream, type StreamEnd, type StreamStart } from './client-stream.ts'
+
+/** `requestId`: the id of the request in the log. */
+type StreamRequest = {
+  caller: KeyCaller
+  requested: RequestedEventKeys
+  lastEventId: string | null
+  requestId: string
+}
+
+/** The event streams that are open in this process. */
+export type Streams = {
+  /** Throws 429 or 503 when too many are open, 401 or 403 when the rights were lost meanwhile. */
+  open(request: StreamRequest): Promise<Readable>
+  /** Ends all streams and refuses new ones. */
+  close(): Promise<void>
+}
+
+export type StreamLimits = { perKey: number; perProcess: number }
+
+/** Heartbeat interval, TTL of rights, and time-out of a client that does not read. */
+export type StreamTimes = { beatMs: number; rightsMs: number; stallMs: number }
+
+const TIMES: StreamTimes = { beatMs: 15_000, rightsMs: 5_000, stallMs: 10_000 }
+
+/** Events in one query for a stream that is behind, and such queries in flight at once. */
+const PAGE_SIZE = 100
+const MAX_CONCURRENT_READS = 4
+
+type Open = { stream: EventStream; apiKeyId: string; rights: string }
+
+export function createStreams(dependencies: {
+  dataSource: DataSource
+  catalogue: Catalogue
+  logger: Logger
+  metrics: Metrics
+  limits: StreamLimits
+  times?: Partial<StreamTimes>
+}): Streams {
+  const { dataSource, catalogue, logger, metrics, limits } = dependencies
+  const { beatMs, rightsMs, stallMs } = { ...TIMES, ...dependencies.times }
+  const open = new Set<Open>()
+  const countsByKey = new Map<string, number>()
+  const readLimit = pLimit(MAX_CONCURRENT_READS)
+  let count = 0
+  let isClosing = false
+  let rightsReadAt = -Infinity
+  let beating: NodeJS.Timeout | undefined
+
+  const feed = createFeed({
+    dataSource,
+    logger,
+    isWanted: () => count > 0,
+    beforeReading: checkRights,
+    onRegressed: () => endAll('regressed'),
+  })
+
+  /** Counts a stream before anything is awaited; returns the function that uncounts it. */
+  function reserve(apiKeyId: string): () => void {
+    if (isClosing) throw noStreamNow('This process is about to stop.')
+    if (count >= limits.perProcess) throw noStreamNow('This process has reached its limit of open streams.')
+    const ofKey = countsByKey.get(apiKeyId) ?? 0
+    if (ofKey >= limits.perKey) throw tooManyStreams(limits.perKey)
+    countsByKey.set(apiKeyId, ofKey + 1)
+    count++
+    beating ??= setInterval(() => open.forEach(({ stream }) => stream.beat()), beatMs)
+    return () => {
+      const left = (countsByKey.get(apiKeyId) ?? 1) - 1
+      if (left === 0) countsByKey.delete(apiKeyId)
+      else countsByKey.set(apiKeyId, left)
+      if (--count > 0) return
+      clearInterval(beating)
+      beating = undefined
+    }
+  }
+
+  /** Ends streams whose rights have changed; no event is sent on rights older than `rightsMs`. */
+  async function checkRights(): Promise<void> {
+    if (performance.now() - rightsReadAt < rightsMs) return
+    const ids = [...new Set([...open].map(({ apiKeyId }) => apiKeyId))]
+    const rights = new Map((await findKeyRights(dataSource, ids)).map((found) => [found.apiKeyId, found]))
+    rightsReadAt = performance.now()
+    for (const { stream, apiKeyId, rights: before } of open) {
+      const now = rights.get(apiKeyId)
+      // A stream that was opened during the query is not in its result.
+      if (!ids.includes(apiKeyId)) continue
+      if (now === undefined || rightsFingerprint(catalogue, now) !== before) stream.end('rights')
+    }
+  }
+
+  async function startOf({ caller, lastEventId }: StreamRequest, visible: string[]): Promise<StreamStart> {
+    const { organisationId } = caller
+    if (lastEventId !== null) {
+      const sequence = await findSequence(dataSource, organisationId, lastEventId)
+      if (sequence !== null) return { position: sequence, mark: lastEventId, gap: null }
+    }
+    const upTo = await feed.newest()
+    const mark = await findNewestEvent(dataSource, organisationId, { upTo, keys: visible })
+    return { position: upTo, mark, gap: lastEventId === null ? null : { lastEventId } }
+  }
+
+  function readPatiently<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return retryWhileUnavailable(() => readLimit(read), signal)
+  }
+
+  async function start(request: StreamRequest, release: () => void): Promise<Open> {
+    const { caller, requested, requestId } = request
+    const { organisationId, apiKeyId } = caller
+    await feed.start()
+    const rights = await rightsOf(caller, requested)
+    const visible = visibleKeys(catalogue, rights)
+    const keys = streamedKeys(catalogue, requested, rights)
+    const position = await startOf(request, visible)
+    const startedAt = performance.now()
+    metrics.streamOpened()
+    const stream = createStream({
+      organisationId,
+      sent: new Set(keys),
+      visible: new Set(visible),
+      start: position,
+      feed,
+      readPage: (range, signal) =>
+        readPatiently(
+          () => readEventPage(dataSource, organisationId, { ...range, keys, limit: PAGE_SIZE }),
+          signal,
+        ),
+      findMark: (upTo, signal) =>
+        readPatiently(() => findNewestEvent(dataSource, organisationId, { upTo, keys: visible }), signal),
+      pageSize: PAGE_SIZE,
+      stallMs,
+      onSent: () => metrics.streamSent(),
+      onFault: (error) => logger.error({ event: 'stream.failed', requestId, err: error }, 'stream.failed'),
+      onClosed(reason, events) {
+        open.delete(entry)
+        release()
+        metrics.streamEnded(reason)
+        const durationMs = Math.round(performance.now() - startedAt)
+        const fields = { organisationId, apiKeyId, requestId, reason, events, durationMs }
+        logger.info({ event: 'stream.ended', ...fields }, 'stream.ended')
+      },
+    })
+    const entry = { stream, apiKeyId, rights: rightsFingerprint(catalogue, rights) }
+    return entry
+  }
+
+  async function rightsOf(
+    { apiKeyId, keyHash }: KeyCaller,
+    requested: RequestedEventKeys,
+  ): Promise<KeyRights> {
+    const [rights] = await findKeyRights(dataSource, [apiKeyId])
+    if (rights?.hash.equals(keyHash) !== true) throw unauthenticated()
+    const missing = missingForStream(catalogue, requested, rights)
+    if (missing.length > 0) throw forbidden(missing)
+    return rights
+  }
+
+  function endAll(reason: StreamEnd): void {
+    for (const { stream } of open) stream.end(reason)
+  }
+
+  return {
+    async open(request) {
+      const release = reserve(request.caller.apiKeyId)
+      try {
+        const opened = await start(request, release)
+        open.add(opened)
+        if (isClosing) opened.stream.end('stopped')
+        return opened.stream.output
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
+    async close() {
+      isClosing = true
+      endAll('stopped')
+      await feed.ended()
+    },
+  }
+}

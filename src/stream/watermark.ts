@@ -1,0 +1,60 @@
+import type { DataSource } from 'typeorm'
+import { eventWriters, lastSequence } from '../db/queries/event-stream.ts'
+import type { Logger } from '../observability/logger.ts'
+
+/** Finds the sequence number up to which every event is either committed and readable, or never will be. */
+export type Watermark = {
+  /** Queries the database, and returns the highest such number; null before the first. */
+  advance(): Promise<number | null>
+  /** True while the next query may find a higher one. */
+  isWaiting(): boolean
+}
+
+/** A transaction that delays events for longer is logged. */
+const MAX_DELAY_MS = 10_000
+
+/** Thrown when the database has fewer events than were read before: it was replaced by a standby or a backup. */
+export class SequenceRegressedError extends Error {
+  override readonly name = 'SequenceRegressedError'
+}
+
+/** `writers`: null until they are read. */
+type Candidate = { sequence: number; writers: readonly string[] | null; sinceMs: number; isLogged: boolean }
+
+/**
+ * Builds a watermark. An event gets its number when it is inserted and is readable when its transaction commits, so number
+ * 5 may become readable after number 6. A transaction that writes an event holds a lock on the table from before it takes
+ * the number until its commit is visible. So the watermark reads the last number, then the transactions with such a lock:
+ * once these have ended, every event up to that number is settled. `CREATE INDEX CONCURRENTLY` waits in the same way.
+ */
+export function createWatermark(dependencies: {
+  dataSource: DataSource
+  logger: Logger
+  nowMs?: () => number
+}): Watermark {
+  const { dataSource, logger, nowMs = () => performance.now() } = dependencies
+  let settled: number | null = null
+  let candidate: Candidate | null = null
+
+  return {
+    isWaiting: () => candidate !== null,
+    async advance() {
+      if (candidate === null) {
+        const sequence = await lastSequence(dataSource)
+        if (settled !== null && sequence < settled) throw new SequenceRegressedError()
+        if (sequence === settled) return settled
+        candidate = { sequence, writers: null, sinceMs: nowMs(), isLogged: false }
+      }
+      const now = await eventWriters(dataSource)
+      candidate.writers = candidate.writers?.filter((writer) => now.includes(writer)) ?? now
+      if (candidate.writers.length === 0) {
+        settled = candidate.sequence
+        candidate = null
+      } else if (!candidate.isLogged && nowMs() - candidate.sinceMs >= MAX_DELAY_MS) {
+        candidate.isLogged = true
+        logger.warn({ event: 'stream.delayed', transactions: candidate.writers }, 'stream.delayed')
+      }
+      return settled
+    },
+  }
+}

@@ -1,0 +1,157 @@
+import { inWords } from '../parts/problem.js'
+import { pushListAddress, readListAddress } from './list-address.js'
+
+/** @import { App } from '../types.d.ts' */
+
+const PAGE_SIZE = 20
+
+/** A page that took several requests is not requested again with every refresh. */
+const LONG_SEARCH_EVERY_MS = 15_000
+
+/** An answer that takes longer leaves what is shown stale. */
+const STALE_AFTER_MS = 5_000
+
+/**
+ * A page under way. `rows`: found so far; `cursor`: where it goes on, null at the end.
+ * @template T
+ * @typedef {{ rows: T[], cursor: string | null, requests: number, isActive: boolean }} Search
+ */
+
+/**
+ * A list with a filter, in pages, both in the address. A page that comes short although more may follow is filled by
+ * further requests, unless somebody stops the search.
+ * @template T
+ * @template {string} N
+ * @param {App} app
+ * @param {readonly N[]} names parameters of the filter
+ * @param {(query: Record<string, string>) => Promise<{ data: T[], nextCursor: string | null, searchedUntil: string | null }>} load
+ * @param {URLSearchParams} [parameters] of the address
+ */
+export function createListing(app, names, load, parameters = new URLSearchParams(location.search)) {
+  let { filter, trail } = readListAddress(names, parameters)
+  /** @type {T[] | null} */
+  let rows = null
+  /** @type {string | null} */
+  let next = null
+  /** @type {string | null} */
+  let searchedUntil = null
+  /** @type {Search<T> | null} */
+  let search = null
+  let [isStopped, requests, filledAt] = [false, 0, 0]
+  let problem = ''
+  /** @type {number | null} */
+  let answeredAt = null
+  /** @type {number | null} */
+  let silentSince = null
+
+  /** @param {Search<T>} mine */
+  const step = async (mine) => {
+    const page = await load({
+      ...given(filter),
+      limit: String(PAGE_SIZE - mine.rows.length),
+      ...(mine.cursor === null ? {} : { cursor: mine.cursor }),
+    })
+    // The filter or the page has changed since, or the search was stopped.
+    if (search !== mine) return true
+    mine.requests++
+    mine.rows.push(...page.data)
+    mine.cursor = page.nextCursor
+    searchedUntil = page.searchedUntil
+    ;[problem, answeredAt, silentSince] = ['', Date.now(), null]
+    const isFull = mine.rows.length >= PAGE_SIZE || mine.cursor === null
+    // What is shown is not replaced by less.
+    if (isFull || rows === null || mine.rows.length > rows.length) rows = [...mine.rows]
+    if (isFull) [next, requests, filledAt, search] = [mine.cursor, mine.requests, Date.now(), null]
+    app.update()
+    return isFull
+  }
+  /** Goes on where the last request failed. Throws what went wrong, once it is shown. */
+  const run = async () => {
+    search ??= { rows: [], cursor: trail.at(-1) ?? null, requests: 0, isActive: false }
+    const mine = search
+    if (mine.isActive) return
+    mine.isActive = true
+    silentSince ??= Date.now()
+    try {
+      while (!(await step(mine)));
+    } catch (error) {
+      if (search !== mine) return
+      problem = inWords(error)
+      throw error
+    } finally {
+      mine.isActive = false
+      app.update()
+    }
+  }
+  const begin = () => {
+    ;[search, isStopped] = [null, false]
+    app.update()
+    run().catch(() => undefined)
+  }
+  /**
+   * @param {Record<N, string>} wanted
+   * @param {string[]} wantedTrail
+   */
+  const go = (wanted, wantedTrail) => {
+    ;[filter, trail] = [wanted, wantedTrail]
+    pushListAddress(filter, trail)
+    begin()
+  }
+
+  return {
+    get filter() {
+      return filter
+    },
+    /** The filter as it is asked for: without what is empty. */
+    get query() {
+      return given(filter)
+    },
+    get rows() {
+      return rows
+    },
+    get problem() {
+      return problem
+    },
+    get page() {
+      return { number: trail.length + 1, hasNewer: trail.length > 0, hasOlder: next !== null }
+    },
+    /** How far back a long search has looked; null where there is none. */
+    get search() {
+      const isLong = isStopped || (search !== null && search.requests > 0 && searchedUntil !== null)
+      return isLong ? { until: searchedUntil, isStopped } : null
+    },
+    silence() {
+      if (answeredAt === null || silentSince === null) return null
+      const forMs = Date.now() - silentSince
+      return problem !== '' || forMs > STALE_AFTER_MS ? { forMs, answeredAt } : null
+    },
+    refresh: async () => {
+      if (isStopped) return
+      if (search === null && requests > 1 && Date.now() - filledAt < LONG_SEARCH_EVERY_MS) return
+      await run()
+    },
+    /** @param {Partial<Record<N, string>>} changes */
+    change: (changes) => {
+      rows = null
+      go({ ...filter, ...changes }, [])
+    },
+    newer: () => go(filter, trail.slice(0, -1)),
+    older: () => {
+      if (next !== null) go(filter, [...trail, next])
+    },
+    stopSearch: () => {
+      if (search === null) return
+      ;[rows, next, isStopped, search] = [search.rows, search.cursor, true, null]
+      app.update()
+    },
+    resumeSearch: () => {
+      ;[search, isStopped] = [{ rows: [...(rows ?? [])], cursor: next, requests: 1, isActive: false }, false]
+      run().catch(() => undefined)
+    },
+  }
+}
+
+/** @param {Record<string, string>} filter */
+function given(filter) {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))
+}

@@ -1,0 +1,125 @@
+import { html, nothing } from '../lib/html.js'
+import { toInstant, toLocalTime } from '../lib/zoned-time.js'
+
+/** @import { App, Template } from '../types.d.ts' */
+
+/** @typedef {(changes: Record<string, string>) => void} Change */
+
+const HOUR_MS = 3_600_000
+
+/**
+ * Applies what was entered once the field is left or Enter is pressed, and only if it is valid.
+ * @param {(value: string) => void} apply
+ * @returns {(event: Event) => void}
+ */
+const entered = (apply) => (event) => {
+  const field = /** @type {HTMLInputElement} */ (event.currentTarget)
+  field.value = field.value.trim()
+  if (field.reportValidity()) apply(field.value)
+}
+
+/**
+ * @param {App} app
+ * @param {string} value
+ * @param {Change} change
+ * @returns {Template}
+ */
+export function keyField({ eventKeys }, value, change) {
+  return html`<label class="field key-field"
+      >Event key
+      <input
+        list="event-keys"
+        autocomplete="off"
+        spellcheck="false"
+        maxlength="100"
+        pattern="[!-~]+"
+        title="An event key, such as invoice:paid"
+        .value=${value}
+        @change=${entered((eventKey) => change({ eventKey }))}
+    /></label>
+    <datalist id="event-keys">
+      ${eventKeys.map(({ key, meaning }) => html`<option value=${key} label=${meaning}></option>`)}
+    </datalist>`
+}
+
+/**
+ * @param {string} label
+ * @param {string} value
+ * @param {Change} change
+ * @returns {Template}
+ */
+export function searchField(label, value, change) {
+  return html`<label class="field search-field"
+    >Search
+    <input
+      type="search"
+      autocomplete="off"
+      spellcheck="false"
+      maxlength="128"
+      pattern="[!-~]+"
+      placeholder=${label}
+      title="A whole ${label}"
+      .value=${value}
+      @change=${entered((search) => change({ search }))}
+  /></label>`
+}
+
+/**
+ * @param {string} value
+ * @param {Change} change
+ * @returns {Template}
+ */
+export function statusField(value, change) {
+  return html`<label class="field code-field"
+    >Status code
+    <input
+      inputmode="numeric"
+      autocomplete="off"
+      maxlength="3"
+      pattern="[1-5][0-9]{2}"
+      title="A status code from 100 to 599"
+      .value=${value}
+      @change=${entered((statusCode) => change({ statusCode }))}
+  /></label>`
+}
+
+/**
+ * A range of time in the organisation's zone.
+ * @param {App} app
+ * @param {{ since: string, until: string }} range instants
+ * @param {Change} change
+ * @returns {Template}
+ */
+export function rangeFields({ times: { timeZone } }, range, change) {
+  /**
+   * @param {'since' | 'until'} name
+   * @param {string} words
+   */
+  const time = (name, words) =>
+    html`<label class="field time-field"
+      >${words}
+      <input
+        type="datetime-local"
+        .value=${toLocalTime(range[name], timeZone)}
+        @change=${entered((local) => change({ [name]: toInstant(local, timeZone) }))}
+    /></label>`
+  const last = (/** @type {number} */ hours) => () =>
+    change({ since: new Date(Date.now() - hours * HOUR_MS).toISOString(), until: '' })
+  return html`${time('since', 'From')} ${time('until', 'Until')}
+    <div class="quick" role="group" aria-label="Time range">
+      <button type="button" class="quiet" @click=${last(1)}>Last hour</button>
+      <button type="button" class="quiet" @click=${last(24)}>Last 24 hours</button>
+    </div>`
+}
+
+/**
+ * @param {Record<string, string>} filter
+ * @param {Change} change
+ * @returns {Template}
+ */
+export function clearButton(filter, change) {
+  const cleared = Object.fromEntries(Object.keys(filter).map((name) => [name, '']))
+  return Object.values(filter).every((value) => value === '')
+    ? nothing
+    : html`<button type="button" class="quiet clear" @click=${() => change(cleared)}>Clear filters</button>`
+}

@@ -1,0 +1,24 @@
+import { html } from '../lib/html.js'
+import { plural } from '../lib/times.js'
+
+/** @import { RetryJob, Template } from '../types.d.ts' */
+
+/**
+ * How far a retry job is, by outcome.
+ * @param {RetryJob} job
+ * @returns {Template}
+ */
+export function renderProgress({ state, done, total, succeeded, failed }) {
+  const count = (/** @type {number} */ many) => many.toLocaleString('en-GB')
+  const notNeeded = Math.max(0, done - succeeded - failed)
+  const outcomes = [
+    `${count(succeeded)} succeeded`,
+    `${count(failed)} failed`,
+    ...(notNeeded === 0 ? [] : [`${count(notNeeded)} not needed`]),
+  ]
+  return html`<p class="progress" role="status">
+      ${state === 'done' ? html`<span class="mark good">Done</span>` : html`<span class="mark busy">In progress</span>`}
+      ${`${count(done)} of ${plural(total, 'delivery')} attempted: ${outcomes.join(', ')}`}
+    </p>
+    <progress aria-label="Progress" max=${Math.max(total, 1)} .value=${total === 0 ? 1 : done}></progress>`
+}

@@ -1,0 +1,170 @@
+import { html, nothing } from '../lib/html.js'
+import { plural } from '../lib/times.js'
+import { openAction } from './actions.js'
+import { filterInWords } from './delivery-filter.js'
+import { createJobStrip } from './job-strip.js'
+
+/** @import { App, Chosen, Delivery, Template } from '../types.d.ts' */
+/** @import { Action } from './actions.js' */
+
+/** The API takes so many ids at a time. */
+const MAX_SELECTED = 100
+
+/** All that match are counted up to here; the action itself has no such limit. */
+const MAX_COUNTED = 1_000
+const COUNTED_PER_REQUEST = 100
+
+/** @type {Record<'retry' | 'discard', readonly Delivery['state'][]>} */
+const AFFECTED = { retry: ['waiting', 'failed', 'stopped'], discard: ['waiting', 'failed'] }
+
+/**
+ * Selected deliveries, and what is done to them: some by their ids, or all that match the filter.
+ * @param {App} app
+ * @param {string} webhookId
+ * @param {{ rows: Delivery[] | null, query: Record<string, string> }} listing
+ * @param {() => Promise<void>} refreshRows
+ */
+export function createBulkActions(app, webhookId, listing, refreshRows) {
+  /** @type {Set<string>} */
+  const selected = new Set()
+  let isAll = false
+  const jobs = createJobStrip(app, `selected:${webhookId}`, refreshRows)
+
+  const pageIds = () => (listing.rows ?? []).map(({ id }) => id)
+  const clear = () => {
+    selected.clear()
+    isAll = false
+    app.update()
+  }
+  /** An id is matched by its search alone; there is nothing to choose from. */
+  const mayChooseAll = () => Object.keys(listing.query).length > 0 && listing.query['search'] === undefined
+
+  /** @returns {Chosen} */
+  const chosen = () => {
+    if (!isAll) return { deliveryIds: [...selected] }
+    const { statusCode, ...filter } = listing.query
+    return { filter: { ...filter, ...(statusCode === undefined ? {} : { statusCode: Number(statusCode) }) } }
+  }
+  /**
+   * @param {'retry' | 'discard'} kind
+   * @returns {Action}
+   */
+  const actionOf = (kind) => {
+    // As it is now: a selection may change while the dialog counts.
+    const [body, query, count] = [chosen(), listing.query, selected.size]
+    let isCapped = false
+    const words = (/** @type {number} */ many) => `${isCapped ? 'at least ' : ''}${plural(many, 'delivery')}`
+    return {
+      key: `selected:${webhookId}:${kind}`,
+      title: `${kind === 'retry' ? 'Retry' : 'Discard'} ${isAll ? 'all deliveries that match' : 'selected deliveries'}`,
+      button: kind === 'retry' ? 'Retry' : 'Discard',
+      danger: kind === 'discard',
+      about: 'filter' in body ? filterInWords(app, query) : nothing,
+      explain: (many) =>
+        kind === 'retry'
+          ? `Of ${words(many)}, those that wait for a retry, are permanently failed or stopped get one attempt at once. Completed ones and test events are left alone.`
+          : `Of ${words(many)}, those that wait for a retry or are permanently failed are given up for good, and not attempted again unless somebody retries them.`,
+      nothingToDo: 'None of them is in a state that this changes.',
+      amount: (many) => `${many.toLocaleString('en-GB')}${isCapped ? '+' : ''}`,
+      count: async () => {
+        if (!('filter' in body)) return count
+        const found = await countMatching(app, webhookId, query, AFFECTED[kind])
+        isCapped = found.isCapped
+        return found.count
+      },
+      run: async (requestId) => {
+        if (kind === 'retry')
+          return app.api.retryDeliveries({ mode: 'undelivered', id: webhookId, ...body }, requestId)
+        const { discarded } = await app.api.discardDeliveries(webhookId, body)
+        return `Discarded ${plural(discarded, 'delivery')}.`
+      },
+      onDone: (job) => {
+        if (job !== null) jobs.add(job)
+        clear()
+      },
+    }
+  }
+  const open = (/** @type {'retry' | 'discard'} */ kind) => () => openAction(app, actionOf(kind), refreshRows)
+
+  return {
+    clear,
+    refresh: () => jobs.refresh(),
+    renderJobs: () => jobs.render(),
+    get isAll() {
+      return isAll
+    },
+    get isWhole() {
+      return isAll || pageIds().every((id) => selected.has(id))
+    },
+    get isMixed() {
+      return !isAll && pageIds().some((id) => selected.has(id)) && !pageIds().every((id) => selected.has(id))
+    },
+    /** @param {string} id */
+    has: (id) => isAll || selected.has(id),
+    /** @param {string} id */
+    toggle(id) {
+      if (!selected.delete(id)) selected.add(id)
+      app.update()
+    },
+    togglePage() {
+      const ids = pageIds()
+      const wasWhole = isAll || ids.every((id) => selected.has(id))
+      isAll = false
+      for (const id of ids)
+        if (wasWhole) selected.delete(id)
+        else selected.add(id)
+      app.update()
+    },
+    /** @returns {Template} */
+    render() {
+      if (!isAll && selected.size === 0) return nothing
+      const isTooMany = !isAll && selected.size > MAX_SELECTED
+      const many = isAll ? 'all' : selected.size.toLocaleString('en-GB')
+      const chooseAll = () => {
+        isAll = true
+        app.update()
+      }
+      return html`<div class="bulk" role="region" aria-label="Selected deliveries">
+        <span role="status">${isAll ? 'All that match are selected' : `${many} selected`}</span>
+        ${
+          !isAll && mayChooseAll() && pageIds().every((id) => selected.has(id))
+            ? html`<button type="button" class="quiet" @click=${chooseAll}>Select all that match</button>`
+            : nothing
+        }
+        <div class="buttons">
+          <button type="button" ?disabled=${isTooMany} @click=${open('retry')}>Retry ${many}</button>
+          <button type="button" class="danger" ?disabled=${isTooMany} @click=${open('discard')}>
+            Discard ${many}
+          </button>
+          <button type="button" class="quiet" @click=${clear}>Clear selection</button>
+        </div>
+        ${isTooMany ? html`<p class="hint">At most ${MAX_SELECTED} can be chosen one by one. Set a filter to select all that match.</p>` : nothing}
+      </div>`
+    },
+  }
+}
+
+/**
+ * Counts those among the matching deliveries that are in one of the states, as far as `MAX_COUNTED` go.
+ * @param {App} app
+ * @param {string} webhookId
+ * @param {Record<string, string>} query
+ * @param {readonly Delivery['state'][]} states
+ */
+async function countMatching(app, webhookId, query, states) {
+  let [count, seen] = [0, 0]
+  /** @type {string | null} */
+  let cursor = null
+  do {
+    /** @type {{ data: Delivery[], nextCursor: string | null }} */
+    const page = await app.api.deliveries(webhookId, {
+      ...query,
+      limit: String(COUNTED_PER_REQUEST),
+      ...(cursor === null ? {} : { cursor }),
+    })
+    count += page.data.filter(({ state }) => states.includes(state)).length
+    seen += COUNTED_PER_REQUEST
+    cursor = page.nextCursor
+  } while (cursor !== null && seen < MAX_COUNTED)
+  return { count, isCapped: cursor !== null }
+}

@@ -1,0 +1,70 @@
+import { html } from '../lib/html.js'
+import { clearButton, keyField, rangeFields, searchField, statusField } from '../parts/filter-fields.js'
+import { stateInWords } from '../parts/state-mark.js'
+
+/** @import { App, DeliveryState, Template } from '../types.d.ts' */
+
+/** Parameters of the address, and of the request. */
+export const DELIVERY_FILTER = /** @type {const} */ ([
+  'state',
+  'eventKey',
+  'statusCode',
+  'since',
+  'until',
+  'search',
+])
+
+/** @typedef {Record<typeof DELIVERY_FILTER[number], string>} DeliveryFilter */
+
+/** @type {readonly DeliveryState[]} */
+const STATES = ['waiting', 'failed', 'in_progress', 'pending', 'completed', 'stopped']
+
+/**
+ * @param {App} app
+ * @param {DeliveryFilter} filter
+ * @param {(changes: Partial<DeliveryFilter>) => void} change
+ * @returns {Template}
+ */
+export function renderDeliveryFilter(app, filter, change) {
+  /** @param {Event} event */
+  const chooseState = (event) =>
+    change({ state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })
+  return html`<div class="filter" role="search" aria-label="Filter deliveries">
+    <label class="field state-field"
+      >State
+      <select @change=${chooseState}>
+        <option value="" ?selected=${filter.state === ''}>All</option>
+        ${STATES.map((name) => html`<option value=${name} ?selected=${name === filter.state}>${stateInWords(name)}</option>`)}
+      </select></label
+    >
+    ${keyField(app, filter.eventKey, change)} ${statusField(filter.statusCode, change)}
+    ${rangeFields(app, filter, change)} ${searchField('delivery, event or trace id', filter.search, change)}
+    ${clearButton(filter, change)}
+  </div>`
+}
+
+/**
+ * What a filter matches, in words.
+ * @param {App} app
+ * @param {Partial<DeliveryFilter>} filter
+ * @returns {Template}
+ */
+export function filterInWords({ times }, { state, eventKey, statusCode, since, until }) {
+  const found = STATES.find((name) => name === state)
+  return html`<dl class="pairs matching">
+    ${pair('State', found === undefined ? undefined : stateInWords(found))} ${pair('Event key', eventKey)}
+    ${pair('Status code', statusCode)} ${pair('From', since === undefined ? since : times.at(since))}
+    ${pair('Until', until === undefined ? until : times.at(until))}
+  </dl>`
+}
+
+/**
+ * @param {string} label
+ * @param {Template | undefined} value
+ */
+function pair(label, value) {
+  return value === undefined
+    ? ''
+    : html`<dt>${label}</dt>
+        <dd>${value}</dd>`
+}

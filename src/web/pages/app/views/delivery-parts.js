@@ -1,0 +1,70 @@
+import { html, nothing } from '../lib/html.js'
+import { eventLink, workflowLink } from '../lib/links.js'
+import { copyButton } from '../parts/copy-button.js'
+
+/** @import { App, DeliveryDetail, Template } from '../types.d.ts' */
+
+/**
+ * An id with a button that copies it.
+ * @param {App} app
+ * @param {Template} label
+ * @param {string} what named in the button's label
+ * @param {string} id
+ * @param {string} [link]
+ * @returns {Template}
+ */
+export function idRow(app, label, what, id, link) {
+  return html`<dt>${label}</dt>
+    <dd class="id-row">
+      ${link === undefined ? html`<span class="mono">${id}</span>` : html`<a class="mono" href=${link}>${id}</a>`}
+      ${copyButton(app, what, id)}
+    </dd>`
+}
+
+/**
+ * What a delivery belongs to.
+ * @param {App} app
+ * @param {DeliveryDetail} delivery
+ * @returns {Template}
+ */
+export function renderIds(app, { id, webhookId, eventId, traceId }) {
+  const workflow = workflowLink(app.session, id)
+  return html`<section class="card ids-card" aria-label="Ids">
+    <h2>Ids</h2>
+    <dl class="pairs ids">
+      ${idRow(app, html`Delivery, sent as <code>X-Webhook-Event-ID</code>`, 'delivery id', id)}
+      ${idRow(app, 'Event', 'event id', eventId, eventLink(eventId))}
+      ${idRow(app, 'Trace', 'trace id', traceId)} ${idRow(app, 'Webhook', 'webhook id', webhookId)}
+      ${idRow(app, 'Organisation', 'organisation id', app.session.organisation.id)}
+      ${
+        workflow === null
+          ? nothing
+          : html`<dt>Workflow</dt>
+              <dd>
+                <a href=${workflow} target="_blank" rel="noopener noreferrer">Open in the Temporal UI</a>
+              </dd>`
+      }
+    </dl>
+  </section>`
+}
+
+/**
+ * @param {App} app
+ * @param {() => Promise<void>} discard
+ */
+export function openDiscard(app, discard) {
+  const confirm = () => {
+    app.closeDialog()
+    void discard()
+  }
+  app.openDialog({
+    label: 'Discard delivery',
+    render: () =>
+      html`<h2>Discard this delivery?</h2>
+        <p>It is given up and not attempted again, unless somebody retries it.</p>
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          <button type="button" class="danger" @click=${confirm}>Discard</button>
+        </div>`,
+  })
+}

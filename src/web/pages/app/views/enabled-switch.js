@@ -1,0 +1,85 @@
+import { html, nothing } from '../lib/html.js'
+import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
+import { plural } from '../lib/times.js'
+import { nameOf } from '../parts/address.js'
+import { inWords } from '../parts/problem.js'
+import { openAction, resumeStoppedAction } from './actions.js'
+
+/** @import { App, Overview, Template } from '../types.d.ts' */
+
+/**
+ * Switches the webhook on or off. Switching off stops waiting deliveries, so it needs a confirmation; switching on offers
+ * to resume them.
+ * @param {App} app
+ * @param {Overview} webhook
+ * @param {() => Promise<void>} refresh
+ * @returns {Template}
+ */
+export function enabledSwitch(app, webhook, refresh) {
+  const { id, enabled, subscribedEventKeys } = webhook
+  // Switching off only reduces what the webhook does, so it needs no permission of its event keys.
+  const maySwitchOff = enabled && may(app.session, MANAGE)
+  const lacking = maySwitchOff ? [] : lackingToManage(app, subscribedEventKeys)
+  const change = async () => {
+    try {
+      await app.api.change(id, { enabled: !enabled })
+      app.showMessage(enabled ? 'Switched off.' : 'Switched on.')
+      if (!enabled && webhook.stopped > 0)
+        openAction(app, resumeStoppedAction(app, { ...webhook, name: nameOf(webhook) }), refresh)
+    } catch (error) {
+      app.showMessage(inWords(error))
+    }
+    await refresh()
+  }
+  return html`<button
+    type="button"
+    role="switch"
+    class="switch"
+    aria-checked=${enabled ? 'true' : 'false'}
+    aria-label="Deliver to ${nameOf(webhook)}"
+    ?disabled=${lacking.length > 0}
+    title=${lacking.length > 0 ? `You lack: ${lacking.join(', ')}` : ''}
+    @click=${() => (enabled ? openSwitchOff(app, webhook, change) : change())}
+  >
+    <span class="track"></span>${enabled ? 'On' : 'Off'}
+  </button>`
+}
+
+/**
+ * Says what a switch-off does to the deliveries that are not over, before it is done.
+ * @param {App} app
+ * @param {Overview} webhook
+ * @param {() => Promise<void>} change
+ */
+function openSwitchOff(app, webhook, change) {
+  const { waitingForRetry, permanentlyFailed } = webhook
+  const confirm = () => {
+    app.closeDialog()
+    void change()
+  }
+  app.openDialog({
+    label: 'Switch off',
+    render: () =>
+      html`<h2>Switch off ${nameOf(webhook)}?</h2>
+        <p>Nothing new is sent to it: events that happen meanwhile are not kept for it.</p>
+        <p>${whatWaits(waitingForRetry)}</p>
+        ${permanentlyFailed === 0 ? nothing : html`<p>${whatFailed(permanentlyFailed)}</p>`}
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          <button type="button" class="danger" @click=${confirm}>Switch off</button>
+        </div>`,
+  })
+}
+
+/** @param {number} count */
+function whatWaits(count) {
+  if (count === 0) return 'No delivery waits for a retry.'
+  const [are, they] = count === 1 ? ['is', 'it'] : ['are', 'them']
+  const wait = count === 1 ? 'waits' : 'wait'
+  return `${plural(count, 'delivery')} that ${wait} for a retry ${are} stopped. You can resume ${they} when it is on again.`
+}
+
+/** @param {number} count */
+function whatFailed(count) {
+  return `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'stays' : 'stay'} as ${count === 1 ? 'it is' : 'they are'}.`
+}

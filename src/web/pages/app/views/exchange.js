@@ -1,0 +1,120 @@
+import { curlCommand } from '../lib/curl.js'
+import { html, nothing } from '../lib/html.js'
+import { milliseconds } from '../lib/times.js'
+import { createPayload } from '../parts/payload.js'
+import { inWords } from '../parts/problem.js'
+import { outcomeMark } from '../parts/timeline.js'
+
+/** @import { App, Attempt, DeliveryDetail, SignedRequest } from '../types.d.ts' */
+
+/**
+ * What was sent and what came back, beside each other.
+ * @param {App} app
+ * @param {() => Promise<SignedRequest>} signedRequest
+ */
+export function createExchange(app, signedRequest) {
+  const sent = createPayload(app)
+  const answered = createPayload(app, 'Body of the answer')
+  let isCopying = false
+
+  const copyCurl = async () => {
+    if (isCopying) return
+    isCopying = true
+    app.update()
+    try {
+      const command = curlCommand(await signedRequest())
+      await navigator.clipboard.writeText(command).then(
+        () => app.showMessage('Copied the curl command. It has the right signature: keep it to yourself.'),
+        () => showCommand(app, command),
+      )
+    } catch (error) {
+      app.showMessage(inWords(error))
+    }
+    isCopying = false
+    app.update()
+  }
+
+  return {
+    /**
+     * @param {DeliveryDetail} delivery
+     * @param {Attempt | undefined} attempt undefined while none was made
+     * @param {readonly string[]} lacking what the member lacks to see the signed request
+     */
+    render: (delivery, attempt, lacking) =>
+      html`<section class="card exchange" aria-label="Request">
+          <div class="bar">
+            <h2>Request</h2>
+            ${
+              lacking.length === 0
+                ? html`<button type="button" class="quiet" ?disabled=${isCopying} @click=${copyCurl}>
+                    Copy as curl
+                  </button>`
+                : nothing
+            }
+          </div>
+          ${
+            lacking.length === 0
+              ? nothing
+              : html`<p class="hint">
+                  The signed request as a curl command is for members that may change the webhook. You lack
+                  ${lacking.join(', ')}.
+                </p>`
+          }
+          ${attempt === undefined ? html`<p class="faint">Not sent yet.</p>` : html`<div class="target" tabindex="0" role="region" aria-label="Address of the request"><b>POST</b> <span class="mono">${attempt.url}</span></div>`}
+          ${headersOf('Headers of the request', {
+            'Content-Type': 'application/json',
+            'X-Webhook-Event-ID': delivery.id,
+            'X-Webhook-Signature': 'not shown; the curl command has it',
+          })}
+          ${sent.render(delivery.payloadText)}
+        </section>
+        <section class="card exchange" aria-label="Response">
+          <div class="bar">
+            <h2>Response</h2>
+            ${attempt === undefined ? nothing : html`<span class="faint">to attempt ${attempt.number}</span>`}
+          </div>
+          ${attempt === undefined ? html`<p class="faint">None yet.</p>` : response(attempt)}
+        </section>`,
+  }
+
+  /** @param {Attempt} attempt */
+  function response(attempt) {
+    const { durationMs, error, response: answer } = attempt
+    return html`<p>${outcomeMark(attempt)} <span class="faint">after ${milliseconds(durationMs)}</span></p>
+      ${error === null ? nothing : html`<p class="error">${error}</p>`}
+      ${
+        answer === null
+          ? html`<p class="faint">No answer came back.</p>`
+          : html`${headersOf('Headers of the answer', answer.headers)} ${answered.render(answer.body)}
+            ${answer.truncated ? html`<p class="hint">It was longer; the rest is not kept.</p>` : nothing}`
+      }`
+  }
+}
+
+/**
+ * @param {string} label
+ * @param {Record<string, string>} headers
+ */
+function headersOf(label, headers) {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return html`<h3>Headers</h3>
+    <pre class="wrap" tabindex="0" role="region" aria-label=${label}>${lines.join('\n')}</pre>`
+}
+
+/**
+ * For a browser that does not let the page copy.
+ * @param {App} app
+ * @param {string} command
+ */
+function showCommand(app, command) {
+  app.openDialog({
+    label: 'The request as a curl command',
+    render: () =>
+      html`<h2>The request as a curl command</h2>
+        <p>The browser does not let this page copy. Select the command and copy it yourself.</p>
+        <pre class="wrap" tabindex="0" role="region" aria-label="curl command">${command}</pre>
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Close</button>
+        </div>`,
+  })
+}

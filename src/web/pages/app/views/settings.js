@@ -1,0 +1,148 @@
+import { html, nothing } from '../lib/html.js'
+import { may } from '../lib/permissions.js'
+import { ownSubscription, switchOff, switchOn, unsupportedReason } from '../lib/push.js'
+import { inWords, problemNote } from '../parts/problem.js'
+
+/** @import { App, PushSubscriptions, View } from '../types.d.ts' */
+
+/** Who has it is told of incidents. */
+const TOLD = 'organizationSettings:update'
+
+/**
+ * Where the member is notified of incidents: push messages in this browser, and in others.
+ * @param {App} app
+ * @returns {View}
+ */
+export function createNotificationsView(app) {
+  /** @type {PushSubscriptions | null} */
+  let known = null
+  let ownEndpoint = ''
+  let problem = ''
+  let isBusy = false
+  const unsupported = unsupportedReason()
+
+  const load = async () => {
+    known = await app.api.pushSubscriptions()
+    ownEndpoint = unsupported === '' ? ((await ownSubscription())?.endpoint ?? '') : ''
+  }
+  /** @param {() => Promise<void>} work */
+  const attempt = async (work) => {
+    if (isBusy) return
+    isBusy = true
+    problem = ''
+    app.update()
+    try {
+      await work()
+      await load()
+    } catch (error) {
+      problem = error instanceof DOMException ? refusal(error) : inWords(error)
+    }
+    isBusy = false
+    app.update()
+  }
+  void attempt(() => Promise.resolve())
+  const isOn = () => known?.data.some(({ endpoint }) => endpoint === ownEndpoint) === true
+  const toggle = () =>
+    attempt(async () => {
+      if (known === null || known.vapidPublicKey === null) return
+      if (isOn()) {
+        await switchOff(app.api, known)
+        app.showMessage('Push messages are off in this browser.')
+      } else if (await switchOn(app.api, known.vapidPublicKey))
+        app.showMessage('Push messages are on in this browser.')
+    })
+  /** @param {string} id */
+  const remove = (id) => attempt(() => app.api.unsubscribeFromPush(id).then(() => undefined))
+
+  return {
+    title: 'Notifications',
+    render: () =>
+      html`<div class="heading"><h1 tabindex="-1">Notifications</h1></div>
+        <div class="narrow">
+          <section class="card">
+            <h2>Push messages in this browser</h2>
+            <p>
+              When a webhook keeps failing, and when its first delivery is given up. At most two for each
+              incident.
+            </p>
+            ${problemNote(problem)} ${known === null ? loading() : own(known)}
+            ${
+              may(app.session, TOLD)
+                ? nothing
+                : html`<p class="hint">
+                    Messages go to members with <span class="mono">${TOLD}</span>, which you lack: you will
+                    get none until you have it.
+                  </p>`
+            }
+          </section>
+          ${known === null ? nothing : others(known)}
+        </div>`,
+  }
+
+  function loading() {
+    return problem === '' ? html`<p class="faint">Loading …</p>` : nothing
+  }
+
+  /** @param {PushSubscriptions} shown */
+  function own(shown) {
+    const reason = obstacle(shown)
+    if (reason !== '') return html`<p class="note" role="status">${reason}</p>`
+    return html`<p>
+      <button
+        type="button"
+        role="switch"
+        class="switch"
+        aria-checked=${isOn() ? 'true' : 'false'}
+        aria-label="Push messages"
+        ?disabled=${isBusy}
+        @click=${toggle}
+      >
+        <span class="track"></span>${isOn() ? 'On' : 'Off'}
+      </button>
+    </p>`
+  }
+
+  /** @param {PushSubscriptions} shown */
+  function obstacle({ vapidPublicKey }) {
+    if (vapidPublicKey === null)
+      return 'Push messages are not set up here: whoever runs this service has to configure VAPID_PRIVATE_KEY.'
+    if (unsupported !== '') return unsupported
+    if (Notification.permission === 'denied')
+      return 'This browser refuses messages of this page. Allow notifications in its settings for this site, then reload the page.'
+    return ''
+  }
+
+  /** @param {PushSubscriptions} shown */
+  function others({ data }) {
+    const rest = data.filter(({ endpoint }) => endpoint !== ownEndpoint)
+    if (rest.length === 0) return nothing
+    return html`<section class="card">
+      <h2>Your other browsers</h2>
+      <ul class="plain separated">
+        ${rest.map(
+          ({ id, endpoint, createdAt }) =>
+            html`<li class="bar">
+              <span
+                >${new URL(endpoint).host} <span class="faint">since ${app.times.at(createdAt)}</span></span
+              >
+              <button
+                type="button"
+                class="quiet"
+                aria-label="Remove ${new URL(endpoint).host}"
+                ?disabled=${isBusy}
+                @click=${() => remove(id)}
+              >
+                Remove
+              </button>
+            </li>`,
+        )}
+      </ul>
+    </section>`
+  }
+}
+
+/** @param {DOMException} error */
+function refusal({ name, message }) {
+  if (name === 'NotAllowedError') return 'This browser refuses messages of this page.'
+  return `The browser could not subscribe at its push service: ${message}`
+}

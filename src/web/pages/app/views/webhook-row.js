@@ -1,0 +1,67 @@
+import { html, nothing } from '../lib/html.js'
+import { deliveryLink, webhookLink } from '../lib/links.js'
+import { nameOf, shortAddress } from '../parts/address.js'
+import { renderSparkline } from '../parts/chart.js'
+import { icon } from '../parts/icon.js'
+import { webhookMarkInShort } from '../parts/state-mark.js'
+import { enabledSwitch } from './enabled-switch.js'
+
+/** @import { Activity, App, Overview, Template } from '../types.d.ts' */
+
+/** Where there is no name, the URL has the room of both. */
+const LONG_ADDRESS = 58
+
+/**
+ * A webhook at a glance, in one row.
+ * @param {App} app
+ * @param {Overview} webhook
+ * @param {Activity['hours'] | undefined} hours undefined until they are known
+ * @param {() => Promise<void>} refresh
+ * @returns {Template}
+ */
+export function renderWebhookRow(app, webhook, hours, refresh) {
+  const { id, url, description, waitingForRetry, permanentlyFailed } = webhook
+  return html`<tr role="row" class=${webhook.openIncident === null ? '' : 'failing'}>
+    <td role="cell" class="status-cell">${webhookMarkInShort(webhook, app.times)}</td>
+    ${
+      description === ''
+        ? html`<th role="rowheader" scope="row" colspan="2">
+            <a href=${webhookLink(id)}>${shortAddress(url, LONG_ADDRESS)}</a>
+          </th>`
+        : html`<th role="rowheader" scope="row">
+              <a href=${webhookLink(id)} title=${description}>${nameOf(webhook)}</a>
+            </th>
+            <td role="cell" class="url-cell">${shortAddress(url)}</td>`
+    }
+    ${count('waiting', waitingForRetry, 'warn')} ${count('failed', permanentlyFailed, 'bad')}
+    <td role="cell" class="latest-cell">${latest(app, webhook)}</td>
+    <td role="cell" class="activity-cell">${hours === undefined ? nothing : renderSparkline(hours)}</td>
+    <td role="cell" class="switch-cell">${enabledSwitch(app, webhook, refresh)}</td>
+  </tr>`
+}
+
+/**
+ * @param {string} label said where there is no column with a heading
+ * @param {number} value
+ * @param {string} tone
+ */
+function count(label, value, tone) {
+  return html`<td role="cell" class="count-cell ${value > 0 ? tone : 'zero'}">
+    ${value.toLocaleString('en-GB')} <span class="label">${label}</span>
+  </td>`
+}
+
+/**
+ * @param {App} app
+ * @param {Overview} webhook
+ * @returns {Template}
+ */
+function latest({ times }, { id, latestAttempt }) {
+  if (latestAttempt === null) return html`<span class="faint">none so far</span>`
+  const { outcome, attemptedAt, statusCode, error, deliveryId } = latestAttempt
+  const isGood = outcome === 'succeeded'
+  return html`<a href=${deliveryLink(id, deliveryId)} class=${isGood ? 'good' : 'bad'} title=${error ?? ''}
+      >${icon(isGood ? 'good' : 'bad')} ${statusCode === null ? 'no answer' : `HTTP ${String(statusCode)}`}</a
+    >
+    <span class="faint">${times.ago(attemptedAt)}</span>`
+}

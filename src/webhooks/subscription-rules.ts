@@ -1,0 +1,65 @@
+import { requirePermissions } from '../accounts/require-permissions.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { WebhookRow } from '../db/queries/webhooks.ts'
+import { MAX_EVENT_KEY_LENGTH } from '../domain/event-key.ts'
+import { permissionsForSubscription, WILDCARD, type Grants } from '../domain/permissions.ts'
+import { isCoveredBy } from '../domain/subscription.ts'
+import type { FieldError } from '../errors.ts'
+import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
+
+/** Checks rules of a webhook's fields that a schema cannot express. Values of the wrong type are left to the schema. */
+export function webhookFieldErrors(
+  fields: { readonly url?: unknown; readonly subscribedEventKeys?: unknown },
+  { urlPolicy, catalogue }: { urlPolicy: UrlPolicy; catalogue: Catalogue },
+): FieldError[] {
+  const { url, subscribedEventKeys } = fields
+  return [
+    ...(typeof url === 'string' ? urlErrors(url, urlPolicy) : []),
+    ...(Array.isArray(subscribedEventKeys) ? subscriptionErrors(subscribedEventKeys, catalogue) : []),
+  ]
+}
+
+/** Throws 403 unless the member may see every event that the webhook receives (spec 4.1). */
+export function requireSubscriptionRights(
+  { permissionFor }: Pick<Catalogue, 'permissionFor'>,
+  grants: Grants,
+  eventKeys: readonly string[],
+): void {
+  requirePermissions(grants, permissionsForSubscription(eventKeys, permissionFor))
+}
+
+type Changeable = Pick<WebhookRow, 'url' | 'subscribedEventKeys' | 'enabled'>
+
+/**
+ * Returns whether the webhook does nothing after the change that it did not do before: it is disabled, has fewer event
+ * keys, or stays as it is. Narrowing `*` to a list is a reduction too.
+ */
+export function isReduction(before: Changeable, after: Changeable): boolean {
+  if (after.enabled && !before.enabled) return false
+  return before.url === after.url && isCoveredBy(before.subscribedEventKeys, after.subscribedEventKeys)
+}
+
+function urlErrors(url: string, urlPolicy: UrlPolicy): FieldError[] {
+  const checked = checkWebhookUrl(url, urlPolicy)
+  return checked.ok ? [] : [{ pointer: '/url', code: checked.code, detail: checked.detail }]
+}
+
+function subscriptionErrors(eventKeys: readonly unknown[], catalogue: Catalogue): FieldError[] {
+  return eventKeys.flatMap((key, index) => {
+    if (typeof key !== 'string') return []
+    const pointer = `/subscribedEventKeys/${index}`
+    if (key === WILDCARD) {
+      if (eventKeys.length === 1) return []
+      return [{ pointer, code: 'wildcard_not_alone', detail: '"*" means every event and must stand alone.' }]
+    }
+    if (catalogue.isSubscribable(key)) return []
+    if (catalogue.find(key) === undefined)
+      return [{ pointer, code: 'unknown_event_key', detail: `There is no event key ${shown(key)}.` }]
+    return [{ pointer, code: 'not_subscribable', detail: 'This event key cannot be subscribed to by name.' }]
+  })
+}
+
+/** The key as the answer repeats it: a webhook may still subscribe to one that the catalogue has lost. */
+function shown(key: string): string {
+  return JSON.stringify(key.slice(0, MAX_EVENT_KEY_LENGTH))
+}

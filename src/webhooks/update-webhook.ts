@@ -1,0 +1,80 @@
+import type { Actor } from '../accounts/actor.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { recordAudit } from '../db/queries/audit.ts'
+import { resumeIncident } from '../db/queries/incidents.ts'
+import { stopDeliveries, stopUncoveredDeliveries } from '../db/queries/stops.ts'
+import { findWebhook, updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
+import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
+import { isCoveredBy } from '../domain/subscription.ts'
+import { notFound } from '../errors.ts'
+import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
+import { transactOnWebhook, type CommandDependencies } from '../incidents/webhook-locks.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
+import { isReduction, requireSubscriptionRights } from './subscription-rules.ts'
+import { urlForAudit } from './url-for-audit.ts'
+
+type Dependencies = CommandDependencies &
+  SignalDependencies & {
+    catalogue: Pick<Catalogue, 'permissionFor'>
+    urlPolicy: UrlPolicy
+    webhooks: Pick<WebhookCache, 'invalidate'>
+    metrics: Pick<Metrics, 'deliveriesStopped'>
+  }
+
+type Changes = Partial<Pick<WebhookRow, 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>>
+
+/**
+ * Changes the given fields. Requires the permissions of the subscription before and after: otherwise a member could
+ * direct events that they must not see to a URL of their own. A change that only reduces what the webhook does requires
+ * none of them. Disabling, and narrowing the subscription, stop the deliveries that are no longer wanted.
+ */
+export async function updateWebhook(
+  dependencies: Dependencies,
+  actor: Actor,
+  id: string,
+  changes: Changes,
+): Promise<WebhookRow> {
+  const { catalogue, urlPolicy, metrics } = dependencies
+  const { organisationId } = actor
+  let stopped = 0
+  const { result, toSignal } = await transactOnWebhook(dependencies, id, async (manager) => {
+    const before = await findWebhook(manager, organisationId, id)
+    if (before === null) throw notFound('webhook')
+    const subscribedEventKeys = changes.subscribedEventKeys ?? before.subscribedEventKeys
+    const url = changes.url === undefined ? before.url : canonicalUrl(changes.url, urlPolicy)
+    const enabled = changes.enabled ?? before.enabled
+    const description = changes.description ?? before.description
+    const fields = { id, url, description, subscribedEventKeys, enabled }
+    if (!isReduction(before, fields))
+      requireSubscriptionRights(catalogue, actor, [...before.subscribedEventKeys, ...subscribedEventKeys])
+    const after = await updateRow(manager, organisationId, fields)
+    if (after === null) throw notFound('webhook')
+    const details = changesForAudit(before, after)
+    await recordAudit(manager, actor, { action: 'webhook.updated', webhookId: id, details })
+    if (before.enabled && !enabled) {
+      // The open incident stays as it is: its notifications wait until the webhook is enabled again.
+      stopped = await stopDeliveries(manager, organisationId, id, 'webhook_disabled')
+      return { result: after, toSignal: null }
+    }
+    const resumed = before.enabled === enabled ? null : await resumeIncident(manager, id)
+    if (!isCoveredBy(subscribedEventKeys, before.subscribedEventKeys))
+      stopped = await stopUncoveredDeliveries(manager, organisationId, id)
+    return { result: after, toSignal: resumed }
+  })
+  dependencies.webhooks.invalidate(id)
+  metrics.deliveriesStopped(stopped)
+  void signalIncident(dependencies, toSignal)
+  return result
+}
+
+/** `urlChanged`: two URLs may be equal once they are shortened. */
+function changesForAudit(before: WebhookRow, after: WebhookRow): Record<string, unknown> {
+  const shown = ({ url, description, subscribedEventKeys, enabled }: WebhookRow) => ({
+    url: urlForAudit(url),
+    description,
+    subscribedEventKeys,
+    enabled,
+  })
+  return { from: shown(before), to: shown(after), urlChanged: before.url !== after.url }
+}

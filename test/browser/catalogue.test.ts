@@ -1,0 +1,73 @@
+import { expect } from 'chai'
+import { createMember } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
+
+describe('the catalogue and the audit trail in the developer area', function () {
+  this.timeout(45_000)
+  const area = useDeveloperArea()
+  const memberWith = (permissions: string[]) =>
+    createMember(area.stage.dataSource, { organisationId: area.stage.member.organisationId, permissions })
+
+  it('shows every event key with its permission, schema and example, and finds it', async () => {
+    const { page } = await area.signIn(area.stage.member, { path: '/developer?view=catalogue' })
+    await page.getByText(/^(\d+) of \1 event keys$/).waitFor()
+    await page.getByLabel('Search event keys').fill('invoice paid')
+    await page.getByRole('listitem').nth(1).waitFor({ state: 'detached' })
+    await page.getByText('invoice:paid').click()
+    await page.getByRole('region', { name: 'Example of invoice:paid' }).waitFor()
+    await page.getByText('JSON schema').click()
+    await page.getByRole('region', { name: 'JSON schema' }).waitFor()
+    expect(new URL(page.url()).search).to.equal('?view=catalogue&q=invoice+paid&key=invoice%3Apaid')
+    await page.reload()
+    await page.getByRole('region', { name: 'Example of invoice:paid' }).waitFor()
+    expect(await page.title()).to.equal('invoice:paid · Catalogue · Posthorn')
+  })
+
+  it('sends the example of a key as a test to the webhook that is chosen', async () => {
+    const { stage } = area
+    stage.answerWith(() => 204)
+    const { page } = await area.signIn(stage.member, { path: '/developer?view=catalogue&key=invoice:paid' })
+    await page.getByLabel('Send this example as a test to').selectOption(stage.webhookId)
+    await page.getByRole('button', { name: 'Send this example as a test' }).click()
+    await page.getByRole('heading', { level: 1, name: 'invoice:paid' }).waitFor()
+    await page.locator('.timeline').getByText('HTTP 204').waitFor()
+  })
+
+  it('sends no example of a key that the member may not see', async () => {
+    const member = await memberWith(['webhook:read', 'webhook:manage', 'customer:read'])
+    const { page } = await area.signIn(member, { path: '/developer?view=catalogue&key=invoice:paid' })
+    await page.getByText('Only members with invoice:read may send this example.').waitFor()
+    expect(await page.getByRole('button', { name: 'Send this example' }).count()).to.equal(0)
+  })
+
+  it('says in the audit trail who did what and when, in pages', async () => {
+    const { stage } = area
+    const { page } = await area.signIn(stage.member, {
+      path: `/developer?webhook=${stage.webhookId}&tab=settings`,
+    })
+    await page.getByRole('button', { name: 'Reveal' }).click()
+    await page.getByRole('button', { name: 'Hide' }).waitFor()
+    await page.getByRole('link', { name: 'By whom' }).click()
+    const row = page.getByRole('row').filter({ hasText: 'Read a signing secret' }).first()
+    expect(await row.getByRole('cell').nth(1).innerText()).to.equal('Test Member (you)')
+    await row.getByRole('link', { name: '127.0.0.1' }).waitFor()
+    await stage.dataSource.query(
+      `INSERT INTO audit_entry (id, organisation_id, at, member_id, action, webhook_id, details)
+       SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, now() - n * interval '1 minute', $2, 'webhook.updated', $3, '{}'
+         FROM generate_series(1, 60) n`,
+      [stage.member.organisationId, stage.member.memberId, stage.webhookId],
+    )
+    await page.reload()
+    await page.getByRole('button', { name: 'Older' }).click()
+    await page.getByRole('button', { name: 'Older', disabled: true }).waitFor()
+    expect(await page.getByRole('row').count()).to.be.above(10)
+    await page.goBack()
+    await row.waitFor()
+  })
+
+  it('leaves the audit trail to members with full access', async () => {
+    const { page } = await area.signIn(await memberWith(['webhook:read']), { path: '/developer?view=audit' })
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('link', { name: 'Audit' }).count()).to.equal(0)
+  })
+})

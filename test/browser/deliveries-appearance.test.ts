@@ -1,0 +1,137 @@
+import { mkdirSync } from 'node:fs'
+import axe, { type AxeResults } from 'axe-core'
+import { expect } from 'chai'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { writeFailedAttempts } from '../helpers/deliveries/failed-attempts.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
+
+/** A folder to write a picture of each view to; none where it is not set. */
+const PICTURES = process.env['POSTHORN_PICTURES']
+
+const LONG_KEY = `comment:${'long'.repeat(23)}`
+const LONG_PATH = `/in/${'segment-'.repeat(210)}`
+
+/** At 200 % a window has half as many CSS pixels. */
+const FORMS: Record<string, BrowserContextOptions> = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  narrow: { colorScheme: 'light', viewport: { width: 375, height: 800 } },
+  zoomed: { colorScheme: 'dark', viewport: { width: 600, height: 450 }, deviceScaleFactor: 2 },
+}
+
+describe('the appearance of deliveries and events', function () {
+  this.timeout(90_000)
+  const area = useDeveloperArea()
+  let [webhookId, deliveryId, eventId] = ['', '', '']
+
+  before(async function () {
+    this.timeout(60_000)
+    const { stage } = area
+    const { dataSource, member } = stage
+    const { organisationId } = member
+    stage.answerWith((index, _post, response) => {
+      response
+        .writeHead(index === 0 ? 503 : 200, { 'content-type': 'application/json', 'x-served-by': 'front-7' })
+        .end(`{"ok":${index > 0},"took":1.50,"note":null,"token":"${'a1b2'.repeat(40)}"}`)
+      return null
+    })
+    const url = stage.receiver.url.replace('/hook', LONG_PATH)
+    webhookId = (await createWebhookRow(dataSource, { organisationId, url })).id
+    const backlog = { organisationId, webhookId }
+    await writeBacklog(dataSource, { ...backlog, state: 'failed', count: 280 })
+    const published = await area.posthorn.call('POST', `/api/orgs/${organisationId}/events`, {
+      apiKey: member.apiKey,
+      body: {
+        event: 'comment:created',
+        data: { id: 12, text: 'A long word: ' + 'x'.repeat(300), tags: ['a', null, true] },
+        traceId: `trace-${'0123456789'.repeat(10)}`,
+      },
+    })
+    const answer = published.json as { id: string; deliveries: { id: string; webhookId: string }[] }
+    eventId = answer.id
+    deliveryId = answer.deliveries.find((one) => one.webhookId === webhookId)!.id
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 2 }, 20_000)
+    const waiting = await writeBacklog(dataSource, {
+      ...backlog,
+      state: 'waiting',
+      count: 15,
+      eventKey: LONG_KEY,
+    })
+    const some = await writeBacklog(dataSource, {
+      ...backlog,
+      state: 'failed',
+      count: 5,
+      eventKey: 'invoice:paid',
+    })
+    await writeFailedAttempts(dataSource, [...waiting.slice(9), ...some], { statusCode: 503, url })
+  })
+
+  async function judge(page: Page): Promise<string[]> {
+    await page.evaluate(axe.source)
+    const { violations } = await page.evaluate<AxeResults>('axe.run()')
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  }
+  const isTooWide = (page: Page) =>
+    page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
+
+  const VIEWS: Record<string, (page: Page) => Promise<void>> = {
+    deliveries: async (page) => {
+      await page.goto(`${area.posthorn.url}/developer?webhook=${webhookId}&tab=deliveries`)
+      await page
+        .getByLabel(/^Select delivery/)
+        .nth(19)
+        .waitFor()
+    },
+    selected: async (page) => {
+      await page.getByLabel('State').selectOption('Permanently failed')
+      await page.getByText('Waiting for retry').nth(2).waitFor({ state: 'detached' })
+      await page
+        .getByLabel(/^Select delivery/)
+        .nth(19)
+        .waitFor()
+      await page.getByLabel('Select this page').check()
+      await page.getByRole('button', { name: 'Select all that match' }).waitFor()
+    },
+    'retry-all': async (page) => {
+      await page.getByRole('button', { name: 'Select all that match' }).click()
+      await page.getByRole('button', { name: 'Retry all' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Retry (285)' }).waitFor()
+    },
+    delivery: async (page) => {
+      await page.goto(`${area.posthorn.url}/developer?webhook=${webhookId}&delivery=${deliveryId}`)
+      await page.getByRole('region', { name: 'Body of the answer' }).waitFor()
+    },
+    events: async (page) => {
+      await page.goto(`${area.posthorn.url}/developer?view=events`)
+      await page.getByRole('table', { name: 'Events' }).waitFor()
+    },
+    event: async (page) => {
+      await page.goto(`${area.posthorn.url}/developer?view=events&event=${eventId}`)
+      await page.getByRole('region', { name: 'Payload' }).waitFor()
+    },
+  }
+
+  for (const [form, options] of Object.entries(FORMS))
+    it(`${form}: 300 deliveries, long keys and long URLs have no serious finding of axe and no overflow`, async () => {
+      const findings: string[] = []
+      // What axe does to look at a page is not what the page does: its policy is another test's.
+      const { page } = await area.signIn(area.stage.member, { ...options, bypassCSP: true })
+      for (const [name, reach] of Object.entries(VIEWS)) {
+        await reach(page)
+        findings.push(...(await judge(page)).map((finding) => `${name}: ${finding}`))
+        if (await isTooWide(page)) findings.push(`${name}: wider than the window`)
+        if (PICTURES === undefined) continue
+        mkdirSync(PICTURES, { recursive: true })
+        await page.screenshot({
+          path: `${PICTURES}/${name}-${form}.png`,
+          fullPage: true,
+          animations: 'disabled',
+        })
+      }
+      expect(findings).to.deep.equal([])
+    })
+})

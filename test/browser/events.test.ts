@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
+
+describe('events in the developer area', function () {
+  this.timeout(60_000)
+  const area = useDeveloperArea()
+
+  const publish = async (event: string, traceId?: string) => {
+    const { organisationId, apiKey } = area.stage.member
+    const published = await area.posthorn.call('POST', `/api/orgs/${organisationId}/events`, {
+      apiKey,
+      body: { event, data: { id: 'x' }, ...(traceId === undefined ? {} : { traceId }) },
+    })
+    expect(published.status, published.text).to.equal(202)
+    return (published.json as { id: string }).id
+  }
+
+  it('shows what was published with its deliveries by state, filtered by the address, and one event whole', async () => {
+    const { stage } = area
+    stage.answerWith((_index, { path }) => (path === '/hook' ? 200 : 503))
+    const { id } = await createWebhookRow(stage.dataSource, {
+      organisationId: stage.member.organisationId,
+      url: stage.receiver.url.replace('/hook', '/other'),
+      subscribedEventKeys: ['comment:created'],
+    })
+    await publish('customer:created')
+    await publish('comment:created', 'trace-of-a-comment')
+    const { page } = await area.signIn(stage.member, { path: '/developer?view=events' })
+    const rows = page.getByRole('table', { name: 'Events' }).locator('tbody').getByRole('row')
+    await rows.nth(1).waitFor()
+    const comment = rows.filter({ hasText: 'comment:created' })
+    await comment.getByText('1 completed').waitFor()
+    await comment.getByText('1 waiting').waitFor()
+    await page.getByLabel('Event key').fill('customer:created')
+    await page.getByLabel('Event key').press('Enter')
+    await comment.waitFor({ state: 'detached' })
+    await page.reload()
+    await rows.first().waitFor()
+    expect(await rows.count()).to.equal(1)
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await page.getByLabel('Search').fill('trace-of-a-comment')
+    await page.getByLabel('Search').press('Enter')
+    await rows.nth(1).waitFor({ state: 'detached' })
+    await comment.getByRole('link').click()
+
+    await page.getByRole('heading', { name: 'comment:created' }).waitFor()
+    expect(await page.getByRole('region', { name: 'Payload' }).innerText()).to.include('"id": "x"')
+    await page.getByRole('region', { name: 'Ids' }).getByText('trace-of-a-comment').waitFor()
+    const delivery = page
+      .getByRole('table', { name: 'Deliveries of the event' })
+      .getByRole('link', { name: '/other' })
+    expect(await delivery.getAttribute('href')).to.include(`webhook=${id}&delivery=`)
+    await delivery.click()
+    await page.getByRole('link', { name: /^[0-9a-f-]{36}$/ }).click()
+    await page.getByRole('table', { name: 'Deliveries of the event' }).waitFor()
+    await page.getByRole('link', { name: 'Events', exact: true }).last().click()
+    await rows.nth(1).waitFor()
+  })
+
+  it('says when there is no such event', async () => {
+    const { page } = await area.signIn(area.stage.member, { path: '/developer?view=events&event=x' })
+    await page.getByText('This event cannot be shown').waitFor()
+  })
+})

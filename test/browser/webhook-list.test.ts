@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
+
+describe('the list of webhooks in the developer area', function () {
+  this.timeout(45_000)
+  const area = useDeveloperArea()
+
+  before(async () => {
+    const { organisationId } = area.stage.member
+    for (let index = 10; index < 69; index++)
+      await createWebhookRow(area.stage.dataSource, {
+        organisationId,
+        url: `https://hooks.example.com/systems/${index}?token=secret-${index}`,
+        subscribedEventKeys: [index === 42 ? 'comment:created' : 'invoice:paid'],
+      })
+  })
+
+  it('shows sixty webhooks on two screens, one to a row', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('row').nth(60).waitFor()
+    expect(await page.evaluate<number>('document.documentElement.scrollHeight')).to.be.at.most(1800)
+    const rowHeight = (await page.getByRole('row').nth(30).boundingBox())?.height
+    expect(rowHeight).to.be.at.most(28)
+  })
+
+  it('masks the query of a URL until the webhook is opened', async () => {
+    const { page } = await area.signIn()
+    const link = page.getByRole('link', { name: '/systems/42' })
+    await link.waitFor()
+    expect(await page.locator('main').innerHTML()).to.not.include('secret-42')
+    await link.click()
+    await page.getByRole('heading', { name: 'secret-42' }).waitFor()
+  })
+
+  it('is searched by URL, id and event key, and keeps the search in its address', async () => {
+    const { page } = await area.signIn()
+    const search = page.getByLabel('Search webhooks')
+    await search.fill('hooks.example comment')
+    const rows = page.getByRole('rowheader')
+    await rows.nth(1).waitFor({ state: 'detached' })
+    expect(await rows.allInnerTexts()).to.deep.equal(['hooks.example.com/systems/42?…'])
+    await page.reload()
+    await page.getByRole('link', { name: '/systems/42' }).click()
+    await page.getByRole('heading', { level: 1, name: '/systems/42' }).waitFor()
+    await page.goBack()
+    expect(await search.inputValue()).to.equal('hooks.example comment')
+    expect(await rows.count()).to.equal(1)
+    await search.fill('no such webhook')
+    await page.getByText('No webhook has “no such webhook”').waitFor()
+  })
+
+  it('has failing webhooks first', async () => {
+    const { stage } = area
+    stage.answerWith(() => 503)
+    const deliveryId = await stage.publish(area.posthorn)
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 15_000)
+    const { page } = await area.signIn()
+    const first = page.getByRole('row').nth(1)
+    await first.getByText('Failing since').waitFor()
+    expect(await first.getByRole('rowheader').innerText()).to.include('127.0.0.1')
+    expect(await first.locator('.count-cell.warn').innerText()).to.equal('1')
+  })
+
+  it('shows the last 24 hours of each webhook, and says where nothing was sent', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('row').nth(1).getByRole('img', { name: 'failed attempts in 24 hours' }).waitFor()
+    const idle = page.getByRole('row').filter({ hasText: '/systems/42' })
+    await idle.getByRole('img', { name: '0 successful attempts, 0 failed attempts in 24 hours' }).waitFor()
+    await idle.getByText('none sent').waitFor()
+  })
+
+  it('says how old what it shows is, while nothing newer comes', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('row').nth(1).waitFor()
+    await page.route('**/webhooks/overview', (route) => route.abort())
+    await page.getByText(/No answer for \d+ s; this is how it stood at \d\d:\d\d:\d\d\./).waitFor()
+    expect(await page.getByRole('row').count()).to.equal(61)
+    await page.unroute('**/webhooks/overview')
+    await page.getByText('No answer for').waitFor({ state: 'detached' })
+  })
+
+  it('marks the place in the navigation that is shown, and leads to the others', async () => {
+    const { page } = await area.signIn()
+    const current = page.getByRole('banner').locator('[aria-current="page"]')
+    expect(await current.allInnerTexts()).to.deep.equal(['Webhooks'])
+    for (const name of ['Events', 'Catalogue', 'Audit', 'Notifications']) {
+      await page.getByRole('banner').getByRole('link', { name }).click()
+      await page.getByRole('heading', { level: 1, name }).waitFor()
+      expect(await current.allInnerTexts()).to.deep.equal([name])
+      expect(await page.title()).to.equal(`${name} · Posthorn`)
+    }
+    await page.goBack()
+    await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor()
+  })
+})

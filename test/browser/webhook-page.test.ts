@@ -1,0 +1,131 @@
+import { createHmac } from 'node:crypto'
+import { expect } from 'chai'
+import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { createWebhookRow } from '../helpers/database/factories.ts'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
+
+describe('the page of a webhook in the developer area', function () {
+  this.timeout(45_000)
+  const area = useDeveloperArea()
+
+  const webhook = () =>
+    createWebhookRow(area.stage.dataSource, {
+      organisationId: area.stage.member.organisationId,
+      url: area.stage.receiver.url.replace('/hook', '/page'),
+      subscribedEventKeys: ['comment:created'],
+    })
+  const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
+    writeBacklog(area.stage.dataSource, {
+      organisationId: area.stage.member.organisationId,
+      webhookId,
+      state,
+      count,
+      eventKey: 'comment:created',
+    })
+  const at = (id: string, tab = '') => ({
+    path: `/developer?webhook=${id}${tab === '' ? '' : `&tab=${tab}`}`,
+  })
+
+  it('has tabs that its address names, and that Back leads through', async () => {
+    const { id } = await webhook()
+    const { page } = await area.signIn(area.stage.member, at(id))
+    await page.getByRole('heading', { name: 'Latest attempt' }).waitFor()
+    const current = page.locator('.tabs [aria-current="page"]')
+    for (const [tab, heading] of [
+      ['Deliveries', 'Deliveries'],
+      ['Incidents', 'Incidents'],
+      ['Settings', 'Signing secret'],
+    ] as const) {
+      await page.locator('.tabs').getByRole('link', { name: tab }).click()
+      await page.getByRole('heading', { level: 2, name: heading }).waitFor()
+      expect(await current.innerText()).to.equal(tab)
+      expect(new URL(page.url()).searchParams.get('tab')).to.equal(tab.toLowerCase())
+    }
+    await page.goBack()
+    await page.getByRole('heading', { level: 2, name: 'Incidents' }).waitFor()
+    await page.goto(`${area.posthorn.url}/developer?webhook=${id}&state=failed`)
+    await page.getByRole('heading', { level: 2, name: 'Deliveries' }).waitFor()
+  })
+
+  it('never calls a webhook healthy whose last attempt failed, after off and on or a discard', async () => {
+    const { stage } = area
+    stage.answerWith(() => 503)
+    const { id } = await webhook()
+    const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 15_000)
+    const { page } = await area.signIn(stage.member, at(id))
+    const heading = page.locator('.heading')
+    await heading.getByText('Failing since').waitFor()
+    await stage.dataSource.query(
+      `UPDATE delivery SET state = 'failed', next_attempt_at = NULL WHERE id = $1`,
+      [deliveryId],
+    )
+    await page.getByText('1 delivery is given up; no other waits for a retry.').waitFor()
+    await page.getByRole('button', { name: 'Discard failed' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard failed (1)' }).click()
+    await heading.getByText('No open incident, last attempt failed').waitFor()
+    await heading.getByRole('switch').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click()
+    await heading.getByText('Switched off').waitFor()
+    await heading.getByRole('switch').click()
+    await page.keyboard.press('Escape')
+    await heading.getByText('No open incident, last attempt failed').waitFor()
+    expect(await page.getByText('Healthy').count()).to.equal(0)
+  })
+
+  it('says what a switch-off does to what waits, and counts it', async () => {
+    const { id } = await webhook()
+    await backlog(id, 'waiting', 3)
+    await backlog(id, 'failed', 1)
+    const { page } = await area.signIn(area.stage.member, at(id))
+    await page.locator('.heading').getByRole('switch').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('3 deliveries that wait for a retry are stopped.').waitFor()
+    await dialog.getByText('1 permanently failed delivery stays as it is.').waitFor()
+  })
+
+  it('says in plain words what the last 24 hours and the figures of first attempts are', async () => {
+    const { stage } = area
+    stage.answerWith(() => 200)
+    const { id } = await webhook()
+    const { page } = await area.signIn(stage.member, at(id))
+    await page.getByText('0 successful attempts', { exact: true }).waitFor()
+    await page.getByText('No first attempt in these 24 hours.').waitFor()
+    const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+    await page.reload()
+    await page.getByText(/Half took at most .+ 99 of 100 at most/).waitFor()
+    await page.getByText('Figures').click()
+    await page.getByRole('columnheader', { name: 'Successful attempts' }).waitFor()
+    expect(await page.getByText(/p50|p99/).count()).to.equal(0)
+  })
+
+  it('shows how to verify in four languages, signed with the own secret once that is revealed', async () => {
+    const { id, signingSecret } = await webhook()
+    const { page } = await area.signIn(area.stage.member, at(id, 'settings'))
+    const example = page.getByRole('region', { name: 'Example of a delivery' })
+    await example.waitFor()
+    const signedWith = async (secret: string) => {
+      const text = await example.innerText()
+      const body = text.slice(text.indexOf('\n\n') + 2)
+      return text.includes(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`)
+    }
+    const shown = /Signed with the example secret ([0-9a-f]{64})/.exec(await page.locator('main').innerText())
+    expect(await signedWith(shown?.[1] ?? '')).to.equal(true)
+    for (const [language, words] of [
+      ['Node.js', 'timingSafeEqual'],
+      ['Python', 'compare_digest'],
+      ['Go', 'hmac.Equal'],
+      ['Java', 'MessageDigest.isEqual'],
+    ] as const) {
+      await page.getByLabel('Language').selectOption(language)
+      await page
+        .getByRole('region', { name: `Program in ${language}` })
+        .getByText(words)
+        .waitFor()
+    }
+    await page.getByRole('button', { name: 'Reveal' }).click()
+    await page.getByText('Signed with the secret of this webhook').waitFor()
+    expect(await signedWith(signingSecret)).to.equal(true)
+  })
+})

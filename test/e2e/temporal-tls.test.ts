@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createServer, type Server } from 'node:tls'
+import { expect } from 'chai'
+import { generate } from 'selfsigned'
+import { useStage } from '../helpers/processes/use-stage.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+
+describe('a Temporal that requires client certificates', function () {
+  this.timeout(60_000)
+  const stage = useStage()
+  const sockets = new Set<Socket>()
+  let folder: string
+  let server: Server
+  let env: Record<string, string>
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-tls-'))
+    const authority = await generate([{ name: 'commonName', value: 'authority' }], {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      extensions: [{ name: 'basicConstraints', cA: true }],
+    })
+    const ca = { key: authority.private, cert: authority.cert }
+    const leaf = (name: string) =>
+      generate([{ name: 'commonName', value: name }], {
+        keyType: 'ec',
+        algorithm: 'sha256',
+        ca,
+        extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
+      })
+    const [shown, client] = await Promise.all([leaf('temporal'), leaf('posthorn')])
+    const write = (name: string, text: string): string => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    }
+    env = {
+      TEMPORAL_TLS_CA_FILE: write('ca.pem', authority.cert),
+      TEMPORAL_TLS_CERT_FILE: write('client.pem', client.cert),
+      TEMPORAL_TLS_KEY_FILE: write('client.key', client.private),
+    }
+    const [host = '', port] = testServers().temporalAddress.split(':')
+    server = createServer(
+      {
+        key: shown.private,
+        cert: shown.cert,
+        ca: authority.cert,
+        requestCert: true,
+        rejectUnauthorized: true,
+        ALPNProtocols: ['h2'],
+      },
+      (socket) => {
+        const upstream = connect(Number(port), host)
+        for (const end of [socket, upstream]) {
+          sockets.add(end)
+          end.on('error', () => undefined)
+          end.on('close', () => sockets.delete(end))
+        }
+        socket.pipe(upstream).pipe(socket)
+      },
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  })
+  after(async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+    rmSync(folder, { recursive: true })
+  })
+
+  const address = (): string => `localhost:${(server.address() as AddressInfo).port}`
+
+  it('delivers with the certificate that the settings name', async () => {
+    const posthorn = await stage.start({
+      temporalAddress: address(),
+      env: { ...env, FIRST_ATTEMPT: 'workflow' },
+    })
+    const deliveryId = await stage.publish(posthorn)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+    expect(await posthorn.stop()).to.equal(0)
+  })
+
+  it('is out of reach without one', async () => {
+    const { TEMPORAL_TLS_CA_FILE } = env as { TEMPORAL_TLS_CA_FILE: string }
+    const posthorn = await stage.start({
+      temporalAddress: address(),
+      env: { TEMPORAL_TLS_CA_FILE },
+      awaitEngine: false,
+    })
+    expect((await posthorn.call('GET', '/readyz')).json).to.deep.equal({ database: 'up', engine: 'down' })
+    expect(await posthorn.stop()).to.equal(0)
+  })
+})

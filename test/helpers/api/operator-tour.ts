@@ -1,0 +1,39 @@
+import type { CallOptions } from './api.ts'
+import { asOperator } from './operator.ts'
+
+/** Calls an operation, by the template of its path; returns the answer's JSON. */
+type Visit = (
+  method: string,
+  template: string,
+  options?: CallOptions & { id?: string; orgId?: string; memberId?: string },
+) => Promise<{ id: string }>
+
+/** Every success of the operator API, and one refusal of every kind. */
+export async function visitOperatorApi(visit: Visit): Promise<void> {
+  const organisations = '/api/operator/organisations'
+  const organisation = `${organisations}/{orgId}`
+  const members = `${organisation}/members`
+  const keysOfMember = `${members}/{memberId}/api-keys`
+  const person = { name: 'Zon', email: 'info@zon.example' }
+  const byOperator = asOperator()
+  const { id: keyId } = await visit('POST', keysOfMember, { ...byOperator, body: { name: 'another' } })
+  await visit('POST', keysOfMember, { ...byOperator, body: { name: 'another' } })
+  await visit('GET', keysOfMember, byOperator)
+  await visit('DELETE', `${keysOfMember}/{id}`, { ...byOperator, id: keyId })
+  await visit('GET', members, byOperator)
+  for (const memberId of ['mem_new', 'mem_new'])
+    await visit('PUT', `${members}/{memberId}`, { ...byOperator, memberId, body: person })
+  await visit('PUT', `${members}/{memberId}`, { ...byOperator, memberId: 'a b', body: person })
+  await visit('GET', `${members}/{memberId}`, { ...byOperator, memberId: 'mem_new' })
+  await visit('DELETE', `${members}/{memberId}`, { ...byOperator, memberId: 'mem_new' })
+  await visit('GET', organisations, byOperator)
+  await visit('GET', organisations, asOperator('portal'))
+  await visit('GET', organisations)
+  for (const orgId of ['org_new', 'org_new'])
+    await visit('PUT', organisation, { ...byOperator, orgId, body: person })
+  await visit('GET', organisation, byOperator)
+  await visit('DELETE', organisation, { ...byOperator, orgId: 'org_new' })
+  await visit('GET', organisation, { ...byOperator, orgId: 'org_new' })
+  await visit('PUT', organisation, { ...byOperator, orgId: 'org_new', body: person })
+  await visit('DELETE', organisation, { ...byOperator, orgId: 'unknown' })
+}

@@ -1,0 +1,33 @@
+import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
+import type { OperatorKey } from '../../../src/domain/operator-scopes.ts'
+import type { CallOptions } from './api.ts'
+
+/** Operator keys of the tests, one per scope and one with all. */
+const TEST_OPERATOR_KEYS = [
+  { name: 'all', secret: 'op_all_7Hq2ZxWv9KtR4mNc8YbJ3sLd6F', scopes: ['manage', 'publish', 'portal'] },
+  { name: 'manager', secret: 'op_man_5Gt8BnYp1XwQ7zKd4RcV2hMs9J', scopes: ['manage'] },
+  { name: 'publisher', secret: 'op_pub_3Lk9DvTq6ZxS1bWn8HcY5rFm2P', scopes: ['publish'] },
+  { name: 'portal', secret: 'op_por_8Wd4CzMk2JtN7xBq5VgR9yHs1L', scopes: ['portal'] },
+] as const satisfies readonly OperatorKey[]
+
+type Name = (typeof TEST_OPERATOR_KEYS)[number]['name']
+
+export const testOperatorKeys = createOperatorKeys(TEST_OPERATOR_KEYS)
+
+/** The options of a call with the operator key of this name. */
+export function asOperator(name: Name = 'all', options: CallOptions = {}): CallOptions {
+  return { ...options, headers: { 'x-operator-key': secretOf(name), ...options.headers } }
+}
+
+export function secretOf(name: Name): string {
+  const found = TEST_OPERATOR_KEYS.find((key) => key.name === name)
+  if (found === undefined) throw new Error(`there is no key ${name}`)
+  return found.secret
+}
+
+/** POSTHORN_OPERATOR_KEYS of a process that knows these keys. */
+export function operatorKeysText(): string {
+  return TEST_OPERATOR_KEYS.map(({ name, secret, scopes }) => `${name}:${secret}:${scopes.join('+')}`).join(
+    ',',
+  )
+}

@@ -1,0 +1,61 @@
+import type { AttemptKind } from '../../../src/domain/task-queues.ts'
+import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
+import { TemporalUnavailableError } from '../../../src/temporal/unavailable.ts'
+import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
+
+type Start = {
+  deliveryId: string
+  webhookId: string
+  next: { number: number; dueAtMs: number | null }
+  allowRestart: boolean
+  kind?: AttemptKind
+}
+
+/** Temporal at its typed seam: notes what it is asked; can be away. It makes no attempts. */
+export type FakeTemporal = {
+  isUnavailable: boolean
+  starts: Start[]
+  startsOf(deliveryId: string): Start[]
+  /** Deliveries whose workflow was started from the recorded outcome, in order. */
+  backfilled: { deliveryId: string; attempts: number }[]
+  /** Ids of deliveries whose workflow was woken. */
+  woken: string[]
+  workflows: DeliveryWorkflows
+  terminateIfStuck: TerminateIfStuck
+}
+
+export function createFakeTemporal(): FakeTemporal {
+  const note = (act: () => void): Promise<void> => {
+    if (temporal.isUnavailable) return Promise.reject(new TemporalUnavailableError('Temporal is unavailable'))
+    act()
+    return Promise.resolve()
+  }
+  const temporal: FakeTemporal = {
+    isUnavailable: false,
+    starts: [],
+    startsOf: (id) => temporal.starts.filter(({ deliveryId }) => deliveryId === id),
+    backfilled: [],
+    woken: [],
+    workflows: {
+      async start({ deliveryId, webhookId }, next, { allowRestart, kind }) {
+        const runs = allowRestart && temporal.startsOf(deliveryId).length > 0
+        await note(
+          () =>
+            runs ||
+            temporal.starts.push({ deliveryId, webhookId, next, allowRestart, ...(kind && { kind }) }),
+        )
+        return !runs
+      },
+      startBackfill: ({ deliveryId }, attempts) =>
+        note(() => temporal.backfilled.push({ deliveryId, attempts })),
+      wake: ({ deliveryId }) => note(() => temporal.woken.push(deliveryId)),
+      stop: () => note(() => undefined),
+    },
+    async terminateIfStuck(workflowId) {
+      await note(() => undefined)
+      const deliveryId = workflowId.replace('delivery/', '')
+      return { state: temporal.startsOf(deliveryId).length > 0 ? 'alive' : 'gone' }
+    },
+  }
+  return temporal
+}

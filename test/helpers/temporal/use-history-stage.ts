@@ -1,0 +1,54 @@
+import type { DataSource } from 'typeorm'
+import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { useDatabase } from '../database/use-database.ts'
+import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
+import { saveHistory } from './save-history.ts'
+import { useTemporal, type TestTemporal } from './use-temporal.ts'
+
+/** What the tests that save histories share; `answer` is how the endpoint answers, and may be changed. */
+export type HistoryStage = {
+  readonly temporal: TestTemporal
+  readonly dataSource: DataSource
+  readonly receiver: Receiver
+  answer: Answer
+  /** Creates an organisation with a webhook for the receiver. */
+  createWebhook(): Promise<TestMember & { webhookId: string }>
+  /** Creates the same, and publishes one event. */
+  publish(): Promise<DeliveryToStart>
+  save(name: string, workflowId: string): Promise<void>
+}
+
+/** Starts a database, a time-skipping Temporal server and a receiver for the `describe` it is called in. */
+export function useHistoryStage(): HistoryStage {
+  const database = useDatabase()
+  const temporal = useTemporal()
+  let receiver: Receiver
+  const stage: HistoryStage = {
+    temporal,
+    get dataSource() {
+      return database.dataSource
+    },
+    get receiver() {
+      return receiver
+    },
+    answer: () => 200,
+    async createWebhook() {
+      const member = await createMember(database.dataSource)
+      const { organisationId } = member
+      const { id } = await createWebhookRow(database.dataSource, { organisationId, url: receiver.url })
+      return { ...member, webhookId: id }
+    },
+    async publish() {
+      const { organisationId } = await stage.createWebhook()
+      const [delivery] = await publishRow(database.dataSource, organisationId)
+      return delivery!
+    },
+    save: (name, workflowId) => saveHistory(temporal.environment, name, workflowId),
+  }
+  before(async () => {
+    receiver = await createReceiver({ answer: (...args) => stage.answer(...args) })
+  })
+  after(() => receiver.close())
+  return stage
+}

@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { expect } from 'chai'
+import Koa from 'koa'
+import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
+
+const LARGE = Buffer.alloc(1024 * 1024, 'x')
+
+describe('connections of the API', () => {
+  let listening: Listening
+  let sockets: Socket[]
+  let handled: string[]
+  let streams: Readable[]
+  let closed: boolean
+
+  beforeEach(() => {
+    closed = false
+    sockets = []
+    handled = []
+    streams = []
+  })
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy()
+    await listening.close()
+  })
+
+  async function serve(options: Partial<ListenOptions> = {}): Promise<void> {
+    const app = new Koa()
+    app.silent = true
+    app.use((ctx) => {
+      handled.push(ctx.path)
+      // On the side of the server: a client that does not read sees no end.
+      ctx.req.socket.once('close', () => (closed = true)).setMaxListeners(0)
+      if (ctx.path === '/stream') {
+        const stream = new Readable({ read: () => undefined })
+        streams.push(stream)
+        ctx.set('content-type', 'text/event-stream')
+        ctx.body = stream
+        stream.push('first\n')
+        return
+      }
+      ctx.body = ctx.path === '/large' ? LARGE : `you asked for ${ctx.path}\n`
+    })
+    listening = await listen(app, { host: '127.0.0.1', port: 0, closeGraceMs: 100, ...options })
+  }
+
+  /** Connects, and reads nothing unless requested. */
+  async function open(): Promise<Socket> {
+    const socket = connect(listening.port, '127.0.0.1').on('error', () => undefined)
+    sockets.push(socket)
+    await once(socket, 'connect')
+    return socket
+  }
+
+  function get(path: string, headers = ''): string {
+    return `GET ${path} HTTP/1.1\r\nHost: posthorn\r\n${headers}\r\n`
+  }
+
+  it('answers many pipelined requests in their order', async () => {
+    await serve()
+    const paths = Array.from({ length: 100 }, (_, index) => `/item/${index}`)
+    const last = get('/last', 'Connection: close\r\n')
+    const text = await sendBytes(listening.url, paths.map((path) => get(path)).join('') + last)
+    const answered = [...text.matchAll(/you asked for (\S+)/g)].map(([, path]) => path)
+    expect(answered).to.deep.equal([...paths, '/last'])
+  })
+
+  it('answers pipelined requests up to a limit, and announces the close with the last answer', async () => {
+    await serve({ pipelineLimits: { maxPipelined: 20 } })
+    const text = await sendBytes(listening.url, get('/item').repeat(1_400))
+    expect(text.match(/you asked for/g)).to.have.length(20)
+    expect(text.match(/Connection: close/gi)).to.have.length(1)
+    expect(handled).to.have.length(20)
+  })
+
+  it('handles no more requests of a client that does not read, and disconnects it', async () => {
+    await serve({ pipelineLimits: { maxHandled: 4, writeTimeoutMs: 300 } })
+    const socket = await open()
+    socket.write(get('/large').repeat(1_400))
+    await eventually(() => expect(handled.length).to.be.at.least(4))
+    await eventually(() => expect(closed).to.equal(true))
+    // What the buffers of the system take is sent; beyond it nothing is begun.
+    expect(handled.length).to.be.below(40)
+    expect((await sendRaw(listening.url, { method: 'GET', path: '/next' })).status).to.equal(200)
+  })
+
+  it('allows a client to pause between requests and to read slowly', async () => {
+    await serve({ pipelineLimits: { writeTimeoutMs: 5_000 } })
+    const socket = await open()
+    let received = 0
+    socket.write(get('/large') + get('/large'))
+    await eventually(() => expect(handled).to.have.length(2))
+    socket.on('data', (chunk: Buffer) => (received += chunk.length))
+    await eventually(() => expect(received).to.be.above(2 * LARGE.length))
+    socket.write(get('/item'))
+    await eventually(() => expect(handled).to.have.length(3))
+  })
+
+  it('keeps an idle stream open for longer than an answer may remain unread', async () => {
+    await serve({ pipelineLimits: { writeTimeoutMs: 100 } })
+    const socket = await open()
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    socket.write(get('/stream'))
+    await eventually(() => expect(text).to.include('first'))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    streams[0]?.push('second\n')
+    await eventually(() => expect(text).to.include('second'))
+  })
+
+  it('answers probes, and refuses everything else, on connections beyond the limit', async () => {
+    let refused = 0
+    await serve({ maxConnections: 2, onRefused: () => refused++ })
+    const first = await open()
+    await open()
+    const refusal = await sendRaw(listening.url, { method: 'GET', path: '/item' })
+    expect(refusal.status).to.equal(503)
+    expect(refusal.headers).to.include({ 'content-type': 'application/problem+json', 'retry-after': '2' })
+    expect(JSON.parse(refusal.text)).to.include({ code: 'too_many_connections', status: 503 })
+    for (const path of ['/healthz', '/readyz'])
+      expect((await sendRaw(listening.url, { method: 'GET', path })).status).to.equal(200)
+    expect(refused).to.equal(1)
+    first.destroy()
+    await eventually(async () =>
+      expect((await sendRaw(listening.url, { method: 'GET', path: '/item' })).status).to.equal(200),
+    )
+  })
+
+  it('closes connections far beyond the limit', async () => {
+    await serve({ maxConnections: 1 })
+    for (let index = 0; index < 65; index++) await open()
+    const beyond = await open()
+    beyond.resume()
+    await once(beyond, 'close')
+  })
+})

@@ -1,0 +1,194 @@
+import { expect } from 'chai'
+import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
+import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
+import type { Route } from '../../../src/http/route.ts'
+import { routes } from '../../../src/http/routes/index.ts'
+import { newId } from '../../../src/ids.ts'
+import type { ApiResponse } from '../../helpers/api/api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { asOperator } from '../../helpers/api/operator.ts'
+import {
+  CALLERS,
+  OPERATORS,
+  RIGHTS,
+  URL_OF_WEBHOOK,
+  type CallerName,
+  type Right,
+} from '../../helpers/api/rights.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
+
+/** What a caller gets whom the table does not name. */
+function refusalFor(caller: CallerName, { access }: Route): number {
+  if (caller in OPERATORS) {
+    const isForOperators =
+      access.kind === 'operator' || (access.kind === 'organisation' && access.operatorScope)
+    return isForOperators ? 403 : 401
+  }
+  if (access.kind === 'operator') return 401
+  if (caller === 'none' || caller === 'revoked') return 401
+  return caller === 'foreign' ? 404 : 403
+}
+
+describe('the access rights of the API', () => {
+  const suite = useApi()
+  let cells = 0
+  after(() =>
+    process.stdout.write(`      ${routes.length} routes, ${RIGHTS.length} calls: ${cells} cells checked\n`),
+  )
+
+  /** One organisation with one of everything that paths name. */
+  async function createWorld({ subscribedEventKeys, enabled = true, state = 'waiting' }: Right) {
+    const { dataSource } = suite.database
+    const full = await createMember(dataSource)
+    const { organisationId } = full
+    const webhook = await createWebhookRow(dataSource, {
+      organisationId,
+      url: URL_OF_WEBHOOK,
+      subscribedEventKeys: subscribedEventKeys ?? ['customer:created'],
+    })
+    const [delivery] = await publishRow(dataSource, organisationId)
+    const [row] = await dataSource.query<[{ eventId: string }[]]>(
+      'UPDATE delivery SET state = $2 WHERE id = $1 RETURNING event_id AS "eventId"',
+      [delivery!.deliveryId, state],
+    )
+    await dataSource.query('UPDATE webhook SET enabled = $2 WHERE id = $1', [webhook.id, enabled])
+    const jobId = newId()
+    await dataSource.transaction((manager) =>
+      insertRetryJob(manager, {
+        id: jobId,
+        organisationId,
+        webhookId: null,
+        mode: 'failed',
+        requestedBy: full.memberId,
+      }),
+    )
+    return {
+      full,
+      organisationId,
+      webhookId: webhook.id,
+      deliveryId: delivery!.deliveryId,
+      eventId: row[0]!.eventId,
+      jobId,
+    }
+  }
+  type World = Awaited<ReturnType<typeof createWorld>>
+
+  async function callerOf(name: CallerName, { organisationId, full }: World): Promise<TestMember | null> {
+    const { dataSource } = suite.database
+    if (name === 'none' || name in OPERATORS) return null
+    if (name === 'full') return full
+    if (name === 'foreign') return createMember(dataSource)
+    if (name === 'revoked') {
+      const revoked = await createMember(dataSource, { organisationId })
+      await dataSource.query('UPDATE api_key SET revoked_at = now() WHERE member_id = $1', [revoked.memberId])
+      return revoked
+    }
+    return createMember(dataSource, { organisationId, permissions: [...CALLERS[name]] })
+  }
+
+  /** The caller's own push subscription: no caller can name another's. */
+  async function ownSubscription({ organisationId, memberId }: TestMember): Promise<string> {
+    const target = { id: newId(), memberId, endpoint: 'https://push.browser.com/own', p256dh: 'p', auth: 'a' }
+    await upsertPushSubscription(suite.database.dataSource, { ...target, organisationId }, 20)
+    return target.id
+  }
+
+  async function keyOf({ organisationId, memberId }: TestMember): Promise<string> {
+    const [key] = await suite.database.dataSource.query<[{ id: string }]>(
+      'SELECT id FROM api_key WHERE organisation_id = $1 AND member_id = $2',
+      [organisationId, memberId],
+    )
+    return key.id
+  }
+
+  function pathOf(route: Route, world: World, ownId: string): string {
+    const ids: Record<string, string> = {
+      orgId: world.organisationId,
+      id: /push-subscriptions|api-keys/.test(route.path) ? ownId : world.webhookId,
+      memberId: world.full.memberId,
+      deliveryId: world.deliveryId,
+      eventId: world.eventId,
+      jobId: world.jobId,
+    }
+    return route.path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!)
+  }
+
+  async function ask(route: Route, right: Right, world: World, name: CallerName): Promise<ApiResponse> {
+    cells++
+    const caller = await callerOf(name, world)
+    const ownId =
+      route.operationId === 'deletePushSubscription' && caller !== null
+        ? await ownSubscription(caller)
+        : await keyOf(world.full)
+    const operator = Object.entries(OPERATORS).find(([operatorName]) => operatorName === name)?.[1]
+    return suite.api.call(route.method, `${pathOf(route, world, ownId)}${right.query ?? ''}`, {
+      ...(operator === undefined ? {} : asOperator(operator)),
+      ...(caller === null ? {} : { apiKey: caller.apiKey }),
+      ...(right.body === undefined ? {} : { body: right.body() }),
+    })
+  }
+
+  const ofOrganisations = routes.filter(({ access }) => access.kind !== 'operator')
+
+  it('are declared for every route', () => {
+    expect([...new Set(RIGHTS.map(({ operation }) => operation))]).to.have.members(
+      routes.map(({ operationId }) => operationId),
+    )
+  })
+
+  for (const right of RIGHTS) {
+    const route = routes.find(({ operationId }) => operationId === right.operation)
+    if (route === undefined) throw new Error(`there is no operation ${right.operation}`)
+    const { method, path } = route
+    const what = right.what === undefined ? '' : `, ${right.what}`
+    const names = Object.keys(CALLERS) as CallerName[]
+    const allowed = names.filter((name) => right.to.includes(name))
+    const refused = names.filter((name) => !right.to.includes(name))
+
+    it(`${method} ${path}${what}: admit ${allowed.join(', ')}, and no others`, async () => {
+      // A refusal changes nothing, so the refused share a world; who is allowed has one of their own.
+      const shared = await createWorld(right)
+      for (const name of refused) {
+        const { status, text, json } = await ask(route, right, shared, name)
+        expect(status, `${name}: ${text}`).to.equal(refusalFor(name, route))
+        if (status === 401) expect(json).to.include({ code: 'unauthenticated' })
+        if (status === 403 && name in OPERATORS) expect(json).to.include({ code: 'missing_scope' })
+        else if (status === 403)
+          expect((json as { missingPermissions: string[] }).missingPermissions, name).not.to.be.empty
+      }
+      for (const name of allowed) {
+        const { status, text } = await ask(route, right, await createWorld(right), name)
+        expect(status, `${name}: ${text}`).to.equal(right.status)
+      }
+    })
+  }
+
+  for (const route of ofOrganisations.filter(({ path }) => /:(?!orgId)\w+/.test(path))) {
+    it(`${route.operationId}: answers a foreign id exactly like an unknown one`, async () => {
+      const right = RIGHTS.find(({ operation }) => operation === route.operationId)!
+      const [own, foreign] = [await createWorld(right), await createWorld(right)]
+      const at = async (world: World, subscriptionId: string) => {
+        const { status, text } = await suite.api.call(
+          route.method,
+          pathOf(route, { ...world, organisationId: own.organisationId }, subscriptionId),
+          { apiKey: own.full.apiKey, ...(right.body === undefined ? {} : { body: right.body() }) },
+        )
+        return { status, text }
+      }
+      const nobodys = { ...own, webhookId: newId(), deliveryId: newId(), eventId: newId(), jobId: newId() }
+      const unknown = await at(nobodys, newId())
+      expect(unknown.status).to.equal(404)
+      expect(await at(foreign, await ownSubscription(foreign.full))).to.deep.equal(unknown)
+      // Half foreign: the own webhook with somebody else's delivery.
+      if (route.path.includes(':deliveryId'))
+        expect(await at({ ...own, deliveryId: foreign.deliveryId }, newId())).to.deep.equal(
+          await at({ ...own, deliveryId: newId() }, newId()),
+        )
+    })
+  }
+})

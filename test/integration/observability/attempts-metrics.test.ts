@@ -1,0 +1,169 @@
+import { expect } from 'chai'
+import { Registry } from 'prom-client'
+import type { ActivityDependencies } from '../../../activities/index.ts'
+import { addressNotification } from '../../../src/db/queries/incident-evaluation.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
+import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
+import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import type { AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { newId } from '../../../src/ids.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { sendDue } from '../../../src/notifications/send-due.ts'
+import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
+import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
+
+const NEVER = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
+
+describe("a worker's metrics", () => {
+  const suite = useAttempts(1_000)
+  const { database, answerWith } = suite
+  let registry: Registry
+  let dependencies: ActivityDependencies
+  let request: AttemptRequest
+
+  beforeEach(async () => {
+    registry = new Registry()
+    dependencies = { ...suite.dependencies, metrics: createMetrics(registry) }
+    const { organisationId, webhookId, deliveryId } = (await suite.publish()).delivery
+    request = {
+      organisationId,
+      webhookId,
+      deliveryId,
+      number: 1,
+      waitUntil: null,
+      onlyIfDue: false,
+      kind: 'first',
+    }
+  })
+
+  const run = (sql: string) => database.dataSource.query(sql, [request.deliveryId])
+  const attempt = (more: Partial<AttemptRequest> = {}) =>
+    createAttempt(dependencies)({ ...request, ...more }, NEVER)
+  const counted = async (): Promise<Exposition> => parseExposition(await registry.metrics())
+  const attempts = async (failureCode: string, trigger = 'schedule') =>
+    (await counted()).sumOf('posthorn_attempts_total', { failure_code: failureCode, trigger })
+
+  it('count a success with its duration and its delay since the commit', async () => {
+    await run(`UPDATE delivery SET created_at = now() - interval '3 seconds' WHERE id = $1`)
+    await attempt()
+    const { valueOf } = await counted()
+    expect(await attempts('none')).to.equal(1)
+    expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
+    expect(valueOf('posthorn_attempt_duration_seconds_count', { outcome: 'succeeded' })).to.equal(1)
+    expect(valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(1)
+    expect(valueOf('posthorn_first_attempt_delay_seconds_sum')).to.be.within(3, 5)
+    expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(0)
+    expect(valueOf('posthorn_attempts_in_flight')).to.equal(0)
+  })
+
+  it('count an attempt in progress', async () => {
+    let seen: number | undefined
+    answerWith(async () => {
+      seen = (await counted()).valueOf('posthorn_attempts_in_flight')
+      return 200
+    })
+    await attempt()
+    expect(seen).to.equal(1)
+  })
+
+  it('count a failure by its code, and the lateness of the next retry', async () => {
+    answerWith(() => 503)
+    await attempt()
+    expect(await attempts('http_status')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_deliveries_total')).to.equal(0)
+    answerWith(() => 200)
+    await run(`UPDATE delivery SET next_attempt_at = now() - interval '2 seconds' WHERE id = $1`)
+    await attempt({ number: 2, waitUntil: { dueAtMs: Date.now() - 2_000, maxWaitMs: 500 } })
+    const { valueOf } = await counted()
+    expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(1)
+    expect(valueOf('posthorn_retry_lateness_seconds_sum')).to.be.within(2, 4)
+    expect(valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(1)
+    expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
+  })
+
+  it('count the last failure as a completion', async () => {
+    answerWith(() => 503)
+    await run(`UPDATE delivery SET attempts = 9, state = 'waiting', next_attempt_at = now() WHERE id = $1`)
+    await attempt({ number: 10 })
+    expect((await counted()).valueOf('posthorn_deliveries_total', { state: 'failed' })).to.equal(1)
+  })
+
+  it("count a user's retry as such", async () => {
+    answerWith(() => 503)
+    await attempt()
+    const { organisationId, webhookId, deliveryId } = request
+    await requestRetry(database.dataSource, organisationId, webhookId, deliveryId)
+    await attempt({ number: 2 })
+    expect(await attempts('http_status', 'retry')).to.equal(1)
+  })
+
+  it('count an attempt once, however often it is requested', async () => {
+    await Promise.all([attempt(), attempt(), attempt()])
+    await attempt()
+    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)
+  })
+
+  it('omit an attempt that another worker recorded meanwhile', async () => {
+    answerWith(async (index) => {
+      if (index > 0) return 200
+      await run(`UPDATE delivery SET lease_until = now() - interval '1 second' WHERE id = $1`)
+      await attempt()
+      return 503
+    })
+    expect(await attempt()).to.include({ state: 'completed' })
+    expect(await attempts('none')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)
+  })
+
+  it('count a delivery that is found stopped', async () => {
+    await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [request.webhookId])
+    await attempt()
+    expect((await counted()).valueOf('posthorn_deliveries_total', { state: 'stopped' })).to.equal(1)
+    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(0)
+  })
+
+  it('count a deferred attempt, but not as our delay', async () => {
+    const { endpoints } = dependencies
+    dependencies.endpoints = { ...endpoints, acquireSoon: () => Promise.resolve({ retryAfterMs: 500 }) }
+    await attempt()
+    expect((await counted()).valueOf('posthorn_attempts_deferred_total')).to.equal(1)
+    dependencies.endpoints = endpoints
+    await attempt({ kind: 'slow' })
+    expect(await attempts('none')).to.equal(1)
+    expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)
+  })
+
+  it('count a failed notification, and one with an unknown outcome', async () => {
+    const { organisationId, webhookId } = request
+    const { dataSource } = database
+    const organisation = {
+      id: organisationId,
+      name: 'Zon',
+      email: 'a@zon.example',
+      timeZone: 'Europe/Brussels',
+    }
+    await upsertOrganisation(dataSource, { ...organisation, supportEmail: 'b@zon.example' })
+    const incidentId = newId()
+    await openIncident(dataSource, { id: incidentId, organisationId, webhookId })
+    const address = (kind: 1 | 2) =>
+      addressNotification(dataSource, incidentId, kind, [{ channel: 'email', recipient: 'b@zon.example' }])
+    const send = () =>
+      sendDue(dependencies, { organisationId, incidentId, retry: false }, new AbortController().signal)
+    const ended = async (kind: string, state: string) =>
+      (await counted()).valueOf('posthorn_notifications_total', { kind, channel: 'email', state })
+
+    // There is no mail server: it is certain that it was not accepted.
+    await address(1)
+    await send()
+    expect(await ended('1', 'failed')).to.equal(1)
+    await address(2)
+    await dataSource.query(
+      `UPDATE notification SET state = 'sending', claimed_at = now() - interval '1 hour' WHERE kind = 2`,
+    )
+    await send()
+    await send()
+    expect(await ended('2', 'unknown')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_notifications_total')).to.equal(2)
+  })
+})

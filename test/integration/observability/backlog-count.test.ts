@@ -1,0 +1,185 @@
+import { expect } from 'chai'
+import type { DataSource } from 'typeorm'
+import { claimAttempt } from '../../../src/db/queries/claims.ts'
+import { countBacklog, countBacklogInTime } from '../../../src/db/queries/backlog.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
+import { SWEEP_DELAY_MS } from '../../../src/deliveries/lease-times.ts'
+import { newId } from '../../../src/ids.ts'
+import { SETTINGS } from '../../../src/config/settings.ts'
+import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { planOf } from '../../helpers/database/plan.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
+
+/** The longest attempt that can be configured, and the margin of its claim. */
+const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000
+
+const COMPLETED = 50_000
+const WAITING = 8_000
+const FAILED = 2_000
+const BUDGET_MS = 250
+
+describe('the backlog count', () => {
+  const database = useDatabase()
+  let organisationId: string
+  let webhookId: string
+
+  beforeEach(async () => {
+    await database.dataSource.query('TRUNCATE delivery, webhook CASCADE')
+    organisationId = (await createMember(database.dataSource)).organisationId
+    webhookId = await webhook()
+  })
+
+  const run = (sql: string, ...parameters: unknown[]) => database.dataSource.query<unknown>(sql, parameters)
+  const webhook = async (): Promise<string> =>
+    (await createWebhookRow(database.dataSource, { organisationId, url: 'https://receiver.example.com/' })).id
+  const publish = async () => (await publishRow(database.dataSource, organisationId))[0]!.deliveryId
+  const change = (id: string, assignments: string) =>
+    run(`UPDATE delivery SET ${assignments} WHERE id = $1`, id)
+  const count = () => countBacklog(database.dataSource)
+
+  async function claim(deliveryId: string, leaseMs: number): Promise<void> {
+    const key = { organisationId, deliveryId, number: 1 }
+    const sweepAfterMs = leaseMs + SWEEP_DELAY_MS
+    const hold = { owner: TEST_PROCESS, leaseMs, sweepAfterMs, onlyIfDue: false, inline: false }
+    expect(await claimAttempt(database.dataSource, key, hold)).not.to.equal(null)
+  }
+
+  it('is zero in an empty database', async () => {
+    expect(await count()).to.deep.equal({
+      pending: 0,
+      inProgress: 0,
+      waiting: 0,
+      failed: 0,
+      oldestPendingAge: { busy: 0, idle: 0 },
+      overdue: { busy: 0, idle: 0 },
+      openIncidents: 0,
+    })
+  })
+
+  it('counts by state, without completed and stopped deliveries', async () => {
+    for (const state of [
+      'pending',
+      'waiting',
+      'waiting',
+      'failed',
+      'failed',
+      'failed',
+      'completed',
+      'stopped',
+    ])
+      await change(await publish(), `state = '${state}'`)
+    expect(await count()).to.include({ pending: 1, inProgress: 0, waiting: 2, failed: 3 })
+  })
+
+  it('counts an attempt in progress, even under the longest lease', async () => {
+    await claim(await publish(), LONGEST_LEASE_MS)
+    expect(await count()).to.include({ pending: 0, inProgress: 1 })
+  })
+
+  it('counts deliveries that wait for many hours', async () => {
+    await change(
+      await publish(),
+      `state = 'waiting', next_attempt_at = now() + interval '10 hours', sweep_at = now() + interval '10 hours'`,
+    )
+    expect(await count()).to.include({ waiting: 1 })
+  })
+
+  it('returns the age of the oldest delivery without an attempt', async () => {
+    await publish()
+    await change(await publish(), `created_at = now() - interval '90 seconds'`)
+    const { oldestPendingAge } = await count()
+    expect(oldestPendingAge.idle).to.be.closeTo(90, 5)
+    expect(oldestPendingAge.busy).to.equal(0)
+  })
+
+  it('counts as overdue what was due a minute ago, even when its worker was lost', async () => {
+    await change(await publish(), `created_at = now() - interval '50 seconds'`)
+    await change(await publish(), `created_at = now() - interval '70 seconds'`)
+    const ago = (seconds: number) =>
+      `state = 'waiting', next_attempt_at = now() - interval '${seconds} seconds', sweep_at = now()`
+    await change(await publish(), ago(50))
+    await change(await publish(), ago(70))
+    const lost = await publish()
+    await claim(lost, 1)
+    await change(
+      lost,
+      `created_at = now() - interval '70 seconds', lease_until = now() - interval '1 second'`,
+    )
+    expect((await count()).overdue).to.deep.equal({ busy: 0, idle: 3 })
+  })
+
+  it('distinguishes deliveries that wait for other attempts to their webhook', async () => {
+    const [late, underWay] = [await publish(), await publish()]
+    await change(late, `created_at = now() - interval '2 minutes'`)
+    await claim(underWay, 60_000)
+    const { overdue, oldestPendingAge } = await count()
+    expect(overdue).to.deep.equal({ busy: 1, idle: 0 })
+    expect(oldestPendingAge.busy).to.be.closeTo(120, 5)
+    expect(oldestPendingAge.idle).to.equal(0)
+  })
+
+  it('counts open incidents', async () => {
+    for (const isClosed of [false, false, true]) {
+      const incident = { id: newId(), organisationId, webhookId: await webhook() }
+      await openIncident(database.dataSource, incident)
+      if (isClosed) await run('UPDATE incident SET closed_at = now() WHERE id = $1', incident.id)
+    }
+    expect(await count()).to.include({ openIncidents: 2 })
+  })
+
+  it('is cancelled when it takes too long', async () => {
+    const locked = database.dataSource.createQueryRunner()
+    await locked.startTransaction()
+    await locked.query('LOCK TABLE incident IN ACCESS EXCLUSIVE MODE')
+    const error: unknown = await countBacklogInTime(database.dataSource, 50).catch(
+      (reason: unknown) => reason,
+    )
+    await locked.rollbackTransaction()
+    await locked.release()
+    expect(error).to.include({ code: '57014' })
+    expect(await countBacklogInTime(database.dataSource, 2_000)).to.include({ pending: 0 })
+  })
+
+  describe(`next to ${COMPLETED} completed deliveries`, function () {
+    this.timeout(60_000)
+    beforeEach(() => fill(database.dataSource, organisationId, webhookId))
+
+    it('reads no table from end to end, and no index of what is completed', async () => {
+      const { scanned, indexes } = await planOf(database.dataSource, (db) => countBacklog(db))
+      expect(scanned.filter((table) => table !== 'incident')).to.deep.equal([])
+      expect(indexes).to.include.members(['delivery_started_idx', 'delivery_failed_idx'])
+      for (const index of indexes)
+        expect(index).to.match(/^(delivery_(started|unstarted|waiting|failed)|incident_open)_idx$/)
+    })
+
+    it(`takes less than ${BUDGET_MS} ms`, async function () {
+      const tookMs: number[] = []
+      for (let runs = 0; runs < 5; runs++) {
+        const startedAt = performance.now()
+        expect(await countBacklogInTime(database.dataSource, 2_000)).to.include({
+          waiting: WAITING,
+          failed: FAILED,
+        })
+        tookMs.push(performance.now() - startedAt)
+      }
+      this.test!.title += ` (${tookMs.map((ms) => ms.toFixed(1)).join(', ')} ms)`
+      // The machine may have other work to do in some of them.
+      expect(Math.min(...tookMs)).to.be.below(BUDGET_MS)
+    })
+  })
+})
+
+async function fill(dataSource: DataSource, organisationId: string, webhookId: string): Promise<void> {
+  const write = (state: string, count: number, more: string): Promise<unknown> =>
+    dataSource.query(
+      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at, completed_at)
+       SELECT uuidv7(), (SELECT id FROM event LIMIT 1), $1, $2, $3, 1, ${more} FROM generate_series(1, $4) n`,
+      [webhookId, organisationId, state, count],
+    )
+  await publishRow(dataSource, organisationId)
+  await write('completed', COMPLETED, 'NULL, NULL, now()')
+  const later = `now() + n * interval '10 seconds'`
+  await write('waiting', WAITING, `${later}, ${later} + interval '2 minutes', NULL`)
+  await write('failed', FAILED, 'NULL, NULL, now()')
+  await dataSource.query('ANALYZE delivery')
+}

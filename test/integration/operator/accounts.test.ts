@@ -1,0 +1,234 @@
+import { expect } from 'chai'
+import { asOperator } from '../../helpers/api/operator.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
+import { createMember } from '../../helpers/database/factories.ts'
+
+const ORGANISATIONS = '/api/operator/organisations'
+const ZON = { name: 'Camping Zon', email: 'info@zon.example' }
+const AN = { name: 'An', email: 'an@zon.example', permissions: ['webhook:read', 'event:publish'] }
+
+type AuditEntry = { action: string; memberId: null; details: Record<string, unknown>; requestId: string }
+
+describe('the operator API', () => {
+  const suite = useApi()
+  let organisation = ''
+  let count = 0
+
+  beforeEach(() => {
+    organisation = `${ORGANISATIONS}/org_${process.pid}_${++count}`
+  })
+
+  const idOf = (path: string): string => path.slice(ORGANISATIONS.length + 1)
+  const call = (method: string, path: string, body?: unknown) =>
+    suite.api.call(method, path, asOperator('manager', body === undefined ? {} : { body }))
+  const auditOf = async (path: string): Promise<AuditEntry[]> => {
+    const organisationId = idOf(path)
+    const { apiKey } = await createMember(suite.database.dataSource, { organisationId })
+    const { json } = await suite.api.call('GET', `/api/orgs/${organisationId}/audit`, { apiKey })
+    return (json as { data: AuditEntry[] }).data
+  }
+
+  describe('organisations', () => {
+    it('are created, found, and the same when they are given again', async () => {
+      const created = await call('PUT', organisation, ZON)
+      expect(created.status).to.equal(201)
+      expect(created.headers.get('location')).to.equal(organisation)
+      const expected = {
+        id: idOf(organisation),
+        ...ZON,
+        supportEmail: null,
+        timeZone: 'Europe/Brussels',
+        state: 'active',
+        erasure: null,
+      }
+      expect(created.json).to.deep.equal(expected)
+      const again = await call('PUT', organisation, ZON)
+      expect([again.status, again.json]).to.deep.equal([200, expected])
+      expect((await call('GET', organisation)).json).to.deep.equal(expected)
+    })
+
+    it('are brought up to date, and what is left out gets its default', async () => {
+      await call('PUT', organisation, { ...ZON, supportEmail: 'help@zon.example', timeZone: 'Asia/Tokyo' })
+      const { json } = await call('PUT', organisation, { ...ZON, name: 'Zon' })
+      expect(json).to.include({ name: 'Zon', supportEmail: null, timeZone: 'Europe/Brussels' })
+    })
+
+    it('are audited as changes of the operator, only when something changed', async () => {
+      await call('PUT', organisation, ZON)
+      await call('PUT', organisation, ZON)
+      await call('PUT', organisation, { ...ZON, name: 'Zon' })
+      const [updated, created, ...others] = await auditOf(organisation)
+      expect(others).to.deep.equal([])
+      expect(created).to.include({ action: 'organisation.created', memberId: null })
+      expect(created!.details).to.include({ actor: 'operator:manager', before: null })
+      expect(updated).to.include({ action: 'organisation.updated' })
+      expect(updated!.details).to.deep.include({
+        before: { name: 'Camping Zon' },
+        after: { name: 'Zon' },
+      })
+      expect(updated!.requestId).to.be.a('string')
+    })
+
+    it('are listed page by page, each once', async () => {
+      for (const suffix of ['a', 'b', 'c']) await call('PUT', `${organisation}${suffix}`, ZON)
+      const seen: string[] = []
+      let query = '?limit=2'
+      for (;;) {
+        const { status, json } = await call('GET', `${ORGANISATIONS}${query}`)
+        expect(status).to.equal(200)
+        const { data, nextCursor } = json as { data: { id: string }[]; nextCursor: string | null }
+        expect(data.length).to.be.at.most(2)
+        seen.push(...data.map(({ id }) => id))
+        if (nextCursor === null) break
+        query = `?limit=2&cursor=${nextCursor}`
+      }
+      expect(new Set(seen).size).to.equal(seen.length)
+      for (const suffix of ['a', 'b', 'c']) expect(seen).to.include(`${idOf(organisation)}${suffix}`)
+    })
+
+    it('that exist once are created once, however many requests create them at the same time', async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => call('PUT', organisation, ZON)))
+      expect(answers.map(({ status }) => status).sort()).to.deep.equal([...Array<number>(7).fill(200), 201])
+    })
+  })
+
+  describe('members', () => {
+    beforeEach(() => call('PUT', organisation, ZON))
+
+    it('are created, brought up to date, listed and deleted', async () => {
+      const path = `${organisation}/members/mem_an`
+      const created = await call('PUT', path, AN)
+      expect(created.status).to.equal(201)
+      expect(created.headers.get('location')).to.equal(path)
+      const expected = { id: 'mem_an', ...AN, fullAccess: false, pushEnabled: false }
+      expect(created.json).to.deep.equal(expected)
+      const updated = await call('PUT', path, { ...AN, fullAccess: true })
+      expect([updated.status, updated.json]).to.deep.equal([200, { ...expected, fullAccess: true }])
+      expect((await call('GET', path)).json).to.deep.equal({ ...expected, fullAccess: true })
+      expect((await call('GET', `${organisation}/members`)).json).to.deep.equal({
+        data: [{ ...expected, fullAccess: true }],
+        nextCursor: null,
+      })
+      expect((await call('DELETE', path)).status).to.equal(204)
+      expect((await call('GET', path)).status).to.equal(404)
+      expect((await call('DELETE', path)).status).to.equal(404)
+      const actions = (await auditOf(organisation)).map(({ action }) => action)
+      expect(actions).to.deep.equal([
+        'member.deleted',
+        'member.updated',
+        'member.created',
+        'organisation.created',
+      ])
+    })
+
+    it('that are deleted take their keys with them', async () => {
+      const path = `${organisation}/members/mem_an`
+      await call('PUT', path, AN)
+      const { key } = (await call('POST', `${path}/api-keys`, { name: 'ci' })).json as { key: string }
+      const list = () => suite.api.call('GET', `/api/orgs/${idOf(organisation)}/webhooks`, { apiKey: key })
+      expect((await list()).status).to.equal(200)
+      await call('DELETE', path)
+      expect((await list()).status).to.equal(401)
+    })
+
+    it('of no organisation are refused with 404', async () => {
+      expect((await call('PUT', `${organisation}x/members/mem_an`, AN)).status).to.equal(404)
+      expect((await call('GET', `${organisation}x/members`)).status).to.equal(404)
+    })
+  })
+
+  describe('API keys', () => {
+    let keys = ''
+    beforeEach(async () => {
+      await call('PUT', organisation, ZON)
+      await call('PUT', `${organisation}/members/mem_an`, AN)
+      keys = `${organisation}/members/mem_an/api-keys`
+    })
+
+    it('are shown once, act as their member, and are never listed with their value', async () => {
+      const created = await call('POST', keys, { name: 'ci', expiresAt: '2099-01-01T00:00:00Z' })
+      expect(created.status).to.equal(201)
+      expect(created.headers.get('cache-control')).to.equal('no-store')
+      const { key, ...shown } = created.json as { key: string; id: string }
+      expect(created.headers.get('location')).to.equal(`${keys}/${shown.id}`)
+      expect(shown).to.include({ name: 'ci', memberId: 'mem_an', expiresAt: '2099-01-01T00:00:00.000Z' })
+      const listed = await call('GET', keys)
+      expect(listed.json).to.deep.equal({ data: [shown] })
+      const used = await suite.api.call('GET', `/api/orgs/${idOf(organisation)}/webhooks`, { apiKey: key })
+      expect(used.status).to.equal(200)
+      const audit = JSON.stringify(await auditOf(organisation))
+      expect(audit).to.include('api_key.created').and.not.include(key)
+    })
+
+    it('are revoked for good once the answer is there, and revoking twice is harmless', async () => {
+      const { key, id } = (await call('POST', keys, { name: 'ci' })).json as { key: string; id: string }
+      expect((await call('DELETE', `${keys}/${id}`)).status).to.equal(204)
+      const used = await suite.api.call('GET', `/api/orgs/${idOf(organisation)}/webhooks`, { apiKey: key })
+      expect(used.status).to.equal(401)
+      expect((await call('DELETE', `${keys}/${id}`)).status).to.equal(204)
+      const revocations = (await auditOf(organisation)).filter(({ action }) => action === 'api_key.revoked')
+      expect(revocations).to.have.length(1)
+      expect(revocations[0]!.details).to.deep.include({ actor: 'operator:manager', name: 'ci', id })
+      // The name is free again.
+      expect((await call('POST', keys, { name: 'ci' })).status).to.equal(201)
+    })
+
+    it('of a name that is taken are refused with 409, and of another member are not found', async () => {
+      const { id } = (await call('POST', keys, { name: 'ci' })).json as { id: string }
+      const again = await call('POST', keys, { name: 'ci' })
+      expect([again.status, (again.json as { code: string }).code]).to.deep.equal([409, 'api_key_name_taken'])
+      await call('PUT', `${organisation}/members/mem_bo`, AN)
+      const others = `${organisation}/members/mem_bo/api-keys`
+      expect((await call('DELETE', `${others}/${id}`)).status).to.equal(404)
+    })
+
+    it('with an end in the past are refused', async () => {
+      const { status, json } = await call('POST', keys, { name: 'ci', expiresAt: '2020-01-01T00:00:00Z' })
+      expect(status).to.equal(422)
+      expect(json).to.have.property('errors').that.deep.includes({
+        pointer: '/expiresAt',
+        code: 'too_small',
+        detail: 'must lie in the future',
+      })
+    })
+  })
+
+  describe('publishing', () => {
+    const event = { event: 'customer:created', data: { id: 'cus_1' } }
+    const publish = (organisationId: string, name: 'publisher' | 'all' | 'manager', headers = {}) =>
+      suite.api.call('POST', `/api/orgs/${organisationId}/events`, asOperator(name, { body: event, headers }))
+
+    it('works for every organisation with the scope publish, and for none without', async () => {
+      for (const suffix of ['a', 'b']) {
+        await call('PUT', `${organisation}${suffix}`, ZON)
+        expect((await publish(`${idOf(organisation)}${suffix}`, 'publisher')).status).to.equal(202)
+      }
+      const refused = await publish(`${idOf(organisation)}a`, 'manager')
+      expect([refused.status, (refused.json as { code: string }).code]).to.deep.equal([403, 'missing_scope'])
+    })
+
+    it('into an organisation that does not exist is refused with 404', async () => {
+      for (const id of [idOf(organisation), '%00', 'a b'])
+        expect((await publish(id, 'publisher')).status, id).to.equal(404)
+    })
+
+    it('takes effect once for one Idempotency-Key, whichever operator key repeats it', async () => {
+      await call('PUT', organisation, ZON)
+      const headers = { 'idempotency-key': 'once' }
+      const first = await publish(idOf(organisation), 'publisher', headers)
+      const second = await publish(idOf(organisation), 'all', headers)
+      expect(second.json).to.deep.equal(first.json)
+    })
+
+    it('is the only thing that an operator key may do in an organisation', async () => {
+      await call('PUT', organisation, ZON)
+      const path = `/api/orgs/${idOf(organisation)}`
+      for (const [method, rest] of [
+        ['GET', '/webhooks'],
+        ['GET', '/audit'],
+        ['POST', '/webhooks'],
+      ] as const)
+        expect((await suite.api.call(method, path + rest, asOperator())).status, rest).to.equal(401)
+    })
+  })
+})

@@ -1,0 +1,262 @@
+import { expect } from 'chai'
+import type { DataSource } from 'typeorm'
+import { createDataSource } from '../../../src/db/data-source.ts'
+import { purge } from '../../../src/retention/purge.ts'
+import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
+import { newId } from '../../../src/ids.ts'
+import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
+
+const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
+
+describe('retention', function () {
+  this.timeout(20_000)
+  const database = useDatabase()
+  let dataSource: DataSource
+  let member: TestMember
+  let webhookIds: string[]
+
+  before(async () => {
+    dataSource = database.dataSource
+    member = await createMember(dataSource)
+  })
+  beforeEach(async () => {
+    await dataSource.query('TRUNCATE webhook, event, idempotency_key CASCADE')
+    const options = { organisationId: member.organisationId, url: 'https://hooks.example.org/' }
+    const webhooks = await Promise.all([
+      createWebhookRow(dataSource, options),
+      createWebhookRow(dataSource, options),
+    ])
+    webhookIds = webhooks.map(({ id }) => id)
+  })
+
+  const purgeNow = (limits = LIMITS, longestPassMs?: number) =>
+    purge({ dataSource, logger: silentLogger }, limits, new AbortController().signal, longestPassMs)
+  const insertEvents = async (count: number, age: string): Promise<string[]> => {
+    const made = await dataSource.query<{ id: string }[]>(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, created_at)
+       SELECT uuidv7(), $1, 'customer:created', '{}', now(), 'trace', now() - $3::interval
+         FROM generate_series(1, $2) RETURNING id`,
+      [member.organisationId, count, age],
+    )
+    return made.map(({ id }) => id)
+  }
+  /** One delivery with one attempt for each of the events, created a year ago; `age` is that of its end. */
+  const insertDeliveries = async (
+    eventIds: string[],
+    state: DeliveryState,
+    age: string | null,
+    { webhook = 0, sweepAt = null }: { webhook?: number; sweepAt?: Date | null } = {},
+  ): Promise<string[]> => {
+    const made = await dataSource.query<{ id: string }[]>(
+      `WITH made AS (
+         INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, sweep_at, created_at, completed_at)
+         SELECT uuidv7(), e, $2, $3, $4, 1, $6, now() - interval '1 year', now() - $5::interval
+           FROM unnest($1::uuid[]) e RETURNING id, webhook_id
+       ), attempted AS (
+         INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, outcome)
+         SELECT id, webhook_id, 1, 'schedule', 'https://hooks.example.org/', now(), 1, 'failed' FROM made
+       ) SELECT id FROM made`,
+      [eventIds, webhookIds[webhook], member.organisationId, state, age, sweepAt],
+    )
+    return made.map(({ id }) => id)
+  }
+  const insertDelivery = async (...args: [DeliveryState, string | null, { sweepAt?: Date }?]) => {
+    const [eventId] = await insertEvents(1, '1 year')
+    const [deliveryId] = await insertDeliveries([eventId!], ...args)
+    return { eventId: eventId!, deliveryId: deliveryId! }
+  }
+  const count = async (table: string, condition = 'true'): Promise<number> => {
+    const [row] = await dataSource.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM ${table} WHERE ${condition}`,
+    )
+    return row!.count
+  }
+
+  const fates: [DeliveryState, string, 'keeps' | 'deletes'][] = [
+    ['completed', '29 days 23:59', 'keeps'],
+    ['completed', '30 days 00:01', 'deletes'],
+    ['failed', '30 days 00:01', 'keeps'],
+    ['failed', '89 days 23:59', 'keeps'],
+    ['failed', '90 days 00:01', 'deletes'],
+    ['stopped', '30 days 00:01', 'keeps'],
+    ['stopped', '89 days 23:59', 'keeps'],
+    ['stopped', '90 days 00:01', 'deletes'],
+  ]
+  for (const [state, age, fate] of fates) {
+    it(`${fate} what has been ${state} for ${age}, with its attempts and payload`, async () => {
+      await insertDelivery(state, age)
+      const deleted = fate === 'deletes' ? 1 : 0
+      expect(await purgeNow()).to.include({ deliveries: deleted, events: deleted, finished: true })
+      for (const table of ['delivery', 'attempt', 'event'])
+        expect(await count(table), table).to.equal(1 - deleted)
+    })
+  }
+
+  it('takes each limit from its own setting', async () => {
+    await insertDelivery('completed', '2 days')
+    await insertDelivery('failed', '2 days')
+    await insertDelivery('stopped', '2 days')
+    await purgeNow({ ...LIMITS, completedDays: 3, failedDays: 1 })
+    expect(await count('delivery', `state = 'completed'`)).to.equal(1)
+    expect(await count('delivery')).to.equal(1)
+  })
+
+  it('never deletes a delivery that is in progress, however old', async () => {
+    for (const state of ['pending', 'in_progress', 'waiting'] as const) await insertDelivery(state, null)
+    expect(await purgeNow()).to.include({ deliveries: 0, events: 0 })
+    expect(await count('delivery')).to.equal(3)
+    expect(await count('attempt')).to.equal(3)
+    expect(await count('event')).to.equal(3)
+  })
+
+  it('keeps a stopped delivery whose workflow is not signalled yet', async () => {
+    await insertDelivery('stopped', '1 year', { sweepAt: new Date() })
+    expect(await purgeNow()).to.include({ deliveries: 0 })
+  })
+
+  it('deletes a completed delivery by its age, also while it is marked for a workflow', async () => {
+    await insertDelivery('completed', '31 days', { sweepAt: new Date() })
+    expect(await purgeNow()).to.include({ deliveries: 1 })
+  })
+
+  it('keeps a delivery that a user is retrying', async () => {
+    const { deliveryId } = await insertDelivery('failed', '1 year')
+    await dataSource.transaction(async (retry) => {
+      await retry.query(`UPDATE delivery SET state = 'waiting', completed_at = NULL WHERE id = $1`, [
+        deliveryId,
+      ])
+      expect(await purgeNow()).to.include({ deliveries: 0, finished: true })
+    })
+    expect(await purgeNow()).to.include({ deliveries: 0 })
+    expect(await count('delivery', `state = 'waiting'`)).to.equal(1)
+  })
+
+  it('leaves an incident open when it deletes its last failed delivery', async () => {
+    await insertDelivery('failed', '1 year')
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at) VALUES ($1, $2, $3, now() - interval '1 year')`,
+      [newId(), member.organisationId, webhookIds[0]],
+    )
+    expect(await purgeNow()).to.include({ deliveries: 1 })
+    expect(await count('incident', 'closed_at IS NULL')).to.equal(1)
+  })
+
+  it('keeps an event until its last delivery goes', async () => {
+    const events = await insertEvents(1, '1 year')
+    await insertDeliveries(events, 'completed', '31 days')
+    const [failed] = await insertDeliveries(events, 'failed', '31 days', { webhook: 1 })
+    expect(await purgeNow()).to.include({ deliveries: 1, events: 0 })
+    await dataSource.query(`UPDATE delivery SET completed_at = now() - interval '91 days' WHERE id = $1`, [
+      failed,
+    ])
+    expect(await purgeNow()).to.include({ deliveries: 1, events: 1 })
+  })
+
+  it('keeps an event without subscribers for the longer of the limits', async () => {
+    await insertEvents(1, '89 days 23:59')
+    await insertEvents(1, '90 days 00:01')
+    expect(await purgeNow()).to.include({ events: 1 })
+    expect(await count('event', `created_at > now() - interval '90 days'`)).to.equal(1)
+    expect(await purgeNow({ ...LIMITS, completedDays: 91, failedDays: 1 })).to.include({ events: 0 })
+  })
+
+  it('deletes retry jobs that were done thirty days ago, and no others', async () => {
+    const insertJob = async (state: string, age: string): Promise<void> => {
+      const id = newId()
+      await dataSource.query(
+        `INSERT INTO retry_job (id, organisation_id, mode, requested_by, state, created_at)
+         VALUES ($1, $2, 'failed', $3, $4, now() - $5::interval)`,
+        [id, member.organisationId, member.memberId, state, age],
+      )
+      await dataSource.query(`INSERT INTO retry_job_webhook (job_id, webhook_id, total) VALUES ($1, $2, 1)`, [
+        id,
+        webhookIds[0],
+      ])
+    }
+    await insertJob('done', '30 days 00:01')
+    await insertJob('done', '29 days 23:59')
+    await insertJob('running', '1 year')
+    expect(await purgeNow()).to.include({ retryJobs: 1 })
+    expect(await count('retry_job', `state = 'done'`)).to.equal(1)
+    expect(await count('retry_job_webhook')).to.equal(2)
+  })
+
+  it('deletes the answers of idempotency keys after a day', async () => {
+    await dataSource.query(
+      `INSERT INTO idempotency_key (organisation_id, member_id, operation, key, digest, created_at)
+       SELECT $1, $2, 'publish', hours::text, '', now() - hours * interval '1 hour' FROM generate_series(22, 27) hours`,
+      [member.organisationId, member.memberId],
+    )
+    expect(await purgeNow()).to.include({ idempotencyKeys: 3 })
+    expect(await count('idempotency_key', `key IN ('22', '23', '24')`)).to.equal(3)
+  })
+
+  it('deletes batch after batch until nothing is left', async () => {
+    const events = await insertEvents(2_500, '1 year')
+    await insertDeliveries(events, 'completed', '31 days')
+    await insertDeliveries(events, 'failed', '91 days', { webhook: 1 })
+    await insertEvents(2_500, '91 days')
+    expect(await purgeNow()).to.include({ deliveries: 5_000, events: 5_000, finished: true })
+    for (const table of ['delivery', 'attempt', 'event']) expect(await count(table), table).to.equal(0)
+  })
+
+  it('stops when its time is up, and continues with the next run', async () => {
+    await insertDeliveries(await insertEvents(2_500, '1 year'), 'completed', '31 days')
+    expect(await purgeNow(LIMITS, 0)).to.include({ deliveries: 1_000, finished: false })
+    expect(await purgeNow()).to.include({ deliveries: 1_500, finished: true })
+  })
+
+  it('stops when it is aborted', async () => {
+    await insertDelivery('completed', '31 days')
+    const [given] = await Promise.allSettled([
+      purge({ dataSource, logger: silentLogger }, LIMITS, AbortSignal.abort()),
+    ])
+    expect(given).to.have.nested.property('reason.name', 'AbortError')
+    expect(await count('delivery')).to.equal(1)
+  })
+
+  it('deletes each row once when two run at the same time, and the event with its last delivery', async () => {
+    const events = await insertEvents(2_500, '1 year')
+    await insertDeliveries(events, 'completed', '31 days')
+    await insertDeliveries(events, 'failed', '91 days', { webhook: 1 })
+    await insertDeliveries(await insertEvents(50, '1 year'), 'completed', '29 days')
+    const turns = await Promise.all([purgeNow(), purgeNow(), purgeNow()])
+    expect(turns.reduce((sum, { deliveries }) => sum + deliveries, 0)).to.equal(5_000)
+    expect(turns.reduce((sum, turn) => sum + turn.events, 0)).to.equal(2_500)
+    expect(await count('delivery')).to.equal(50)
+    expect(await count('event')).to.equal(50)
+  })
+
+  it('finds old rows by indexes, without reading others', async () => {
+    const events = await insertEvents(5_000, '1 day')
+    await insertDeliveries(events, 'completed', '1 day')
+    await insertDeliveries(events, 'failed', '40 days', { webhook: 1 })
+    await insertDeliveries(await insertEvents(10, '31 days'), 'completed', '31 days')
+    await dataSource.query('VACUUM ANALYZE delivery, event')
+    // One connection: what it has read is counted when it reports that.
+    const alone = await createDataSource({ url: database.url, poolSize: 1 }).initialize()
+    const reads = async (): Promise<{ bySeqScan: number; byPurgeIndex: number }> => {
+      await alone.query('SELECT pg_stat_force_next_flush()')
+      const [read] = await alone.query<{ bySeqScan: number; byPurgeIndex: number }[]>(
+        `SELECT (SELECT sum(seq_tup_read)::int FROM pg_stat_user_tables WHERE relname IN ('delivery', 'event', 'attempt'))
+                  AS "bySeqScan",
+                idx_tup_read::int AS "byPurgeIndex"
+           FROM pg_stat_user_indexes WHERE indexrelname = 'delivery_purge_idx'`,
+      )
+      return read!
+    }
+    const before = await reads()
+    const purged = await purge(
+      { dataSource: alone, logger: silentLogger },
+      LIMITS,
+      new AbortController().signal,
+    )
+    const after = await reads()
+    await alone.destroy()
+    expect(purged).to.include({ deliveries: 10, events: 10 })
+    expect(after.bySeqScan - before.bySeqScan).to.equal(0)
+    expect(after.byPurgeIndex - before.byPurgeIndex).to.be.within(10, 30)
+  })
+})

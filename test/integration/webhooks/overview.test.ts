@@ -1,0 +1,142 @@
+import { expect } from 'chai'
+import type { Static } from 'typebox'
+import type {
+  ActivityListSchema,
+  ActivitySchema,
+  OverviewListSchema,
+} from '../../../src/http/schemas/overview.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
+
+type Made = { number: number; outcome: 'succeeded' | 'failed'; startedAt: string; durationMs?: number }
+
+describe('the overview of webhooks', () => {
+  const suite = useApi()
+  let member: TestMember
+  let webhookId: string
+  beforeEach(async () => {
+    member = await createMember(suite.database.dataSource)
+    const { organisationId } = member
+    webhookId = (
+      await createWebhookRow(suite.database.dataSource, { organisationId, url: 'https://a.example/' })
+    ).id
+  })
+
+  /** A delivery that was accepted at `createdAt`, with the attempts it had. All are SQL expressions. */
+  async function delivered(createdAt: string, attempts: Made[], state = 'completed'): Promise<void> {
+    const { dataSource } = suite.database
+    const [delivery] = await publishRow(dataSource, member.organisationId)
+    const { deliveryId } = delivery!
+    await dataSource.query(`UPDATE delivery SET state = $2, created_at = ${createdAt} WHERE id = $1`, [
+      deliveryId,
+      state,
+    ])
+    for (const { number, outcome, startedAt, durationMs = 0 } of attempts)
+      await dataSource.query(
+        `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome)
+         VALUES ($1, $2, $3, 'schedule', 'https://a.example/', ${startedAt}, $4, $5)`,
+        [deliveryId, number, webhookId, durationMs, outcome],
+      )
+  }
+  const get = async <T>(path: string): Promise<T> => {
+    const { status, json } = await suite.api.call(
+      'GET',
+      `/api/orgs/${member.organisationId}/webhooks${path}`,
+      {
+        apiKey: member.apiKey,
+      },
+    )
+    expect(status).to.equal(200)
+    return json as T
+  }
+  const activity = () => get<Static<typeof ActivitySchema>>(`/${webhookId}/activity`)
+  const thisHour = `date_trunc('hour', now(), 'UTC')`
+
+  it('shows 24 hours, the current one last, each with its attempts by outcome', async () => {
+    const [early, late, before] = [
+      `${thisHour} - interval '23 hours'`,
+      thisHour,
+      `${thisHour} - interval '23 hours 1 second'`,
+    ]
+    await delivered(early, [
+      { number: 1, outcome: 'failed', startedAt: early },
+      { number: 2, outcome: 'succeeded', startedAt: late },
+    ])
+    await delivered(before, [{ number: 1, outcome: 'failed', startedAt: before }])
+    const { hours } = await activity()
+    const counts = hours.map(({ succeeded, failed }) => [succeeded, failed])
+    const nothing = Array.from({ length: 22 }, () => [0, 0])
+    expect(counts).to.deep.equal([[0, 1], ...nothing, [1, 0]])
+    const times = hours.map(({ startedAt }) => Date.parse(startedAt))
+    expect(times.every((time, index) => time === times[0]! + index * 3_600_000)).to.equal(true)
+    expect(times.at(-1)).to.equal(Math.floor(Date.now() / 3_600_000) * 3_600_000)
+  })
+
+  it('reports the latency of first attempts from acceptance to end, and of no others', async () => {
+    for (let index = 1; index <= 100; index++)
+      await delivered(`now() - interval '1 minute'`, [
+        {
+          number: 1,
+          outcome: index % 2 === 0 ? 'failed' : 'succeeded',
+          startedAt: `now() - interval '59 seconds'`,
+          durationMs: index,
+        },
+        { number: 2, outcome: 'succeeded', startedAt: 'now()', durationMs: 9_000 },
+      ])
+    const { firstAttempt } = await activity()
+    expect(firstAttempt.count).to.equal(100)
+    expect(firstAttempt.p50Ms).to.be.within(1_050, 1_060)
+    expect(firstAttempt.p99Ms).to.be.within(1_098, 1_108)
+  })
+
+  it('shows zeros without deliveries', async () => {
+    expect((await activity()).firstAttempt).to.deep.equal({ count: 0, p50Ms: null, p99Ms: null })
+  })
+
+  it('gives the hours of every webhook, in the order of the webhooks', async () => {
+    const { organisationId } = member
+    const url = 'https://b.example/'
+    const other = await createWebhookRow(suite.database.dataSource, { organisationId, url })
+    await delivered(thisHour, [{ number: 1, outcome: 'failed', startedAt: thisHour }])
+    const { data } = await get<Static<typeof ActivityListSchema>>('/activity')
+    expect(data.map((row) => row.webhookId)).to.deep.equal([webhookId, other.id])
+    expect(data[0]!.hours).to.deep.equal((await activity()).hours)
+    expect(data[0]!.hours.at(-1)).to.include({ succeeded: 0, failed: 1 })
+    expect(data[1]!.hours.map(({ succeeded, failed }) => succeeded + failed)).to.deep.equal(Array(24).fill(0))
+  })
+
+  it('gives every webhook with its counts, latest attempt and open incident, and no payload', async () => {
+    const { dataSource } = suite.database
+    const other = await createWebhookRow(dataSource, {
+      organisationId: member.organisationId,
+      url: 'https://b.example/',
+      subscribedEventKeys: ['invoice:paid'],
+      enabled: false,
+    })
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }], 'waiting')
+    await delivered('now()', [], 'failed')
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id) VALUES (gen_random_uuid(), $1, $2)`,
+      [member.organisationId, webhookId],
+    )
+    const { data } = await get<Static<typeof OverviewListSchema>>('/overview')
+    const [first, second] = data
+    expect(first).to.deep.include({ id: webhookId, waitingForRetry: 1, permanentlyFailed: 1 })
+    expect(first?.latestAttempt).to.include({ eventKey: 'customer:created', number: 1, outcome: 'failed' })
+    expect(first?.latestAttempt).to.not.have.property('payload')
+    expect(first?.openIncident?.openedAt).to.be.a('string')
+    expect(second).to.deep.include({
+      id: other.id,
+      enabled: false,
+      waitingForRetry: 0,
+      permanentlyFailed: 0,
+      latestAttempt: null,
+      openIncident: null,
+    })
+  })
+})

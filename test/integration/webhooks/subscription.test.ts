@@ -1,0 +1,268 @@
+import { expect } from 'chai'
+import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import { advanceRetryJob } from '../../../src/deliveries/retry-jobs/advance-retry-job.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
+
+const never = new AbortController().signal
+const NEVER = { cancelled: never, shutDown: never }
+const [CUSTOMER, INVOICE] = ['customer:created', 'invoice:created']
+
+describe('the subscription', () => {
+  const database = useDatabase()
+  let api: TestApi
+  let dependencies: AttemptDependencies
+  let receiver: Receiver
+  let answer: Answer
+  let full: TestMember
+  let webhookId: string
+
+  before(async () => {
+    dependencies = attemptDependencies(database.dataSource, 3_000)
+    api = await createTestApi(database.dataSource, {
+      urlPolicy: { allowHttp: true, allowedCidrs: ['127.0.0.0/8'] },
+    })
+  })
+  after(async () => {
+    await api.close()
+    await dependencies.httpClient.close()
+  })
+  beforeEach(async () => {
+    answer = () => 500
+    receiver = await createReceiver({ answer: (...args) => answer(...args) })
+    full = await createMember(database.dataSource)
+    webhookId = await newWebhook([CUSTOMER, INVOICE])
+  })
+  afterEach(() => receiver.close())
+
+  const newWebhook = async (subscribedEventKeys: string[]): Promise<string> => {
+    const { organisationId } = full
+    return (
+      await createWebhookRow(database.dataSource, { organisationId, url: receiver.url, subscribedEventKeys })
+    ).id
+  }
+  const call = (method: string, path: string, body?: object, { apiKey } = full): Promise<ApiResponse> =>
+    api.call(method, `/api/orgs/${full.organisationId}/webhooks${path}`, {
+      apiKey,
+      ...(body === undefined ? {} : { body }),
+    })
+  const patch = (body: object, caller = full) => call('PATCH', `/${webhookId}`, body, caller)
+  const retry = (deliveryId: string, caller = full) =>
+    call('POST', `/${webhookId}/deliveries/${deliveryId}/retry`, undefined, caller)
+  const publish = async (eventKey: string): Promise<string> =>
+    (await publishRow(database.dataSource, full.organisationId, { eventKey })).find(
+      (delivery) => delivery.webhookId === webhookId,
+    )!.deliveryId
+  const attempt = (deliveryId: string, number = 1) =>
+    createAttempt(dependencies)(
+      {
+        organisationId: full.organisationId,
+        deliveryId,
+        number,
+        webhookId,
+        onlyIfDue: false,
+        waitUntil: null,
+        kind: 'first',
+      },
+      NEVER,
+    )
+  const stateOf = async (deliveryId: string): Promise<string> => {
+    const [row] = await database.dataSource.query<{ state: string }[]>(
+      'SELECT state FROM delivery WHERE id = $1',
+      [deliveryId],
+    )
+    return row!.state
+  }
+  const failed = async (eventKey: string): Promise<string> => {
+    const deliveryId = await publish(eventKey)
+    await attempt(deliveryId)
+    await database.dataSource.query(
+      `UPDATE delivery SET state = 'failed', next_attempt_at = NULL, sweep_at = NULL, completed_at = now() WHERE id = $1`,
+      [deliveryId],
+    )
+    return deliveryId
+  }
+  const waiting = async (eventKey: string): Promise<string> => {
+    const deliveryId = await publish(eventKey)
+    expect(await attempt(deliveryId)).to.include({ state: 'waiting' })
+    return deliveryId
+  }
+
+  it('stops waiting deliveries of a removed key in the same transaction, and signals their workflows', async () => {
+    const [first, retried] = [await publish(INVOICE), await waiting(INVOICE)]
+    const kept = [await publish(CUSTOMER), await waiting(CUSTOMER)]
+    expect((await patch({ subscribedEventKeys: [CUSTOMER] })).status).to.equal(200)
+    const rows = await database.dataSource.query<object[]>(
+      'SELECT state, next_attempt_at, owner, sweep_at <= now() AS "isToldNext" FROM delivery WHERE id = ANY($1)',
+      [[first, retried]],
+    )
+    const stopped = { state: 'stopped', next_attempt_at: null, owner: null, isToldNext: true }
+    expect(rows).to.deep.equal([stopped, stopped])
+    expect(await Promise.all(kept.map(stateOf))).to.deep.equal(['pending', 'waiting'])
+  })
+
+  it('stops the rest when * becomes a list, and nothing when a list becomes *', async () => {
+    webhookId = await newWebhook(['*'])
+    const [lost, kept] = [await publish(INVOICE), await publish(CUSTOMER)]
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    expect([await stateOf(lost), await stateOf(kept)]).to.deep.equal(['stopped', 'pending'])
+    await patch({ subscribedEventKeys: ['*'] })
+    expect(await stateOf(kept)).to.equal('pending')
+  })
+
+  it('covers every key with *, also organizationSettings:updated', async () => {
+    answer = () => 200
+    webhookId = await newWebhook(['*'])
+    expect(await attempt(await publish('organizationSettings:updated'))).to.include({ state: 'completed' })
+  })
+
+  it('covers a test event always', async () => {
+    answer = () => 200
+    const { deliveryId } = (await call('POST', `/${webhookId}/test`)).json as { deliveryId: string }
+    expect((await patch({ subscribedEventKeys: [CUSTOMER] })).status).to.equal(200)
+    expect(await attempt(deliveryId)).to.include({ state: 'completed' })
+  })
+
+  it('prevents attempts of keys that it does not cover', async () => {
+    const [first, second] = [await publish(INVOICE), await waiting(INVOICE)]
+    const posts = receiver.posts.length
+    // Without PATCH: the claim checks this by itself.
+    await database.dataSource.query('UPDATE webhook SET subscribed_event_keys = $2 WHERE id = $1', [
+      webhookId,
+      [CUSTOMER],
+    ])
+    expect(await attempt(first)).to.include({ state: 'stopped', attempts: 0 })
+    expect(await attempt(second, 2)).to.include({ state: 'stopped', attempts: 1 })
+    expect(receiver.posts).to.have.length(posts)
+  })
+
+  it('lets an attempt in progress finish, and does not retry it', async () => {
+    answer = async () => {
+      await patch({ subscribedEventKeys: [CUSTOMER] })
+      return 500
+    }
+    const deliveryId = await publish(INVOICE)
+    expect(await attempt(deliveryId)).to.include({ state: 'stopped', attempts: 1, statusCode: 500 })
+    expect(await stateOf(deliveryId)).to.equal('stopped')
+  })
+
+  for (const state of ['stopped', 'failed'] as const) {
+    it(`refuses to retry a ${state} delivery of a removed key, until the key is added again`, async () => {
+      const deliveryId = state === 'failed' ? await failed(INVOICE) : await waiting(INVOICE)
+      await patch({ subscribedEventKeys: [CUSTOMER] })
+      const refused = await retry(deliveryId)
+      expect(refused.status, refused.text).to.equal(409)
+      expect(refused.json).to.include({ code: 'not_subscribed' })
+      expect(await stateOf(deliveryId)).to.equal(state)
+      expect(await requestRetry(database.dataSource, full.organisationId, webhookId, deliveryId)).to.equal(
+        null,
+      )
+
+      await patch({ subscribedEventKeys: [CUSTOMER, INVOICE] })
+      expect((await retry(deliveryId)).status).to.equal(202)
+      answer = () => 200
+      const number = receiver.posts.length + 1
+      expect(await attempt(deliveryId, number)).to.include({ state: 'completed' })
+    })
+  }
+
+  it('shows the deliveries of a removed key as before', async () => {
+    const deliveryId = await failed(INVOICE)
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    const list = (await call('GET', `/${webhookId}/deliveries`)).json as { data: { id: string }[] }
+    expect(list.data.map(({ id }) => id)).to.deep.equal([deliveryId])
+    expect((await call('GET', `/${webhookId}/deliveries/${deliveryId}`)).status).to.equal(200)
+  })
+
+  it('excludes removed keys from a retry job and from its counts', async () => {
+    const ids = { invoice: await failed(INVOICE), customer: await failed(CUSTOMER) }
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    const posts = receiver.posts.length
+    for (const mode of ['failed', 'force']) {
+      const job = (await call('POST', '/retry-deliveries', { mode })).json as { id: string }
+      expect(job).to.include({ total: 1 })
+      const { organisationId } = full
+      const woken: string[] = []
+      const workflows = {
+        wake: ({ deliveryId }: { deliveryId: string }) => Promise.resolve(void woken.push(deliveryId)),
+      }
+      const step = () =>
+        advanceRetryJob(
+          {
+            dataSource: database.dataSource,
+            locks: createWebhookLocks(),
+            workflows,
+            logger: silentLogger,
+            webhookConcurrency: 50,
+          },
+          { organisationId, jobId: job.id },
+          never,
+        )
+      await step()
+      expect(woken).to.deep.equal([ids.customer])
+      const number = receiver.posts.length - posts + 2
+      await attempt(ids.customer, number)
+      expect(await step()).to.include({ isRunning: false })
+      expect((await call('GET', `/retry-deliveries/${job.id}`)).json).to.include({ state: 'done', total: 1 })
+    }
+    expect(await stateOf(ids.invoice)).to.equal('failed')
+  })
+
+  it('counts nothing where all failed deliveries have a removed key', async () => {
+    await failed(INVOICE)
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    const job = await call('POST', '/retry-deliveries', { mode: 'failed', id: webhookId })
+    expect(job.json).to.include({ state: 'done', total: 0 })
+  })
+
+  it('covers stopped deliveries of a removed key in a retry job only once the key is added again', async () => {
+    const [first, second] = [await publish(INVOICE), await publish(INVOICE)]
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    // Stopped by its claim, as a delivery that was committed at the same instant.
+    await database.dataSource.query(
+      `UPDATE delivery SET state = 'pending', stop_reason = NULL, completed_at = NULL, sweep_at = now() WHERE id = $1`,
+      [second],
+    )
+    expect(await attempt(second)).to.include({ state: 'stopped' })
+    const totalOf = async () => (await call('POST', '/retry-deliveries', { mode: 'stopped' })).json
+    expect(await totalOf()).to.include({ total: 0 })
+    await patch({ subscribedEventKeys: [CUSTOMER, INVOICE] })
+    expect(await totalOf()).to.include({ total: 2 })
+    expect(await stateOf(first)).to.equal('stopped')
+  })
+
+  it('sends no old event to a URL that is set by a member who may not read the event', async () => {
+    const [lost, stopped] = [await failed(INVOICE), await waiting(INVOICE)]
+    await patch({ subscribedEventKeys: [CUSTOMER] })
+    const { organisationId } = full
+    const permissions = ['webhook:read', 'webhook:manage', 'customer:read']
+    const manager = await createMember(database.dataSource, { organisationId, permissions })
+    const stranger = await createReceiver()
+    try {
+      expect((await patch({ url: stranger.url }, manager)).status).to.equal(200)
+      for (const deliveryId of [lost, stopped]) {
+        expect((await retry(deliveryId, manager)).json).to.include({ code: 'not_subscribed' })
+        expect((await attempt(deliveryId, 2)).state).to.be.oneOf(['failed', 'stopped'])
+      }
+      for (const mode of ['failed', 'force', 'stopped'])
+        expect((await call('POST', '/retry-deliveries', { mode }, manager)).json).to.include({ total: 0 })
+      const widened = await patch({ subscribedEventKeys: [CUSTOMER, INVOICE] }, manager)
+      expect(widened.status).to.equal(403)
+      expect(stranger.posts).to.deep.equal([])
+    } finally {
+      await stranger.close()
+    }
+  })
+})

@@ -1,0 +1,149 @@
+import { expect } from 'chai'
+import { DatabaseUnavailableError } from '../../../src/db/connection-errors.ts'
+import { createBatchedStatement } from '../../../src/db/batched-statement.ts'
+import { useMockTime } from '../../helpers/use-mock-time.ts'
+
+describe('createBatchedStatement', () => {
+  const time = useMockTime()
+  const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+  it('runs the first item at once and alone, and later items together', async () => {
+    const groups: number[][] = []
+    const grouped = createBatchedStatement<number, string>({
+      async runAll(items) {
+        groups.push(items)
+        await delay(5)
+        return items.map(String)
+      },
+      runOne: () => Promise.reject(new Error('not needed')),
+      maxConcurrent: 1,
+      maxBatchSize: 3,
+    })
+    const results = await time.until(Promise.all([1, 2, 3, 4, 5, 6].map((item) => grouped(item))))
+    expect(results).to.deep.equal(['1', '2', '3', '4', '5', '6'])
+    expect(groups).to.deep.equal([[1], [2, 3, 4], [5, 6]])
+  })
+
+  for (const [title, groupMs, together] of [
+    ['one group after the other, so that they grow', 1, 1],
+    ['no more groups at once than maxConcurrent, when they are slow', 25, 2],
+  ] as const) {
+    it(`runs ${title}`, async () => {
+      let [underWay, most] = [0, 0]
+      const grouped = createBatchedStatement<number, number>({
+        async runAll(items) {
+          most = Math.max(most, ++underWay)
+          await delay(groupMs)
+          underWay--
+          return items
+        },
+        runOne: (item) => Promise.resolve(item),
+        maxConcurrent: 2,
+        maxBatchSize: 5,
+      })
+      await time.until(Promise.all(Array.from({ length: 40 }, (_, item) => grouped(item))))
+      expect(most).to.equal(together)
+    })
+  }
+
+  it('rejects only the item that causes an error', async () => {
+    const grouped = createBatchedStatement<number, number>({
+      runAll: (items) =>
+        items.includes(3) ? Promise.reject(new Error('a bad one')) : Promise.resolve(items),
+      runOne: (item) => (item === 3 ? Promise.reject(new Error('three')) : Promise.resolve(item)),
+      maxConcurrent: 1,
+      maxBatchSize: 10,
+    })
+    const settled = await Promise.allSettled([1, 2, 3, 4].map((item) => grouped(item)))
+    expect(settled.map(({ status }) => status)).to.deep.equal([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ])
+  })
+
+  it('retries nothing while the database is unavailable', async () => {
+    let tries = 0
+    const away = Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })
+    const grouped = createBatchedStatement<number, number>({
+      runAll: () => Promise.reject(away),
+      runOne: () => Promise.resolve(++tries),
+      maxConcurrent: 1,
+      maxBatchSize: 10,
+    })
+    const settled = await Promise.allSettled([1, 2, 3].map((item) => grouped(item)))
+    expect(settled.map((one) => (one.status === 'rejected' ? (one.reason as unknown) : null))).to.deep.equal([
+      away,
+      away,
+      away,
+    ])
+    expect(tries).to.equal(0)
+  })
+
+  describe('while no batch returns', () => {
+    const never = new Promise<never>(() => undefined)
+
+    it('rejects each caller in time', async () => {
+      const grouped = createBatchedStatement<number, number>({
+        runAll: () => never,
+        runOne: () => never,
+        maxConcurrent: 1,
+        maxBatchSize: 2,
+        timeoutMs: 20,
+      })
+      const settled = await time.until(Promise.allSettled([1, 2, 3, 4, 5].map((item) => grouped(item))))
+      for (const one of settled)
+        expect(one.status === 'rejected' && one.reason).to.be.instanceOf(DatabaseUnavailableError)
+    })
+
+    it('bounds the number of waiting items', async () => {
+      const grouped = createBatchedStatement<number, number>({
+        runAll: () => never,
+        runOne: () => never,
+        maxConcurrent: 1,
+        maxBatchSize: 1,
+        timeoutMs: 10_000,
+        maxQueued: 3,
+      })
+      const refused: number[] = []
+      for (let item = 1; item <= 6; item++) grouped(item).catch(() => refused.push(item))
+      await new Promise(setImmediate)
+      // One is in progress and three wait.
+      expect(refused).to.deep.equal([5, 6])
+    })
+
+    it('runs no item whose caller was rejected', async () => {
+      const ran: number[] = []
+      let end: () => void = () => undefined
+      const held = new Promise<void>((resolve) => (end = resolve))
+      const grouped = createBatchedStatement<number, number>({
+        async runAll(items) {
+          ran.push(...items)
+          if (items.includes(1)) await held
+          return items
+        },
+        runOne: (item) => Promise.resolve(item),
+        maxConcurrent: 1,
+        maxBatchSize: 10,
+        timeoutMs: 20,
+      })
+      await time.until(Promise.allSettled([grouped(1), grouped(2)]))
+      end()
+      expect(await grouped(3)).to.equal(3)
+      expect(ran).to.deep.equal([1, 3])
+    })
+  })
+
+  it('runs the items one by one where another transaction holds the lock of a row', async () => {
+    const locked = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
+    const grouped = createBatchedStatement<number, number>({
+      runAll: () => Promise.reject(locked),
+      runOne: (item) => (item === 3 ? Promise.reject(locked) : Promise.resolve(item)),
+      maxConcurrent: 1,
+      maxBatchSize: 10,
+    })
+    const settled = await Promise.allSettled([1, 2, 3].map((item) => grouped(item)))
+    expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected'])
+  })
+})

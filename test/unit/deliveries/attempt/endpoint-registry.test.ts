@@ -1,0 +1,316 @@
+import { expect } from 'chai'
+import {
+  createEndpoints,
+  type Deferral,
+  type PostOutcome,
+  type Slot,
+} from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+
+const QUICK: PostOutcome = { succeeded: true, durationMs: 20, isTimeout: false }
+const SLOW: PostOutcome = { succeeded: true, durationMs: 5_000, isTimeout: false }
+const REFUSED: PostOutcome = { succeeded: false, durationMs: 5, isTimeout: false }
+const TIMED_OUT: PostOutcome = { succeeded: false, durationMs: 15_000, isTimeout: true }
+
+const isSlot = (result: Slot | Deferral): result is Slot => 'release' in result
+
+/** Endpoints on a manual clock. */
+function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
+  let nowMs = 1_000_000
+  let stalledMs = 0
+  let deliveries = 0
+  const clocks = { nowMs: () => nowMs, runningMs: () => nowMs - stalledMs }
+  const endpoints = createEndpoints({ maxLimit: 50, ...options, ...clocks })
+  const acquire = (webhookId = 'w') => endpoints.acquire(webhookId, `delivery-${deliveries++}`)
+  const post = (webhookId = 'w'): Slot => {
+    const slot = acquire(webhookId)
+    if (!isSlot(slot)) throw new Error('no slot is free')
+    slot.begin()
+    return slot
+  }
+  /** As many POSTs as the limit allows, which all end as `outcome` after its duration. */
+  const round = (outcome: PostOutcome): void => {
+    const slots = Array.from({ length: endpoints.limit('w') }, () => post())
+    nowMs += outcome.durationMs
+    for (const slot of slots) slot.release(outcome)
+  }
+  const pass = (ms: number): void => void (nowMs += ms)
+  /** The process does not run meanwhile. */
+  const stall = (ms: number): void => {
+    nowMs += ms
+    stalledMs += ms
+  }
+  return { endpoints, acquire, post, round, pass, stall, now: () => nowMs }
+}
+
+describe('the concurrency limit of an endpoint', () => {
+  it('starts at two, and doubles with each round of successes up to the maximum', () => {
+    const { endpoints, round } = create()
+    const limits = [endpoints.limit('w')]
+    for (let count = 0; count < 6; count++) {
+      round(QUICK)
+      limits.push(endpoints.limit('w'))
+    }
+    expect(limits).to.deep.equal([2, 4, 8, 16, 32, 50, 50])
+  })
+
+  it('is halved once by a round of time-outs, and never falls below one', () => {
+    const { endpoints, round } = create({ initialLimit: 20 })
+    const limits = [20]
+    for (let count = 0; count < 6; count++) {
+      round(TIMED_OUT)
+      limits.push(endpoints.limit('w'))
+    }
+    expect(limits).to.deep.equal([20, 10, 5, 2, 1, 1, 1])
+  })
+
+  it('grows by one with each round of successes after a reduction', () => {
+    const { endpoints, round } = create({ initialLimit: 8 })
+    round(TIMED_OUT)
+    for (let count = 0; count < 4; count++) round(QUICK)
+    expect(endpoints.limit('w')).to.be.within(7, 8)
+  })
+
+  it('stays as it is for quick failures, and does not fall for slow successes', () => {
+    const { endpoints, round } = create()
+    round(REFUSED)
+    expect(endpoints.limit('w')).to.equal(2)
+    round(SLOW)
+    expect(endpoints.limit('w')).to.equal(4)
+  })
+
+  it('drops to two while the oldest POST hangs', () => {
+    const { endpoints, round, post, pass } = create()
+    for (let count = 0; count < 5; count++) round(QUICK)
+    const [hanging] = [post(), post(), post()]
+    pass(1_001)
+    expect(endpoints.limit('w')).to.equal(2)
+    expect(endpoints.hasFreeSlot('w')).to.equal(false)
+    expect(endpoints.limit('v')).to.equal(2)
+    hanging.release(null)
+    pass(-100)
+    expect(endpoints.limit('w')).to.equal(50)
+  })
+
+  it('does not count an endpoint as hanging while it answers other POSTs', () => {
+    const { endpoints, round, post, pass } = create()
+    for (let count = 0; count < 5; count++) round(QUICK)
+    post()
+    for (let count = 0; count < 10; count++) {
+      pass(900)
+      expect(endpoints.limit('w')).to.equal(50)
+      post().release(QUICK)
+    }
+    pass(1_001)
+    expect(endpoints.limit('w')).to.equal(2)
+  })
+
+  it('does not count an endpoint as hanging whose successes take as long', () => {
+    const { endpoints, round, post, pass } = create()
+    round(SLOW)
+    post()
+    pass(14_000)
+    expect(endpoints.limit('w')).to.equal(4)
+    pass(2_000)
+    expect(endpoints.limit('w')).to.equal(2)
+  })
+
+  it('counts no slot as hanging before its POST starts', () => {
+    const { endpoints, acquire, pass } = create({ initialLimit: 5 })
+    acquire()
+    pass(10_000)
+    expect(endpoints.limit('w')).to.equal(5)
+  })
+
+  it('limits each endpoint independently', () => {
+    const { endpoints, post } = create({ maxLimit: 1 })
+    post('hangs')
+    expect([endpoints.hasFreeSlot('hangs'), endpoints.hasFreeSlot('other')]).to.deep.equal([false, true])
+  })
+
+  it('grows with the successes of other processes', () => {
+    const { endpoints, now } = create()
+    for (let count = 0; count < 3; count++) endpoints.succeededElsewhere('w')
+    expect(endpoints.limit('w')).to.equal(5)
+    expect(endpoints.health('w', now())).to.equal('unproven')
+  })
+
+  it('frees a slot only once, even when it is released twice', () => {
+    const { endpoints, post } = create({ maxLimit: 2 })
+    const [one] = [post(), post()]
+    one.release(null)
+    one.release(null)
+    expect(isSlot(endpoints.acquire('w', 'a'))).to.equal(true)
+    expect(isSlot(endpoints.acquire('w', 'b'))).to.equal(false)
+  })
+})
+
+describe('a delivery for an endpoint without a free slot', () => {
+  it('is deferred for longer the more deliveries were deferred before it, up to five minutes', () => {
+    const { endpoints, post } = create({ maxLimit: 2 })
+    post()
+    post()
+    const delays = Array.from({ length: 2_000 }, (_, index) => {
+      const result = endpoints.acquire('w', `late-${index}`)
+      return isSlot(result) ? Number.NaN : result.retryAfterMs
+    })
+    expect(delays).to.deep.equal([...delays].sort((a, b) => a - b))
+    expect(delays[0]).to.equal(1_000)
+    expect(delays.at(-1)).to.equal(300_000)
+  })
+
+  it('is deferred by the duration of a POST, and by at least half a second', () => {
+    const { endpoints, round, post, acquire } = create({ maxLimit: 2 })
+    round(QUICK)
+    post()
+    post()
+    expect(acquire()).to.deep.equal({ retryAfterMs: 500 })
+    expect(endpoints.freeSlots('w')).to.equal(0)
+  })
+
+  it('counts as one deferred delivery when it returns too early', () => {
+    const { endpoints, post } = create({ maxLimit: 1 })
+    post()
+    const first = endpoints.acquire('w', 'a')
+    expect(endpoints.acquire('w', 'a')).to.deep.equal(first)
+  })
+
+  it('has priority for the next slots until it is a minute late', () => {
+    const { endpoints, post, acquire, pass } = create({ maxLimit: 2 })
+    const [one] = [post(), post()]
+    acquire()
+    one.release(QUICK)
+    expect(endpoints.freeSlots('w')).to.equal(0)
+    pass(62_000)
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+
+  it('receives a slot that is released shortly, in order, and before new deliveries', async () => {
+    const { endpoints, round, post } = create()
+    round(REFUSED)
+    const [busy] = [post(), post()]
+    const order: string[] = []
+    const waiting = ['first', 'second'].map(async (id) => {
+      const slot = await endpoints.acquireSoon('w', id)
+      order.push(id)
+      if (isSlot(slot)) slot.release(REFUSED)
+    })
+    busy.release(REFUSED)
+    expect(endpoints.hasFreeSlot('w')).to.equal(false)
+    await Promise.all(waiting)
+    expect(order).to.deep.equal(['first', 'second'])
+  })
+
+  it('does not wait for a slot when that would take long', async () => {
+    const { endpoints, round, post, pass } = create({ maxLimit: 2 })
+    round(QUICK)
+    post()
+    post()
+    pass(1_001)
+    expect(isSlot(await endpoints.acquireSoon('w', 'a'))).to.equal(false)
+  })
+})
+
+describe('a retry of a time-out', () => {
+  const timedOut = (inMs: number): PostOutcome => ({ ...TIMED_OUT, retry: { deliveryId: 'a', inMs } })
+
+  it('has a slot reserved until it starts', () => {
+    const { endpoints, post } = create()
+    const other = post()
+    post().release(timedOut(8_000))
+    expect(endpoints.limit('w')).to.equal(1)
+    other.release(null)
+    expect(endpoints.freeSlots('w')).to.equal(0)
+    const retry = endpoints.acquire('w', 'a')
+    if (!isSlot(retry)) throw new Error('no slot is free')
+    retry.release(null)
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+
+  it('loses its reserved slot when it is a minute late', () => {
+    const { endpoints, post, pass } = create()
+    post().release(timedOut(1_000))
+    pass(60_999)
+    expect(endpoints.freeSlots('w')).to.equal(0)
+    pass(1)
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+
+  it('has no slot reserved when it is due in five minutes', () => {
+    const { endpoints, post } = create()
+    post().release(timedOut(300_000))
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+})
+
+describe('the health of an endpoint', () => {
+  it('is unproven until a success', () => {
+    const { endpoints, round, now } = create()
+    expect(endpoints.health('w', now())).to.equal('unproven')
+    round(QUICK)
+    expect(endpoints.health('w', now())).to.equal('healthy')
+  })
+
+  it('does not become slow because this process was paused', () => {
+    const { endpoints, round, post, stall, now } = create()
+    round(QUICK)
+    const slot = post()
+    stall(30_000)
+    expect(endpoints.health('w', now())).to.equal('healthy')
+    slot.release({ ...QUICK, durationMs: 30_020 })
+    expect(endpoints.health('w', now())).to.equal('healthy')
+  })
+
+  it('does not become slow because of a POST that is repeated after its slot was freed', () => {
+    const { endpoints, round, post, pass, now } = create()
+    round(QUICK)
+    const slot = post()
+    slot.release(REFUSED)
+    slot.begin()
+    slot.release(QUICK)
+    pass(60_000)
+    expect(endpoints.health('w', now())).to.equal('healthy')
+  })
+
+  it('is failing for a webhook that was read before its latest failure', () => {
+    const { endpoints, round, pass, now } = create()
+    const before = now()
+    round(QUICK)
+    round(REFUSED)
+    round(QUICK)
+    pass(1)
+    expect(endpoints.health('w', before)).to.equal('failing')
+    expect(endpoints.health('w', now())).to.equal('healthy')
+  })
+
+  it('stays slow for a minute after a slow answer unless a quick one follows, and is hanging while a POST hangs', () => {
+    const { endpoints, round, post, pass, now } = create()
+    round(SLOW)
+    expect(endpoints.health('w', now())).to.equal('slow')
+    round(QUICK)
+    expect(endpoints.health('w', now())).to.equal('healthy')
+    round(SLOW)
+    pass(60_001)
+    expect(endpoints.health('w', now())).to.equal('healthy')
+    post()
+    pass(15_001)
+    expect(endpoints.health('w', now())).to.equal('hanging')
+  })
+
+  it('stays hanging for a minute after a time-out unless a POST ends otherwise', () => {
+    const { endpoints, round, pass, now } = create()
+    round(TIMED_OUT)
+    expect(endpoints.health('w', now())).to.equal('hanging')
+    round(SLOW)
+    expect(endpoints.health('w', now())).to.equal('slow')
+    round(TIMED_OUT)
+    pass(60_001)
+    expect(endpoints.health('w', now())).to.equal('healthy')
+  })
+
+  it('keeps endpoints with a POST in flight, however many others follow', () => {
+    const { endpoints, post } = create({ maxLimit: 1 })
+    post('hangs')
+    for (let index = 0; index < 10_100; index++) post(`w${index}`).release(QUICK)
+    expect(endpoints.hasFreeSlot('hangs')).to.equal(false)
+  })
+})

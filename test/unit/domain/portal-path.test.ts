@@ -1,0 +1,46 @@
+import { expect } from 'chai'
+import { developerAddress } from '../../../src/domain/portal-path.ts'
+
+const ID = '019a0000-0000-7000-8000-000000000001'
+
+describe('the path of a portal link', () => {
+  it('names a page of the developer area', () => {
+    expect(developerAddress('/')).to.equal('/developer')
+    expect(developerAddress('/webhooks')).to.equal('/developer')
+    expect(developerAddress(`/webhooks/${ID}`)).to.equal(`/developer?webhook=${ID}`)
+    expect(developerAddress(`/webhooks/${ID}/deliveries/${ID}`)).to.equal(
+      `/developer?webhook=${ID}&delivery=${ID}`,
+    )
+  })
+
+  for (const path of [
+    '',
+    'webhooks',
+    '//evil.example',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '/../docs',
+    '/webhooks/../../docs',
+    '/webhooks/..',
+    '/%2e%2e/docs',
+    '/webhooks/%2e%2e/%2e%2e/docs',
+    '/webhooks%2f..%2f..',
+    'https://evil.example/',
+    'javascript:alert(1)',
+    '/javascript:alert(1)',
+    '//webhooks',
+    '/webhooks/',
+    '/webhooks?x=1',
+    '/webhooks#x',
+    '/webhooks\n',
+    '/webhooks/\t',
+    ' /webhooks',
+    `/webhooks/${ID.toUpperCase()}`,
+    `/webhooks/${ID}/`,
+    `/webhooks/${ID}/deliveries`,
+    '/webhooks/\u0000',
+  ])
+    it(`is refused when it is ${JSON.stringify(path)}`, () => {
+      expect(developerAddress(path)).to.equal(null)
+    })
+})

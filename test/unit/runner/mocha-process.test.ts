@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { startMocha, sumCounts } from '../../helpers/runner/mocha-process.ts'
+import type { TestServers } from '../../helpers/runner/servers.ts'
+
+/** Passed on to the tests, which need none here. */
+const NO_SERVERS: TestServers = {
+  adminUrl: '',
+  templateDatabase: '',
+  temporalAddress: '',
+  temporalCli: '',
+  timeSkippingServer: '',
+  posthorn: '',
+}
+
+describe('the mocha processes of a test run', function () {
+  this.timeout(60_000)
+  let folder: string
+  let output: string[]
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-mocha-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  beforeEach(() => {
+    output = []
+  })
+
+  const start = (name: string, test: string) => {
+    const file = join(folder, `${name}.test.cjs`)
+    writeFileSync(file, test)
+    const collect = (chunk: Buffer): void => void output.push(chunk.toString())
+    return startMocha({
+      args: [file],
+      servers: NO_SERVERS,
+      folder,
+      name,
+      exitTimeoutMs: 300,
+      out: collect,
+      err: collect,
+    })
+  }
+  const passing = (title: string, afterMs = 0): string =>
+    `it('${title}', (done) => void setTimeout(done, ${afterMs}))`
+
+  it('are counted together and show their output one after the other', async () => {
+    const processes = [
+      start('slow', passing('first', 300)),
+      start('fast', `${passing('second')}; it('fails', () => { throw new Error('the reason') })`),
+    ]
+    const failed = ['fails: the reason']
+    expect(await sumCounts(processes)).to.deep.equal({ passes: 2, failures: 1, pending: 0, failed })
+    const text = output.join('')
+    expect(text).to.match(/first[^]*1 passing[^]*second[^]*1 passing[^]*1 failing/)
+  })
+
+  it('count a failure for a process that dies or exits badly after its last test', async () => {
+    const dying = `${passing('last words')}; it('dies', () => process.kill(process.pid, 'SIGKILL'))`
+    const dead = start('dead', dying)
+    const quiet = start('quiet', `${passing('fine')}; process.on('exit', () => process.exit(3))`)
+    const failed = ['a mocha process ended with a signal', 'a mocha process ended with exit code 3']
+    expect(await sumCounts([dead, quiet])).to.deep.equal({ passes: 1, failures: 2, pending: 0, failed })
+    expect(output.join('')).to.include('last words')
+  })
+
+  it('count a failure for a process that a test keeps alive, and name what it left open', async () => {
+    const leaking = start('leaking', `it('leaks', () => void setInterval(() => undefined, 1_000))`)
+    const failed = ['a mocha process ended with exit code 1']
+    expect(await sumCounts([leaking])).to.deep.equal({ passes: 1, failures: 1, pending: 0, failed })
+    expect(output.join('')).to.include('LEFT OPEN by a test: ').and.include('Timeout')
+  })
+})

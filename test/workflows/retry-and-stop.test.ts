@@ -1,0 +1,296 @@
+import { expect } from 'chai'
+import type { ActivityDependencies } from '../../activities/index.ts'
+import { requestRetry } from '../../src/db/queries/retry-requests.ts'
+import { discardDelivery, stopDeliveries } from '../../src/db/queries/stops.ts'
+import type { DeliveryToStart } from '../../src/db/queries/events.ts'
+import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
+import type { DeliverEventResult } from '../../workflows/interface.ts'
+import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+
+describe('retries and stops of a delivery, on a time-skipping server', function () {
+  this.timeout(60_000)
+  const suite = useAttempts()
+  const { database, answerWith } = suite
+  const temporal = useTemporal()
+  let dependencies: ActivityDependencies
+  let delivery: DeliveryToStart
+  let isEndpointFull = false
+
+  before(() => {
+    const { endpoints } = suite.dependencies
+    dependencies = {
+      ...suite.dependencies,
+      endpoints: {
+        ...endpoints,
+        acquireSoon: (...args) =>
+          isEndpointFull ? Promise.resolve({ retryAfterMs: 500 }) : endpoints.acquireSoon(...args),
+      },
+    }
+  })
+  beforeEach(async () => {
+    isEndpointFull = false
+    answerWith(() => 500)
+    delivery = (await suite.publish()).delivery
+  })
+
+  type Act = {
+    workflows: DeliveryWorkflows
+    retry: () => Promise<void>
+    result: () => Promise<DeliverEventResult>
+  }
+
+  /** Starts the delivery and lets `act` do things to it while a worker serves it. */
+  const scene = <T>(act: (tools: Act) => Promise<T>): Promise<T> =>
+    temporal.withWorkflows(dependencies, async (workflows) => {
+      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
+      return act({
+        workflows,
+        async retry() {
+          const asked = await ask()
+          if (asked !== null) await workflows.wake(delivery, asked.attempts)
+        },
+        result: () => temporal.resultOf(delivery.deliveryId),
+      })
+    })
+  const ask = () =>
+    requestRetry(database.dataSource, delivery.organisationId, delivery.webhookId, delivery.deliveryId)
+  const posts = () => suite.receiver.postsOf(delivery.deliveryId)
+  const row = async () => {
+    const [found] = await database.dataSource.query<{ state: string; attempts: number }[]>(
+      'SELECT state, attempts FROM delivery WHERE id = $1',
+      [delivery.deliveryId],
+    )
+    return found!
+  }
+  const triggers = async () => {
+    const found = await database.dataSource.query<{ trigger: string }[]>(
+      'SELECT trigger FROM attempt WHERE delivery_id = $1 ORDER BY number',
+      [delivery.deliveryId],
+    )
+    return found.map(({ trigger }) => trigger)
+  }
+  const reaches = (state: string, attempts: number) =>
+    eventually(async () => expect(await row()).to.deep.equal({ state, attempts }))
+
+  it('waiting → retry: makes and counts an attempt at once, and continues the schedule', async () => {
+    answerWith((index) => (index === 7 ? 200 : 500))
+    await scene(async ({ retry, result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await retry()
+      await reaches('waiting', 6)
+      await temporal.environment.sleep('29 minutes')
+      expect(posts()).to.have.length(6)
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 8 })
+    })
+    expect(await triggers()).to.deep.equal([
+      ...Array<string>(5).fill('schedule'),
+      'retry',
+      'schedule',
+      'schedule',
+    ])
+  })
+
+  it('waiting → retry by a bare signal, as from the Temporal UI: does the same', async () => {
+    await scene(async ({ result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      answerWith(() => 200)
+      await temporal.handleOf(delivery.deliveryId).signal('retry')
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+    })
+    expect((await triggers()).at(-1)).to.equal('retry')
+  })
+
+  it('in progress → retry: is remembered, and acts if that attempt fails', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    answerWith(async (index) => {
+      if (index === 0) await held
+      return index < 2 ? 500 : 200
+    })
+    await scene(async ({ retry, result }) => {
+      await eventually(() => expect(posts()).to.have.length(1))
+      await retry()
+      release()
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 3 })
+    })
+    expect(await triggers()).to.deep.equal(['schedule', 'retry', 'schedule'])
+  })
+
+  it('in progress → retry: means nothing if that attempt succeeds', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    answerWith(async () => {
+      await held
+      return 200
+    })
+    await scene(async ({ retry, result }) => {
+      await eventually(() => expect(posts()).to.have.length(1))
+      await retry()
+      release()
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
+    })
+    expect(posts()).to.have.length(1)
+  })
+
+  it('last attempt in progress → retry: makes one more attempt', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    answerWith(async (index) => {
+      if (index === 9) await held
+      return 500
+    })
+    await scene(async ({ retry, result }) => {
+      const ended = result()
+      await eventually(() => expect(posts()).to.have.length(10), 20_000)
+      await retry()
+      release()
+      expect(await ended).to.deep.equal({ state: 'failed', attempts: 11 })
+    })
+    expect(posts()).to.have.length(11)
+    expect(await row()).to.deep.equal({ state: 'failed', attempts: 11 })
+  })
+
+  for (const [outcome, status] of [
+    ['completed', 200],
+    ['failed', 500],
+  ] as const) {
+    it(`permanently failed → retry: starts a new run with one attempt, then ${outcome}`, async () => {
+      await scene(async ({ retry, result }) => {
+        expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
+        answerWith(() => status)
+        await retry()
+        expect(await result()).to.deep.equal({ state: outcome, attempts: 11 })
+      })
+      expect(posts()).to.have.length(11)
+      expect((await triggers()).at(-1)).to.equal('retry')
+    })
+  }
+
+  it('waiting → stopped by disabling the webhook: ends the workflow when signalled, and posts nothing', async () => {
+    await scene(async ({ workflows, result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [
+        delivery.webhookId,
+      ])
+      await stopDeliveries(
+        database.dataSource,
+        delivery.organisationId,
+        delivery.webhookId,
+        'webhook_disabled',
+      )
+      expect(await row()).to.deep.equal({ state: 'stopped', attempts: 5 })
+      await workflows.stop(delivery.deliveryId)
+      expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
+    })
+    expect(posts()).to.have.length(5)
+  })
+
+  it('disabled and enabled again while the stop is in progress: posts nothing that was stopped', async () => {
+    await scene(async ({ workflows, result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await stopDeliveries(
+        database.dataSource,
+        delivery.organisationId,
+        delivery.webhookId,
+        'webhook_disabled',
+      )
+      // The webhook is live again before the workflow hears of anything; its timer comes first.
+      await temporal.environment.sleep('6 minutes')
+      await workflows.stop(delivery.deliveryId)
+      expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
+    })
+    expect(posts()).to.have.length(5)
+  })
+
+  it('a stop signal for a row that is not stopped: ends nothing, and the wait continues', async () => {
+    await scene(async ({ workflows, result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      const wokenAt = await temporal.environment.currentTimeMs()
+      await workflows.stop(delivery.deliveryId)
+      answerWith(() => 200)
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+      expect((await temporal.environment.currentTimeMs()) - wokenAt).to.be.above(200_000)
+    })
+  })
+
+  it('woken without a reason while no slot is free: still posts nothing before it is due', async () => {
+    await scene(async ({ workflows, result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      isEndpointFull = true
+      await workflows.stop(delivery.deliveryId)
+      await temporal.environment.sleep('10 seconds')
+      isEndpointFull = false
+      await temporal.environment.sleep('2 minutes')
+      expect(posts()).to.have.length(5)
+      answerWith(() => 200)
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+    })
+  })
+
+  it('due while no slot is free: makes and counts one attempt once a slot is free', async () => {
+    answerWith(() => 200)
+    isEndpointFull = true
+    await scene(async ({ result }) => {
+      await temporal.environment.sleep('5 seconds')
+      expect(posts()).to.have.length(0)
+      isEndpointFull = false
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
+    })
+    expect(posts()).to.have.length(1)
+  })
+
+  const discard = async (): Promise<void> => {
+    const { organisationId, webhookId, deliveryId } = delivery
+    expect(await discardDelivery(database.dataSource, organisationId, webhookId, deliveryId)).not.to.equal(
+      null,
+    )
+  }
+
+  it('stopped → retry: makes an attempt at once, and continues the schedule to the tenth attempt', async () => {
+    await scene(async ({ workflows, retry, result }) => {
+      await temporal.environment.sleep('16 seconds')
+      await reaches('waiting', 5)
+      await discard()
+      await workflows.stop(delivery.deliveryId)
+      expect(await result()).to.deep.equal({ state: 'stopped', attempts: 5 })
+      await retry()
+      await reaches('waiting', 6)
+      await temporal.environment.sleep('29 minutes')
+      expect(await row()).to.deep.equal({ state: 'waiting', attempts: 6 })
+      await temporal.environment.sleep('2 minutes')
+      await reaches('waiting', 7)
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
+    })
+    expect(posts()).to.have.length(10)
+    expect((await triggers())[5]).to.equal('retry')
+  })
+
+  it('stopped after ten attempts → retry: makes one attempt, then fails', async () => {
+    await scene(async ({ retry, result }) => {
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 10 })
+      await discard()
+      await retry()
+      expect(await result()).to.deep.equal({ state: 'failed', attempts: 11 })
+    })
+    expect(posts()).to.have.length(11)
+  })
+
+  it('completed → retry: is refused, and a signal by hand posts nothing', async () => {
+    answerWith(() => 200)
+    await scene(async ({ workflows, result }) => {
+      await result()
+      expect(await ask()).to.equal(null)
+      await workflows.wake(delivery, 1)
+      expect(await result()).to.deep.equal({ state: 'completed', attempts: 1 })
+    })
+    expect(posts()).to.have.length(1)
+  })
+})

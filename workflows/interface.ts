@@ -1,0 +1,76 @@
+import { defineQuery, defineSignal } from '@temporalio/workflow'
+import type { DeliveryState } from '../src/domain/delivery-state.ts'
+import type { AttemptKind } from '../src/domain/task-queues.ts'
+
+/** Input of `deliverEvent`: ids, numbers and settings; payload, URL and secret stay in PostgreSQL. */
+export type DeliverEventInput = {
+  organisationId: string
+  deliveryId: string
+  webhookId: string
+  /**
+   * The first attempt to make (1 for a new delivery), when it is due in Unix ms of the database's clock (null: at once),
+   * and in how many ms that is. Without `waitMs` the workflow uses Temporal's clock.
+   */
+  next: { number: number; dueAtMs: number | null; waitMs?: number }
+  /** Kind of the first attempt to make; by default it follows from the number. */
+  kind?: AttemptKind
+  /** The outcome of a delivery that was completed without a workflow: it is only shown. */
+  recorded?: DeliverEventResult
+  /** How long before a retry is due its activity starts, and waits in the worker for the instant; 0 for no such wait. */
+  leadMs: number
+}
+
+export type DeliverEventResult = { state: 'completed' | 'failed' | 'stopped'; attempts: number }
+
+/**
+ * Requests the next attempt at once. `isRecorded`: the row has the request; without it (a signal sent by an operator) the
+ * workflow records it first. The row decides what happens.
+ */
+export const retrySignal = defineSignal<[{ isRecorded: boolean }?]>('retry')
+
+/** Has the workflow read its row, which may be final, and end if it is. */
+export const stopSignal = defineSignal('stop')
+
+/** Result of the query `deliveryState`. Times in Unix ms of Temporal's clock. */
+export type DeliverySnapshot = {
+  state: DeliveryState
+  attempts: number
+  lastOutcome: string | null
+  nextAttemptAtMs: number | null
+}
+
+export const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
+
+/** Input of `retryDeliveries`. */
+export type RetryDeliveriesInput = { organisationId: string; jobId: string }
+
+/** Input of `eraseOrganisation`. */
+export type EraseOrganisationInput = { organisationId: string }
+
+/**
+ * Input of `purge`: after how many days completed deliveries, failed ones and audit entries are deleted. `failedDays` is for
+ * stopped deliveries and closed incidents too.
+ */
+export type PurgeInput = { completedDays: number; failedDays: number; auditDays: number }
+
+/** The numbers of deleted rows. `finished` is false when the time limit of the pass was reached. */
+export type PurgeResult = {
+  deliveries: number
+  events: number
+  incidents: number
+  auditEntries: number
+  retryJobs: number
+  idempotencyKeys: number
+  finished: boolean
+}
+
+/** Input of `incident`. `notifyAfterMs`: how long failures have to persist for notification 1. */
+export type IncidentInput = {
+  organisationId: string
+  webhookId: string
+  incidentId: string
+  notifyAfterMs: number
+}
+
+/** The row has changed: opened, failing again, exhausted or closed. */
+export const changedSignal = defineSignal('changed')
