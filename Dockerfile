@@ -1,5 +1,6 @@
-# Debian, not Alpine: Temporal's native core is linked against glibc.
-ARG NODE_IMAGE=node:20-bookworm-slim
+# Debian, not Alpine: Temporal's native core is linked against glibc. Node 24 is the newest release that the tests run on.
+# For a build that can be repeated, name the image by its digest: --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…
+ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

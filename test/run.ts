@@ -27,6 +27,8 @@ const SUITES: Record<string, string[][]> = {
   ],
   browser: [['test/browser/**/*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],
+  // What runs on every supported release of Node.js: test/nodes.ts.
+  nodes: [['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts']],
   // What depends on the release of PostgreSQL: POSTHORN_TEST_POSTGRES=15.
   postgres: [
     ['test/integration/{db,deliveries}/**/*.test.ts'],

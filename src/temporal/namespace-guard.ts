@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
 import type { Logger } from '../observability/logger.ts'
 import { isTemporalUnavailable } from './unavailable.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
 import { isNotPermitted, readNamespaceId, registerSearchAttributes } from './namespace.ts'
 
 type Link = { connection: NativeConnection; client: Client }
@@ -78,9 +79,12 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
       )
     } catch (error) {
       if (!isNotPermitted(error)) throw error
-      // Without the permission, an operator has registered them. Logged once.
+      // Without the permission, an operator has to register them. Logged once.
       if (!isReported)
-        logger.warn({ event: 'temporal.registration_refused', err: error }, 'temporal.registration_refused')
+        logger.warn(
+          { event: 'temporal.registration_refused', needed: SEARCH_ATTRIBUTE_NAMES, err: error },
+          'temporal.registration_refused',
+        )
       isReported = true
     }
   }

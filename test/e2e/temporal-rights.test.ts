@@ -1,0 +1,32 @@
+import { expect } from 'chai'
+import { useStage } from '../helpers/processes/use-stage.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { startGrpcRelay, type GrpcRelay } from '../helpers/temporal/grpc-relay.ts'
+
+describe('a Temporal that gives Posthorn no operator rights', function () {
+  this.timeout(60_000)
+  const stage = useStage()
+  let relay: GrpcRelay
+
+  before(async () => {
+    relay = await startGrpcRelay(testServers().temporalAddress, (path) => path.includes('OperatorService'))
+  })
+  after(() => relay.close())
+
+  it('is warned about with the attributes that have to exist, and delivers', async () => {
+    const posthorn = await stage.start({
+      temporalAddress: relay.address,
+      env: { FIRST_ATTEMPT: 'workflow' },
+    })
+    const deliveryId = await stage.publish(posthorn)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+    expect(relay.refused).to.not.deep.equal([])
+    const lines = posthorn.log().split('\n')
+    const warnings = lines.filter((line) => line.includes('"temporal.registration_refused"'))
+    expect(warnings).to.have.length(1)
+    expect(JSON.parse(warnings[0]!)).to.deep.include({
+      needed: ['OrganisationId', 'WebhookId', 'EventKey', 'DeliveryState'],
+    })
+    expect(await posthorn.stop()).to.equal(0)
+  })
+})
