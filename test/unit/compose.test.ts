@@ -264,7 +264,7 @@ describe('Dockerfile', () => {
 
   it('runs without root, on glibc', () => {
     expect(dockerfile).to.match(/^USER node$/m)
-    expect(dockerfile).to.match(/^ARG NODE_IMAGE=node:20-bookworm-slim$/m)
+    expect(dockerfile).to.match(/^ARG NODE_IMAGE=node:24-bookworm-slim$/m)
   })
 })
 
