@@ -34,6 +34,7 @@ const SUITES: Record<string, string[][]> = {
     ['test/integration/{db,deliveries}/**/*.test.ts'],
     ['test/integration/{accounts,events,incidents,operator,portal,retention,stream,webhooks}/**/*.test.ts'],
   ],
+  upgrade: [['test/upgrade/**/*.test.ts']],
   faults: [['test/faults/**/*.test.ts']],
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }

@@ -9,9 +9,11 @@ export type TestDatabase = { url: string; dataSource: DataSource; drop(): Promis
 /** Some tests fill tables with hundreds of thousands of rows. */
 const FILLING_TIMEOUT_MS = 120_000
 
-/** A database of one's own, migrated and empty, and a pool on it. */
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const { adminUrl, templateDatabase } = testServers()
+/** A database of one's own, migrated and empty unless another template is named, and a pool on it. */
+export async function createTestDatabase(
+  templateDatabase = testServers().templateDatabase,
+): Promise<TestDatabase> {
+  const { adminUrl } = testServers()
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`)
   const url = Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href

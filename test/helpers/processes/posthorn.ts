@@ -28,6 +28,8 @@ const READY_TIMEOUT_MS = 30_000
 
 /** A `posthorn` process of its own, with the environment it needs in production; ready when it logs so. */
 export async function startPosthorn(options: {
+  /** The `posthorn` command, this release's unless another is named. */
+  program?: string
   command?: 'serve' | 'api' | 'worker'
   databaseUrl: string
   temporalAddress: string
@@ -37,10 +39,11 @@ export async function startPosthorn(options: {
   awaitEngine?: boolean
 }): Promise<PosthornProcess> {
   const { command = 'serve', databaseUrl, temporalAddress, taskQueue, env = {}, awaitEngine = true } = options
+  const { program = testServers().posthorn } = options
   const folder = await mkdtemp(join(tmpdir(), 'posthorn-process-'))
   const logFile = join(folder, 'log')
   const port = await freePort()
-  const child = spawn(process.execPath, [testServers().posthorn, command], {
+  const child = spawn(process.execPath, [program, command], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],

@@ -1,0 +1,202 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
+import { callApi } from '../helpers/api/api.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database/database.ts'
+import { TEST_KEY_RING } from '../helpers/database/factories.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { createReceiver, type Receiver } from '../helpers/receivers/receiver.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+import { buildPreviousRelease } from './previous-release.ts'
+import { startSteadyPublisher } from './steady-publisher.ts'
+
+const API_KEY = 'phk_upgrade_full_access_000001'
+const ORGANISATION = '/api/orgs/org_upgrade'
+const SEED = {
+  organisations: [
+    {
+      id: 'org_upgrade',
+      name: 'Upgrade',
+      email: 'info@upgrade.example',
+      supportEmail: null,
+      timeZone: 'Europe/Brussels',
+      members: [
+        {
+          id: 'mem_upgrade',
+          name: 'Uma',
+          email: 'uma@upgrade.example',
+          fullAccess: true,
+          pushEnabled: false,
+          apiKeys: [{ name: 'upgrade', key: API_KEY }],
+        },
+      ],
+    },
+  ],
+}
+
+const WAITING = 500
+const EVENTS_PER_SECOND = 100
+/** Between two processes that are replaced. */
+const PAUSE_MS = 8_000
+/** Until the wait after the fifth attempt has ended. */
+const LAST_RETRY_TIMEOUT_MS = 420_000
+
+const UNLIMITED = {
+  RATE_LIMIT_PUBLISH: '100000',
+  RATE_LIMIT_MANAGEMENT: '100000',
+}
+
+describe('an upgrade under load, and the way back', function () {
+  this.timeout(20 * 60_000)
+  const taskQueue = `upgrade-${randomUUID()}`
+  const running = new Set<PosthornProcess>()
+  let folder: string
+  let previous: string
+  let database: TestDatabase
+  let healthy: Receiver
+  let failing: Receiver
+  let isFailing = true
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-upgrade-'))
+    previous = await buildPreviousRelease()
+    database = await createTestDatabase('template0')
+    healthy = await createReceiver()
+    failing = await createReceiver({ answer: () => (isFailing ? 500 : 200) })
+  })
+  after(async () => {
+    await Promise.all([...running].map((posthorn) => posthorn.kill()))
+    await Promise.all([healthy.close(), failing.close()])
+    await database.drop()
+    rmSync(folder, { recursive: true })
+  })
+
+  const run = (program: string, ...args: string[]): string =>
+    execFileSync(process.execPath, [program, ...args], {
+      env: {
+        PATH: process.env['PATH'],
+        DATABASE_URL: database.url,
+        POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
+      },
+      encoding: 'utf8',
+    })
+
+  async function start(program: string, command: 'api' | 'worker'): Promise<PosthornProcess> {
+    const { temporalAddress } = testServers()
+    const options = { program, command, databaseUrl: database.url, temporalAddress, taskQueue }
+    const posthorn = await startPosthorn({ ...options, env: UNLIMITED })
+    running.add(posthorn)
+    return posthorn
+  }
+
+  /** Replaces the processes one by one, each new one beside the old one first. */
+  async function replaceAll(processes: PosthornProcess[], program: string): Promise<void> {
+    for (const [index, old] of processes.entries()) {
+      const next = await start(program, index < 2 ? 'worker' : 'api')
+      processes[index] = next
+      expect(await old.stop()).to.equal(0)
+      running.delete(old)
+      await delay(PAUSE_MS)
+    }
+  }
+
+  it(`loses nothing, repeats nothing and is never early at ${EVENTS_PER_SECOND} events a second`, async function () {
+    run(previous, 'migrate')
+    const seed = join(folder, 'seed.json')
+    writeFileSync(seed, JSON.stringify(SEED))
+    run(previous, 'seed', seed)
+    const processes = [
+      await start(previous, 'worker'),
+      await start(previous, 'worker'),
+      await start(previous, 'api'),
+      await start(previous, 'api'),
+    ]
+    const apis = (): string[] => processes.slice(2).map(({ url }) => url)
+    for (const [{ url }, eventKeys] of [
+      [healthy, ['customer:created']],
+      [failing, ['invoice:created']],
+    ] as const) {
+      const made = await callApi(apis()[0]!, 'POST', `${ORGANISATION}/webhooks`, {
+        apiKey: API_KEY,
+        body: { url, eventKeys },
+      })
+      expect(made.status, made.text).to.equal(201)
+    }
+    const publisherOf = (event: string) =>
+      startSteadyPublisher({
+        apis,
+        path: `${ORGANISATION}/events`,
+        apiKey: API_KEY,
+        event,
+        perSecond: EVENTS_PER_SECOND,
+      })
+    const waiting = publisherOf('invoice:created')
+    await eventually(() => {
+      expect(waiting.deliveryIds.length).to.be.at.least(WAITING)
+    }, 60_000)
+    await waiting.stop()
+    const steady = publisherOf('customer:created')
+    await eventually(async () => {
+      expect(await count(`state = 'waiting' AND attempts >= 1`)).to.be.at.least(WAITING)
+    }, 120_000)
+
+    const startedAt = performance.now()
+    run(testServers().posthorn, 'migrate')
+    const migratedMs = performance.now() - startedAt
+    await replaceAll(processes, testServers().posthorn)
+    await replaceAll(processes, previous)
+    isFailing = false
+    await steady.stop()
+
+    await eventually(async () => {
+      expect(await count(`state <> 'completed'`)).to.equal(0)
+    }, LAST_RETRY_TIMEOUT_MS)
+    const published = [...steady.deliveryIds, ...waiting.deliveryIds]
+    expect(await count('true')).to.equal(published.length)
+    const lost = steady.deliveryIds.length - postsById(healthy).size
+    const twice = [...postsById(healthy).values()].filter((posts) => posts.length > 1).length
+    this.test!.title +=
+      ` (${published.length} deliveries, ${twice} POSTed twice, refused for ${Math.round(steady.longestRefusalMs())} ms` +
+      ` at most, migrated in ${Math.round(migratedMs)} ms, earliest retry ${earliestRetry(failing).toFixed(1)} ms late)`
+    expect(lost).to.equal(0)
+    // A process that is stopped finishes what is in flight.
+    expect(twice).to.equal(0)
+    expect(steady.longestRefusalMs()).to.be.below(1_000)
+    expect(earliestRetry(failing)).to.be.at.least(0)
+  })
+
+  async function count(condition: string): Promise<number> {
+    const [row] = await database.dataSource.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM delivery WHERE ${condition}`,
+    )
+    return row!.count
+  }
+
+  function postsById(receiver: Receiver): Map<string, Receiver['posts']> {
+    const byId = new Map<string, Receiver['posts']>()
+    for (const post of receiver.posts) {
+      const id = String(post.headers['x-webhook-event-id'])
+      byId.set(id, [...(byId.get(id) ?? []), post])
+    }
+    return byId
+  }
+
+  /** The least time in ms between the instant a retry was due and its arrival. */
+  function earliestRetry(receiver: Receiver): number {
+    let earliest = Infinity
+    for (const posts of postsById(receiver).values())
+      for (const [index, post] of posts.entries()) {
+        const before = posts[index - 1]
+        if (before === undefined) continue
+        const wait = RETRY_WAITS_MS[index - 1] ?? 0
+        earliest = Math.min(earliest, post.arrivedAt - before.answeredAt - wait)
+      }
+    return earliest
+  }
+})
