@@ -26,6 +26,10 @@ export function workerSettings(config: Config) {
     taskQueue: config.temporalTaskQueue,
     activitySlots: { first: config.activitySlots, retry: config.retrySlots, slow: config.slowSlots },
     shutdownGraceMs: config.shutdownGraceMs,
+    version:
+      config.temporalBuildId === ''
+        ? null
+        : { deploymentName: config.temporalDeploymentName, buildId: config.temporalBuildId },
   }
 }
 

@@ -110,7 +110,8 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     client,
     taskQueue,
     leadMs: RETRY_LEAD_MS,
-    eager: roles.worker,
+    // Temporal decides which version runs a workflow, so a process does not begin its own.
+    eager: roles.worker && config.temporalBuildId === '',
     clock,
   })
   const retryWorkflows = createRetryWorkflows({ client, taskQueue })

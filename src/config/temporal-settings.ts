@@ -26,5 +26,17 @@ export const TEMPORAL_SETTINGS = {
     plain,
   ),
   temporalApiKey: secretSetting('TEMPORAL_API_KEY', 'API key for Temporal, when it requires one', '', plain),
+  temporalDeploymentName: setting(
+    'TEMPORAL_DEPLOYMENT_NAME',
+    'name of the worker deployment, for workers with a build id',
+    'posthorn',
+    plain,
+  ),
+  temporalBuildId: setting(
+    'TEMPORAL_WORKER_BUILD_ID',
+    'build id of this worker; empty for workers without versions',
+    '',
+    plain,
+  ),
   temporalUiUrl: setting('TEMPORAL_UI_URL', 'address of the Temporal UI for operators', '', webAddress),
 }

@@ -1,6 +1,12 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker'
+import type { WorkerDeploymentVersion } from '@temporalio/common'
+import {
+  Worker,
+  type NativeConnection,
+  type WorkerDeploymentOptions,
+  type WorkerOptions,
+} from '@temporalio/worker'
 import type { Activities } from '../../activities/index.ts'
 import { attemptQueue, type QueueKind } from '../domain/task-queues.ts'
 
@@ -11,6 +17,11 @@ export type WorkerSettings = {
   activitySlots: Readonly<Record<QueueKind, number>>
   /** Time for attempts in flight when the worker shuts down. */
   shutdownGraceMs: number
+  /**
+   * The version of a worker deployment that these workers are: they get workflows once that version is current, and those
+   * that run then move to it at their next task. Null: workers without versions.
+   */
+  version: WorkerDeploymentVersion | null
 }
 
 /** Workflow tasks in flight at once. */
@@ -46,12 +57,13 @@ export async function createWorkers(
   activities: Activities,
   createWorker: CreateWorker = (options) => Worker.create(options),
 ): Promise<Workers> {
-  const { namespace, taskQueue, activitySlots, shutdownGraceMs } = settings
+  const { namespace, taskQueue, activitySlots, shutdownGraceMs, version } = settings
   const common = {
     connection,
     namespace,
     shutdownGraceTime: shutdownGraceMs,
     shutdownForceTime: shutdownGraceMs + FORCE_DELAY_MS,
+    ...(version === null ? {} : { workerDeploymentOptions: deploymentOptions(version) }),
   }
   const workflowOptions = {
     ...workflowCode(),
@@ -91,6 +103,10 @@ export async function createWorkers(
     },
     load: () => loadOf(workers),
   }
+}
+
+function deploymentOptions(version: WorkerDeploymentVersion): WorkerDeploymentOptions {
+  return { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' }
 }
 
 /** A worker releases its connection only after it has run. */

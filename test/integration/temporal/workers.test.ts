@@ -22,6 +22,7 @@ describe('the workers of a process', function () {
     namespace: 'default',
     taskQueue: `workers-${randomUUID()}`,
     activitySlots: { first: 2, retry: 2, slow: 2 },
+    version: null,
     shutdownGraceMs: 1_000,
   }
 
