@@ -52,7 +52,9 @@ async function build({ executable, folder, package: source, cwd }: GoTool): Prom
     go === null ? '' : await runTool({ command: go, args: ['version'], timeoutMs: QUICK_TIMEOUT_MS })
   const minor = Number(/go1\.(\d+)/.exec(version)?.[1] ?? 0)
   if (go === null || minor < OLDEST_GO_MINOR) {
-    print(`!!! SKIPPED, NOTHING WAS PROVED: ${source} is built with Go 1.${OLDEST_GO_MINOR} or newer, and there is none on PATH`)
+    print(
+      `!!! SKIPPED, NOTHING WAS PROVED: ${source} is built with Go 1.${OLDEST_GO_MINOR} or newer, and there is none on PATH`,
+    )
     return null
   }
   let compiled = 0
