@@ -14,18 +14,19 @@ import { createBacklogReader } from '../observability/metrics/backlog-reader.ts'
 import { createScrape } from '../observability/metrics/scrape.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
 import { installRuntime } from '../temporal/runtime.ts'
+import { createReadiness, type ReadinessParts } from './readiness.ts'
 import type { Stack } from './shutdown-stack.ts'
 
 export type Metering = {
   metrics: Metrics
   /**
-   * Starts to serve the metrics; returns their address, or null without a port. Stops after the parts that it measures.
-   * Throws when the port is taken.
+   * Starts to serve the metrics and the probes; returns the address of the metrics, or null without a port. Stops
+   * after the parts that it measures. Throws when the port is taken.
    */
   serve(parts: MeteredParts, running: Stack): Promise<string | null>
 }
 
-type MeteredParts = { dataSource: DataSource; temporal: TemporalService; dispatcher: Dispatcher }
+type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
 /** The database cancels the count after this; the scrape has long been answered without its figures. */
 const COUNT_TIMEOUT_MS = 2_000
@@ -40,8 +41,9 @@ export async function createMetering(
   const registry = new Registry()
   return {
     metrics: createMetrics(registry),
-    async serve({ dataSource, temporal, dispatcher }, running) {
+    async serve(parts, running) {
       if (port === null) return null
+      const { dataSource, temporal, dispatcher } = parts
       collectDefaultMetrics({ register: registry })
       showVersion(registry)
       const counting = await openCountingConnection(config, logger)
@@ -53,7 +55,10 @@ export async function createMetering(
         temporal,
         coreMetricsUrl,
       })
-      const listening = await listen(createMetricsApp(scrape, logger), { host, port })
+      const listening = await listen(
+        createMetricsApp({ scrape, readiness: createReadiness(parts), logger }),
+        { host, port },
+      )
       running.push('the metrics', () => listening.close())
       return `${listening.url}/metrics`
     },

@@ -205,7 +205,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     metrics,
   }
   const app = createApp(api, pages)
-  const metricsUrl = await metering.serve({ dataSource, temporal, dispatcher }, running)
+  const metricsUrl = await metering.serve(api, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api
     ? await listen(app, {

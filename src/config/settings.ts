@@ -61,8 +61,13 @@ export const SETTINGS = {
   ),
   host: setting('HOST', 'address the API listens on', '127.0.0.1', plain),
   port: setting('PORT', 'port the API listens on', '3000', integer(0, 65_535)),
-  metricsHost: setting('METRICS_HOST', 'address that /metrics listens on', '127.0.0.1', plain),
-  metricsPort: setting('METRICS_PORT', 'port of /metrics, 0 picks one; empty for none', '', optionalPort),
+  metricsHost: setting('METRICS_HOST', 'address that METRICS_PORT listens on', '127.0.0.1', plain),
+  metricsPort: setting(
+    'METRICS_PORT',
+    'port of /metrics and the probes of each process, 0 picks one; empty for none',
+    '',
+    optionalPort,
+  ),
   apiConnections: setting(
     'API_CONNECTIONS',
     'open connections to the API per process; beyond them only probes are answered',

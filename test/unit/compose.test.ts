@@ -113,6 +113,13 @@ describe('docker-compose.yml', () => {
       expect(healthcheck?.test.at(-1)).to.include(`http://127.0.0.1:${port}/readyz`)
     })
 
+    it('watch the worker on the port of its metrics', () => {
+      const { environment = {}, healthcheck } = service('worker')
+      expect(environment['METRICS_HOST']).to.equal('0.0.0.0')
+      const port = environment['METRICS_PORT'] ?? ''
+      expect(healthcheck?.test.at(-1)).to.include(`http://127.0.0.1:${port}/readyz`)
+    })
+
     for (const name of ['api', 'worker']) {
       it(`let ${name} finish what is under way before it is killed`, () => {
         const graceMs = SETTINGS.shutdownGraceMs.parse(SETTINGS.shutdownGraceMs.fallback ?? '')

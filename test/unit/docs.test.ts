@@ -48,6 +48,7 @@ const documents = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
+  'deploy/helm/posthorn/README.md',
   ...filesUnder('docs').filter((file) => file.endsWith('.md')),
 ]
 

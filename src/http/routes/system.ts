@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { DataSource } from 'typeorm'
+import { isDatabaseUp } from '../../db/queries/is-database-up.ts'
+import { isReady, presentReadiness } from '../../domain/readiness.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import { openApiDocument } from '../openapi.ts'
 import type { Route } from '../route.ts'
@@ -33,14 +33,13 @@ const readyRoute: Route = {
   },
   async handle({ dataSource, temporal, publish, sweep, stopping }) {
     const [answers, isTemporalUp] = await Promise.all([isDatabaseUp(dataSource), temporal.isUp()])
-    const database = answers && !publish.isFailing()
-    const body = {
-      database: database ? 'up' : 'down',
-      engine: isTemporalUp ? 'up' : 'down',
-      ...(sweep?.isStalled() === true ? { sweep: 'stalled' } : {}),
-      ...(stopping.aborted ? { process: 'stopping' } : {}),
-    }
-    return { status: database && !stopping.aborted ? 200 : 503, body }
+    const body = presentReadiness({
+      isDatabaseUp: answers && !publish.isFailing(),
+      isTemporalUp,
+      isSweepStalled: sweep?.isStalled() ?? false,
+      isStopping: stopping.aborted,
+    })
+    return { status: isReady(body, 'api') ? 200 : 503, body }
   },
 }
 
@@ -60,14 +59,4 @@ export function createSystemRoutes(other: readonly Route[]): readonly Route[] {
   }
   const systemRoutes = [healthRoute, readyRoute, openApiRoute]
   return systemRoutes
-}
-
-const PROBE_TIMEOUT_MS = 2_000
-
-function isDatabaseUp(dataSource: DataSource): Promise<boolean> {
-  const answered = dataSource.query('SELECT 1').then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([answered, delay(PROBE_TIMEOUT_MS, false, { ref: false })])
 }

@@ -16,6 +16,8 @@ export type PosthornProcess = {
   call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
   /** One scrape of its metrics, of which `env` has to ask with METRICS_PORT. */
   scrape(): Promise<Response>
+  /** One answer of `/healthz` or `/readyz` on the port of its metrics. */
+  probe(path: '/healthz' | '/readyz'): Promise<{ status: number; json: unknown }>
   /** Everything it logged so far. */
   log(): string
   /** kill -9: no time for anything. */
@@ -25,6 +27,7 @@ export type PosthornProcess = {
 }
 
 const READY_TIMEOUT_MS = 30_000
+const PROBE_TIMEOUT_MS = 10_000
 
 /** A `posthorn` process of its own, with the environment it needs in production; ready when it logs so. */
 export async function startPosthorn(options: {
@@ -81,6 +84,12 @@ export async function startPosthorn(options: {
     pid: child.pid ?? 0,
     call: (method, path, callOptions) => callApi(url, method, path, callOptions),
     scrape: () => fetch(metricsUrlIn(readLog())),
+    async probe(path) {
+      const answer = await fetch(new URL(path, metricsUrlIn(readLog())), {
+        signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+      })
+      return { status: answer.status, json: await answer.json() }
+    },
     log: readLog,
     async kill() {
       await end(child, 'SIGKILL')

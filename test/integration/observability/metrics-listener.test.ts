@@ -70,7 +70,9 @@ describe('the metrics listener', () => {
       coreMetricsUrl: `http://127.0.0.1:${(core.address() as AddressInfo).port}/metrics`,
       ...sources,
     })
-    const listening = await listen(createMetricsApp(scrape, silentLogger), { host: '127.0.0.1', port: 0 })
+    const readiness = () => Promise.resolve({ isReady: true, body: {} })
+    const app = createMetricsApp({ scrape, readiness, logger: silentLogger })
+    const listening = await listen(app, { host: '127.0.0.1', port: 0 })
     opened.push(listening)
     return listening.url
   }
@@ -90,11 +92,13 @@ describe('the metrics listener', () => {
 
   it('answers 404 for every other path and 405 for every other method', async () => {
     const url = await open()
-    for (const path of ['/', '/metrics/', '/METRICS', '/healthz', '/api/event-keys', '//metrics'])
+    for (const path of ['/', '/metrics/', '/METRICS', '/healthz/', '/api/event-keys', '//metrics'])
       expect((await fetch(`${url}${path}`)).status, path).to.equal(404)
     for (const method of ['POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS']) {
-      const answer = await fetch(`${url}/metrics`, { method })
-      expect([answer.status, answer.headers.get('allow')], method).to.deep.equal([405, 'GET'])
+      for (const path of ['/metrics', '/healthz', '/readyz']) {
+        const answer = await fetch(`${url}${path}`, { method })
+        expect([answer.status, answer.headers.get('allow')], method).to.deep.equal([405, 'GET'])
+      }
     }
     expect(
       await sendBytes(url, 'GET http://[bad/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'),

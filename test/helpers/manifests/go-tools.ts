@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { defaultCacheDir, publishFolder } from '../../../src/dev/cache.ts'
+import { findOnPath, isExecutable } from '../../../src/dev/find-executable.ts'
+import { runTool, withProgress } from '../../../src/dev/run-tool.ts'
+
+const HELM_VERSION = '3.19.5'
+// An older Go cannot fetch the Go that a module names.
+const OLDEST_GO_MINOR = 21
+const QUICK_TIMEOUT_MS = 20_000
+// Cold, on a machine that does other work too.
+const BUILD_TIMEOUT_MS = 1_200_000
+
+/** How long a test has to wait for a program. */
+export const PROVIDE_TIMEOUT_MS = BUILD_TIMEOUT_MS + QUICK_TIMEOUT_MS
+
+/** The Go module of our own programs that read manifests. */
+const READERS = fileURLToPath(new URL('../manifest-readers', import.meta.url))
+
+type GoTool = { executable: string; folder: string; package: string; cwd?: string }
+
+/** Path of `helm`, built once into the cache folder; null, with a line that says why, without Go. */
+export function provideHelm(): Promise<string | null> {
+  return build({
+    executable: 'helm',
+    folder: `helm-${HELM_VERSION}`,
+    package: `helm.sh/helm/v3/cmd/helm@v${HELM_VERSION}`,
+  })
+}
+
+/**
+ * Path of a program that reads `compose` files or `kubernetes` manifests with the libraries of Docker and Kubernetes,
+ * built once into the cache folder; null, with a line that says why, without Go.
+ */
+export function provideReader(name: 'compose' | 'kubernetes'): Promise<string | null> {
+  const hash = createHash('sha256')
+  for (const file of ['go.mod', 'go.sum', `${name}/main.go`]) hash.update(readFileSync(join(READERS, file)))
+  const folder = `${name}-reader-${hash.digest('hex').slice(0, 12)}`
+  return build({ executable: name, folder, package: `./${name}`, cwd: READERS })
+}
+
+async function build({ executable, folder, package: source, cwd }: GoTool): Promise<string | null> {
+  const { env } = process
+  const cacheDir = defaultCacheDir(env)
+  const target = join(cacheDir, folder)
+  const cached = join(target, executable)
+  if (isExecutable(cached)) return cached
+  const go = findOnPath('go', env)
+  const version =
+    go === null ? '' : await runTool({ command: go, args: ['version'], timeoutMs: QUICK_TIMEOUT_MS })
+  const minor = Number(/go1\.(\d+)/.exec(version)?.[1] ?? 0)
+  if (go === null || minor < OLDEST_GO_MINOR) {
+    print(
+      `!!! SKIPPED, NOTHING WAS PROVED: ${source} is built with Go 1.${OLDEST_GO_MINOR} or newer, and there is none on PATH`,
+    )
+    return null
+  }
+  let compiled = 0
+  const onLine = (line: string): void => {
+    // -v prints one line per compiled package; go's own remarks are about downloads.
+    if (!line.startsWith('go: ')) compiled += 1
+  }
+  const describe = (seconds: number): string =>
+    `Building ${executable}: ${compiled} packages compiled after ${seconds} s …`
+  print(`Building ${executable} with Go (once, some minutes) …`)
+  return publishFolder(target, executable, async (draft) => {
+    const tool = {
+      command: go,
+      args: ['install', '-v', source],
+      cwd: cwd ?? cacheDir,
+      env: { ...env, GOBIN: draft },
+      timeoutMs: BUILD_TIMEOUT_MS,
+      onLine,
+    }
+    await withProgress(print, describe, () => runTool(tool))
+  })
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,62 @@
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { PROVIDE_TIMEOUT_MS, provideReader } from '../helpers/manifests/go-tools.ts'
+import { runProgram, type Ended } from '../helpers/manifests/run-program.ts'
+
+type Service = {
+  environment?: Record<string, string | null>
+  depends_on?: Record<string, { condition: string }>
+  healthcheck?: { test: string[] }
+}
+
+const FILE = fileURLToPath(new URL('../../docker-compose.yml', import.meta.url))
+
+/** What has to be filled in, in `.env`. */
+const FILLED_IN = { POSTGRES_PASSWORD: 'secret', POSTHORN_ENCRYPTION_KEYS: `k1:${'0'.repeat(64)}` }
+
+describe('docker-compose.yml, as docker compose reads it', function () {
+  this.timeout(60_000)
+  let reader: string
+
+  before(async function () {
+    this.timeout(PROVIDE_TIMEOUT_MS)
+    const path = await provideReader('compose')
+    if (path === null) this.skip()
+    reader = path
+  })
+
+  const load = (env: Record<string, string>): Ended => runProgram(reader, [FILE], { env })
+
+  it('is valid, and has all services', () => {
+    const { status, stdout, stderr } = load(FILLED_IN)
+    expect(status, stderr).to.equal(0)
+    const { services } = JSON.parse(stdout) as { services: Record<string, Service> }
+    expect(Object.keys(services)).to.have.members([
+      'postgres',
+      'temporal-schema',
+      'temporal',
+      'temporal-namespace',
+      'temporal-ui',
+      'migrate',
+      'api',
+      'worker',
+    ])
+    const { api, worker } = services
+    expect(worker?.environment).to.include({
+      DATABASE_URL: 'postgres://posthorn:secret@postgres:5432/posthorn',
+      POSTHORN_ENCRYPTION_KEYS: FILLED_IN.POSTHORN_ENCRYPTION_KEYS,
+      TEMPORAL_ADDRESS: 'temporal:7233',
+    })
+    expect(worker?.depends_on).to.have.nested.property('migrate.condition', 'service_completed_successfully')
+    for (const service of [api, worker])
+      expect(service?.healthcheck?.test.at(-1)).to.match(/^if \(!\(await fetch\('http.*\/readyz'\)\)\.ok\)/)
+  })
+
+  for (const variable of Object.keys(FILLED_IN)) {
+    it(`is refused without ${variable}`, () => {
+      const { status, stderr } = load({ ...FILLED_IN, [variable]: '' })
+      expect(status).to.equal(1)
+      expect(stderr).to.include(`required variable ${variable} is missing a value`)
+    })
+  }
+})
