@@ -175,7 +175,8 @@ function fail(text: string, code: number): void {
 async function main(): Promise<void> {
   const [first, ...rest] = process.argv.slice(2)
   // These have options of their own.
-  if (first === 'api-key' || first === 'catalogue' || first === 'doctor' || first === 'listen') return run(first, rest)
+  if (first === 'api-key' || first === 'catalogue' || first === 'doctor' || first === 'listen')
+    return run(first, rest)
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } },

@@ -62,7 +62,7 @@ export async function findSearchAttributeProblems(
   )
   const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes))
   const present = SEARCH_ATTRIBUTE_NAMES.filter((name) => name in customAttributes)
-  return { missing, mistyped: present.filter((name) => customAttributes[name] !== KEYWORD) }
+  return { missing, mistyped: present.filter((name) => Number(customAttributes[name]) !== KEYWORD) }
 }
 
 /** PERMISSION_DENIED and UNIMPLEMENTED of gRPC. */

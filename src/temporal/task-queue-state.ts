@@ -11,8 +11,14 @@ export type TaskQueueState = {
   backlogAgeMs: number
 }
 
-/** TASK_QUEUE_TYPE_WORKFLOW and TASK_QUEUE_TYPE_ACTIVITY of temporal.api.enums.v1.TaskQueueType. */
-const TASK_TYPES = { workflow: 1, activity: 2 } as const
+/**
+ * TASK_QUEUE_TYPE_WORKFLOW and TASK_QUEUE_TYPE_ACTIVITY of temporal.api.enums.v1.TaskQueueType, as fields of a request:
+ * the client does not export the type.
+ */
+const TASK_TYPES = {
+  workflow: Object.fromEntries([['taskQueueType', 1]]),
+  activity: Object.fromEntries([['taskQueueType', 2]]),
+}
 
 /** Temporal lists pollers for five minutes after their last poll; one poll lasts a minute at most. */
 const POLL_TTL_MS = 120_000
@@ -44,7 +50,7 @@ async function readTaskQueue(
   const { pollers, stats } = await workflowService.describeTaskQueue({
     namespace,
     taskQueue: { name: taskQueue },
-    taskQueueType: TASK_TYPES[taskType],
+    ...TASK_TYPES[taskType],
     reportStats: true,
   })
   const isPolling = ({ lastAccessTime }: (typeof pollers)[number]): boolean =>

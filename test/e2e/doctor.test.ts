@@ -105,6 +105,7 @@ describe('posthorn doctor', function () {
         'outbound.guard',
         'outbound.policy',
         'mail.server',
+        'mail.encryption',
         'push.key',
         'deliveries.backlog',
         'deliveries.recovery',
@@ -115,8 +116,8 @@ describe('posthorn doctor', function () {
     const text = await runCli(['doctor'], env)
     expect(text.code).to.equal(0)
     const lines = text.stdout.trim().split('\n')
-    expect(lines).to.have.lengthOf(26)
-    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 25 ok, 0 skipped')
+    expect(lines).to.have.lengthOf(27)
+    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 26 ok, 0 skipped')
     expectNoSecret(text.stdout)
   })
 
@@ -142,7 +143,9 @@ describe('posthorn doctor', function () {
     expect([code, stderr]).to.deep.equal([1, ''])
     expect(performance.now() - beganAtMs).to.be.below(ENDS_WITHIN_MS)
     expect(stdout).to.match(/^error +settings\.invalid +PORT must be .* Cure: correct the variable/m)
-    expect(stdout).to.match(/^error +database\.unreachable +.*127\.0\.0\.1.* Cure: check that PostgreSQL runs/m)
+    expect(stdout).to.match(
+      /^error +database\.unreachable +.*127\.0\.0\.1.* Cure: check that PostgreSQL runs/m,
+    )
     expect(stdout).to.match(/^skipped +database\.version +not checked: it needs database\.connection$/m)
     expect(stdout).to.match(/^ok +temporal\.workers /m)
     expectNoSecret(stdout)

@@ -96,7 +96,8 @@ async function checkRights(db: DataSource): Promise<Finding[]> {
   ])
   const unread = reading.filter(({ rights }) => rights.includes('SELECT'))
   const missing = [...lacking, ...unread.map(({ table }) => ({ table, rights: ['SELECT'] }))]
-  if (missing.length === 0) return [ok('database.rights', 'the role may read and write every table that is there')]
+  if (missing.length === 0)
+    return [ok('database.rights', 'the role may read and write every table that is there')]
   const seen = missing.map(({ table, rights }) => `${table}: ${rights.join(', ')}`).join('; ')
   return [problem('database.rights_missing', `the role lacks ${seen}`)]
 }

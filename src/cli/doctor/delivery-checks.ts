@@ -95,7 +95,11 @@ async function checkWorkflows(db: DataSource, client: Client): Promise<Finding[]
   const of = `of ${ids.length} overdue that were examined`
   const problems = [
     ...nameProblem('deliveries.workflow_gone', gone, `no workflow runs for ${gone.length} ${of}`),
-    ...nameProblem('deliveries.workflow_stuck', stuck, `the workflow fails repeatedly for ${stuck.length} ${of}`),
+    ...nameProblem(
+      'deliveries.workflow_stuck',
+      stuck,
+      `the workflow fails repeatedly for ${stuck.length} ${of}`,
+    ),
   ]
   if (problems.length > 0) return problems
   return [ok('deliveries.workflows', ids.length === 0 ? 'none had to be examined' : `all ${of} run`)]

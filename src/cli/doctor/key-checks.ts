@@ -41,7 +41,9 @@ async function checkKeyRing(db: DataSource, ring: readonly EncryptionKey[]): Pro
     const code = isKnown(keyId) ? 'keys.wrong' : 'keys.missing'
     return [problem(code, `${count} secret(s) under key "${keyId}": ${reason}`)]
   })
-  const older = counts.filter(({ keyId }) => keyId !== null && keyId !== box.newestKeyId && !closed.has(keyId))
+  const older = counts.filter(
+    ({ keyId }) => keyId !== null && keyId !== box.newestKeyId && !closed.has(keyId),
+  )
   const isRotating = older.map(({ keyId, count }) =>
     problem(
       'keys.rotation_unfinished',

@@ -28,6 +28,12 @@ export function notificationChecks(config: Partial<Config>): Check[] {
       run: checkMail,
     }),
     defineCheck(config, {
+      name: 'mail.encryption',
+      settings: ['smtpHost', 'smtpTls'],
+      failure: 'settings.invalid',
+      run: (given) => Promise.resolve(checkEncryption(given)),
+    }),
+    defineCheck(config, {
       name: 'push.key',
       settings: ['vapidPrivateKey', 'vapidSubject'],
       failure: 'push.invalid',
@@ -37,20 +43,26 @@ export function notificationChecks(config: Partial<Config>): Check[] {
 }
 
 async function checkMail(config: Pick<Config, (typeof MAILER_SETTINGS)[number]>): Promise<Finding[]> {
-  const { smtpHost, smtpPort, smtpTls, smtpUser } = config
+  const { smtpHost, smtpPort, smtpUser } = config
   if (smtpHost === '') return [problem('mail.not_configured', 'SMTP_HOST is not set')]
   const address = `${smtpHost}:${smtpPort}`
-  const clear =
-    smtpTls === 'none' && !isLoopbackHost(smtpHost)
-      ? [problem('mail.in_clear', `SMTP_TLS is none, and ${smtpHost} is another machine`)]
-      : []
   const failure = await checkMailServer(mailerOptions(config, STEP_TIMEOUT_MS))
-  if (failure !== null) return [problem(MAIL_PROBLEMS[failure.failed], `${failure.error} (${address})`), ...clear]
+  if (failure !== null) return [problem(MAIL_PROBLEMS[failure.failed], `${failure.error} (${address})`)]
   const signedIn = smtpUser === '' ? 'without signing in' : 'and signs Posthorn in'
-  return [ok('mail.server', `the mail server answers at ${address} ${signedIn}`), ...clear]
+  return [ok('mail.server', `the mail server answers at ${address} ${signedIn}`)]
 }
 
-function checkPush({ vapidPrivateKey, vapidSubject }: Pick<Config, 'vapidPrivateKey' | 'vapidSubject'>): Finding[] {
+function checkEncryption({ smtpHost, smtpTls }: Pick<Config, 'smtpHost' | 'smtpTls'>): Finding[] {
+  if (smtpHost === '') return []
+  if (smtpTls !== 'none') return [ok('mail.encryption', `SMTP_TLS is ${smtpTls}`)]
+  if (isLoopbackHost(smtpHost)) return [ok('mail.encryption', 'mails stay on this machine')]
+  return [problem('mail.in_clear', `SMTP_TLS is none, and ${smtpHost} is another machine`)]
+}
+
+function checkPush({
+  vapidPrivateKey,
+  vapidSubject,
+}: Pick<Config, 'vapidPrivateKey' | 'vapidSubject'>): Finding[] {
   if (vapidPrivateKey === '')
     return [ok('push.key', 'VAPID_PRIVATE_KEY is not set: there are no push messages')]
   try {

@@ -37,6 +37,9 @@ export function durabilityFindings({
   ]
   if (problems.length > 0) return problems
   return [
-    ok('database.durability', `fsync and full_page_writes are on, synchronous_commit is ${synchronousCommit}`),
+    ok(
+      'database.durability',
+      `fsync and full_page_writes are on, synchronous_commit is ${synchronousCommit}`,
+    ),
   ]
 }

@@ -30,7 +30,9 @@ export function buildFindings(queues: readonly TaskQueueState[]): Finding[] {
 export function backlogFindings(queues: readonly TaskQueueState[]): Finding[] {
   const waiting = queues.filter(({ backlog }) => backlog > 0)
   const seen = waiting
-    .map((queue) => `${nameOf(queue)}: ${queue.backlog}, the oldest ${Math.round(queue.backlogAgeMs / 1_000)} s`)
+    .map(
+      (queue) => `${nameOf(queue)}: ${queue.backlog}, the oldest ${Math.round(queue.backlogAgeMs / 1_000)} s`,
+    )
     .join('; ')
   if (waiting.some(({ backlogAgeMs }) => backlogAgeMs > OLD_BACKLOG_MS))
     return [problem('temporal.backlog_old', seen)]

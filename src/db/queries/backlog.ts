@@ -22,7 +22,7 @@ type ByWebhook = { busy: number; idle: number }
  * Deliveries that are pending or in progress have their `sweep_at` within about five minutes: the lease of the longest
  * attempt and the interval of the sweep. So have all that are overdue.
  */
-const SWEEP_HORIZON = `interval '10 minutes'`
+export const SWEEP_HORIZON = `interval '10 minutes'`
 
 const OVERDUE_AFTER = `interval '1 minute'`
 

@@ -1,5 +1,6 @@
 // Hand-written: statistics over partial indexes.
 import { sql, type Db } from '../db.ts'
+import { SWEEP_HORIZON } from './backlog.ts'
 import { DUE_AT, STARTED, UNSTARTED } from './recovery.ts'
 
 /**
@@ -36,7 +37,7 @@ export function countStuck(db: Db): Promise<StuckDeliveries[]> {
 export async function listOverdueStarted(db: Db, limit: number): Promise<string[]> {
   const found = await sql(
     `SELECT d.id FROM delivery d
-      WHERE ${STARTED} AND ${DUE_AT} < now() - ${STUCK_AFTER}
+      WHERE ${STARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND ${DUE_AT} < now() - ${STUCK_AFTER}
         AND NOT (d.state = 'in_progress' AND d.lease_until > now())
       ORDER BY ${DUE_AT} LIMIT :limit`,
     { limit },

@@ -33,7 +33,7 @@ export type Examined = {
   problems: string[]
   /** Names of the checks that could not run. */
   skipped: string[]
-  find(code: string): Finding
+  find: (code: string) => Finding
 }
 
 export async function examine(env: Record<string, string>): Promise<Examined> {
@@ -52,12 +52,29 @@ export async function examine(env: Record<string, string>): Promise<Examined> {
   }
 }
 
+type Host = { port: number; close(): Promise<void> }
+
 /** A host that accepts connections and never answers. */
-export async function createSilentHost(): Promise<{ port: number; close(): Promise<void> }> {
+export function createSilentHost(): Promise<Host> {
+  return createHost(() => undefined)
+}
+
+/** Answers each connection as PgBouncer in transaction mode answers the startup parameter `options`. */
+export function createRefusingPooler(): Promise<Host> {
+  const fields = ['SFATAL', 'C08P01', 'Munsupported startup parameter: options', '']
+  const body = Buffer.from(fields.map((field) => `${field}\0`).join(''))
+  const head = Buffer.alloc(5)
+  head.write('E')
+  head.writeInt32BE(body.length + 4, 1)
+  return createHost((socket) => socket.once('data', () => socket.end(Buffer.concat([head, body]))))
+}
+
+async function createHost(greet: (socket: Socket) => void): Promise<Host> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    greet(socket)
   })
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')

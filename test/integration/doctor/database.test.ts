@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import pg from 'pg'
 import { createTestDatabase } from '../../helpers/database/database.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
-import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
+import { createRefusingPooler, examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { freePort } from '../../../src/free-port.ts'
 
 const PASSWORD = 'Pw-in-clear-7731'
@@ -92,6 +92,14 @@ describe('posthorn doctor examines the database', function () {
   it('names a pooler that is set and not there', async () => {
     const { status, problems } = await examine(settingsOf(database.url, { DATABASE_POOLER: 'transaction' }))
     expect([status, problems]).to.deep.equal(['error', ['warning database.pooler_absent']])
+  })
+
+  it('names a pooler that refuses the limits of a session', async () => {
+    const pooler = await createRefusingPooler()
+    const url = `postgres://u:p@127.0.0.1:${pooler.port}/x`
+    const { problems, find } = await examine(settingsOf(url)).finally(() => pooler.close())
+    expect(problems).to.deep.equal(['error database.pooler_undeclared'])
+    expect(find('database.pooler_undeclared').seen).to.include('unsupported startup parameter')
   })
 
   describe('whose migrations differ', () => {

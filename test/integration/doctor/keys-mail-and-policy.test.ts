@@ -12,22 +12,25 @@ const SMTP_PASSWORD = 'smtp-pw-90417'
 describe('posthorn doctor examines keys, policy, mail and push', function () {
   this.timeout(30_000)
   const { database, webhook, put } = useSealedSecrets()
-  const with_ = (env: Record<string, string>) => examine(settingsOf(database.url, env))
+  const examineWith = (env: Record<string, string>) => examine(settingsOf(database.url, env))
 
   it('names each key that stored secrets need and the ring lacks', async () => {
     const { id } = await webhook()
     await put(id, createSecretBox([{ id: 'k0', key: Buffer.alloc(32, 7) }]).seal(id, 'x'))
     await webhook()
-    const { problems, find } = await with_({})
+    const { problems, find } = await examineWith({})
     expect(problems).to.deep.equal(['error keys.missing'])
     expect(find('keys.missing').seen).to.include('1 secret(s) under key "k0"')
   })
 
   it('names a key with other bytes under the same id, and shows none of them', async () => {
     const { signingSecret } = await webhook()
-    const { problems, find } = await with_({ POSTHORN_ENCRYPTION_KEYS: `test1:${OTHER_KEY}` })
+    const { problems, find } = await examineWith({ POSTHORN_ENCRYPTION_KEYS: `test1:${OTHER_KEY}` })
     expect(problems).to.deep.equal(['error keys.wrong'])
-    expect(find('keys.wrong').seen).to.include('test1').and.not.include(OTHER_KEY).and.not.include(signingSecret)
+    expect(find('keys.wrong').seen)
+      .to.include('test1')
+      .and.not.include(OTHER_KEY)
+      .and.not.include(signingSecret)
   })
 
   it('names a secret that is not sealed, without showing it, and a rotation that has not ended', async () => {
@@ -35,13 +38,13 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
     await put(id, 'plain-secret-of-a-webhook')
     await webhook()
     const ring = `k2:${OTHER_KEY},test1:${'ab'.repeat(32)}`
-    const { problems, find } = await with_({ POSTHORN_ENCRYPTION_KEYS: ring })
+    const { problems, find } = await examineWith({ POSTHORN_ENCRYPTION_KEYS: ring })
     expect(problems).to.have.members(['error keys.unsealed', 'warning keys.rotation_unfinished'])
     expect(JSON.stringify(find('keys.unsealed'))).to.not.include('plain-secret')
   })
 
   it('names operator keys without their secrets', async () => {
-    const { problems, find } = await with_({
+    const { problems, find } = await examineWith({
       POSTHORN_OPERATOR_KEYS: `backend:${OPERATOR_SECRET}:manage+publish`,
     })
     expect(problems).to.deep.equal([])
@@ -49,7 +52,7 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
   })
 
   it('names what opens the outbound policy', async () => {
-    const { status, problems, find } = await with_({
+    const { status, problems, find } = await examineWith({
       POSTHORN_ALLOW_HTTP: 'true',
       POSTHORN_ALLOWED_CIDRS: '10.1.0.0/16',
     })
@@ -60,7 +63,7 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
   })
 
   it('names every bad setting at once, and examines the rest', async () => {
-    const { problems, skipped, find } = await with_({
+    const { problems, skipped, find } = await examineWith({
       PORT: 'many',
       LOG_LEVEL: 'loud',
       POSTHORN_CATALOGUE: '/not/there.json',
@@ -76,9 +79,9 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
   })
 
   it('names a contact that push services cannot use', async () => {
-    const unusable = await with_({ VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY })
+    const unusable = await examineWith({ VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY })
     expect(unusable.problems).to.deep.equal(['warning push.subject_unusable'])
-    const usable = await with_({
+    const usable = await examineWith({
       VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
       VAPID_SUBJECT: 'mailto:ops@example.com',
     })
@@ -89,7 +92,7 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
   describe('with a mail server', () => {
     let server: MailServer
     const smtp = (env: Record<string, string>) =>
-      with_({ SMTP_HOST: server.host, SMTP_PORT: String(server.port), SMTP_TLS: 'none', ...env })
+      examineWith({ SMTP_HOST: server.host, SMTP_PORT: String(server.port), SMTP_TLS: 'none', ...env })
 
     before(async () => {
       server = await createMailServer({ auth: { user: 'posthorn', password: SMTP_PASSWORD } })
@@ -112,6 +115,12 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
     it('names a server that offers no TLS', async () => {
       const { problems } = await smtp({ SMTP_TLS: 'starttls' })
       expect(problems).to.deep.equal(['error mail.tls_failed'])
+    })
+
+    it('names mails that leave this machine in clear', async () => {
+      const { problems, find } = await examineWith({ SMTP_HOST: 'mail.invalid', SMTP_TLS: 'none' })
+      expect(problems).to.deep.equal(['error mail.unreachable', 'warning mail.in_clear'])
+      expect(find('mail.in_clear').seen).to.include('mail.invalid')
     })
 
     it('names a server that refuses connections', async () => {

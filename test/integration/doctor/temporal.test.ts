@@ -68,9 +68,7 @@ describe('posthorn doctor examines Temporal', function () {
   })
 
   it('names a namespace that is missing', async () => {
-    const { problems, find } = await examine(
-      settingsOf(database.url, { TEMPORAL_NAMESPACE: 'not-there' }),
-    )
+    const { problems, find } = await examine(settingsOf(database.url, { TEMPORAL_NAMESPACE: 'not-there' }))
     expect(problems).to.deep.equal(['error temporal.namespace_missing'])
     expect(find('temporal.namespace_missing').seen).to.include('not-there')
   })
@@ -84,7 +82,7 @@ describe('posthorn doctor examines Temporal', function () {
     await eventually(async () => {
       await connection.operatorService.addSearchAttributes({
         namespace,
-        searchAttributes: { WebhookId: TEXT },
+        searchAttributes: Object.fromEntries([['WebhookId', TEXT]]),
       })
     }, NAMESPACE_TIMEOUT_MS)
     await eventually(async () => {

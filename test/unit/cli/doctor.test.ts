@@ -3,11 +3,16 @@ import { defineCheck, type Check } from '../../../src/cli/doctor/check.ts'
 import { ok, problem, type Finding } from '../../../src/cli/doctor/finding.ts'
 import { PROBLEMS } from '../../../src/cli/doctor/problems.ts'
 import { runChecks } from '../../../src/cli/doctor/run-checks.ts'
-import { durabilityFindings, versionFindings, writableFindings } from '../../../src/cli/doctor/server-findings.ts'
+import {
+  durabilityFindings,
+  versionFindings,
+  writableFindings,
+} from '../../../src/cli/doctor/server-findings.ts'
 import { backlogFindings, buildFindings } from '../../../src/cli/doctor/task-queue-findings.ts'
 import { itemsBetween, readDocument } from '../../helpers/documents/documents.ts'
 
-const codesOf = (findings: readonly Finding[]): string[] => findings.map(({ level, code }) => `${level} ${code}`)
+const codesOf = (findings: readonly Finding[]): string[] =>
+  findings.map(({ level, code }) => `${level} ${code}`)
 
 const check = (name: string, run: Check['run'], needs: string[] = []): Check =>
   defineCheck({}, { name, settings: [], needs, failure: 'database.check_failed', run })
@@ -17,7 +22,9 @@ describe('the checks of posthorn doctor', () => {
     const findings = await runChecks([
       check('push.key', () => Promise.resolve([ok('push.key', 'fine')])),
       check('database.connection', () => Promise.reject(new Error('no route'))),
-      check('database.version', () => Promise.resolve([ok('database.version', '18')]), ['database.connection']),
+      check('database.version', () => Promise.resolve([ok('database.version', '18')]), [
+        'database.connection',
+      ]),
       check('keys.encryption', () => Promise.resolve([ok('keys.encryption', '1')]), ['database.version']),
     ])
     expect(codesOf(findings)).to.deep.equal([
@@ -48,7 +55,12 @@ describe('the checks of posthorn doctor', () => {
   it('are skipped where a setting that they need is not valid', async () => {
     const withSetting = defineCheck(
       {},
-      { name: 'push.key', settings: ['vapidPrivateKey'], failure: 'push.invalid', run: () => Promise.resolve([]) },
+      {
+        name: 'push.key',
+        settings: ['vapidPrivateKey'],
+        failure: 'push.invalid',
+        run: () => Promise.resolve([]),
+      },
     )
     const [finding] = await runChecks([withSetting])
     expect(finding).to.deep.include({ level: 'skipped', seen: 'not checked: VAPID_PRIVATE_KEY is not valid' })
