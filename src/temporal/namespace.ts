@@ -78,5 +78,6 @@ const ACCESS_REFUSED: readonly unknown[] = [7, 16]
 
 /** True when Temporal does not accept the identity of this process, or does not permit it the call. */
 export function isAccessRefused(error: unknown): boolean {
-  return isGrpcServiceError(error) && ACCESS_REFUSED.includes(error.code)
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  return isGrpcServiceError(cause) && ACCESS_REFUSED.includes(cause.code)
 }

@@ -26,6 +26,8 @@ export function createTemporalAccess(): TemporalAccess {
           address: config.temporalAddress,
           ...readTemporalCredentials(config),
           connectTimeout: CONNECT_TIMEOUT_MS,
+          // No retries: the first error is the finding, and a retry after `close` would end the process.
+          interceptors: [],
         }),
       )
       return opening

@@ -70,7 +70,8 @@ async function checkConnection(
     return [ok('temporal.connection', `Temporal ${serverVersion} answers at ${address}`)]
   } catch (error) {
     const code = isAccessRefused(error) ? 'temporal.access_refused' : 'temporal.unreachable'
-    return [problem(code, `${describeError(error)} (${address})`)]
+    const reason = error instanceof Error ? (error.cause ?? error) : error
+    return [problem(code, `${describeError(reason)} (${address})`)]
   }
 }
 

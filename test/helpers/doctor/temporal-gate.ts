@@ -33,7 +33,7 @@ export async function createTemporalGate(refused: readonly string[]): Promise<Te
   })
   server.on('stream', (stream, headers) => {
     stream.on('error', () => undefined)
-    const [call = ''] = (headers[':path'] ?? '').split('/').slice(-1)
+    const call = (headers[':path'] ?? '').replace(/^.*\//, '')
     if (refused.includes(call)) stream.respond(REFUSAL, { endStream: true })
     else forward(stream, headers)
   })
@@ -43,10 +43,14 @@ export async function createTemporalGate(refused: readonly string[]): Promise<Te
     let trailers: IncomingHttpHeaders = {}
     request.on('error', () => stream.destroy())
     request.on('response', (answer) => {
-      stream.respond(answer, { waitForTrailers: true })
-      request.pipe(stream)
+      // An error without a message has nothing after its headers.
+      const isComplete = 'grpc-status' in answer
+      stream.respond(answer, isComplete ? { endStream: true } : { waitForTrailers: true })
+      if (!isComplete) request.pipe(stream)
     })
-    request.on('trailers', (given) => (trailers = given))
+    request.on('trailers', (given: IncomingHttpHeaders) => {
+      trailers = given
+    })
     stream.on('wantTrailers', () => stream.sendTrailers(trailers))
     stream.pipe(request)
   }
