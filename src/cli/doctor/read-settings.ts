@@ -22,7 +22,7 @@ export async function readSettings(env: Environment): Promise<ReadSettings> {
   const { catalogueFile } = config
   if (catalogueFile !== undefined) await collect(() => loadCatalogue(catalogueFile))
   await collect(() => {
-    // Only its texts count here, and a file of a certificate is no secret that a parser could refuse.
+    // Only its problems count here: the connection reads the files again.
     if (hasTemporalSettings(config)) readTemporalCredentials(config)
   })
   if (problems.length === 0)
