@@ -7,6 +7,7 @@ export const COMMANDS = {
   seed: 'bring in organisations, members and API keys: posthorn seed FILE',
   'api-key': 'create, list and revoke API keys: posthorn api-key --help',
   're-encrypt': 'put every signing secret under the newest encryption key',
+  doctor: 'find problems of an installation, with cures: posthorn doctor --help',
   catalogue: 'check a catalogue of event keys, or print the built-in one: posthorn catalogue --help',
   listen: 'forward events to this machine: posthorn listen --help',
   openapi: 'print the OpenAPI document',

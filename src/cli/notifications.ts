@@ -28,7 +28,7 @@ const CONCURRENT_PUSHES = 10
 
 /** Creates the configured channels for notifications of incidents. */
 export function createNotifications(config: Config, httpClient: HttpClient, logger: Logger): Notifications {
-  const mailer = config.smtpHost === '' ? null : createMailer(mailerOptions(config))
+  const mailer = config.smtpHost === '' ? null : createMailer(mailerOptions(config, SMTP_TIMEOUT_MS))
   const pusher =
     config.vapidPrivateKey === ''
       ? null
@@ -74,7 +74,17 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
   }
 }
 
-function mailerOptions(config: Config) {
+export const MAILER_SETTINGS = [
+  'smtpHost',
+  'smtpPort',
+  'smtpTls',
+  'smtpUser',
+  'smtpPassword',
+  'smtpFrom',
+] as const
+
+/** The options of the mailer. `timeoutMs` is for each step. */
+export function mailerOptions(config: Pick<Config, (typeof MAILER_SETTINGS)[number]>, timeoutMs: number) {
   return {
     host: config.smtpHost,
     port: config.smtpPort,
@@ -83,6 +93,6 @@ function mailerOptions(config: Config) {
     password: config.smtpPassword,
     from: config.smtpFrom,
     connections: SMTP_CONNECTIONS,
-    timeoutMs: SMTP_TIMEOUT_MS,
+    timeoutMs,
   }
 }

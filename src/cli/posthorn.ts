@@ -63,6 +63,8 @@ async function run(command: CommandName, operands: string[]): Promise<void> {
       if (operands.length > 0) throw new UsageError(command, ['it takes no arguments'])
       return reEncryptAll()
     }
+    case 'doctor':
+      return doctor(operands)
     case 'catalogue':
       process.exitCode = await runCatalogueCommand(operands, { print, complain })
       return
@@ -110,6 +112,14 @@ async function reEncryptAll(): Promise<void> {
   for (const problem of problems) complain(problem)
   // As long as another key is in use, no script may go on to take it out of the ring.
   if (outcome.left.length > 0) process.exitCode = 1
+}
+
+async function doctor(args: readonly string[]): Promise<void> {
+  // Loaded only here: Temporal's client takes other commands longer than their work.
+  const { runDoctorCommand } = await import('./doctor/doctor-command.ts')
+  const code = await runDoctorCommand(args, { env: process.env, print })
+  // The search for a host's address may go on for longer than its check.
+  process.exit(code)
 }
 
 async function printOpenApi(): Promise<void> {
@@ -165,7 +175,8 @@ function fail(text: string, code: number): void {
 async function main(): Promise<void> {
   const [first, ...rest] = process.argv.slice(2)
   // These have options of their own.
-  if (first === 'api-key' || first === 'catalogue' || first === 'listen') return run(first, rest)
+  if (first === 'api-key' || first === 'catalogue' || first === 'doctor' || first === 'listen')
+    return run(first, rest)
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } },

@@ -133,7 +133,8 @@ export function createMailer(options: MailerOptions): Mailer {
   return { send, close }
 }
 
-function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: true } {
+/** What nodemailer is given: the same for mails and for the check of the server. */
+export function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: true } {
   const { host, port, tls, user, password, connections, timeoutMs, ca } = options
   return {
     pool: true,
@@ -170,7 +171,7 @@ function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: tru
  */
 function outcomeOf(thrown: unknown, wasBegun: boolean, options: MailerOptions): SendOutcome {
   const failure: NodemailerError = thrown instanceof Error ? thrown : new Error('not an error')
-  const error = describe(failure, options)
+  const error = describeMailFailure(failure, options)
   const { code, command, responseCode } = failure
   const isAboutMessage = code === 'EMESSAGE' && command === 'DATA'
   const reply = replyClass(responseCode)
@@ -187,7 +188,7 @@ function replyClass(responseCode: number | undefined): 4 | 5 | null {
 }
 
 /** Describes a failure, with the server's text except where it could contain the password. */
-function describe(failure: NodemailerError, { user, password }: MailerOptions): string {
+export function describeMailFailure(failure: NodemailerError, { user, password }: MailerOptions): string {
   const { code = '', response = '', responseCode, originalCode = '' } = failure
   const meaning = MEANINGS[code] ?? 'the message could not be handed to the mail server'
   const detail = code === 'EAUTH' ? String(responseCode ?? '') : response || originalCode

@@ -7,11 +7,17 @@ const KEYWORD = 2
 
 const CALL_TIMEOUT_MS = 2_000
 
+/** A connection of a worker, or of a client alone. */
+export type TemporalConnection = Pick<
+  NativeConnection,
+  'withDeadline' | 'workflowService' | 'operatorService'
+>
+
 /**
  * Returns the id of the namespace: another id than before means that its data is lost. Empty without the permission to
  * read it. Throws while Temporal is unavailable, and when there is no such namespace.
  */
-export async function readNamespaceId(connection: NativeConnection, namespace: string): Promise<string> {
+export async function readNamespaceId(connection: TemporalConnection, namespace: string): Promise<string> {
   try {
     const described = await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
       connection.workflowService.describeNamespace({ namespace }),
@@ -28,7 +34,7 @@ export async function readNamespaceId(connection: NativeConnection, namespace: s
  * refused. Idempotent. Throws without the permission to list or register them.
  */
 export async function registerSearchAttributes(
-  connection: NativeConnection,
+  connection: TemporalConnection,
   namespace: string,
 ): Promise<string[]> {
   return connection.withDeadline(Date.now() + 2 * CALL_TIMEOUT_MS, async () => {
@@ -43,10 +49,35 @@ export async function registerSearchAttributes(
   })
 }
 
+/**
+ * Returns which of our search attributes the namespace lacks, and which have another type than Keyword. Throws without
+ * the permission to list them.
+ */
+export async function findSearchAttributeProblems(
+  connection: TemporalConnection,
+  namespace: string,
+): Promise<{ missing: string[]; mistyped: string[] }> {
+  const { customAttributes } = await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+    connection.operatorService.listSearchAttributes({ namespace }),
+  )
+  const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes))
+  const present = SEARCH_ATTRIBUTE_NAMES.filter((name) => name in customAttributes)
+  return { missing, mistyped: present.filter((name) => Number(customAttributes[name]) !== KEYWORD) }
+}
+
 /** PERMISSION_DENIED and UNIMPLEMENTED of gRPC. */
 const NOT_PERMITTED: readonly unknown[] = [7, 12]
 
 /** True when the API key of this process does not permit the call, or Temporal does not implement it. */
 export function isNotPermitted(error: unknown): boolean {
   return isGrpcServiceError(error) && NOT_PERMITTED.includes(error.code)
+}
+
+/** PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
+const ACCESS_REFUSED: readonly unknown[] = [7, 16]
+
+/** True when Temporal does not accept the identity of this process, or does not permit it the call. */
+export function isAccessRefused(error: unknown): boolean {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  return isGrpcServiceError(cause) && ACCESS_REFUSED.includes(cause.code)
 }

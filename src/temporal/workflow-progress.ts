@@ -27,13 +27,14 @@ export type TerminateIfStuck = (workflowId: string) => Promise<WorkflowProgress>
 
 export function createTerminateIfStuck(client: () => Client): TerminateIfStuck {
   return async (workflowId) => {
-    const progress = await readProgress(client(), workflowId)
+    const progress = await readWorkflowProgress(client(), workflowId)
     if (progress.state === 'stuck') await terminate(client(), workflowId, progress.runId)
     return progress
   }
 }
 
-async function readProgress(client: Client, workflowId: string): Promise<WorkflowProgress> {
+/** Reads the progress of a workflow and changes nothing. Throws while Temporal is unavailable. */
+export async function readWorkflowProgress(client: Client, workflowId: string): Promise<WorkflowProgress> {
   try {
     const { raw, runId, status } = await withCallTimeout(client, () =>
       client.workflow.getHandle(workflowId).describe(),

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { migrate } from '../../src/cli/migrate.ts'
 import { allowLongerStatements } from '../../src/db/longer-statements.ts'
 import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
+import { examine, settingsOf } from '../helpers/doctor/doctored.ts'
 import { publishBurst } from '../helpers/processes/burst.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
 import { isPgBouncerInstalled, startPgBouncer, type PgBouncer } from './rig/pgbouncer.ts'
@@ -49,6 +50,15 @@ describe('PgBouncer in transaction mode', function () {
     expect(off.status, off.text).to.equal(200)
     await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 })
     expect(posthorn.log()).not.to.match(/prepared statement|unsupported startup parameter|http\.fault/)
+  })
+
+  it('is found by posthorn doctor where DATABASE_POOLER does not name it', async () => {
+    const problemsWith = async (pooler: string): Promise<string[]> => {
+      const url = bouncer.urlOf(stage.databaseUrl)
+      return (await examine(settingsOf(url, { DATABASE_POOLER: pooler }))).problems
+    }
+    expect(await problemsWith('none')).to.include('error database.pooler_undeclared')
+    expect((await problemsWith('transaction')).filter((line) => line.includes('pooler'))).to.deep.equal([])
   })
 
   it('applies migrations', async () => {

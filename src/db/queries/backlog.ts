@@ -22,16 +22,12 @@ type ByWebhook = { busy: number; idle: number }
  * Deliveries that are pending or in progress have their `sweep_at` within about five minutes: the lease of the longest
  * attempt and the interval of the sweep. So have all that are overdue.
  */
-const SWEEP_HORIZON = `interval '10 minutes'`
+export const SWEEP_HORIZON = `interval '10 minutes'`
 
 const OVERDUE_AFTER = `interval '1 minute'`
 
-/**
- * Counts deliveries in progress and waiting. Reads the partial indexes of deliveries that are not final, so that ten
- * million completed deliveries cost no more than ten thousand: a few ms, and about 25 ms per 100,000 waiting or failed.
- */
-export async function countBacklog(db: Db): Promise<Backlog> {
-  const found = await sql(`WITH near AS MATERIALIZED (
+/** CTEs: the deliveries that are pending, in progress or overdue, and which of them are `busy` and `overdue`. */
+const KNOWN = `near AS MATERIALIZED (
        SELECT state, webhook_id, created_at, coalesce(next_attempt_at, created_at) AS due_at,
               state = 'in_progress' AND lease_until > now() AS under_way
          FROM delivery d
@@ -42,7 +38,14 @@ export async function countBacklog(db: Db): Promise<Backlog> {
        SELECT n.*, b.webhook_id IS NOT NULL AS busy,
               NOT n.under_way AND n.due_at < now() - ${OVERDUE_AFTER} AS overdue
          FROM near n LEFT JOIN busy b USING (webhook_id)
-     )
+     )`
+
+/**
+ * Counts deliveries in progress and waiting. Reads the partial indexes of deliveries that are not final, so that ten
+ * million completed deliveries cost no more than ten thousand: a few ms, and about 25 ms per 100,000 waiting or failed.
+ */
+export async function countBacklog(db: Db): Promise<Backlog> {
+  const found = await sql(`WITH ${KNOWN}
      SELECT count(*) FILTER (WHERE state = 'pending')::int AS pending,
             count(*) FILTER (WHERE state = 'in_progress')::int AS "inProgress",
             (SELECT count(*)::int FROM delivery WHERE state = 'waiting') AS waiting,
@@ -71,6 +74,30 @@ type BacklogColumns = Omit<Backlog, 'oldestPendingAge' | 'overdue'> & {
 
 function secondsSince(instant: string): string {
   return `coalesce(greatest(0, extract(epoch FROM now() - ${instant})), 0)::float8`
+}
+
+/** Overdue deliveries by how late they are; `busy` ones wait for an endpoint with attempts in progress. */
+export type OverdueByAge = {
+  upToFiveMinutes: number
+  upToOneHour: number
+  longer: number
+  /** Null where none is overdue. */
+  oldestDueAt: Date | null
+  busy: number
+}
+
+/** Counts overdue deliveries by age. Those whose webhook has attempts in progress are counted as `busy` only. */
+export async function countOverdueByAge(db: Db): Promise<OverdueByAge> {
+  const late = (condition: string): string => `count(*) FILTER (WHERE NOT busy AND ${condition})::int`
+  const found = await sql(`WITH ${KNOWN}
+     SELECT ${late(`due_at >= now() - interval '5 minutes'`)} AS "upToFiveMinutes",
+            ${late(`due_at < now() - interval '5 minutes' AND due_at >= now() - interval '1 hour'`)} AS "upToOneHour",
+            ${late(`due_at < now() - interval '1 hour'`)} AS longer,
+            min(due_at) FILTER (WHERE NOT busy) AS "oldestDueAt",
+            count(*) FILTER (WHERE busy)::int AS busy
+       FROM known WHERE overdue`).first<OverdueByAge>(db)
+  if (found === null) throw new Error('a count without a row')
+  return found
 }
 
 /**

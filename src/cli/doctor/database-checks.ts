@@ -1,0 +1,139 @@
+import type { DataSource } from 'typeorm'
+import type { Config } from '../../config/load.ts'
+import {
+  hasSharedSessions,
+  listAppliedMigrations,
+  listMissingRights,
+  readServerState,
+} from '../../db/queries/server-state.ts'
+import type { Pooler } from '../../db/session-limits.ts'
+import { describeError } from '../describe-error.ts'
+import { defineCheck, type Check } from './check.ts'
+import { readClockOffset } from './clock-offset.ts'
+import type { DatabaseAccess } from './database-access.ts'
+import { ok, problem, type Finding } from './finding.ts'
+import type { ProblemCode } from './problems.ts'
+import { durabilityFindings, versionFindings, writableFindings } from './server-findings.ts'
+
+const SETTINGS = ['databaseUrl', 'databasePooler'] as const
+
+/** A larger difference confuses whoever compares times of logs with those of rows. */
+const NOTABLE_OFFSET_MS = 1_000
+
+/** What every process needs to read. */
+const MIGRATIONS_TABLE = 'migrations'
+
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+/** Checks the database: reach, release, rights, durability, pooler, clock and migrations. They write nothing. */
+export function databaseChecks(config: Partial<Config>, access: DatabaseAccess): Check[] {
+  const inDatabase = (
+    name: string,
+    run: (dataSource: DataSource, pooler: Pooler) => Promise<Finding[]>,
+  ): Check =>
+    defineCheck(config, {
+      name,
+      settings: SETTINGS,
+      needs: ['database.connection'],
+      failure: 'database.check_failed',
+      run: async (given) => {
+        try {
+          return await run(await access.open(given), given.databasePooler)
+        } catch (error) {
+          if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error
+          return [problem('database.rights_missing', describeError(error))]
+        }
+      },
+    })
+  return [
+    defineCheck(config, {
+      name: 'database.connection',
+      settings: SETTINGS,
+      failure: 'database.unreachable',
+      run: (given) => checkConnection(access, given),
+    }),
+    inDatabase('database.version', async (db) => versionFindings(await readServerState(db))),
+    inDatabase('database.writable', async (db) => writableFindings(await readServerState(db))),
+    inDatabase('database.durability', async (db) => durabilityFindings(await readServerState(db))),
+    inDatabase('database.rights', checkRights),
+    inDatabase('database.pooler', checkPooler),
+    inDatabase('database.clock', checkClock),
+    inDatabase('database.migrations', checkMigrations),
+  ]
+}
+
+async function checkConnection(
+  access: DatabaseAccess,
+  config: Pick<Config, (typeof SETTINGS)[number]>,
+): Promise<Finding[]> {
+  const { hostname, port, pathname } = new URL(config.databaseUrl)
+  const address = `${hostname}:${port === '' ? '5432' : port}${pathname}`
+  try {
+    const { role } = await readServerState(await access.open(config))
+    return [ok('database.connection', `PostgreSQL answers at ${address} as ${role}`)]
+  } catch (error) {
+    return [problem(connectionProblem(error), `${describeError(error)} (${address})`)]
+  }
+}
+
+/** By SQLSTATE: invalid authorisation or no right to connect; no such database; a startup parameter that is refused. */
+function connectionProblem(error: unknown): ProblemCode {
+  const code = sqlStateOf(error)
+  if (code.startsWith('28') || code === INSUFFICIENT_PRIVILEGE) return 'database.login_refused'
+  if (code === '3D000') return 'database.missing'
+  return code === '08P01' ? 'database.pooler_undeclared' : 'database.unreachable'
+}
+
+function sqlStateOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+async function checkRights(db: DataSource): Promise<Finding[]> {
+  const tables = db.entityMetadatas.map(({ tableName }) => tableName)
+  const [lacking, reading] = await Promise.all([
+    listMissingRights(db, tables),
+    listMissingRights(db, [MIGRATIONS_TABLE]),
+  ])
+  const unread = reading.filter(({ rights }) => rights.includes('SELECT'))
+  const missing = [...lacking, ...unread.map(({ table }) => ({ table, rights: ['SELECT'] }))]
+  if (missing.length === 0)
+    return [ok('database.rights', 'the role may read and write every table that is there')]
+  const seen = missing.map(({ table, rights }) => `${table}: ${rights.join(', ')}`).join('; ')
+  return [problem('database.rights_missing', `the role lacks ${seen}`)]
+}
+
+async function checkPooler(db: DataSource, pooler: Pooler): Promise<Finding[]> {
+  const isPooled = await hasSharedSessions(db)
+  const seen = isPooled
+    ? 'transactions of one connection get different sessions'
+    : 'each connection keeps its session'
+  if (isPooled && pooler === 'none') return [problem('database.pooler_undeclared', seen)]
+  if (!isPooled && pooler === 'transaction') return [problem('database.pooler_absent', seen)]
+  return [ok('database.pooler', `${seen}, as DATABASE_POOLER=${pooler} has it`)]
+}
+
+async function checkClock(db: DataSource): Promise<Finding[]> {
+  const { offsetMs, uncertaintyMs } = await readClockOffset(db)
+  const direction = offsetMs < 0 ? 'behind' : 'ahead of'
+  const seen = `this machine's clock is ${Math.round(Math.abs(offsetMs))} ms ${direction} the database's`
+  const isNotable = Math.abs(offsetMs) - uncertaintyMs > NOTABLE_OFFSET_MS
+  return [isNotable ? problem('database.clock_differs', seen) : ok('database.clock', seen)]
+}
+
+async function checkMigrations(db: DataSource): Promise<Finding[]> {
+  const own = db.migrations.map((migration) => migration.name ?? migration.constructor.name)
+  const applied = await listAppliedMigrations(db)
+  const pending = own.filter((name) => !applied.includes(name))
+  const unknown = applied.filter((name) => !own.includes(name))
+  return [
+    ...(pending.length === 0
+      ? []
+      : [problem('database.migrations_pending', `not applied: ${pending.join(', ')}`)]),
+    ...(unknown.length === 0
+      ? []
+      : [problem('database.migrations_unknown', `unknown to this release: ${unknown.join(', ')}`)]),
+    ...(pending.length + unknown.length === 0
+      ? [ok('database.migrations', `all ${own.length} migrations are applied`)]
+      : []),
+  ]
+}

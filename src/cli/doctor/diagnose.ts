@@ -1,0 +1,40 @@
+import packageJson from '../../../package.json' with { type: 'json' }
+import type { Environment } from '../../config/load.ts'
+import { createDatabaseAccess } from './database-access.ts'
+import { databaseChecks } from './database-checks.ts'
+import { deliveryChecks } from './delivery-checks.ts'
+import type { Level } from './finding.ts'
+import { keyChecks } from './key-checks.ts'
+import { notificationChecks } from './notification-checks.ts'
+import { outboundChecks } from './outbound-checks.ts'
+import { readSettings } from './read-settings.ts'
+import type { Diagnosis } from './render.ts'
+import { runChecks } from './run-checks.ts'
+import { createTemporalAccess } from './temporal-access.ts'
+import { temporalChecks } from './temporal-checks.ts'
+
+/**
+ * Examines the installation that these settings describe: settings, database, Temporal, keys, outbound policy, mail, push
+ * and deliveries. Changes nothing and sends nothing. Never rejects for what it examines, and ends within 25 seconds.
+ */
+export async function diagnose(env: Environment): Promise<Diagnosis> {
+  const { config, findings: ofSettings } = await readSettings(env)
+  const database = createDatabaseAccess()
+  const temporal = createTemporalAccess()
+  try {
+    const found = await runChecks([
+      ...databaseChecks(config, database),
+      ...temporalChecks(config, temporal),
+      ...keyChecks(config, database),
+      ...outboundChecks(config),
+      ...notificationChecks(config),
+      ...deliveryChecks(config, { database, temporal }),
+    ])
+    const findings = [...ofSettings, ...found]
+    const has = (wanted: Level): boolean => findings.some(({ level }) => level === wanted)
+    const worst = has('warning') ? 'warning' : 'ok'
+    return { status: has('error') ? 'error' : worst, version: packageJson.version, findings }
+  } finally {
+    await Promise.all([database.close(), temporal.close()])
+  }
+}

@@ -1,0 +1,41 @@
+import { singleLine } from '../../notifications/single-line.ts'
+import { PROBLEMS, type ProblemCode } from './problems.ts'
+
+/** The areas, in the order of the output. */
+export const AREAS = [
+  'settings',
+  'database',
+  'temporal',
+  'keys',
+  'outbound',
+  'mail',
+  'push',
+  'deliveries',
+] as const
+
+/** `skipped`: the check could not run, since what it needs has a problem of its own. */
+export type Level = 'ok' | 'warning' | 'error' | 'skipped'
+
+/**
+ * One line of the result. `code` is that of the problem, or the name of the check where there is none. `seen` never
+ * contains a secret; `cure` is null unless there is a problem.
+ */
+export type Finding = { code: string; level: Level; seen: string; cure: string | null }
+
+const MAX_SEEN_LENGTH = 400
+
+/** Creates the finding of a check without a problem. `check` is its name. */
+export function ok(check: string, seen: string): Finding {
+  return { code: check, level: 'ok', seen: singleLine(seen, MAX_SEEN_LENGTH), cure: null }
+}
+
+/** Creates the finding of a problem, with its level and cure. */
+export function problem(code: ProblemCode, seen: string): Finding {
+  const { level, cure } = PROBLEMS[code]
+  return { code, level, seen: singleLine(seen, MAX_SEEN_LENGTH), cure }
+}
+
+/** Creates the finding of a check that could not run. */
+export function skipped(check: string, reason: string): Finding {
+  return { code: check, level: 'skipped', seen: `not checked: ${reason}`, cure: null }
+}

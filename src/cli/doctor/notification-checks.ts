@@ -1,0 +1,77 @@
+import type { Config } from '../../config/load.ts'
+import { checkMailServer, type MailServerProblem } from '../../notifications/check-mail-server.ts'
+import { createPusher } from '../../notifications/push.ts'
+import { isLoopbackHost } from '../../outbound/loopback.ts'
+import { MAILER_SETTINGS, mailerOptions } from '../notifications.ts'
+import { describeError } from '../describe-error.ts'
+import { defineCheck, type Check } from './check.ts'
+import { ok, problem, type Finding } from './finding.ts'
+import type { ProblemCode } from './problems.ts'
+import { CHECK_TIMEOUT_MS } from './run-checks.ts'
+
+/** Ends before the check does, so that the reason is shown. */
+const STEP_TIMEOUT_MS = CHECK_TIMEOUT_MS - 1_000
+
+const MAIL_PROBLEMS: Readonly<Record<MailServerProblem['failed'], ProblemCode>> = {
+  connection: 'mail.unreachable',
+  tls: 'mail.tls_failed',
+  login: 'mail.login_refused',
+}
+
+/** Checks the mail server, without sending a mail, and the key of push messages. */
+export function notificationChecks(config: Partial<Config>): Check[] {
+  return [
+    defineCheck(config, {
+      name: 'mail.server',
+      settings: MAILER_SETTINGS,
+      failure: 'mail.unreachable',
+      run: checkMail,
+    }),
+    defineCheck(config, {
+      name: 'mail.encryption',
+      settings: ['smtpHost', 'smtpTls'],
+      failure: 'settings.invalid',
+      run: (given) => Promise.resolve(checkEncryption(given)),
+    }),
+    defineCheck(config, {
+      name: 'push.key',
+      settings: ['vapidPrivateKey', 'vapidSubject'],
+      failure: 'push.invalid',
+      run: (given) => Promise.resolve(checkPush(given)),
+    }),
+  ]
+}
+
+async function checkMail(config: Pick<Config, (typeof MAILER_SETTINGS)[number]>): Promise<Finding[]> {
+  const { smtpHost, smtpPort, smtpUser } = config
+  if (smtpHost === '') return [problem('mail.not_configured', 'SMTP_HOST is not set')]
+  const address = `${smtpHost}:${smtpPort}`
+  const failure = await checkMailServer(mailerOptions(config, STEP_TIMEOUT_MS))
+  if (failure !== null) return [problem(MAIL_PROBLEMS[failure.failed], `${failure.error} (${address})`)]
+  const signedIn = smtpUser === '' ? 'without signing in' : 'and signs Posthorn in'
+  return [ok('mail.server', `the mail server answers at ${address} ${signedIn}`)]
+}
+
+function checkEncryption({ smtpHost, smtpTls }: Pick<Config, 'smtpHost' | 'smtpTls'>): Finding[] {
+  if (smtpHost === '') return []
+  if (smtpTls !== 'none') return [ok('mail.encryption', `SMTP_TLS is ${smtpTls}`)]
+  if (isLoopbackHost(smtpHost)) return [ok('mail.encryption', 'mails stay on this machine')]
+  return [problem('mail.in_clear', `SMTP_TLS is none, and ${smtpHost} is another machine`)]
+}
+
+function checkPush({
+  vapidPrivateKey,
+  vapidSubject,
+}: Pick<Config, 'vapidPrivateKey' | 'vapidSubject'>): Finding[] {
+  if (vapidPrivateKey === '')
+    return [ok('push.key', 'VAPID_PRIVATE_KEY is not set: there are no push messages')]
+  try {
+    const httpClient = { post: () => Promise.reject(new Error('nothing is sent')) }
+    createPusher({ privateKey: vapidPrivateKey, subject: vapidSubject, httpClient })
+  } catch (error) {
+    return [problem('push.invalid', describeError(error))]
+  }
+  if (/[@/]localhost\b/.test(vapidSubject))
+    return [problem('push.subject_unusable', `VAPID_SUBJECT is ${vapidSubject}`)]
+  return [ok('push.key', `the key is valid, its contact is ${vapidSubject}`)]
+}

@@ -1,0 +1,118 @@
+import { isGrpcServiceError, type Connection } from '@temporalio/client'
+import type { Config } from '../../config/load.ts'
+import {
+  findSearchAttributeProblems,
+  isAccessRefused,
+  isNotPermitted,
+  readNamespaceId,
+} from '../../temporal/namespace.ts'
+import { readTaskQueues } from '../../temporal/task-queue-state.ts'
+import { mayWrite } from '../../temporal/write-right.ts'
+import { describeError } from '../describe-error.ts'
+import { defineCheck, type Check } from './check.ts'
+import { ok, problem, type Finding } from './finding.ts'
+import { CREDENTIAL_SETTINGS } from './read-settings.ts'
+import { backlogFindings, buildFindings, workerFindings } from './task-queue-findings.ts'
+import type { TemporalAccess } from './temporal-access.ts'
+
+export const CONNECTION_SETTINGS = ['temporalAddress', ...CREDENTIAL_SETTINGS] as const
+
+const SETTINGS = [...CONNECTION_SETTINGS, 'temporalNamespace', 'temporalTaskQueue'] as const
+
+type Namespace = { namespace: string; taskQueue: string }
+
+/** NOT_FOUND of gRPC. */
+const NOT_FOUND: unknown = 5
+
+/** Checks Temporal: reach, namespace, search attributes, rights, workers and what waits for them. */
+export function temporalChecks(config: Partial<Config>, access: TemporalAccess): Check[] {
+  const inTemporal = (
+    name: string,
+    needs: string,
+    run: (connection: Connection, named: Namespace) => Promise<Finding[]>,
+  ): Check =>
+    defineCheck(config, {
+      name,
+      settings: SETTINGS,
+      needs: [needs],
+      failure: 'temporal.check_failed',
+      run: async (given) =>
+        run(await access.open(given), {
+          namespace: given.temporalNamespace,
+          taskQueue: given.temporalTaskQueue,
+        }),
+    })
+  return [
+    defineCheck(config, {
+      name: 'temporal.connection',
+      settings: CONNECTION_SETTINGS,
+      failure: 'temporal.unreachable',
+      run: (given) => checkConnection(access, given),
+    }),
+    inTemporal('temporal.namespace', 'temporal.connection', checkNamespace),
+    inTemporal('temporal.search_attributes', 'temporal.namespace', checkSearchAttributes),
+    inTemporal('temporal.rights', 'temporal.namespace', checkRights),
+    inTemporal('temporal.workers', 'temporal.namespace', async (connection, named) => {
+      const queues = await readTaskQueues(connection, named)
+      return [...workerFindings(queues), ...buildFindings(queues), ...backlogFindings(queues)]
+    }),
+  ]
+}
+
+async function checkConnection(
+  access: TemporalAccess,
+  config: Pick<Config, (typeof CONNECTION_SETTINGS)[number]>,
+): Promise<Finding[]> {
+  const address = config.temporalAddress
+  try {
+    const connection = await access.open(config)
+    const { serverVersion } = await connection.workflowService.getSystemInfo({})
+    return [ok('temporal.connection', `Temporal ${serverVersion} answers at ${address}`)]
+  } catch (error) {
+    const code = isAccessRefused(error) ? 'temporal.access_refused' : 'temporal.unreachable'
+    const reason = error instanceof Error ? (error.cause ?? error) : error
+    return [problem(code, `${describeError(reason)} (${address})`)]
+  }
+}
+
+async function checkNamespace(connection: Connection, { namespace }: Namespace): Promise<Finding[]> {
+  try {
+    const id = await readNamespaceId(connection, namespace)
+    return [
+      id === ''
+        ? problem('temporal.namespace_unreadable', `the namespace ${namespace} may not be described`)
+        : ok('temporal.namespace', `the namespace ${namespace} exists`),
+    ]
+  } catch (error) {
+    if (isGrpcServiceError(error) && error.code === NOT_FOUND)
+      return [problem('temporal.namespace_missing', `there is no namespace ${namespace}`)]
+    if (isAccessRefused(error)) return [problem('temporal.access_refused', describeError(error))]
+    throw error
+  }
+}
+
+async function checkSearchAttributes(connection: Connection, { namespace }: Namespace): Promise<Finding[]> {
+  try {
+    const { missing, mistyped } = await findSearchAttributeProblems(connection, namespace)
+    const problems = [
+      ...(missing.length === 0
+        ? []
+        : [problem('temporal.search_attributes_missing', `missing: ${missing.join(', ')}`)]),
+      ...(mistyped.length === 0
+        ? []
+        : [problem('temporal.search_attributes_mistyped', `not of type Keyword: ${mistyped.join(', ')}`)]),
+    ]
+    return problems.length > 0
+      ? problems
+      : [ok('temporal.search_attributes', 'all search attributes are registered')]
+  } catch (error) {
+    if (!isNotPermitted(error)) throw error
+    return [problem('temporal.search_attributes_unreadable', describeError(error))]
+  }
+}
+
+async function checkRights(connection: Connection, { namespace }: Namespace): Promise<Finding[]> {
+  return (await mayWrite(connection, namespace))
+    ? [ok('temporal.rights', `Posthorn may write in the namespace ${namespace}`)]
+    : [problem('temporal.rights_missing', `Posthorn may not write in the namespace ${namespace}`)]
+}

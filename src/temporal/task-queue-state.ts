@@ -1,0 +1,68 @@
+import { attemptQueue } from '../domain/task-queues.ts'
+import type { TemporalConnection } from './namespace.ts'
+
+/** Tasks of one kind on one task queue: the workers that poll for them, and how many wait for how long. */
+export type TaskQueueState = {
+  taskQueue: string
+  taskType: 'workflow' | 'activity'
+  /** `buildId` is null where the worker names none. */
+  workers: { identity: string; buildId: string | null }[]
+  backlog: number
+  backlogAgeMs: number
+}
+
+/**
+ * TASK_QUEUE_TYPE_WORKFLOW and TASK_QUEUE_TYPE_ACTIVITY of temporal.api.enums.v1.TaskQueueType, as fields of a request:
+ * the client does not export the type.
+ */
+const TASK_TYPES = {
+  workflow: Object.fromEntries([['taskQueueType', 1]]),
+  activity: Object.fromEntries([['taskQueueType', 2]]),
+}
+
+/** Temporal lists pollers for five minutes after their last poll; one poll lasts a minute at most. */
+const POLL_TTL_MS = 120_000
+
+const CALL_TIMEOUT_MS = 4_000
+
+/** Reads the state of all task queues of Posthorn. Throws while Temporal is unavailable. */
+export function readTaskQueues(
+  connection: TemporalConnection,
+  { namespace, taskQueue }: { namespace: string; taskQueue: string },
+): Promise<TaskQueueState[]> {
+  const queues = [
+    { name: taskQueue, taskType: 'workflow' },
+    { name: taskQueue, taskType: 'activity' },
+    { name: attemptQueue(taskQueue, 'retry'), taskType: 'activity' },
+    { name: attemptQueue(taskQueue, 'slow'), taskType: 'activity' },
+  ] as const
+  return connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+    Promise.all(queues.map(({ name, taskType }) => readTaskQueue(connection, namespace, name, taskType))),
+  )
+}
+
+async function readTaskQueue(
+  { workflowService }: TemporalConnection,
+  namespace: string,
+  taskQueue: string,
+  taskType: TaskQueueState['taskType'],
+): Promise<TaskQueueState> {
+  const { pollers, stats } = await workflowService.describeTaskQueue({
+    namespace,
+    taskQueue: { name: taskQueue },
+    ...TASK_TYPES[taskType],
+    reportStats: true,
+  })
+  const isPolling = ({ lastAccessTime }: (typeof pollers)[number]): boolean =>
+    Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < POLL_TTL_MS
+  return {
+    taskQueue,
+    taskType,
+    workers: pollers.filter(isPolling).map(({ identity, deploymentOptions, workerVersionCapabilities }) => ({
+      identity: identity ?? '',
+      buildId: (deploymentOptions?.buildId ?? workerVersionCapabilities?.buildId) || null,
+    })),
+    backlog: Number(stats?.approximateBacklogCount ?? 0),
+    backlogAgeMs: Number(stats?.approximateBacklogAge?.seconds ?? 0) * 1_000,
+  }
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { NativeConnection } from '@temporalio/worker'
+import { expect } from 'chai'
+import { createActivities } from '../../../activities/index.ts'
+import { freePort } from '../../../src/free-port.ts'
+import { createWorkers } from '../../../src/temporal/worker.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
+import { createSilentHost, examine, settingsOf } from '../../helpers/doctor/doctored.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { testServers } from '../../helpers/runner/servers.ts'
+import { quietRuntime } from '../../helpers/temporal/runtime.ts'
+
+/** Each area has two checks in a row at most, of five seconds each, and closing takes three. */
+const ENDS_WITHIN_MS = 15_000
+
+/** NAMESPACE_NOT_FOUND is cached by Temporal for a while, and so are new namespaces. */
+const NAMESPACE_TIMEOUT_MS = 30_000
+const DAY_SECONDS = 86_400
+
+/** `INDEXED_VALUE_TYPE_TEXT` of Temporal's API. */
+const TEXT = 1
+
+describe('posthorn doctor examines Temporal', function () {
+  this.timeout(60_000)
+  const database = useDatabase()
+  let connection: NativeConnection
+
+  before(async () => {
+    quietRuntime()
+    connection = await NativeConnection.connect({ address: testServers().temporalAddress })
+  })
+  after(() => connection.close())
+
+  it('names one that cannot be reached, and what was skipped for it', async () => {
+    const address = `127.0.0.1:${await freePort()}`
+    const { status, problems, skipped, find } = await examine(
+      settingsOf(database.url, { TEMPORAL_ADDRESS: address }),
+    )
+    expect([status, problems]).to.deep.equal(['error', ['error temporal.unreachable']])
+    expect(skipped).to.deep.equal([
+      'temporal.namespace',
+      'temporal.search_attributes',
+      'temporal.rights',
+      'temporal.workers',
+      'deliveries.workflows',
+    ])
+    expect(find('temporal.unreachable').seen).to.include(address)
+  })
+
+  it('ends in time where every server accepts connections and never answers', async () => {
+    const silent = await createSilentHost()
+    const address = `127.0.0.1:${silent.port}`
+    const beganAtMs = performance.now()
+    const { problems } = await examine(
+      settingsOf(`postgres://u:p@${address}/x`, {
+        TEMPORAL_ADDRESS: address,
+        SMTP_HOST: '127.0.0.1',
+        SMTP_PORT: String(silent.port),
+      }),
+    ).finally(() => silent.close())
+    expect(problems).to.deep.equal([
+      'error database.unreachable',
+      'error temporal.unreachable',
+      'error mail.unreachable',
+    ])
+    expect(performance.now() - beganAtMs).to.be.below(ENDS_WITHIN_MS)
+  })
+
+  it('names a namespace that is missing', async () => {
+    const { problems, find } = await examine(settingsOf(database.url, { TEMPORAL_NAMESPACE: 'not-there' }))
+    expect(problems).to.deep.equal(['error temporal.namespace_missing'])
+    expect(find('temporal.namespace_missing').seen).to.include('not-there')
+  })
+
+  it('names search attributes that are missing, or have another type', async () => {
+    const namespace = `doctor-${randomUUID()}`
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: DAY_SECONDS as never },
+    })
+    await eventually(async () => {
+      await connection.operatorService.addSearchAttributes({
+        namespace,
+        searchAttributes: Object.fromEntries([['WebhookId', TEXT]]),
+      })
+    }, NAMESPACE_TIMEOUT_MS)
+    await eventually(async () => {
+      const { problems, find } = await examine(settingsOf(database.url, { TEMPORAL_NAMESPACE: namespace }))
+      expect(problems).to.deep.equal([
+        'error temporal.search_attributes_missing',
+        'error temporal.search_attributes_mistyped',
+      ])
+      expect(find('temporal.search_attributes_missing').seen).to.equal(
+        'missing: OrganisationId, EventKey, DeliveryState',
+      )
+      expect(find('temporal.search_attributes_mistyped').seen).to.include('WebhookId')
+    }, NAMESPACE_TIMEOUT_MS)
+  })
+
+  it('names the task queues that no worker polls, and the builds of workers that do', async () => {
+    const env = settingsOf(database.url)
+    const taskQueue = env['TEMPORAL_TASK_QUEUE']!
+    const alone = await examine(env)
+    expect(alone.find('temporal.worker_missing')).to.deep.include({
+      level: 'error',
+      seen: `no worker polls for ${taskQueue} (workflow), ${taskQueue} (activity), ${taskQueue}-retry (activity), ${taskQueue}-slow (activity)`,
+    })
+    expect(alone.find('temporal.rights').level).to.equal('ok')
+
+    const dependencies = attemptDependencies(database.dataSource)
+    const settings = {
+      namespace: 'default',
+      taskQueue,
+      activitySlots: { first: 2, retry: 2, slow: 2 },
+      shutdownGraceMs: 1_000,
+    }
+    const workers = await createWorkers(connection, settings, createActivities(dependencies))
+    const ended = workers.run()
+    try {
+      await eventually(async () => {
+        const { find } = await examine(env)
+        expect(find('temporal.workers').seen).to.include(`${taskQueue} (workflow): 1`)
+        expect(find('temporal.builds').seen).to.match(/\(workflow\): \S+@\S+/)
+        expect(find('temporal.backlog').level).to.equal('ok')
+      })
+    } finally {
+      workers.shutdown()
+      await ended
+      await dependencies.httpClient.close()
+    }
+  })
+})
