@@ -59,7 +59,9 @@ function recording(runner: QueryRunner, statements: string[]): QueryRunner {
     statements.push(statement)
     return runner.query(statement, parameters as never)
   }
-  return new Proxy(runner, { get: (target, key) => (key === 'query' ? query : Reflect.get(target, key)) })
+  return new Proxy(runner, {
+    get: (target, key) => (key === 'query' ? query : (Reflect.get(target, key) as unknown)),
+  })
 }
 
 function report(fine: string, problem: string, lines: string[]): void {

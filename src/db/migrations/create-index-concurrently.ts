@@ -30,8 +30,7 @@ async function findBuiltIndex(runner: QueryRunner, name: string): Promise<FoundI
     const [found = null] = (await runner.query(
       `SELECT i.indisvalid AS "isValid",
               EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid) AS "isBeingBuilt"
-         FROM pg_index i WHERE i.indexrelid = to_regclass($1)`,
-      [`"${name}"`],
+         FROM pg_index i WHERE i.indexrelid = to_regclass('"${name}"')`,
     )) as FoundIndex[]
     if (found === null || !found.isBeingBuilt) return found
     if (performance.now() > deadlineMs) throw new Error(`another session is still building the index ${name}`)
