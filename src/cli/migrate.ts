@@ -1,19 +1,55 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { MigrationExecutor, type DataSource } from 'typeorm'
+import { isLockTimeout } from '../db/connection-errors.ts'
 import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { MIGRATION_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/session-limits.ts'
 
-/** Applies what is missing and returns the names of the migrations applied. */
+/** For a transaction of somebody else that keeps a table locked. */
+const LOCKED_TIMEOUT_MS = 600_000
+
+/** The traffic that waited for the same table runs meanwhile. */
+const LOCKED_RETRY_DELAY_MS = 3_000
+
+/**
+ * Applies what is missing and returns the names of the migrations applied. A migration that cannot have a table's lock
+ * within two seconds is tried again for ten minutes; traffic runs between the tries.
+ *
+ * @throws the error of the statement that failed; the migrations before it stay applied
+ */
 export async function migrate(databaseUrl: string, pooler: Pooler = 'none'): Promise<string[]> {
   const dataSource = createDataSource({
     url: databaseUrl,
     poolSize: 2,
     pooler,
     statementTimeoutMs: MIGRATION_STATEMENT_TIMEOUT_MS,
+    // An index that is created concurrently waits for every older transaction, and nothing waits for it.
+    lockTimeoutMs: 0,
   })
   await dataSource.initialize()
   try {
-    const applied = await dataSource.runMigrations()
-    return applied.map((migration) => migration.name)
+    const before = new Set(await appliedMigrations(dataSource))
+    await applyMigrations(dataSource)
+    return (await appliedMigrations(dataSource)).filter((name) => !before.has(name))
   } finally {
     await closeDataSource(dataSource)
   }
+}
+
+async function applyMigrations(dataSource: DataSource): Promise<void> {
+  const deadlineMs = performance.now() + LOCKED_TIMEOUT_MS
+  for (;;) {
+    try {
+      await dataSource.runMigrations()
+      return
+    } catch (error) {
+      if (!isLockTimeout(error) || performance.now() > deadlineMs) throw error
+    }
+    await delay(LOCKED_RETRY_DELAY_MS)
+  }
+}
+
+/** Oldest first. */
+async function appliedMigrations(dataSource: DataSource): Promise<string[]> {
+  const applied = await new MigrationExecutor(dataSource).getExecutedMigrations()
+  return applied.map(({ name }) => name).reverse()
 }

@@ -25,6 +25,8 @@ import { OrganisationErasure2 } from './migrations/0002-organisation-erasure.ts'
 import { PortalLinks3 } from './migrations/0003-portal-links.ts'
 import { DeveloperArea4 } from './migrations/0004-developer-area.ts'
 import { Uuidv7Function5 } from './migrations/0005-uuidv7.ts'
+import { ValidateConstraints6 } from './migrations/0006-validate-constraints.ts'
+import { OnlineIndexes7 } from './migrations/0007-online-indexes.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -43,6 +45,8 @@ export type DatabaseOptions = {
   pooler?: Pooler
   /** How long one statement may take in the server. */
   statementTimeoutMs?: number
+  /** How long one statement may wait for a lock, where the connection is direct; 0: without a limit of its own. */
+  lockTimeoutMs?: number
   onIdleError?: (error: Error) => void
 }
 
@@ -55,7 +59,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
   const policy: ConnectionPolicy = { statementTimeoutMs, pooler, open: new Set() }
   return new DataSource({
     type: 'postgres',
-    url: pooler === 'none' ? withSessionLimits(url, statementTimeoutMs) : url,
+    url: pooler === 'none' ? withSessionLimits(url, statementTimeoutMs, options.lockTimeoutMs) : url,
     poolSize: options.poolSize,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
     applicationName: 'posthorn',
@@ -81,7 +85,15 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       StreamTicket,
       PortalLink,
     ],
-    migrations: [Initial1, OrganisationErasure2, PortalLinks3, DeveloperArea4, Uuidv7Function5],
+    migrations: [
+      Initial1,
+      OrganisationErasure2,
+      PortalLinks3,
+      DeveloperArea4,
+      Uuidv7Function5,
+      ValidateConstraints6,
+      OnlineIndexes7,
+    ],
     migrationsTransactionMode: 'each',
     extra: {
       Client: DatabaseClient,

@@ -7,7 +7,7 @@ export const DEFAULT_STATEMENT_TIMEOUT_MS = 6_000
 /** For one statement over many rows, such as stopping all deliveries of a webhook. */
 export const LONG_STATEMENT_TIMEOUT_MS = 60_000
 
-/** For migrations, which may rewrite a table. */
+/** For migrations: one that creates an index reads a whole table. */
 export const MIGRATION_STATEMENT_TIMEOUT_MS = 3_600_000
 
 /** How much longer this process waits than the server: the server's own error costs no connection. */
@@ -23,9 +23,10 @@ const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
  * Parameters of a session with PostgreSQL. The last five have the server notice a client that is gone: within 25 s
  * where it was idle (10 + 3 × 5), 20 s where it was being sent to, 5 s in the middle of a statement.
  */
-function sessionParameters(statementTimeoutMs: number): Record<string, number> {
+function sessionParameters(statementTimeoutMs: number, lockTimeoutMs: number): Record<string, number> {
   return {
     ...transactionParameters(statementTimeoutMs),
+    lock_timeout: lockTimeoutMs,
     tcp_keepalives_idle: 10,
     tcp_keepalives_interval: 5,
     tcp_keepalives_count: 3,
@@ -43,9 +44,13 @@ function transactionParameters(statementTimeoutMs: number): Record<string, numbe
 }
 
 /** The connection's address with these limits as startup options; options of the address itself come last and win. */
-export function withSessionLimits(url: string, statementTimeoutMs: number): string {
+export function withSessionLimits(
+  url: string,
+  statementTimeoutMs: number,
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
+): string {
   const limited = new URL(url)
-  const settings = Object.entries(sessionParameters(statementTimeoutMs))
+  const settings = Object.entries(sessionParameters(statementTimeoutMs, lockTimeoutMs))
   const own = limited.searchParams.get('options')
   const options = settings.map(([name, value]) => `-c ${name}=${value}`)
   limited.searchParams.set('options', [...options, ...(own === null ? [] : [own])].join(' '))

@@ -1,15 +1,16 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm'
+import { applyStatements } from './apply-statements.ts'
 
 /** Creates the record of an organisation that is being erased, and lets its audit entries go with it. */
 export class OrganisationErasure2 implements MigrationInterface {
   readonly name = 'OrganisationErasure1764100000000'
 
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of UP) await runner.query(statement)
+    await applyStatements(runner, UP)
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const statement of DOWN) await runner.query(statement)
+    await applyStatements(runner, DOWN)
   }
 }
 

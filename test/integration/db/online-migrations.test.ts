@@ -1,0 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'chai'
+import pg from 'pg'
+import { migrate } from '../../../src/cli/migrate.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
+import { useDatabase } from '../../helpers/database/use-database.ts'
+import { eventually } from '../../helpers/eventually.ts'
+
+const INDEX_NAMES = ['delivery_test_idx', 'event_trace_idx', 'session_member_idx']
+/** How long another transaction is open while the migration runs. */
+const OPEN_TRANSACTION_MS = 4_000
+/** `lock_timeout` of migrations, and time for a machine under other load. */
+const MAX_BLOCKED_MS = 2_800
+
+describe('posthorn migrate while events are published', function () {
+  this.timeout(60_000)
+  const database = useDatabase()
+  let client: pg.Client
+  let organisationId: string
+
+  beforeEach(async () => {
+    client = new pg.Client({ connectionString: database.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    ;({ organisationId } = await createMember(database.dataSource))
+    await createWebhookRow(database.dataSource, { organisationId, url: 'http://127.0.0.1:9/hook' })
+    await publishRow(database.dataSource, organisationId)
+  })
+  afterEach(() => client.end())
+
+  const revert = async (count: number): Promise<void> => {
+    for (let index = 0; index < count; index++) await database.dataSource.undoLastMigration()
+  }
+  const validityOfIndexes = async (): Promise<Record<string, boolean>> => {
+    const rows = await database.dataSource.query<{ name: string; isValid: boolean }[]>(
+      `SELECT c.relname AS name, i.indisvalid AS "isValid" FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE c.relname = ANY($1) ORDER BY c.relname`,
+      [INDEX_NAMES],
+    )
+    return Object.fromEntries(rows.map(({ name, isValid }) => [name, isValid]))
+  }
+  const ALL_VALID = Object.fromEntries(INDEX_NAMES.map((name) => [name, true]))
+  /** Opens a transaction that has read and written an event. */
+  const openTransaction = async (): Promise<void> => {
+    await client.query('BEGIN')
+    await client.query('UPDATE event SET trace_id = trace_id')
+  }
+
+  /** Publishes one event after the other until `isOver`; returns how long the slowest took, in ms. */
+  async function publishUntil(isOver: () => boolean): Promise<number> {
+    let slowestMs = 0
+    while (!isOver()) {
+      const startedAtMs = performance.now()
+      await publishRow(database.dataSource, organisationId)
+      slowestMs = Math.max(slowestMs, performance.now() - startedAtMs)
+      await delay(10)
+    }
+    return slowestMs
+  }
+
+  /** Migrates while another transaction is open at first and events are published throughout. */
+  async function migrateUnderLoad(): Promise<{ applied: string[]; slowestMs: number }> {
+    await openTransaction()
+    let isOver = false
+    const migrating = migrate(database.url).finally(() => (isOver = true))
+    migrating.catch(() => undefined)
+    const publishing = publishUntil(() => isOver)
+    await delay(OPEN_TRANSACTION_MS)
+    expect(isOver, 'the migration is still under way').to.equal(false)
+    await client.query('COMMIT')
+    return { applied: await migrating, slowestMs: await publishing }
+  }
+
+  it('creates indexes without blocking a write for a second', async () => {
+    await revert(1)
+    expect(await validityOfIndexes()).to.deep.equal({})
+    const { applied, slowestMs } = await migrateUnderLoad()
+    expect(applied).to.deep.equal(['OnlineIndexes1764600000000'])
+    expect(slowestMs).to.be.below(1_000)
+    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
+  })
+
+  it('gives up a lock that it cannot have, so that writes go on, and tries again', async () => {
+    await revert(4)
+    const { applied, slowestMs } = await migrateUnderLoad()
+    expect(applied).to.deep.equal([
+      'DeveloperArea1764300000000',
+      'Uuidv7Function1764400000000',
+      'ValidateConstraints1764500000000',
+      'OnlineIndexes1764600000000',
+    ])
+    expect(slowestMs).to.be.below(MAX_BLOCKED_MS)
+    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
+  })
+
+  it('creates again an index that an interruption left invalid', async () => {
+    await revert(1)
+    await openTransaction()
+    const interrupted = new pg.Client({ connectionString: database.url })
+    interrupted.on('error', () => undefined)
+    await interrupted.connect()
+    await interrupted.query(`SET statement_timeout = '1s'`)
+    const error = await interrupted
+      .query('CREATE INDEX CONCURRENTLY event_trace_idx ON event (organisation_id, trace_id, sequence)')
+      .then(() => null, String)
+    await interrupted.end()
+    expect(error).to.include('statement timeout')
+    await client.query('COMMIT')
+    expect(await validityOfIndexes()).to.deep.equal({ event_trace_idx: false })
+
+    expect(await migrate(database.url)).to.deep.equal(['OnlineIndexes1764600000000'])
+    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
+  })
+
+  it('waits for an index that another session is creating, and leaves it', async () => {
+    await revert(1)
+    await openTransaction()
+    const other = new pg.Client({ connectionString: database.url })
+    other.on('error', () => undefined)
+    await other.connect()
+    const creating = other.query(
+      'CREATE INDEX CONCURRENTLY event_trace_idx ON event (organisation_id, trace_id, sequence)',
+    )
+    creating.catch(() => undefined)
+    const oidOf = async (): Promise<unknown> =>
+      (
+        await database.dataSource.query<{ oid: unknown }[]>(
+          `SELECT to_regclass('event_trace_idx')::oid AS oid`,
+        )
+      )[0]!.oid
+    const oid = await eventually(async () => {
+      const found = await oidOf()
+      expect(found).not.to.equal(null)
+      return found
+    })
+    const migrating = migrate(database.url)
+    migrating.catch(() => undefined)
+    await delay(500)
+    await client.query('COMMIT')
+    await creating
+    await migrating
+    await other.end()
+    expect(await oidOf()).to.equal(oid)
+    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
+  })
+
+  it('leaves indexes and constraints alone that an earlier version has created', async () => {
+    await database.dataSource.query(`DELETE FROM migrations WHERE name ~ 'OnlineIndexes|ValidateConstraints'`)
+    expect(await migrate(database.url)).to.have.lengthOf(2)
+    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
+  })
+})
