@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import pg from 'pg'
 import { migrate } from '../../../src/cli/migrate.ts'
+import { DeveloperArea4 } from '../../../src/db/migrations/0004-developer-area.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -28,9 +29,7 @@ describe('posthorn migrate while events are published', function () {
   })
   afterEach(() => client.end())
 
-  const revert = async (count: number): Promise<void> => {
-    for (let index = 0; index < count; index++) await database.dataSource.undoLastMigration()
-  }
+  const revertIndexes = () => database.dataSource.undoLastMigration()
   const validityOfIndexes = async (): Promise<Record<string, boolean>> => {
     const rows = await database.dataSource.query<{ name: string; isValid: boolean }[]>(
       `SELECT c.relname AS name, i.indisvalid AS "isValid" FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -72,7 +71,7 @@ describe('posthorn migrate while events are published', function () {
   }
 
   it('creates indexes without blocking a write for a second', async () => {
-    await revert(1)
+    await revertIndexes()
     expect(await validityOfIndexes()).to.deep.equal({})
     const { applied, slowestMs } = await migrateUnderLoad()
     expect(applied).to.deep.equal(['OnlineIndexes1764600000000'])
@@ -81,20 +80,18 @@ describe('posthorn migrate while events are published', function () {
   })
 
   it('gives up a lock that it cannot have, so that writes go on, and tries again', async () => {
-    await revert(4)
+    // Not the ones after it: publishing needs them on older releases of PostgreSQL.
+    await database.dataSource.transaction(async ({ queryRunner }) => {
+      await new DeveloperArea4().down(queryRunner!)
+      await queryRunner!.query(`DELETE FROM migrations WHERE name ~ 'DeveloperArea'`)
+    })
     const { applied, slowestMs } = await migrateUnderLoad()
-    expect(applied).to.deep.equal([
-      'DeveloperArea1764300000000',
-      'Uuidv7Function1764400000000',
-      'ValidateConstraints1764500000000',
-      'OnlineIndexes1764600000000',
-    ])
+    expect(applied).to.deep.equal(['DeveloperArea1764300000000'])
     expect(slowestMs).to.be.below(MAX_BLOCKED_MS)
-    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
   })
 
   it('creates again an index that an interruption left invalid', async () => {
-    await revert(1)
+    await revertIndexes()
     await openTransaction()
     const interrupted = new pg.Client({ connectionString: database.url })
     interrupted.on('error', () => undefined)
@@ -113,7 +110,7 @@ describe('posthorn migrate while events are published', function () {
   })
 
   it('waits for an index that another session is creating, and leaves it', async () => {
-    await revert(1)
+    await revertIndexes()
     await openTransaction()
     const other = new pg.Client({ connectionString: database.url })
     other.on('error', () => undefined)
