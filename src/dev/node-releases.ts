@@ -1,18 +1,14 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { publishFolder } from './cache.ts'
-import { runTool } from './run-tool.ts'
+import { provideNpmProgram } from './npm-program.ts'
 
 /** The newer releases of Node.js that Posthorn supports, and the version that the tests run on. */
 const VERSIONS = { 22: '22.23.3', 24: '24.21.0' } as const
 
 /** A supported release of Node.js that is newer than the oldest one, which package.json names. */
-export type NewerNode = keyof typeof VERSIONS
+type NewerNode = keyof typeof VERSIONS
 
 /** Every newer release, oldest first. */
 export const NEWER_NODES = Object.keys(VERSIONS).map(Number) as NewerNode[]
-
-const INSTALL_TIMEOUT_MS = 300_000
 
 /**
  * Installs a newer release of Node.js from npm into the cache, once, for tests that run on it.
@@ -20,21 +16,15 @@ const INSTALL_TIMEOUT_MS = 300_000
  * @returns the path of its program
  * @throws Error with the last lines of npm
  */
-export async function provideNewerNode(
+export function provideNewerNode(
   release: NewerNode,
   { cacheDir, print }: { cacheDir: string; print: (line: string) => void },
 ): Promise<string> {
   const version = VERSIONS[release]
-  const name = platformPackage()
-  return publishFolder(
-    join(cacheDir, `node-${version}`),
-    join('node_modules', name, 'bin', 'node'),
-    async (draft) => {
-      print(`Installing Node.js ${version} (once, 50 MB) …`)
-      writeFileSync(join(draft, 'package.json'), JSON.stringify({ private: true }))
-      const args = ['install', '--no-audit', '--no-fund', '--prefix', draft, `${name}@${version}`]
-      await runTool({ command: 'npm', args, cwd: draft, timeoutMs: INSTALL_TIMEOUT_MS })
-    },
+  return provideNpmProgram(
+    { name: platformPackage(), version, program: join('bin', 'node'), cacheName: 'node' },
+    cacheDir,
+    () => print(`Installing Node.js ${version} (once, 50 MB) …`),
   )
 }
 

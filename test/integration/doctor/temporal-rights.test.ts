@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { examine, settingsOf, type Examined } from '../../helpers/doctor/doctored.ts'
-import { createTemporalGate } from '../../helpers/doctor/temporal-gate.ts'
+import { createTemporalGate } from '../../helpers/temporal/temporal-gate.ts'
 
 describe('posthorn doctor examines what Temporal permits', function () {
   this.timeout(30_000)

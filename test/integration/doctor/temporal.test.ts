@@ -114,6 +114,7 @@ describe('posthorn doctor examines Temporal', function () {
       taskQueue,
       activitySlots: { first: 2, retry: 2, slow: 2 },
       shutdownGraceMs: 1_000,
+      version: null,
     }
     const workers = await createWorkers(connection, settings, createActivities(dependencies))
     const ended = workers.run()
