@@ -11,7 +11,10 @@ const HELM_VERSION = '3.19.5'
 const OLDEST_GO_MINOR = 21
 const QUICK_TIMEOUT_MS = 20_000
 // Cold, on a machine that does other work too.
-const BUILD_TIMEOUT_MS = 1_200_000
+const BUILD_TIMEOUT_MS = 480_000
+
+/** What `go` and `runTool` say when modules cannot be downloaded, or not in time. */
+const OUT_OF_REACH = /not done after|dial tcp|lookup |timeout|connection re|proxyconnect|\b(403|404|50\d) /i
 
 /** How long a test has to wait for a program. */
 export const PROVIDE_TIMEOUT_MS = BUILD_TIMEOUT_MS + QUICK_TIMEOUT_MS
@@ -21,7 +24,7 @@ const READERS = fileURLToPath(new URL('../manifest-readers', import.meta.url))
 
 type GoTool = { executable: string; folder: string; package: string; cwd?: string }
 
-/** Path of `helm`, built once into the cache folder; null, with a line that says why, without Go. */
+/** Path of `helm`, built once into the cache folder; null, with a line that says why, without Go or modules. */
 export function provideHelm(): Promise<string | null> {
   return build({
     executable: 'helm',
@@ -32,7 +35,7 @@ export function provideHelm(): Promise<string | null> {
 
 /**
  * Path of a program that reads `compose` files or `kubernetes` manifests with the libraries of Docker and Kubernetes,
- * built once into the cache folder; null, with a line that says why, without Go.
+ * built once into the cache folder; null, with a line that says why, without Go or modules.
  */
 export function provideReader(name: 'compose' | 'kubernetes'): Promise<string | null> {
   const hash = createHash('sha256')
@@ -51,12 +54,8 @@ async function build({ executable, folder, package: source, cwd }: GoTool): Prom
   const version =
     go === null ? '' : await runTool({ command: go, args: ['version'], timeoutMs: QUICK_TIMEOUT_MS })
   const minor = Number(/go1\.(\d+)/.exec(version)?.[1] ?? 0)
-  if (go === null || minor < OLDEST_GO_MINOR) {
-    print(
-      `!!! SKIPPED, NOTHING WAS PROVED: ${source} is built with Go 1.${OLDEST_GO_MINOR} or newer, and there is none on PATH`,
-    )
-    return null
-  }
+  if (go === null || minor < OLDEST_GO_MINOR)
+    return skip(`${source} is built with Go 1.${OLDEST_GO_MINOR} or newer, and there is none on PATH`)
   let compiled = 0
   const onLine = (line: string): void => {
     // -v prints one line per compiled package; go's own remarks are about downloads.
@@ -75,7 +74,15 @@ async function build({ executable, folder, package: source, cwd }: GoTool): Prom
       onLine,
     }
     await withProgress(print, describe, () => runTool(tool))
+  }).catch((error: unknown) => {
+    if (!OUT_OF_REACH.test(String(error))) throw error
+    return skip(`${source} could not be had in time: ${String(error)}`)
   })
+}
+
+function skip(why: string): null {
+  print(`!!! SKIPPED, NOTHING WAS PROVED: ${why}`)
+  return null
 }
 
 function print(line: string): void {
