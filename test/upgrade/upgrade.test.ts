@@ -16,7 +16,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 import { buildPreviousRelease } from './previous-release.ts'
 import { startSteadyPublisher } from './steady-publisher.ts'
 
-const API_KEY = 'phk_upgrade_full_access_000001'
+const API_KEY = 'phk_upgrade_Wq7ZrT5n_in_clear_0001_kP3x'
 const ORGANISATION = '/api/orgs/org_upgrade'
 const SEED = {
   organisations: [

@@ -43,6 +43,7 @@ export async function createTemporalGate(refused: readonly string[]): Promise<Te
     let trailers: IncomingHttpHeaders = {}
     request.on('error', () => stream.destroy())
     request.on('response', (answer) => {
+      if (stream.destroyed) return
       // An error without a message has nothing after its headers.
       const isComplete = 'grpc-status' in answer
       stream.respond(answer, isComplete ? { endStream: true } : { waitForTrailers: true })
@@ -52,6 +53,7 @@ export async function createTemporalGate(refused: readonly string[]): Promise<Te
       trailers = given
     })
     stream.on('wantTrailers', () => stream.sendTrailers(trailers))
+    stream.on('close', () => request.destroy())
     stream.pipe(request)
   }
 
