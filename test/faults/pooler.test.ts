@@ -58,7 +58,7 @@ describe('PgBouncer in transaction mode', function () {
       return (await examine(settingsOf(url, { DATABASE_POOLER: pooler }))).problems
     }
     expect(await problemsWith('none')).to.include('error database.pooler_undeclared')
-    expect((await problemsWith('transaction')).filter((line) => line.includes('pooler'))).to.deep.equal([])
+    expect(await problemsWith('transaction')).not.to.include('error database.pooler_undeclared')
   })
 
   it('applies migrations', async () => {

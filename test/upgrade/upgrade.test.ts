@@ -118,13 +118,13 @@ describe('an upgrade under load, and the way back', function () {
       await start(previous, 'api'),
     ]
     const apis = (): string[] => processes.slice(2).map(({ url }) => url)
-    for (const [{ url }, eventKeys] of [
+    for (const [{ url }, subscribedEventKeys] of [
       [healthy, ['customer:created']],
       [failing, ['invoice:created']],
     ] as const) {
       const made = await callApi(apis()[0]!, 'POST', `${ORGANISATION}/webhooks`, {
         apiKey: API_KEY,
-        body: { url, eventKeys },
+        body: { url, subscribedEventKeys, enabled: true },
       })
       expect(made.status, made.text).to.equal(201)
     }
@@ -141,10 +141,10 @@ describe('an upgrade under load, and the way back', function () {
       expect(waiting.deliveryIds.length).to.be.at.least(WAITING)
     }, 60_000)
     await waiting.stop()
-    const steady = publisherOf('customer:created')
     await eventually(async () => {
       expect(await count(`state = 'waiting' AND attempts >= 1`)).to.be.at.least(WAITING)
-    }, 120_000)
+    }, 240_000)
+    const steady = publisherOf('customer:created')
 
     const startedAt = performance.now()
     run(testServers().posthorn, 'migrate')
