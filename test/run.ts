@@ -35,6 +35,8 @@ const SUITES: Record<string, string[][]> = {
     ['test/integration/{accounts,events,incidents,operator,portal,retention,stream,webhooks}/**/*.test.ts'],
   ],
   upgrade: [['test/upgrade/**/*.test.ts']],
+  // POSTHORN_LASTING_MINUTES, 20 if not given.
+  lasting: [['test/lasting/**/*.test.ts']],
   faults: [['test/faults/**/*.test.ts']],
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }

@@ -8,7 +8,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
-import { startWipeableTemporal, type WipeableTemporal } from './rig/wipeable-temporal.ts'
+import { startWipeableTemporal, type WipeableTemporal } from '../helpers/temporal/wipeable-temporal.ts'
 
 /** What is promised for new events, and for how late waiting deliveries may be. */
 const RECOVERY_MS = 30_000

@@ -65,8 +65,10 @@ export async function startPosthorn(options: {
   process.once('exit', killWithUs)
   child.once('exit', () => process.off('exit', killWithUs))
   const log = createWriteStream(logFile)
-  child.stdout.pipe(log)
-  child.stderr.pipe(log)
+  // Both write to it, so that the first to end must not end it.
+  child.stdout.pipe(log, { end: false })
+  child.stderr.pipe(log, { end: false })
+  child.once('close', () => log.end())
   const url = `http://127.0.0.1:${port}`
   const readLog = (): string => readFileSync(logFile, 'utf8')
   await eventually(async () => {

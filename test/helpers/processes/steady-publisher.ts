@@ -1,23 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { callApi } from '../helpers/api/api.ts'
+import { callApi } from '../api/api.ts'
+
+/** An event that was answered 202. */
+export type AcceptedEvent = {
+  deliveryIds: string[]
+  /** When it was to be published at a steady rate, by `performance.now()`. */
+  dueAt: number
+  /** The time in ms from its first try to the one that was accepted; 0 where that is the first. */
+  refusedForMs: number
+}
 
 /** What was published at a steady rate, whatever the processes behind did. */
 export type SteadyPublisher = {
-  /** The ids of the deliveries of accepted events. */
-  deliveryIds: string[]
-  /** The longest time in ms between the first try of an event and its acceptance. */
-  longestRefusalMs(): number
   /** Ends after every event so far was accepted. */
   stop(): Promise<void>
 }
 
 const RETRY_AFTER_MS = 50
-const GIVE_UP_AFTER_MS = 30_000
 
 /**
  * Publishes `perSecond` events a second to the APIs in turn, as a platform does: what is refused or not answered is sent
- * to the next one with the same Idempotency-Key.
+ * to the next one with the same Idempotency-Key, for `giveUpAfterMs`.
  */
 export function startSteadyPublisher(options: {
   apis: () => readonly string[]
@@ -25,16 +29,18 @@ export function startSteadyPublisher(options: {
   apiKey: string
   event: string
   perSecond: number
+  giveUpAfterMs: number
+  onAccepted: (event: AcceptedEvent) => void
 }): SteadyPublisher {
-  const { apis, path, apiKey, event, perSecond } = options
-  const deliveryIds: string[] = []
+  const { apis, path, apiKey, event, perSecond, giveUpAfterMs, onAccepted } = options
   const inFlight = new Set<Promise<void>>()
   const failures: unknown[] = []
-  let longestRefusalMs = 0
+  const startedAt = performance.now()
   let sent = 0
 
   async function publish(number: number): Promise<void> {
     const key = randomUUID()
+    const dueAt = startedAt + (number / perSecond) * 1_000
     const begunAt = performance.now()
     for (let attempt = 0; ; attempt += 1) {
       const addresses = apis()
@@ -47,19 +53,17 @@ export function startSteadyPublisher(options: {
         headers: { 'idempotency-key': key },
       }).catch(() => null)
       if (answered?.status === 202) {
-        if (attempt > 0) longestRefusalMs = Math.max(longestRefusalMs, triedAt - begunAt)
-        deliveryIds.push(
-          ...(answered.json as { deliveries: { id: string }[] }).deliveries.map(({ id }) => id),
-        )
+        const { deliveries } = answered.json as { deliveries: { id: string }[] }
+        const refusedForMs = attempt === 0 ? 0 : triedAt - begunAt
+        onAccepted({ deliveryIds: deliveries.map(({ id }) => id), dueAt, refusedForMs })
         return
       }
-      if (performance.now() - begunAt > GIVE_UP_AFTER_MS)
+      if (performance.now() - begunAt > giveUpAfterMs)
         throw new Error(`an event was not accepted: ${answered?.text ?? 'no answer'}`)
       await delay(RETRY_AFTER_MS)
     }
   }
 
-  const startedAt = performance.now()
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - startedAt) / 1_000) * perSecond)
     for (; sent < due; sent += 1) {
@@ -71,8 +75,6 @@ export function startSteadyPublisher(options: {
   }, 10)
 
   return {
-    deliveryIds,
-    longestRefusalMs: () => longestRefusalMs,
     async stop() {
       clearInterval(timer)
       await Promise.all(inFlight)

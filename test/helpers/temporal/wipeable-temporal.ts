@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startTemporalDevServer } from '../../../src/dev/temporal-dev-server.ts'
 import { freePort } from '../../../src/free-port.ts'
-import { testServers } from '../../helpers/runner/servers.ts'
+import { testServers } from '../runner/servers.ts'
 
 /** A Temporal server of one's own on one port, that can be stopped, started, and emptied. */
 export type WipeableTemporal = {
