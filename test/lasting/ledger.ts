@@ -14,7 +14,7 @@ type Entry = {
 export type Endpoints = { url: string; refusingUrl: string; ledger: Ledger; close(): Promise<void> }
 
 /** A delivery that came again after it had been confirmed. */
-export type Repeat = { confirmedAt: number; repeatedAt: number }
+type Repeat = { confirmedAt: number; repeatedAt: number }
 
 /** What was accepted compared with what came. */
 export type Ledger = {

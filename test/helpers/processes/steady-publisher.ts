@@ -79,7 +79,7 @@ export function startSteadyPublisher(options: {
       clearInterval(timer)
       await Promise.all(inFlight)
       if (failures.length > 0)
-        throw new AggregateError(failures, `${failures.length} events were not accepted`)
+        throw new AggregateError(failures, `${failures.length} events, the first: ${String(failures[0])}`)
     },
   }
 }
