@@ -26,12 +26,11 @@ export type Endpoints = {
   acquire(webhookId: string, deliveryId: string): Slot | Deferral
   /** Waits for a slot where one is expected to be free within MAX_WAIT_MS. */
   acquireSoon(webhookId: string, deliveryId: string): Promise<Slot | Deferral>
-  /** Returns the health; failures before `readAtMs`, when the webhook had no open incident, do not count. */
-  health(webhookId: string, readAtMs: number): EndpointHealth
+  health(webhookId: string): EndpointHealth
   /** Returns how many POSTs the endpoint takes at once. */
   limit(webhookId: string): number
   hasFreeSlot(webhookId: string): boolean
-  /** Raises the limit for a success of another process, as for one of this process. */
+  /** Counts a success of another process: it raises the limit, and the endpoint fails less. */
   succeededElsewhere(webhookId: string): void
   /** Returns the free slots that no expected retry needs. */
   freeSlots(webhookId: string): number
@@ -48,10 +47,15 @@ const HANGING_LIMIT = 2
 
 /** An endpoint that takes longer to answer is slow, until a POST is faster or the TTL is over. */
 const SLOW_POST_MS = 1_000
-const SLOW_TTL_MS = 60_000
+
+/** What POSTs have shown counts for so long. */
+const HEALTH_TTL_MS = 60_000
 
 /** Weight of the newest POST in the moving averages. */
 const NEWEST_WEIGHT = 0.2
+
+/** An endpoint that refuses a larger share is failing. Below, most deliveries need no workflow. */
+const FAILING_SHARE = 1 / 2
 
 /** Duration assumed for POSTs until one has ended. */
 const ASSUMED_DURATION_MS = 1_000
@@ -138,6 +142,7 @@ export function createEndpoints(options: {
     endpoint.lastAtMs = now
     endpoint.slowAtMs = durationMs > SLOW_POST_MS ? now : -Infinity
     endpoint.timedOutAtMs = isTimeout ? now : -Infinity
+    endpoint.failureShare = average(endpoint.failureShare, succeeded ? 0 : 1)
     if (succeeded) {
       endpoint.succeededRunningMs = runningMs()
       endpoint.averageSuccessMs = average(endpoint.averageSuccessMs, durationMs)
@@ -147,7 +152,6 @@ export function createEndpoints(options: {
       return
     }
     endpoint.averageMs = average(endpoint.averageMs, durationMs)
-    endpoint.failedAtMs = now
     if (!isTimeout) return
     if (retry !== null && retry.inMs <= MAX_EXPECTED_DELAY_MS)
       endpoint.expected.set(retry.deliveryId, now + retry.inMs + EXPECTED_TTL_MS)
@@ -191,9 +195,13 @@ export function createEndpoints(options: {
   }
 
   function slowness(endpoint: Endpoint): 'hanging' | 'slow' | null {
-    const sinceMs = nowMs() - SLOW_TTL_MS
+    const sinceMs = nowMs() - HEALTH_TTL_MS
     if (isHanging(endpoint, runningMs()) || endpoint.timedOutAtMs >= sinceMs) return 'hanging'
     return endpoint.slowAtMs >= sinceMs ? 'slow' : null
+  }
+
+  function isFailing({ failureShare, lastAtMs }: Endpoint): boolean {
+    return failureShare > FAILING_SHARE && lastAtMs >= nowMs() - HEALTH_TTL_MS
   }
 
   function isShortWait(endpoint: Endpoint): boolean {
@@ -213,12 +221,12 @@ export function createEndpoints(options: {
       endpoint.expected.delete(deliveryId)
       return slot
     },
-    health(webhookId, readAtMs) {
+    health(webhookId) {
       const endpoint = endpoints.get(webhookId)
       if (endpoint === undefined) return 'unproven'
       const slow = slowness(endpoint)
       if (slow !== null) return slow
-      if (endpoint.failedAtMs >= readAtMs) return 'failing'
+      if (isFailing(endpoint)) return 'failing'
       return endpoint.averageSuccessMs === null ? 'unproven' : 'healthy'
     },
     limit(webhookId) {
@@ -229,7 +237,11 @@ export function createEndpoints(options: {
       const endpoint = endpoints.get(webhookId)
       return endpoint === undefined || endpoint.slots.size < limitOf(endpoint)
     },
-    succeededElsewhere: (webhookId) => grow(endpointOf(webhookId)),
+    succeededElsewhere(webhookId) {
+      const endpoint = endpointOf(webhookId)
+      endpoint.failureShare = average(endpoint.failureShare, 0)
+      grow(endpoint)
+    },
     freeSlots(webhookId) {
       const endpoint = endpointOf(webhookId)
       dropExpired(endpoint)
@@ -258,5 +270,6 @@ function average(averageMs: number | null, newestMs: number): number {
 
 function dropIdle(endpoints: Map<string, Endpoint>, now: number): void {
   for (const [id, { slots, waiting, expected, lastAtMs }] of endpoints)
-    if (slots.size + waiting.size + expected.size === 0 && lastAtMs < now - SLOW_TTL_MS) endpoints.delete(id)
+    if (slots.size + waiting.size + expected.size === 0 && lastAtMs < now - HEALTH_TTL_MS)
+      endpoints.delete(id)
 }

@@ -1,8 +1,8 @@
 import type { Slot } from './endpoint-registry.ts'
 
 /**
- * The health of an endpoint, the receiving side of a webhook, as far as this process has seen: `slow` endpoints answer
- * late, `hanging` ones not at all.
+ * The health of an endpoint, the receiving side of a webhook, as far as this process has seen: `failing` endpoints refuse
+ * most POSTs, `slow` ones answer late, `hanging` ones not at all.
  */
 export type EndpointHealth = 'healthy' | 'unproven' | 'failing' | 'slow' | 'hanging'
 
@@ -33,7 +33,8 @@ export function newEndpoint(limit: number) {
     averageMs: null as number | null,
     averageSuccessMs: null as number | null,
     succeededRunningMs: -Infinity,
-    failedAtMs: -Infinity,
+    /** Share of the latest POSTs that failed, as a moving average. */
+    failureShare: 0,
     slowAtMs: -Infinity,
     /** Of the latest POST, if it timed out. */
     timedOutAtMs: -Infinity,

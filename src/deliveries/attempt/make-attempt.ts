@@ -76,7 +76,7 @@ function slotFor(
   endpoints: Endpoints,
   { kind, webhookId, deliveryId }: AttemptRequest,
 ): Slot | Deferral | Promise<Slot | Deferral> {
-  const isOnWrongQueue = kind !== 'slow' && isSlowOrHanging(endpoints.health(webhookId, -Infinity))
+  const isOnWrongQueue = kind !== 'slow' && isSlowOrHanging(endpoints.health(webhookId))
   return isOnWrongQueue ? { retryAfterMs: 0 } : endpoints.acquireSoon(webhookId, deliveryId)
 }
 

@@ -8,7 +8,13 @@ import { createBackpressure } from './backpressure.ts'
 import { createDeliveryStates } from './delivery-states.ts'
 import { createInlineAttempts, type InlineAttemptDependencies, type InlineResult } from './inline-attempts.ts'
 import { createLeases } from './leases.ts'
-import { healthOf, isForHealthyEndpoint, routeDelivery, type FirstAttemptMode } from './route-delivery.ts'
+import {
+  healthOf,
+  isForHealthyEndpoint,
+  routeDelivery,
+  type FirstAttemptMode,
+  type RoutedDelivery,
+} from './route-delivery.ts'
 import { createWorkflowStarts, type StartResult, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /** Decides who makes the first attempt of each delivery that this process leases, and starts it. */
@@ -107,7 +113,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return true
   }
 
-  function queueStart(delivery: DeliveryToStart): void {
+  function queueStart(delivery: RoutedDelivery): void {
     const { webhookId } = delivery
     const isSlow = !isForHealthyEndpoint(delivery, endpoints)
     if (stopping || (isSlow && !hasBacklogRoom(backlogOf(webhookId)))) return release(delivery)
@@ -141,8 +147,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   /** Continues with a delivery whose inline attempt has ended, or was not made. */
   function inlineEnded(delivery: DeliveryToStart, result: InlineResult): void {
     if (result === 'stopping') return release(delivery)
-    // As with an open incident, only a workflow attempts it again, with backoff.
-    if (result === 'fault') return queueStart({ ...delivery, hasOpenIncident: true })
+    if (result === 'fault') return queueStart({ ...delivery, hasFault: true })
     if (result === 'unhealthy' || result.state === 'deferred') return queueStart(delivery)
     states.remove(delivery.deliveryId)
     leases.forget(delivery.deliveryId)
@@ -184,7 +189,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   function backlogOf(webhookId: string) {
     return {
-      endpoint: endpoints.health(webhookId, performance.now()),
+      endpoint: endpoints.health(webhookId),
       limit: endpoints.limit(webhookId),
       freeSlots: endpoints.freeSlots(webhookId),
       queued: starts.slowWaiting(webhookId),

@@ -187,8 +187,8 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       const hasRoom = queuedBytes + bytesOf(delivery) <= MAX_QUEUED_BYTES
       const queued = hasRoom ? delivery : { ...delivery, fresh: null }
       queuedBytes += bytesOf(queued)
-      const { webhookId, readAtMs } = delivery
-      const isProven = endpoints.health(webhookId, readAtMs) === 'healthy'
+      const { webhookId } = delivery
+      const isProven = endpoints.health(webhookId) === 'healthy'
       queues[isProven ? 'healthy' : 'unproven'].add(webhookId, queued)
     },
     wake(webhookId) {

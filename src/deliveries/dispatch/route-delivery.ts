@@ -8,11 +8,18 @@ import type { Endpoints } from '../attempt/endpoint-registry.ts'
  */
 export type FirstAttemptMode = 'workflow' | 'overflow' | 'direct'
 
-type Situation = {
-  mode: FirstAttemptMode
+/** `hasFault`: an inline attempt failed by a fault of ours. Only a workflow attempts it again, with backoff. */
+export type RoutedDelivery = DeliveryToStart & { hasFault?: boolean }
+
+type Health = {
+  hasFault: boolean
   /** When the webhook was read. */
   hasOpenIncident: boolean
   endpoint: EndpointHealth
+}
+
+type Situation = Health & {
+  mode: FirstAttemptMode
   isTemporalBehind: boolean
   /** Workflows of completed deliveries are still to be started. */
   isBackfillPending: boolean
@@ -32,17 +39,21 @@ export function routeDelivery(situation: Situation): 'inline' | 'workflow' {
   }
 }
 
-/** An endpoint that has not answered yet counts as healthy: its limit bounds what it can occupy. */
-function isHealthy({ hasOpenIncident, endpoint }: Pick<Situation, 'hasOpenIncident' | 'endpoint'>): boolean {
-  return !hasOpenIncident && (endpoint === 'healthy' || endpoint === 'unproven')
+/**
+ * An endpoint that has not answered yet counts as healthy: its limit bounds what it can occupy. With an open incident it
+ * has to have answered: one that refuses now and then has an incident for much of the time.
+ */
+function isHealthy({ hasFault, hasOpenIncident, endpoint }: Health): boolean {
+  return !hasFault && (endpoint === 'healthy' || (endpoint === 'unproven' && !hasOpenIncident))
 }
 
 /** Returns the health of a delivery's webhook: in the database when it was read, and in this process since. */
-export function healthOf({ webhookId, hasOpenIncident, readAtMs }: DeliveryToStart, endpoints: Endpoints) {
-  return { hasOpenIncident, endpoint: endpoints.health(webhookId, readAtMs) }
+export function healthOf(delivery: RoutedDelivery, endpoints: Endpoints): Health {
+  const { webhookId, hasOpenIncident, hasFault = false } = delivery
+  return { hasFault, hasOpenIncident, endpoint: endpoints.health(webhookId) }
 }
 
 /** True when the endpoint of the delivery is healthy, or unproven. */
-export function isForHealthyEndpoint(delivery: DeliveryToStart, endpoints: Endpoints): boolean {
+export function isForHealthyEndpoint(delivery: RoutedDelivery, endpoints: Endpoints): boolean {
   return isHealthy(healthOf(delivery, endpoints))
 }

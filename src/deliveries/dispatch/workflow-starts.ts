@@ -118,8 +118,8 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       onEnded(delivery, isUnhealthy ? 'unhealthy' : 'paused')
       return
     }
-    const { webhookId, readAtMs } = delivery
-    const kind = kindOf(endpoints.health(webhookId, readAtMs), from === 'healthy')
+    const { webhookId } = delivery
+    const kind = kindOf(endpoints.health(webhookId), from === 'healthy')
     dependencies.onStarting(delivery, from !== 'healthy')
     const isStarted = await callTemporal(delivery, { number: 1, dueAtMs: null }, kind)
     onEnded(delivery, isStarted ? 'started' : 'refused')
@@ -172,8 +172,8 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   return {
     add(delivery, isSlow) {
       // Frees the payload: the workflow reads it again.
-      const { webhookId, readAtMs } = delivery
-      const slowQueue = endpoints.health(webhookId, readAtMs) === 'hanging' ? 'hanging' : 'slow'
+      const { webhookId } = delivery
+      const slowQueue = endpoints.health(webhookId) === 'hanging' ? 'hanging' : 'slow'
       queues[isSlow ? slowQueue : 'healthy'].add(webhookId, { ...delivery, fresh: null })
     },
     addRetry(delivery, next, kind) {

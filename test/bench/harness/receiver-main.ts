@@ -48,7 +48,7 @@ function receive(request: IncomingMessage, response: ServerResponse): void {
 
 function answer(post: Post, response: ServerResponse): void {
   if (post.path.startsWith('/hang/')) return
-  const isRefused = post.index < postsUntilConfirmed(post.path) - 1
+  const isRefused = post.index < postsUntilConfirmed(post.path, post.deliveryId) - 1
   response.statusCode = isRefused ? 503 : 200
   // Before it leaves: who reads the answer may be served by the processor before we are again.
   post.answeredAt = clock()

@@ -11,7 +11,7 @@ export type ReceiverRequest =
 
 /**
  * Customers' endpoints; the path says how one behaves: `/ok/…` confirms, `/fail/N/…` refuses the first N POSTs of each
- * delivery and then confirms, `/hang/…` never answers.
+ * delivery and then confirms, `/flaky/N/…` the first POST of one delivery in N, `/hang/…` never answers.
  */
 export type Receiver = {
   pid: number
@@ -35,8 +35,9 @@ export async function startReceiver(tls: { key: string; cert: string } | null): 
   }
 }
 
-/** POSTs of one delivery until that path confirms it. */
-export function postsUntilConfirmed(path: string): number {
-  const [, behaviour, refused] = path.split('/')
-  return behaviour === 'fail' ? Number(refused) + 1 : 1
+/** POSTs of this delivery until that path confirms it. */
+export function postsUntilConfirmed(path: string, deliveryId: string): number {
+  const [, behaviour, number] = path.split('/')
+  if (behaviour === 'flaky') return Number.parseInt(deliveryId.slice(-6), 16) % Number(number) === 0 ? 2 : 1
+  return behaviour === 'fail' ? Number(number) + 1 : 1
 }

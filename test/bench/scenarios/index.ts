@@ -4,6 +4,7 @@ import { backlog } from './backlog.ts'
 import { burst } from './burst.ts'
 import { cold } from './cold.ts'
 import { cost } from './cost.ts'
+import { flaky } from './flaky.ts'
 import { force } from './force.ts'
 import { growth } from './growth.ts'
 import { isolation } from './isolation.ts'
@@ -30,4 +31,5 @@ export const SCENARIOS: readonly Scenario[] = [
   manyHanging,
   recovery,
   sustained,
+  flaky,
 ]

@@ -128,10 +128,10 @@ describe('the concurrency limit of an endpoint', () => {
   })
 
   it('grows with the successes of other processes', () => {
-    const { endpoints, now } = create()
+    const { endpoints } = create()
     for (let count = 0; count < 3; count++) endpoints.succeededElsewhere('w')
     expect(endpoints.limit('w')).to.equal(5)
-    expect(endpoints.health('w', now())).to.equal('unproven')
+    expect(endpoints.health('w')).to.equal('unproven')
   })
 
   it('frees a slot only once, even when it is released twice', () => {
@@ -244,67 +244,81 @@ describe('a retry of a time-out', () => {
 
 describe('the health of an endpoint', () => {
   it('is unproven until a success', () => {
-    const { endpoints, round, now } = create()
-    expect(endpoints.health('w', now())).to.equal('unproven')
+    const { endpoints, round } = create()
+    expect(endpoints.health('w')).to.equal('unproven')
     round(QUICK)
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
   })
 
   it('does not become slow because this process was paused', () => {
-    const { endpoints, round, post, stall, now } = create()
+    const { endpoints, round, post, stall } = create()
     round(QUICK)
     const slot = post()
     stall(30_000)
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
     slot.release({ ...QUICK, durationMs: 30_020 })
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
   })
 
   it('does not become slow because of a POST that is repeated after its slot was freed', () => {
-    const { endpoints, round, post, pass, now } = create()
+    const { endpoints, round, post, pass } = create()
     round(QUICK)
     const slot = post()
     slot.release(REFUSED)
     slot.begin()
     slot.release(QUICK)
     pass(60_000)
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
   })
 
-  it('is failing for a webhook that was read before its latest failure', () => {
-    const { endpoints, round, pass, now } = create()
-    const before = now()
+  it('is failing while it refuses most POSTs, and not for a refusal now and then', () => {
+    const { endpoints, round, pass } = create({ maxLimit: 1 })
+    for (let count = 0; count < 20; count++) {
+      for (const outcome of [QUICK, QUICK, QUICK, REFUSED]) round(outcome)
+      expect(endpoints.health('w')).to.equal('healthy')
+    }
+    for (let count = 0; count < 4; count++) round(REFUSED)
+    expect(endpoints.health('w')).to.equal('failing')
     round(QUICK)
-    round(REFUSED)
     round(QUICK)
-    pass(1)
-    expect(endpoints.health('w', before)).to.equal('failing')
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
+    for (let count = 0; count < 4; count++) round(REFUSED)
+    pass(60_001)
+    expect(endpoints.health('w')).to.equal('healthy')
+  })
+
+  it('is no longer failing when other processes succeed', () => {
+    const { endpoints, round } = create({ maxLimit: 1 })
+    round(QUICK)
+    for (let count = 0; count < 5; count++) round(REFUSED)
+    expect(endpoints.health('w')).to.equal('failing')
+    for (let count = 0; count < 3; count++) endpoints.succeededElsewhere('w')
+    expect(endpoints.health('w')).to.equal('healthy')
   })
 
   it('stays slow for a minute after a slow answer unless a quick one follows, and is hanging while a POST hangs', () => {
-    const { endpoints, round, post, pass, now } = create()
+    const { endpoints, round, post, pass } = create()
     round(SLOW)
-    expect(endpoints.health('w', now())).to.equal('slow')
+    expect(endpoints.health('w')).to.equal('slow')
     round(QUICK)
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
     round(SLOW)
     pass(60_001)
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
     post()
     pass(15_001)
-    expect(endpoints.health('w', now())).to.equal('hanging')
+    expect(endpoints.health('w')).to.equal('hanging')
   })
 
   it('stays hanging for a minute after a time-out unless a POST ends otherwise', () => {
-    const { endpoints, round, pass, now } = create()
+    const { endpoints, round, pass } = create()
     round(TIMED_OUT)
-    expect(endpoints.health('w', now())).to.equal('hanging')
+    expect(endpoints.health('w')).to.equal('hanging')
     round(SLOW)
-    expect(endpoints.health('w', now())).to.equal('slow')
+    expect(endpoints.health('w')).to.equal('slow')
     round(TIMED_OUT)
     pass(60_001)
-    expect(endpoints.health('w', now())).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('healthy')
   })
 
   it('keeps endpoints with a POST in flight, however many others follow', () => {

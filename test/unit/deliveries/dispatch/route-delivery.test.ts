@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { routeDelivery } from '../../../../src/deliveries/dispatch/route-delivery.ts'
 
 const QUIET = {
+  hasFault: false,
   hasOpenIncident: false,
   endpoint: 'healthy',
   isTemporalBehind: false,
@@ -26,10 +27,15 @@ describe('the route of a first attempt', () => {
     expect(routeDelivery({ ...QUIET, mode, isBackfillPending: true })).to.equal('inline')
   })
 
+  it('is inline for a webhook with an open incident while its endpoint answers', () => {
+    expect(routeDelivery({ ...QUIET, mode: 'direct', hasOpenIncident: true })).to.equal('inline')
+  })
+
   it('is the workflow for a webhook that is not healthy, in every mode', () => {
     for (const mode of ['workflow', 'overflow', 'direct'] as const)
       for (const unhealthy of [
-        { hasOpenIncident: true },
+        { hasOpenIncident: true, endpoint: 'unproven' },
+        { hasFault: true },
         { endpoint: 'failing' },
         { endpoint: 'slow' },
       ] as const)
