@@ -14,7 +14,7 @@ import { createMachine, unitValue, type Machine } from '../helpers/production/ma
 import { createReceiver, type Receiver } from '../helpers/receivers/receiver.ts'
 
 /** `npm ci` downloads what is not in npm's cache. */
-const BLOCK_TIMEOUT_MS = 300_000
+const BLOCK_TIMEOUT_MS = 600_000
 
 type Printed = { stdout: string; stderr: string }
 /** What a reader has done before a block, and what is true after it. */
