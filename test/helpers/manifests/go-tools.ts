@@ -7,6 +7,7 @@ import { findOnPath, isExecutable } from '../../../src/dev/find-executable.ts'
 import { runTool, withProgress } from '../../../src/dev/run-tool.ts'
 
 const HELM_VERSION = '3.19.5'
+const PROMETHEUS_VERSION = '0.316.0'
 // An older Go cannot fetch the Go that a module names.
 const OLDEST_GO_MINOR = 21
 const QUICK_TIMEOUT_MS = 20_000
@@ -22,7 +23,7 @@ export const PROVIDE_TIMEOUT_MS = BUILD_TIMEOUT_MS + QUICK_TIMEOUT_MS
 /** The Go module of our own programs that read manifests. */
 const READERS = fileURLToPath(new URL('../manifest-readers', import.meta.url))
 
-type GoTool = { executable: string; folder: string; package: string; cwd?: string }
+type GoTool = { executable: string; folder: string; package: string; cwd?: string; tags?: string }
 
 /** Path of `helm`, built once into the cache folder; null, with a line that says why, without Go or modules. */
 export function provideHelm(): Promise<string | null> {
@@ -30,6 +31,17 @@ export function provideHelm(): Promise<string | null> {
     executable: 'helm',
     folder: `helm-${HELM_VERSION}`,
     package: `helm.sh/helm/v3/cmd/helm@v${HELM_VERSION}`,
+  })
+}
+
+/** Path of Prometheus' `promtool`, built once into the cache folder; null, as for Helm. */
+export function providePromtool(): Promise<string | null> {
+  return build({
+    executable: 'promtool',
+    folder: `promtool-${PROMETHEUS_VERSION}`,
+    package: `github.com/prometheus/prometheus/cmd/promtool@v${PROMETHEUS_VERSION}`,
+    // Without the SDKs of all clouds.
+    tags: 'remove_all_sd',
   })
 }
 
@@ -44,7 +56,13 @@ export function provideReader(name: 'compose' | 'kubernetes'): Promise<string | 
   return build({ executable: name, folder, package: `./${name}`, cwd: READERS })
 }
 
-async function build({ executable, folder, package: source, cwd }: GoTool): Promise<string | null> {
+async function build({
+  executable,
+  folder,
+  package: source,
+  cwd,
+  tags = '',
+}: GoTool): Promise<string | null> {
   const { env } = process
   const cacheDir = defaultCacheDir(env)
   const target = join(cacheDir, folder)
@@ -67,7 +85,7 @@ async function build({ executable, folder, package: source, cwd }: GoTool): Prom
   return publishFolder(target, executable, async (draft) => {
     const tool = {
       command: go,
-      args: ['install', '-v', source],
+      args: ['install', '-v', '-tags', tags, source],
       cwd: cwd ?? cacheDir,
       env: { ...env, GOBIN: draft },
       timeoutMs: BUILD_TIMEOUT_MS,
