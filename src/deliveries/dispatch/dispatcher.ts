@@ -42,7 +42,7 @@ const MAX_IDLE_BACKLOG = 200
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
 const CHECK_INTERVAL_MS = 2_000
 
-type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'leasedForMs'> &
+type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'leases'> &
   Omit<WorkflowStartDependencies, 'leases' | 'inTemporal' | 'onStarting' | 'onEnded'> & {
     mode: FirstAttemptMode
     leaseMs: number
@@ -68,11 +68,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       states.set(delivery, { at: 'in_temporal', sinceMs: performance.now(), isBegun: false, isSlow }),
     onEnded: startEnded,
   })
-  const inline = createInlineAttempts({
-    ...dependencies,
-    leasedForMs: (deliveryId) => leases.remainingMs(deliveryId),
-    onEnded: inlineEnded,
-  })
+  const inline = createInlineAttempts({ ...dependencies, leases, onEnded: inlineEnded })
   const backpressure = createBackpressure({
     waiting: () => starts.waiting() + states.waitingInTemporal(),
     isTemporalUnavailable: () => starts.isPaused(),

@@ -8,6 +8,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Endpoints, Slot } from '../attempt/endpoint-registry.ts'
+import type { Leases } from './leases.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
 import { isForHealthyEndpoint } from './route-delivery.ts'
 import { claimLeaseMs } from '../lease-times.ts'
@@ -60,14 +61,13 @@ export type InlineAttemptDependencies = {
   attemptTimeoutMs: number
   /** Attempts in flight at once, of all endpoints together. */
   slots: number
-  /** Returns for how many ms this process still leases the delivery. */
-  leasedForMs: (deliveryId: string) => number
+  leases: Pick<Leases, 'remainingMs'>
   onEnded: (delivery: DeliveryToStart, result: InlineResult) => void
 }
 
 export function createInlineAttempts(dependencies: InlineAttemptDependencies): InlineAttempts {
   const { dataSource, makeAttempt, endpoints, webhooks, logger, processId, shutdown } = dependencies
-  const { attemptTimeoutMs, leasedForMs, slots, onEnded } = dependencies
+  const { attemptTimeoutMs, leases, slots, onEnded } = dependencies
   const inFlight = new Map<InFlight, Promise<void>>()
   let queuedBytes = 0
 
@@ -126,7 +126,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
    */
   async function claimUnderLease(delivery: DeliveryToStart): Promise<Claim | null> {
     const { organisationId, deliveryId, webhookId, eventKey, url, fresh, readAtMs } = delivery
-    if (fresh === null || leasedForMs(deliveryId) < attemptTimeoutMs) return null
+    if (fresh === null || leases.remainingMs(deliveryId) < attemptTimeoutMs) return null
     const { body, secret, traceId } = fresh
     const webhook =
       performance.now() - readAtMs < WEBHOOK_TTL_MS
