@@ -1,7 +1,6 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
 import { findFirstAttempts } from '../../db/queries/leases.ts'
-import { isTimeout } from '../../domain/attempt-outcome.ts'
-import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
+import { isTimeout, nextAttempt } from '../../domain/attempt-outcome.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { backlogRoom, hasBacklogRoom } from './backlog-room.ts'
 import { createBackpressure } from './backpressure.ts'
@@ -144,9 +143,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     leases.forget(delivery.deliveryId)
     metrics.startEnded('inline')
     if (result.state !== 'waiting') return
-    const { attempts, endedAtMs, immediately, failureCode } = result
-    const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
-    starts.addRetry(delivery, { number: attempts + 1, dueAtMs }, isTimeout(failureCode) ? 'slow' : 'retry')
+    starts.addRetry(delivery, nextAttempt(result), isTimeout(result.failureCode) ? 'slow' : 'retry')
   }
 
   function onAttempt({ type, isInline, webhookId, deliveryId }: AttemptEvent): void {
