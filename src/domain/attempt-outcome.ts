@@ -1,4 +1,4 @@
-import { MAX_ATTEMPTS } from './retry-schedule.ts'
+import { MAX_ATTEMPTS, waitAfterAttempt } from './retry-schedule.ts'
 import type { DeliveryState } from './delivery-state.ts'
 
 /** Why an attempt was made: by the schedule, or as a retry that a user requested. */
@@ -69,6 +69,16 @@ export type AttemptOutcome =
 
 /** No attempt was made, since no slot of the endpoint was free: it is to be made after `delayMs`. */
 export type DeferredAttempt = { state: 'deferred'; delayMs: number }
+
+/** An attempt to be made. `dueAtMs`: when, in Unix ms of the database's clock; null: at once. */
+export type NextAttempt = { number: number; dueAtMs: number | null }
+
+/** Returns the attempt after a failed one: at once where a retry is requested, otherwise by the schedule. */
+export function nextAttempt(outcome: Extract<AttemptOutcome, { state: 'waiting' }>): NextAttempt {
+  const { attempts, endedAtMs, immediately } = outcome
+  const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
+  return { number: attempts + 1, dueAtMs }
+}
 
 /** Describes why an attempt failed: `HTTP 503`, `timeout`; null when it did not. */
 export function describeFailure(outcome: {

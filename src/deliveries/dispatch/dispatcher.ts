@@ -1,7 +1,6 @@
 import type { DeliveryToStart } from '../../db/queries/events.ts'
 import { findFirstAttempts } from '../../db/queries/leases.ts'
-import { isTimeout } from '../../domain/attempt-outcome.ts'
-import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
+import { isTimeout, nextAttempt } from '../../domain/attempt-outcome.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { backlogRoom, hasBacklogRoom } from './backlog-room.ts'
 import { createBackpressure } from './backpressure.ts'
@@ -48,7 +47,7 @@ const MAX_IDLE_BACKLOG = 200
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
 const CHECK_INTERVAL_MS = 2_000
 
-type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'leasedForMs'> &
+type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'leases'> &
   Omit<WorkflowStartDependencies, 'leases' | 'inTemporal' | 'onStarting' | 'onEnded'> & {
     mode: FirstAttemptMode
     leaseMs: number
@@ -74,11 +73,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       states.set(delivery, { at: 'in_temporal', sinceMs: performance.now(), isBegun: false, isSlow }),
     onEnded: startEnded,
   })
-  const inline = createInlineAttempts({
-    ...dependencies,
-    leasedForMs: (deliveryId) => leases.remainingMs(deliveryId),
-    onEnded: inlineEnded,
-  })
+  const inline = createInlineAttempts({ ...dependencies, leases, onEnded: inlineEnded })
   const backpressure = createBackpressure({
     waiting: () => starts.waiting() + states.waitingInTemporal(),
     isTemporalUnavailable: () => starts.isPaused(),
@@ -153,9 +148,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     leases.forget(delivery.deliveryId)
     metrics.startEnded('inline')
     if (result.state !== 'waiting') return
-    const { attempts, endedAtMs, immediately, failureCode } = result
-    const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
-    starts.addRetry(delivery, { number: attempts + 1, dueAtMs }, isTimeout(failureCode) ? 'slow' : 'retry')
+    starts.addRetry(delivery, nextAttempt(result), isTimeout(result.failureCode) ? 'slow' : 'retry')
   }
 
   function onAttempt({ type, isInline, webhookId, deliveryId }: AttemptEvent): void {

@@ -8,6 +8,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Endpoints, Slot } from '../attempt/endpoint-registry.ts'
+import type { Leases } from './leases.ts'
 import { createRoundRobinQueue } from './round-robin-queue.ts'
 import { isForHealthyEndpoint } from './route-delivery.ts'
 import { claimLeaseMs } from '../lease-times.ts'
@@ -60,16 +61,14 @@ export type InlineAttemptDependencies = {
   attemptTimeoutMs: number
   /** Attempts in flight at once, of all endpoints together. */
   slots: number
-  /** Returns for how many ms this process still leases the delivery. */
-  leasedForMs: (deliveryId: string) => number
+  leases: Pick<Leases, 'remainingMs'>
   onEnded: (delivery: DeliveryToStart, result: InlineResult) => void
 }
 
 export function createInlineAttempts(dependencies: InlineAttemptDependencies): InlineAttempts {
   const { dataSource, makeAttempt, endpoints, webhooks, logger, processId, shutdown } = dependencies
-  const { attemptTimeoutMs, leasedForMs, slots, onEnded } = dependencies
-  const inFlight = new Set<InFlight>()
-  const running = new Set<Promise<void>>()
+  const { attemptTimeoutMs, leases, slots, onEnded } = dependencies
+  const inFlight = new Map<InFlight, Promise<void>>()
   let queuedBytes = 0
 
   const createQueue = (concurrency: number) =>
@@ -96,14 +95,12 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     }
     return new Promise((free) => {
       const entry = { deliveryId, beganAtMs: performance.now(), isSlow: false, free }
-      inFlight.add(entry)
       const task = make(delivery, slot).finally(() => {
         slot.release(null)
         inFlight.delete(entry)
-        running.delete(task)
         free()
       })
-      running.add(task)
+      inFlight.set(entry, task)
     })
   }
 
@@ -129,7 +126,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
    */
   async function claimUnderLease(delivery: DeliveryToStart): Promise<Claim | null> {
     const { organisationId, deliveryId, webhookId, eventKey, url, fresh, readAtMs } = delivery
-    if (fresh === null || leasedForMs(deliveryId) < attemptTimeoutMs) return null
+    if (fresh === null || leases.remainingMs(deliveryId) < attemptTimeoutMs) return null
     const { body, secret, traceId } = fresh
     const webhook =
       performance.now() - readAtMs < WEBHOOK_TTL_MS
@@ -163,9 +160,9 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   function markSlow(): void {
     const before = performance.now() - SLOW_POST_MS
-    const slow = [...inFlight].filter((entry) => !entry.isSlow && entry.beganAtMs < before)
+    const slow = [...inFlight.keys()].filter((entry) => !entry.isSlow && entry.beganAtMs < before)
     if (slow.length === 0) return
-    let room = MAX_SLOW - [...inFlight].filter(({ isSlow }) => isSlow).length
+    let room = MAX_SLOW - [...inFlight.keys()].filter(({ isSlow }) => isSlow).length
     for (const entry of slow) {
       entry.isSlow = true
       if (room-- > 0) entry.free()
@@ -197,7 +194,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     ready: () => bothQueues.reduce((sum, queue) => sum + queue.ready(), 0),
     async stop() {
       for (const queue of bothQueues) for (const delivery of queue.drain()) onEnded(delivery, 'stopping')
-      while (running.size > 0) await Promise.all(running)
+      while (inFlight.size > 0) await Promise.all(inFlight.values())
       clearInterval(checking)
     },
   }

@@ -4,6 +4,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
 import type { Shutdown } from '../../shutdown.ts'
+import type { NextAttempt } from '../../domain/attempt-outcome.ts'
 import type { AttemptKind } from '../../domain/task-queues.ts'
 import { isSlowOrHanging, type EndpointHealth } from '../attempt/endpoint.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
@@ -59,8 +60,6 @@ const MAX_RETRIES = 1_000
 const CHECK_INTERVAL_MS = 250
 
 type QueueName = 'healthy' | 'slow' | 'hanging'
-
-type NextAttempt = { number: number; dueAtMs: number | null }
 
 export type WorkflowStartDependencies = {
   workflows: Pick<DeliveryWorkflows, 'start'>

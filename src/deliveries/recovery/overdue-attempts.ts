@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DatabaseClock } from '../../db/database-clock.ts'
 import type { OverdueDelivery } from '../../db/queries/recovery.ts'
-import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
+import { nextAttempt } from '../../domain/attempt-outcome.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
@@ -53,10 +53,8 @@ export function createOverdueAttempts(dependencies: OverdueAttemptDependencies):
       // No slot is free soon, or the endpoint is slow.
       if (outcome.state === 'deferred') return false
       if (outcome.state !== 'waiting') return true
-      const { endedAtMs, immediately } = outcome
-      const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(outcome.attempts) ?? 0)
       // A start that Temporal refuses is left to the sweeper.
-      await workflows.start(delivery, { number: outcome.attempts + 1, dueAtMs }, { allowRestart: true })
+      await workflows.start(delivery, nextAttempt(outcome), { allowRestart: true })
       return true
     } catch (error) {
       if (shutdown.stopping.aborted) throw error
