@@ -47,7 +47,7 @@ function stretches(disturbances: readonly Disturbance[]): Pick<Disturbance, 'nam
   return edges.slice(1).map((to, index) => {
     const from = edges[index]!
     const name = lasting.find((disturbance) => disturbance.from === from)?.name
-    const between = instants.some((instant) => instant >= from && instant < to)
+    const between = instants.some((instant) => instant > from && instant < to)
       ? 'kills and restarts'
       : 'alone'
     return { name: name ?? between, from, to }
