@@ -102,7 +102,8 @@ async function run(processes: string[][]): Promise<number> {
 /** Returns the arguments of each mocha process. */
 function mochaArguments(processes: string[][]): string[][] {
   if (given.length === 0) return processes.map((files) => [...files, ...RETRY_ONCE])
-  const namesFiles = given.some((argument) => !argument.startsWith('-'))
+  // The value of an option, as in `--retries 0`, is no file. Without one mocha would load this one.
+  const namesFiles = given.some((argument) => argument.endsWith('.ts'))
   return [[...(namesFiles ? [] : processes.flat()), ...RETRY_ONCE, ...given]]
 }
 
