@@ -49,7 +49,8 @@ const EVENTS_PER_SECOND = 100
 const GIVE_UP_AFTER_MS = 30_000
 /** Between two processes that are replaced. */
 const PAUSE_MS = 8_000
-const FIRST_ATTEMPTS_TIMEOUT_MS = 120_000
+/** An endpoint that has never confirmed anything gets a few first attempts a second. */
+const FIRST_ATTEMPTS_TIMEOUT_MS = 300_000
 /** Until the wait after the fifth attempt has ended. */
 const LAST_RETRY_TIMEOUT_MS = 420_000
 
