@@ -162,6 +162,8 @@ describe('an upgrade under load, and the way back', function () {
     await eventually(async () => {
       expect(await count(waitingIds, `state <> 'completed' AND attempts >= 1`)).to.be.at.least(WAITING)
     }, FIRST_ATTEMPTS_TIMEOUT_MS)
+    // Most have failed five times, and wait for five minutes: until after the way back.
+    isFailing = false
     const steadyIds: string[] = []
     const steady = publish('customer:created', steadyIds)
 
@@ -170,7 +172,6 @@ describe('an upgrade under load, and the way back', function () {
     const migratedMs = performance.now() - startedAt
     await replaceAll(processes, testServers().posthorn)
     await replaceAll(processes, previous)
-    isFailing = false
     await steady.stop()
 
     const published = [...steadyIds, ...waitingIds]
