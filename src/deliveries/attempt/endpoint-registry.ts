@@ -29,6 +29,8 @@ export type Endpoints = {
   health(webhookId: string): EndpointHealth
   /** Returns how many POSTs the endpoint takes at once. */
   limit(webhookId: string): number
+  /** Returns how many attempts may come at once so that none is deferred: quick ones follow each other. */
+  attemptsTogether(webhookId: string): number
   hasFreeSlot(webhookId: string): boolean
   /** Counts a success of another process: it raises the limit, and the endpoint fails less. */
   succeededElsewhere(webhookId: string): void
@@ -51,8 +53,11 @@ const SLOW_POST_MS = 1_000
 /** What POSTs have shown counts for so long. */
 const HEALTH_TTL_MS = 60_000
 
-/** Weight of the newest POST in the moving averages. */
+/** Weight of the newest POST in the moving averages of durations. */
 const NEWEST_WEIGHT = 0.2
+
+/** The same for the share of failures: smaller, so that a few failures in a row are no sign of a failing endpoint. */
+const FAILURE_WEIGHT = 0.05
 
 /** An endpoint that refuses a larger share is failing. Below, most deliveries need no workflow. */
 const FAILING_SHARE = 1 / 2
@@ -142,7 +147,7 @@ export function createEndpoints(options: {
     endpoint.lastAtMs = now
     endpoint.slowAtMs = durationMs > SLOW_POST_MS ? now : -Infinity
     endpoint.timedOutAtMs = isTimeout ? now : -Infinity
-    endpoint.failureShare = average(endpoint.failureShare, succeeded ? 0 : 1)
+    endpoint.failureShare = average(endpoint.failureShare, succeeded ? 0 : 1, FAILURE_WEIGHT)
     if (succeeded) {
       endpoint.succeededRunningMs = runningMs()
       endpoint.averageSuccessMs = average(endpoint.averageSuccessMs, durationMs)
@@ -204,10 +209,15 @@ export function createEndpoints(options: {
     return failureShare > FAILING_SHARE && lastAtMs >= nowMs() - HEALTH_TTL_MS
   }
 
+  function attemptsTogether(endpoint: Endpoint, averageMs: number): number {
+    const limit = limitOf(endpoint)
+    if (isHanging(endpoint, runningMs())) return limit
+    return Math.min(maxLimit, limit * (1 + Math.floor(MAX_WAIT_MS / averageMs)))
+  }
+
   function isShortWait(endpoint: Endpoint): boolean {
     const { slots, waiting, averageMs } = endpoint
-    if (isHanging(endpoint, runningMs()) || slots.size + waiting.size >= maxLimit) return false
-    return Math.ceil((waiting.size + 1) / limitOf(endpoint)) * (averageMs ?? 0) <= MAX_WAIT_MS
+    return slots.size + waiting.size < attemptsTogether(endpoint, averageMs ?? 0)
   }
 
   return {
@@ -233,13 +243,19 @@ export function createEndpoints(options: {
       const endpoint = endpoints.get(webhookId)
       return endpoint === undefined ? initialLimit : limitOf(endpoint)
     },
+    attemptsTogether(webhookId) {
+      const endpoint = endpoints.get(webhookId)
+      return endpoint === undefined
+        ? initialLimit
+        : attemptsTogether(endpoint, endpoint.averageMs ?? Infinity)
+    },
     hasFreeSlot(webhookId) {
       const endpoint = endpoints.get(webhookId)
       return endpoint === undefined || endpoint.slots.size < limitOf(endpoint)
     },
     succeededElsewhere(webhookId) {
       const endpoint = endpointOf(webhookId)
-      endpoint.failureShare = average(endpoint.failureShare, 0)
+      endpoint.failureShare = average(endpoint.failureShare, 0, FAILURE_WEIGHT)
       grow(endpoint)
     },
     freeSlots(webhookId) {
@@ -264,8 +280,8 @@ function nextSlot({ waiting }: Endpoint): Promise<Slot | null> {
   })
 }
 
-function average(averageMs: number | null, newestMs: number): number {
-  return averageMs === null ? newestMs : averageMs + NEWEST_WEIGHT * (newestMs - averageMs)
+function average(mean: number | null, newest: number, weight = NEWEST_WEIGHT): number {
+  return mean === null ? newest : mean + weight * (newest - mean)
 }
 
 function dropIdle(endpoints: Map<string, Endpoint>, now: number): void {

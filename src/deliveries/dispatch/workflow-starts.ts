@@ -105,7 +105,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const checking = setInterval(rerouteQueued, CHECK_INTERVAL_MS)
 
   function hasRoom(webhookId: string, name: QueueName): boolean {
-    if (dependencies.inTemporal(webhookId) >= endpoints.limit(webhookId)) return false
+    if (dependencies.inTemporal(webhookId) >= endpoints.attemptsTogether(webhookId)) return false
     // Expected retries come first.
     return name !== 'hanging' || endpoints.freeSlots(webhookId) > 0
   }

@@ -13,6 +13,7 @@ import { latency } from './latency.ts'
 import { manyHanging } from './many-hanging.ts'
 import { publish } from './publish.ts'
 import { recovery } from './recovery.ts'
+import { refusing } from './refusing.ts'
 import { sustained } from './sustained.ts'
 
 /** In the order in which they run. */
@@ -32,4 +33,5 @@ export const SCENARIOS: readonly Scenario[] = [
   recovery,
   sustained,
   flaky,
+  refusing,
 ]

@@ -33,13 +33,16 @@ function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
     nowMs += outcome.durationMs
     for (const slot of slots) slot.release(outcome)
   }
+  const rounds = (count: number, outcome: PostOutcome): void => {
+    for (let index = 0; index < count; index++) round(outcome)
+  }
   const pass = (ms: number): void => void (nowMs += ms)
   /** The process does not run meanwhile. */
   const stall = (ms: number): void => {
     nowMs += ms
     stalledMs += ms
   }
-  return { endpoints, acquire, post, round, pass, stall, now: () => nowMs }
+  return { endpoints, acquire, post, round, rounds, pass, stall, now: () => nowMs }
 }
 
 describe('the concurrency limit of an endpoint', () => {
@@ -76,6 +79,22 @@ describe('the concurrency limit of an endpoint', () => {
     expect(endpoints.limit('w')).to.equal(2)
     round(SLOW)
     expect(endpoints.limit('w')).to.equal(4)
+  })
+
+  it('lets more attempts come together the quicker they end, but for slow and hanging endpoints', () => {
+    const { endpoints, round, rounds, post, pass } = create()
+    const together = [endpoints.attemptsTogether('w')]
+    round({ ...REFUSED, durationMs: 100 })
+    together.push(endpoints.attemptsTogether('w'))
+    rounds(20, REFUSED)
+    together.push(endpoints.attemptsTogether('w'))
+    expect(together, 'unproven, refusing in 100 ms, in 5 ms').to.deep.equal([2, 6, 50])
+    post()
+    pass(1_001)
+    expect(endpoints.attemptsTogether('w'), 'hanging').to.equal(2)
+    const slow = create()
+    slow.round(SLOW)
+    expect(slow.endpoints.attemptsTogether('w'), 'slow').to.equal(slow.endpoints.limit('w'))
   })
 
   it('drops to two while the oldest POST hangs', () => {
@@ -272,27 +291,28 @@ describe('the health of an endpoint', () => {
   })
 
   it('is failing while it refuses most POSTs, and not for a refusal now and then', () => {
-    const { endpoints, round, pass } = create({ maxLimit: 1 })
+    const { endpoints, rounds, pass } = create({ maxLimit: 1 })
     for (let count = 0; count < 20; count++) {
-      for (const outcome of [QUICK, QUICK, QUICK, REFUSED]) round(outcome)
+      rounds(10, QUICK)
+      rounds(5, REFUSED)
       expect(endpoints.health('w')).to.equal('healthy')
     }
-    for (let count = 0; count < 4; count++) round(REFUSED)
+    rounds(15, REFUSED)
     expect(endpoints.health('w')).to.equal('failing')
-    round(QUICK)
-    round(QUICK)
+    rounds(15, QUICK)
     expect(endpoints.health('w')).to.equal('healthy')
-    for (let count = 0; count < 4; count++) round(REFUSED)
+    rounds(15, REFUSED)
+    expect(endpoints.health('w')).to.equal('failing')
     pass(60_001)
     expect(endpoints.health('w')).to.equal('healthy')
   })
 
   it('is no longer failing when other processes succeed', () => {
-    const { endpoints, round } = create({ maxLimit: 1 })
-    round(QUICK)
-    for (let count = 0; count < 5; count++) round(REFUSED)
+    const { endpoints, rounds } = create({ maxLimit: 1 })
+    rounds(1, QUICK)
+    rounds(20, REFUSED)
     expect(endpoints.health('w')).to.equal('failing')
-    for (let count = 0; count < 3; count++) endpoints.succeededElsewhere('w')
+    for (let count = 0; count < 10; count++) endpoints.succeededElsewhere('w')
     expect(endpoints.health('w')).to.equal('healthy')
   })
 
