@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { startGuardedProcess } from '../../src/dev/child-process.ts'
 import { freePort } from '../../src/free-port.ts'
 
@@ -9,7 +8,6 @@ export type PosthornProcess = {
   stop(): Promise<void>
 }
 
-const BIN = fileURLToPath(new URL('../../src/cli/bin.mjs', import.meta.url))
 const KEY_RING = `bench:${'ab'.repeat(32)}`
 const READY_TIMEOUT_MS = 60_000
 const KILL_AFTER_MS = 1_000
@@ -19,6 +17,8 @@ const KILL_AFTER_MS = 1_000
  * Its log goes straight to a file.
  */
 export async function startPosthorn(options: {
+  /** File of the `posthorn` command. */
+  bin: string
   databaseUrl: string
   temporalAddress: string
   logFile: string
@@ -38,7 +38,7 @@ export async function startPosthorn(options: {
   const server = await startGuardedProcess({
     name: 'Posthorn',
     command: process.execPath,
-    args: [BIN, 'serve'],
+    args: [options.bin, 'serve'],
     env,
     stopSignal: 'SIGTERM',
     killAfterMs: KILL_AFTER_MS,

@@ -8,6 +8,7 @@ import { migrate } from '../../src/cli/migrate.ts'
 import { createStack, type Stack } from '../../src/cli/shutdown-stack.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
 import { createCertificate } from '../helpers/receivers/certificate.ts'
+import { installPosthorn } from '../helpers/runner/installation.ts'
 import { createEngines, type Engines } from './engines/engine.ts'
 import { startGenerator, type Generator } from './harness/generator.ts'
 import { startReceiver, type Receiver } from './harness/receiver.ts'
@@ -26,6 +27,8 @@ export type Rig = {
   engines: Engines
   generator: Generator
   receiver: Receiver
+  /** The `posthorn` command of an installation as in production: compiled. */
+  posthornBin: string
   posthornLog: string
   /** Settings that every Posthorn of the run needs. */
   posthornEnv: Record<string, string>
@@ -51,6 +54,8 @@ export async function startRig(
   // PostgreSQL does not run as root: its user has to get in.
   chmodSync(folder, 0o755)
   stack.push('the folder', () => rm(folder, { recursive: true, force: true }))
+  say('building Posthorn')
+  const posthornBin = await installPosthorn(join(folder, 'posthorn'))
   const engines = await createEngines(engine, { folder, shards, say })
   stack.push('the engines', () => engines.stop())
   const postgres = await startEmbeddedPostgres({
@@ -85,6 +90,7 @@ export async function startRig(
     engines,
     generator,
     receiver,
+    posthornBin,
     posthornLog: join(folder, 'posthorn.log'),
     // The receivers' certificate is its own authority. Node adds such a file to the roots it comes with.
     posthornEnv: certificate === null ? {} : { NODE_EXTRA_CA_CERTS: certificate.file },

@@ -91,6 +91,7 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
     const posthorn = await startPosthorn({
       databaseUrl,
       temporalAddress: engine.address,
+      bin: rig.posthornBin,
       logFile: rig.posthornLog,
       env: { FIRST_ATTEMPT: firstAttempt, ...rig.posthornEnv, ...options.env },
     })

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { execFile } from 'node:child_process'
@@ -15,14 +15,11 @@ export type Machine = {
   linux: string
   /** What the figures belong to; with a mark if the working tree has changes. */
   commit: string
-  /** What `posthorn` runs: the build where there is one, which it refuses when a source is newer. */
-  code: 'compiled' | 'sources'
   /** What a commit of PostgreSQL waits for: writing one page and having it on the disk. */
   syncMs: { p50: number; p99: number }
   summary: string
 }
 
-const BUILD = new URL('../../../dist/src/cli/posthorn.js', import.meta.url)
 const SYNCS = 200
 const PAGE_BYTES = 8_192
 
@@ -38,11 +35,10 @@ export async function describeMachine(folder: string): Promise<Machine> {
     node: process.version,
     linux: release(),
     commit: await describeCommit(),
-    code: existsSync(BUILD) ? ('compiled' as const) : ('sources' as const),
     syncMs: { p50, p99 },
   }
   const hardware = `${machine.cores} × ${machine.cpu}, ${machine.memoryGb} GB`
-  const software = `Node ${machine.node}, commit ${machine.commit}, ${machine.code}`
+  const software = `Node ${machine.node}, commit ${machine.commit}`
   return { ...machine, summary: `${hardware}; ${software}; a page is on the disk in ${p50} ms (p99 ${p99})` }
 }
 
