@@ -38,12 +38,13 @@ export type TraceContext = { traceId: string; spanId: string }
 export async function publishEvent(
   { publish, dispatcher, metrics }: Dependencies,
   { organisationId }: Actor,
-  { event, json, timestamp = null, triggeredBy = null, ...sent }: SentEvent,
+  sent: SentEvent,
   context: TraceContext | null,
   idempotency: IdempotentRequest | null,
 ): Promise<PublishedEvent> {
   const traceId = sent.traceId ?? context?.traceId ?? generateTraceId()
   const spanId = sent.spanId ?? (traceId === context?.traceId ? context.spanId : null)
+  const { event, json, timestamp = null, triggeredBy = null } = sent
   const request = { organisationId, event, json, timestamp, traceId, spanId, triggeredBy }
   const { id, deliveries, toStart, replayed } = await publish(request, idempotency)
   if (!replayed) metrics.eventPublished(deliveries.length)

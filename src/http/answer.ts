@@ -13,7 +13,7 @@ const STREAM_HEADERS = {
 
 /** Writes the reply of a route to the response. Throws what opening a stream throws. */
 export async function answer(ctx: Context, reply: Reply): Promise<void> {
-  if (reply.trace !== undefined) ctx.state['trace'] = reply.trace
+  if (reply.trace) ctx.state['trace'] = reply.trace
   if (reply.stream !== undefined) {
     await answerWithStream(ctx, reply.stream)
     return

@@ -42,7 +42,7 @@ export type Reply = {
   stream?: () => Promise<Readable>
   headers?: Record<string, string>
   /** For the log line of the request. */
-  trace?: LoggedTrace
+  trace?: LoggedTrace | null
 }
 
 /** The trace of the event that a request concerns. */

@@ -102,14 +102,15 @@ async function readRequest(
     await dependencies.rateLimits.open?.count(ctx.ip)
   const authenticated =
     access.kind === 'open' ? ANONYMOUS : await authenticate(dependencies, route, ctx, cookie)
-  const origin = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
+  const address = ctx.ip
+  const requestId = ctx.response.get('x-request-id')
   const { session } = authenticated
   const caller =
     authenticated.operator !== null && access.kind === 'organisation'
       ? await publisherOf(dependencies, params['orgId'])
       : authenticated.caller
-  const actor = { ...caller, ...origin }
-  const operator = authenticated.operator === null ? null : { ...authenticated.operator, ...origin }
+  const actor = { ...caller, address, requestId }
+  const operator = authenticated.operator === null ? null : { ...authenticated.operator, address, requestId }
   if (operator !== null) ctx.state.operator = operator.name
   if (access.kind === 'organisation') {
     requireOwnOrganisation(caller, params['orgId'])
@@ -119,15 +120,14 @@ async function readRequest(
   if (access.kind !== 'open') requireIds(params, route.method)
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
-  const { text, value } = await bodyOf(route, ctx)
+  const { text: bodyText, value: body } = await bodyOf(route, ctx)
   const operation = `${route.method} ${route.path}`
   const idempotency =
     route.idempotent === true
-      ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, text)
+      ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, bodyText)
       : null
-  const from = { actor, operator, session, params, cookie }
   const baseUrl = (): string => dependencies.publicUrl || `${ctx.protocol}://${ctx.host}`
-  return { ...from, baseUrl, query, body: value, bodyText: text, idempotency, trace }
+  return { actor, operator, session, params, cookie, baseUrl, query, body, bodyText, idempotency, trace }
 }
 
 /** Returns the trace that the request belongs to, also for its log line. A malformed header is counted and ignored. */

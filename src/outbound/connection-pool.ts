@@ -25,7 +25,8 @@ export type PoolLimits = {
 
 type Idle = {
   connection: Connection
-  sinceMs: number
+  /** When it has been silent for long enough, on `performance.now()`. */
+  restedAtMs: number
   bytesRead: number
   /** Removes the connection: it is in use again, or its socket has closed. */
   forget: () => void
@@ -64,13 +65,13 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
       const idleOfKey = idleByKey.get(key) ?? []
       // The one used last, so that surplus connections grow old.
       const entry =
-        idleOfKey.findLast((one) => restedAtMs(one) <= readUntilMs) ??
-        idleOfKey.findLast((one) => restedAtMs(one) <= now)
+        idleOfKey.findLast((one) => one.restedAtMs <= readUntilMs) ??
+        idleOfKey.findLast((one) => one.restedAtMs <= now)
       if (entry === undefined) return null
       entry.forget()
       // Under load the sockets have been read since then.
       reading ??= readSockets()
-      while (restedAtMs(entry) > readUntilMs) await (reading ??= readSockets())
+      while (entry.restedAtMs > readUntilMs) await (reading ??= readSockets())
       if (isStillSilent(entry)) return entry.connection
       entry.connection.destroy()
     }
@@ -104,15 +105,12 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
       if (same.length === 0) idleByKey.delete(key)
       socket.off('close', forget)
     }
-    const entry: Idle = { connection, sinceMs: performance.now(), bytesRead: socket.bytesRead, forget }
+    const restedAtMs = performance.now() + restMs + restRoundTrips * connection.roundTripMs
+    const entry: Idle = { connection, restedAtMs, bytesRead: socket.bytesRead, forget }
     idle.add(entry)
     same.push(entry)
     idleByKey.set(key, same)
     socket.on('close', forget)
-  }
-
-  function restedAtMs({ sinceMs, connection }: Idle): number {
-    return sinceMs + restMs + restRoundTrips * connection.roundTripMs
   }
 
   /** Bytes that are no beginning of an answer (an empty line) do not move undici, but they are counted. */

@@ -136,18 +136,26 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
   }
   const durationMs = Math.round(performance.now() - startedAtMs)
   const isInconclusive = progress.answer === null && pauses.pausedSince(startedAtMs)
-  return { ...outcomeOf(progress.answer, thrown), startedAt, durationMs, isInconclusive }
+  return postResult(progress.answer, thrown, { startedAt, durationMs, isInconclusive })
 }
 
-type Outcome = Omit<PostResult, 'startedAt' | 'durationMs' | 'isInconclusive'>
+type Timing = Pick<PostResult, 'startedAt' | 'durationMs' | 'isInconclusive'>
 
-function outcomeOf(answer: Answer | null, thrown: unknown): Outcome {
-  if (answer === null) return { succeeded: false, ...describeError(thrown), statusCode: null, response: null }
-  const { statusCode, headers, body } = answer
-  const response = { headers, body: body.text(), truncated: body.isTruncated() }
-  if (isSuccessStatus(statusCode))
-    return { succeeded: true, failureCode: null, error: null, statusCode, response }
-  return { succeeded: false, ...describeStatus(statusCode), statusCode, response }
+function postResult(answer: Answer | null, thrown: unknown, timing: Timing): PostResult {
+  const { startedAt, durationMs, isInconclusive } = timing
+  const statusCode = answer?.statusCode ?? null
+  const { failureCode, error } = failureOf(statusCode, thrown)
+  const succeeded = failureCode === null
+  const response =
+    answer === null
+      ? null
+      : { headers: answer.headers, body: answer.body.text(), truncated: answer.body.isTruncated() }
+  return { succeeded, failureCode, statusCode, error, startedAt, durationMs, response, isInconclusive }
+}
+
+function failureOf(statusCode: number | null, thrown: unknown): Pick<PostResult, 'failureCode' | 'error'> {
+  if (statusCode === null) return describeError(thrown)
+  return isSuccessStatus(statusCode) ? { failureCode: null, error: null } : describeStatus(statusCode)
 }
 
 function deadlinePassed(timeoutMs: number): OutboundError {

@@ -75,10 +75,9 @@ export async function insertEventsWithDeliveries(
   const found = await statement.preparedRows<InsertedDelivery>(db, 'insert_events')
   const given = new Map(events.map((event) => [event.id, event]))
   const byEvent = new Map(events.map(({ id }) => [id, [] as DeliveryToStart[]]))
-  for (const { eventId, secret, ...delivery } of found) {
-    const event = given.get(eventId)
-    const fresh = event === undefined ? null : { body: event.body, secret, traceId: event.traceId }
-    byEvent.get(eventId)?.push({ ...delivery, readAtMs, fresh })
+  for (const inserted of found) {
+    const event = given.get(inserted.eventId)
+    if (event !== undefined) byEvent.get(event.id)?.push(toStart(inserted, event, readAtMs))
   }
   return [...byEvent.values()]
 }
@@ -112,9 +111,12 @@ export async function insertTestEvent(
      SELECT ${INSERTED} FROM new_delivery d CROSS JOIN matching m`,
     { ...eventParameters([event]), owner: lease.owner, leaseMs: lease.leaseMs, webhookId },
   ).first<InsertedDelivery>(db)
-  if (found === null) return null
-  const { deliveryId, organisationId, eventKey, url, hasOpenIncident, secret } = found
-  const fresh = { body: event.body, secret, traceId: event.traceId }
+  return found === null ? null : toStart(found, event, readAtMs)
+}
+
+function toStart(inserted: InsertedDelivery, { body, traceId }: NewEvent, readAtMs: number): DeliveryToStart {
+  const { deliveryId, organisationId, webhookId, eventKey, url, hasOpenIncident, secret } = inserted
+  const fresh = { body, secret, traceId }
   return { deliveryId, organisationId, webhookId, eventKey, url, hasOpenIncident, readAtMs, fresh }
 }
 

@@ -43,6 +43,7 @@ const MAX_LOST_WORKERS = 5
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   const { dataSource, endpoints, onAttempt, metrics, clock } = dependencies
   const renewClaim = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
+  const tools = { ...dependencies, renewClaim }
   return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
     if (request.waitUntil !== null) await waitUntilDue(clock, request.waitUntil, signals.cancelled)
     const { webhookId, deliveryId } = request
@@ -56,7 +57,7 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
     metrics.attemptBegun()
     report('begun')
     try {
-      return await claimSendRecord({ ...dependencies, renewClaim }, request, signals, inline, {
+      return await claimSendRecord(tools, request, signals, inline, {
         begin: () => slot.begin(),
         release(outcome) {
           slot.release(outcome)

@@ -17,16 +17,11 @@ export function requestLog(logger: Logger): Middleware<RequestState> {
     const durationMs = Math.round(performance.now() - startedAt)
     const { method, status } = ctx
     const { operator, trace } = ctx.state
-    const by = operator === undefined ? {} : { operator }
     const path = pathOf(ctx)
-    const fields = { event: 'http.answered', requestId, method, path, status, durationMs }
-    logger.info({ ...fields, ...by, ...traceFields(trace) }, 'http.answered')
+    // Of a request that publishes; the logger leaves out what is undefined.
+    const traceId = trace?.traceId
+    const spanId = trace?.spanId ?? undefined
+    const event = 'http.answered'
+    logger.info({ event, requestId, method, path, status, durationMs, operator, traceId, spanId }, event)
   }
-}
-
-/** The trace of a publishing request. */
-function traceFields(trace: RequestState['trace']): object {
-  if (trace === undefined) return {}
-  const { traceId, spanId } = trace
-  return spanId === null ? { traceId } : { traceId, spanId }
 }

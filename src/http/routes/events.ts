@@ -65,9 +65,9 @@ const publishRoute = routeWithBody({
     },
   },
   async handle(dependencies, { actor, body, bodyText, idempotency, trace: given }) {
-    const event = { ...body, json: bodyText }
-    const { trace, ...published } = await publishEvent(dependencies, actor, event, given, idempotency)
-    return { status: 202, body: published, ...(trace === null ? {} : { trace }) }
+    const sent = { ...body, json: bodyText }
+    const { id, deliveries, trace } = await publishEvent(dependencies, actor, sent, given, idempotency)
+    return { status: 202, body: { id, deliveries }, trace }
   },
 })
 
