@@ -31,17 +31,15 @@ type CertificateOptions = {
   name?: string
   /** Left out, the name; null for a certificate that only its subject names. */
   altName?: string | null
-  /** An RSA key of that size instead of one on a curve. */
-  rsaBits?: number
   notBefore?: Date
   notAfter?: Date
 }
 
 /** A certificate that signs itself; trusted when given as `ca`. */
 export async function createCertificate(options: CertificateOptions = {}): Promise<Certificate> {
-  const { name = 'localhost', altName = name, rsaBits } = options
+  const { name = 'localhost', altName = name } = options
   const pems = await generate([{ name: 'commonName', value: name }], {
-    ...(rsaBits === undefined ? { keyType: 'ec' } : { keyType: 'rsa', keySize: rsaBits }),
+    keyType: 'ec',
     algorithm: 'sha256',
     ...(options.notBefore === undefined ? {} : { notBeforeDate: options.notBefore }),
     ...(options.notAfter === undefined ? {} : { notAfterDate: options.notAfter }),

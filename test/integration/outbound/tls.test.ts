@@ -89,11 +89,9 @@ describe('HttpClient.post over TLS', () => {
     expectTlsError(await postTo(wide, { ca: wide.cert }, 'a.localhost'), error)
   })
 
-  it('accepts a short key and a certificate without alternative names, where the authority is trusted', async () => {
-    for (const options of [{ rsaBits: 1024 }, { altName: null }]) {
-      const odd = await createCertificate(options)
-      expect(await postTo(odd, { ca: odd.cert })).to.include({ succeeded: true, hits: 1 })
-    }
+  it('accepts a certificate without alternative names, where the authority is trusted', async () => {
+    const odd = await createCertificate({ altName: null })
+    expect(await postTo(odd, { ca: odd.cert })).to.include({ succeeded: true, hits: 1 })
   })
 
   it('fails where the endpoint does not know the name it is called by', async () => {

@@ -31,10 +31,7 @@ const GOOD: [raw: string, canonical: string][] = [
 const BAD: [code: string, raws: unknown[]][] = [
   ['invalid_url', [undefined, null, 5, {}, ['https://a.eu'], 'https://a.eu:65536/', 'https://a.eu:x/']],
   ['invalid_url', ['https://[::1/', 'https://[fe80::zz]/x', 'https://1.2.3.4.5/']],
-  [
-    'invalid_url',
-    ['https://256.1.1.1/', 'https://a<b.eu/', 'https://a.eu:-1/', 'https://?a', 'https://xn--a.eu/'],
-  ],
+  ['invalid_url', ['https://256.1.1.1/', 'https://a<b.eu/', 'https://a.eu:-1/', 'https://?a']],
   ['too_long', [`https://a.eu/${'a'.repeat(2048)}`, `https://a.eu/${'é'.repeat(500)}`]],
   [
     'invalid_characters',
