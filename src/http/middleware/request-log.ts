@@ -17,11 +17,18 @@ export function requestLog(logger: Logger): Middleware<RequestState> {
     const durationMs = Math.round(performance.now() - startedAt)
     const { method, status } = ctx
     const { operator, trace } = ctx.state
-    const path = pathOf(ctx)
-    // Of a request that publishes; the logger leaves out what is undefined.
-    const traceId = trace?.traceId
-    const spanId = trace?.spanId ?? undefined
-    const event = 'http.answered'
-    logger.info({ event, requestId, method, path, status, durationMs, operator, traceId, spanId }, event)
+    const fields = {
+      event: 'http.answered',
+      requestId,
+      method,
+      path: pathOf(ctx),
+      status,
+      durationMs,
+      // The logger leaves out what is undefined.
+      operator,
+      traceId: trace?.traceId,
+      spanId: trace?.spanId ?? undefined,
+    }
+    logger.info(fields, fields.event)
   }
 }
