@@ -31,8 +31,9 @@ const CONCURRENT_ONES = 4
 /**
  * Creates a function that runs items in groups. An item runs at once while no group runs; items that arrive meanwhile
  * form the next groups of up to `maxBatchSize`, so groups grow with the load: a commit of a hundred costs little more
- * than one of ten. While a group is slow others may start, up to `maxConcurrent` in all. `runAll` returns the results
- * in the order of its items, from one statement: all of it is committed, or nothing.
+ * than one of ten. While a group is slow others may start, up to `maxConcurrent` in all. With `lingerMs` an item that
+ * nobody waits for runs that much later, so that others can join it. `runAll` returns the results in the order of its
+ * items, from one statement: all of it is committed, or nothing.
  * When `runAll` fails, each item is run again with `runOne`, so that one caller's error, or a row that another
  * transaction keeps locked, fails that item only; an unavailable database fails all of them.
  * Rejects with DatabaseUnavailableError when no result arrives within `timeoutMs` (the item may still be committed),
@@ -45,6 +46,7 @@ export function createBatchedStatement<Item, Result>(options: {
   maxBatchSize: number
   timeoutMs?: number
   maxQueued?: number
+  lingerMs?: number
 }): BatchedStatement<Item, Result> {
   const {
     runAll,
@@ -53,11 +55,12 @@ export function createBatchedStatement<Item, Result>(options: {
     maxBatchSize,
     timeoutMs = ITEM_TIMEOUT_MS,
     maxQueued = MAX_QUEUED,
+    lingerMs = 0,
   } = options
   const queue: Waiting<Item, Result>[] = []
   const ones = pLimit(CONCURRENT_ONES)
   let underWay = 0
-  let slowGroupTimer: NodeJS.Timeout | null = null
+  let nextGroup: NodeJS.Timeout | null = null
 
   async function run(group: Waiting<Item, Result>[]): Promise<void> {
     try {
@@ -73,8 +76,8 @@ export function createBatchedStatement<Item, Result>(options: {
   }
 
   function go(): void {
-    if (slowGroupTimer !== null) clearTimeout(slowGroupTimer)
-    slowGroupTimer = null
+    if (nextGroup !== null) clearTimeout(nextGroup)
+    nextGroup = null
     if (underWay >= maxConcurrent) return
     const group = takeGroup(queue, maxBatchSize)
     if (group.length === 0) return
@@ -87,8 +90,9 @@ export function createBatchedStatement<Item, Result>(options: {
   }
 
   function next(): void {
-    if (underWay === 0) go()
-    else if (queue.length > 0) slowGroupTimer ??= setTimeout(go, SLOW_GROUP_MS)
+    if (queue.length === 0) return
+    if (underWay === 0 && (lingerMs === 0 || queue.length >= maxBatchSize)) go()
+    else nextGroup ??= setTimeout(go, underWay === 0 ? lingerMs : SLOW_GROUP_MS)
   }
 
   return (item) =>

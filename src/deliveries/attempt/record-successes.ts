@@ -9,7 +9,13 @@ export type RecordFirstSuccess = BatchedStatement<AttemptRecord, boolean>
 const MAX_CONCURRENT_BATCHES = 4
 const MAX_BATCH_SIZE = 100
 
-/** Successes of the same instant share a statement and its commit. */
+/**
+ * How long a success waits for others, so that they share a commit and the publishers' commits go first. For so much
+ * longer the POST would be made again if this process were killed.
+ */
+const LINGER_MS = 5
+
+/** Successes that come close together share a statement and its commit. */
 export function createRecordFirstSuccess(
   dataSource: DataSource,
   { hasBackfill }: { hasBackfill: boolean },
@@ -19,5 +25,6 @@ export function createRecordFirstSuccess(
     runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], hasBackfill))[0] === true,
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
+    lingerMs: LINGER_MS,
   })
 }

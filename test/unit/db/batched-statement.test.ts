@@ -46,6 +46,29 @@ describe('createBatchedStatement', () => {
     })
   }
 
+  it('waits lingerMs for others to join an item, but not once a group is full', async () => {
+    const groups: { items: number[]; atMs: number }[] = []
+    const grouped = createBatchedStatement<number, number>({
+      runAll(items) {
+        groups.push({ items, atMs: Date.now() - startedMs })
+        return Promise.resolve(items)
+      },
+      runOne: () => Promise.reject(new Error('not needed')),
+      maxConcurrent: 1,
+      maxBatchSize: 3,
+      lingerMs: 10,
+    })
+    const startedMs = Date.now()
+    const late = delay(4).then(() => grouped(2))
+    await time.until(Promise.all([grouped(1), late]))
+    await time.until(Promise.all([3, 4, 5, 6].map((item) => grouped(item))))
+    expect(groups).to.deep.equal([
+      { items: [1, 2], atMs: 10 },
+      { items: [3, 4, 5], atMs: 10 },
+      { items: [6], atMs: 20 },
+    ])
+  })
+
   it('rejects only the item that causes an error', async () => {
     const grouped = createBatchedStatement<number, number>({
       runAll: (items) =>
