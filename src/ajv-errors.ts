@@ -50,17 +50,31 @@ const explanations: ReadonlyMap<string, (params: Params) => Explanation> = new M
 ])
 
 /**
- * Puts ajv's errors into the words of the API: one {@link FieldError} for each, in ajv's order.
- * `prefix` is the pointer of the validated value inside the request body, such as `/data`.
+ * Puts ajv's errors into the words of the API, in ajv's order. `prefix` is the pointer of the validated value inside the
+ * request body, such as `/data`. With ajv's option `verbose` the words tell a null from other wrong values.
  */
 export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
-  return errors.map((error) => ({
-    pointer: prefix + error.instancePath + childPointer(error.params),
-    ...(explanations.get(error.keyword)?.(error.params) ?? {
-      code: 'invalid',
-      detail: error.message ?? 'is not valid',
-    }),
-  }))
+  const misformatted = new Set(
+    errors.filter(({ keyword }) => keyword === 'format').map(({ instancePath }) => instancePath),
+  )
+  return errors
+    .filter(({ keyword, instancePath }) => {
+      // The branch of an `if` has its own error, and a text that is not of its format needs no second complaint.
+      const isRepetition = keyword === 'pattern' && misformatted.has(instancePath)
+      return keyword !== 'if' && !isRepetition
+    })
+    .map((error) => toFieldError(error, prefix))
+}
+
+function toFieldError(
+  { keyword, params, instancePath, message, data }: ErrorObject,
+  prefix: string,
+): FieldError {
+  const pointer = prefix + instancePath + childPointer(params)
+  const explanation = explanations.get(keyword)?.(params)
+  if (explanation === undefined) return { pointer, code: 'invalid', detail: message ?? 'is not valid' }
+  const { code, detail } = explanation
+  return { pointer, code, detail: data === null ? `${detail}, not null` : detail }
 }
 
 /** Ajv points at the object or list; the field that is missing or too much, or the repeated item, is its child. */

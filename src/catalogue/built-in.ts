@@ -2,6 +2,7 @@ import { createCatalogue, type Catalogue } from './catalogue.ts'
 import { controllerPayloads } from './controller.ts'
 import { customerPayloads } from './customer.ts'
 import type { CatalogueDocument } from './document.ts'
+import { enumeratedShape } from './enumerations.ts'
 import { builtInKeys } from './event-keys.ts'
 import { invoicePayloads } from './invoice.ts'
 import { nfcTagPayloads } from './nfc-tag.ts'
@@ -20,7 +21,10 @@ const payloads = new Map<string, PayloadShape>(
 
 /** The event keys that Posthorn has where no document names others (spec 6.1, 6.3). */
 const builtInDocument: CatalogueDocument = {
-  eventKeys: builtInKeys.map((definition) => ({ ...definition, ...payloads.get(definition.key) })),
+  eventKeys: builtInKeys.map((definition) => {
+    const { key } = definition
+    return { ...definition, ...(payloads.get(key) ?? enumeratedShape(key)) }
+  }),
 }
 
 /** The catalogue of a process for which the operator configures no other. */

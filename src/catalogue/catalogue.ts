@@ -44,7 +44,7 @@ export class CatalogueError extends Error {
 
 /** The schema and the example of a key whose payload is not described. */
 const ANY_OBJECT = { type: 'object' }
-const UNSHAPED_EXAMPLE = { id: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c' }
+export const UNSHAPED_EXAMPLE = { id: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c' }
 
 /** Compiles every schema, once. Throws CatalogueError naming every problem. */
 export function createCatalogue({ eventKeys: definitions }: CatalogueDocument): Catalogue {

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { payloadShape, timestamp } from './payload-shape.ts'
+import { ENUMERATIONS } from './enumerations.ts'
+import { payloadShape, utcTimestampWithMs } from './payload-shape.ts'
 import type { PayloadShape } from './payload-shape.ts'
 
 const customer = Type.Object({
@@ -13,12 +14,12 @@ const customer = Type.Object({
   city: Type.Optional(Type.String()),
   zipCode: Type.Optional(Type.String()),
   country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$', description: 'Two-letter country code' })),
-  customerType: Type.Optional(Type.Enum(['STANDARD', 'WORKER_RENTAL_CARAVAN', 'WORKER_TOWING_CARAVAN'])),
+  customerType: Type.Optional(Type.Enum([...ENUMERATIONS.customer.customerType])),
   status: Type.Optional(
     Type.String({ description: 'Open: `DEFAULT` occurs, the other values are not listed' }),
   ),
-  createdAt: Type.Optional(timestamp),
-  updatedAt: Type.Optional(timestamp),
+  createdAt: Type.Optional(utcTimestampWithMs),
+  updatedAt: Type.Optional(utcTimestampWithMs),
 })
 
 /** Payloads of the `customer` family (spec 6.3, enumerations 2.4). */

@@ -1,11 +1,12 @@
 import Type from 'typebox'
-import { payloadShape, timestamp } from './payload-shape.ts'
+import { ENUMERATIONS } from './enumerations.ts'
+import { payloadShape, utcTimestamp } from './payload-shape.ts'
 import type { PayloadShape } from './payload-shape.ts'
 
 const invoice = Type.Object({
   id: Type.String(),
   displayId: Type.Optional(Type.String()),
-  status: Type.Optional(Type.Enum(['DRAFT', 'BOOKED'])),
+  status: Type.Optional(Type.Enum([...ENUMERATIONS.invoice.status])),
   // Spec 3.2 leaves one of the four values of 2.4.
   paymentStatus: Type.Optional(
     Type.Enum(['PAID'], {
@@ -14,30 +15,18 @@ const invoice = Type.Object({
     }),
   ),
   amountTotal: Type.Optional(Type.Number()),
-  paidDate: Type.Optional(timestamp),
+  paidDate: Type.Optional(utcTimestamp),
   customerId: Type.Optional(Type.String()),
 })
 
 const payment = Type.Object({
   id: Type.String(),
   amount: Type.Optional(Type.Number()),
-  status: Type.Optional(
-    Type.Enum([
-      'PENDING',
-      'AUTHORIZED',
-      'PAID',
-      'CANCELED',
-      'FAILED',
-      'EXPIRED',
-      'REFUNDED',
-      'PARTIALLY_REFUNDED',
-      'CHARGED_BACK',
-    ]),
-  ),
+  status: Type.Optional(Type.Enum([...ENUMERATIONS.payment.status])),
   method: Type.Optional(Type.String({ description: 'Open: `CREDITCARD`, `CASH`, `UNKNOWN` and others' })),
-  channel: Type.Optional(Type.Enum(['MANUAL', 'BANK_TRANSFER', 'TERMINAL', 'ONLINE', 'MANDATE'])),
+  channel: Type.Optional(Type.Enum([...ENUMERATIONS.payment.channel])),
   provider: Type.Optional(Type.String({ description: 'Open: `MANUAL` or the name of a payment provider' })),
-  paidAt: Type.Optional(timestamp),
+  paidAt: Type.Optional(utcTimestamp),
 })
 
 /** Payloads of the `invoice` family (spec 6.3, enumerations 2.4). */

@@ -1,11 +1,12 @@
 import Type from 'typebox'
+import { ENUMERATIONS } from './enumerations.ts'
 import { hexadecimal, payloadShape, timestampOrNull } from './payload-shape.ts'
 import type { PayloadShape } from './payload-shape.ts'
 
 const nfcTag = Type.Object({
   id: Type.String(),
   uid: hexadecimal,
-  type: Type.Optional(Type.Enum(['CARD', 'BRACELET', 'STICKER', 'KEY_FOB'])),
+  type: Type.Optional(Type.Enum([...ENUMERATIONS['nfc-tag'].type])),
   balance: Type.Optional(Type.Number()),
   blockedAt: Type.Optional(timestampOrNull),
   customerId: Type.Optional(Type.String()),

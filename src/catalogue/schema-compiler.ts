@@ -38,6 +38,7 @@ export function createSchemaCompiler(): (schema: object) => Compiled {
   }
   const ajv = new Ajv2020({
     allErrors: true,
+    verbose: true,
     allowUnionTypes: true,
     // Not `true`, which throws at the first problem: the logger below collects all of them.
     strictSchema: 'log',

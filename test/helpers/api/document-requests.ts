@@ -52,6 +52,13 @@ function valuesOf(document: object, given: Schema): fc.Arbitrary<unknown> {
   if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]))
   const choices = (schema['oneOf'] ?? schema['anyOf']) as Schema[] | undefined
   if (choices !== undefined) return fc.oneof(...choices.map((choice) => valuesOf(document, choice)))
+  // As far as we use the keyword: a branch adds to the schema what the other one does not have.
+  if ('if' in schema)
+    return fc.oneof(
+      ...[schema['then'], schema['else']].map((branch) =>
+        valuesOf(document, { ...withoutBranches(schema), ...(branch as Schema) }),
+      ),
+    )
   const types = [schema['type']].flat()
   return fc.oneof(...types.map((type) => valuesOfType(document, { ...schema, type })))
 }
@@ -89,7 +96,10 @@ type Numbers = {
 }
 
 function objects(document: object, schema: Schema): fc.Arbitrary<unknown> {
-  const properties = Object.entries((schema['properties'] ?? {}) as Record<string, Schema>)
+  // What is read-only has no place in a request (OpenAPI 3.1).
+  const properties = Object.entries((schema['properties'] ?? {}) as Record<string, Schema>).filter(
+    ([, below]) => resolveReference(document, below)['readOnly'] !== true,
+  )
   const required = (schema['required'] ?? []) as string[]
   const least = (schema['minProperties'] ?? 0) as number
   const fields = Object.fromEntries(properties.map(([name, below]) => [name, valuesOf(document, below)]))
@@ -125,9 +135,15 @@ function texts(schema: Schema): fc.Arbitrary<string> {
         max: new Date('9999-12-31T23:59:59Z'),
       })
       .map((date) => date.toISOString())
+  if (format === 'ipv4') return fc.ipV4()
+  if (format === 'ipv6') return fc.ipV6()
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern)).filter(isWithin)
   if (format === 'uuid') return fc.uuid()
   return fc.string({ minLength, maxLength: Math.min(maxLength, 50) })
+}
+
+function withoutBranches(schema: Schema): Schema {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => !['if', 'then', 'else'].includes(name)))
 }
 
 function withoutUndefined(values: Record<string, string | undefined>): Record<string, string> {

@@ -4,6 +4,8 @@ type Schema = {
   enum?: string[]
   format?: string
   pattern?: string
+  description?: string
+  if?: object
   required?: string[]
   properties?: Record<string, Schema>
 }
@@ -17,8 +19,10 @@ export function payloadTable(schema: object, path = ''): string[][] {
   })
 }
 
-function inWords({ enum: values, format, pattern, type }: Schema): string {
+function inWords({ enum: values, format, pattern, type, description, ...field }: Schema): string {
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ')
+  const isTerse = field.if === undefined && (format === undefined || pattern === undefined)
+  if (!isTerse && description !== undefined) return description
   const kind = format === 'date-time' ? 'ISO 8601 date and time with its zone' : [type].flat()[0]
   const form = pattern === undefined ? '' : ` that matches \`${pattern}\``
   return `${kind}${form}${[type].flat().includes('null') ? ', or null' : ''}`

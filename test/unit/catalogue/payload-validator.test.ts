@@ -3,27 +3,62 @@ import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
 import { parseCatalogue, printCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
 import type { FieldError } from '../../../src/errors.ts'
 
-/** Spec 2.4: field by field, everything that may be sent. */
+/** Spec 2.4: everything that may be sent. */
+const CUSTOMER_TYPES = ['STANDARD', 'WORKER_RENTAL_CARAVAN', 'WORKER_TOWING_CARAVAN']
+const INVOICE_STATUSES = ['DRAFT', 'BOOKED']
+const INVOICE_PAYMENT_STATUSES = ['UNPAID', 'PARTIALLY_PAID', 'PENDING', 'PAID']
+const PAYMENT_STATUSES =
+  'PENDING AUTHORIZED PAID CANCELED FAILED EXPIRED REFUNDED PARTIALLY_REFUNDED CHARGED_BACK'.split(' ')
+const PAYMENT_CHANNELS = ['MANUAL', 'BANK_TRANSFER', 'TERMINAL', 'ONLINE', 'MANDATE']
+const CONTROLLER_TYPES = ['ACCESS', 'SHOWER', 'CHARGE_POINT']
+const NFC_TAG_TYPES = ['CARD', 'BRACELET', 'STICKER', 'KEY_FOB']
+
+/** The same field of several events of one entity. */
+const each = (entity: string, actions: string, pointer: string, values: readonly string[]) =>
+  actions.split(' ').map((action) => [`${entity}:${action}`, pointer, values] as const)
+
+const INVOICE_ACTIONS = 'created updated deleted moved-to-customer'
+
+/** Field by field, wherever the field stands. */
 const enums = [
-  ['customer:created', '/customerType', ['STANDARD', 'WORKER_RENTAL_CARAVAN', 'WORKER_TOWING_CARAVAN']],
-  ['invoice:paid', '/invoice/status', ['DRAFT', 'BOOKED']],
-  [
-    'invoice:paid',
-    '/payment/status',
-    'PENDING AUTHORIZED PAID CANCELED FAILED EXPIRED REFUNDED PARTIALLY_REFUNDED CHARGED_BACK'.split(' '),
-  ],
-  ['invoice:paid', '/payment/channel', ['MANUAL', 'BANK_TRANSFER', 'TERMINAL', 'ONLINE', 'MANDATE']],
-  ['nfc-tag:presented', '/type', ['CARD', 'BRACELET', 'STICKER', 'KEY_FOB']],
-  ['controller:created', '/type', ['ACCESS', 'SHOWER', 'CHARGE_POINT']],
-  ['controller:updated', '/type', ['ACCESS', 'SHOWER', 'CHARGE_POINT']],
-  ['controller:deleted', '/type', ['ACCESS', 'SHOWER', 'CHARGE_POINT']],
-] as const
+  ...each('customer', 'created updated deleted', '/customerType', CUSTOMER_TYPES),
+  ...each('invoice', INVOICE_ACTIONS, '/status', INVOICE_STATUSES),
+  ...each('invoice', INVOICE_ACTIONS, '/paymentStatus', INVOICE_PAYMENT_STATUSES),
+  ...each('invoice', 'paid', '/invoice/status', INVOICE_STATUSES),
+  ...each('invoice', 'paid', '/payment/status', PAYMENT_STATUSES),
+  ...each('invoice', 'paid', '/payment/channel', PAYMENT_CHANNELS),
+  ...each('payment', 'created updated deleted', '/status', PAYMENT_STATUSES),
+  ...each('payment', 'created updated deleted', '/channel', PAYMENT_CHANNELS),
+  ...each('controller', 'created updated deleted', '/type', CONTROLLER_TYPES),
+  ...each('nfc-tag', 'blocked presented unblocked updated', '/type', NFC_TAG_TYPES),
+]
+
+/** Events whose shape is not known (spec 6.3), of an entity with enumerations. */
+const SHAPELESS = enums
+  .map(([key]) => key)
+  .filter((key) => !['customer:created', 'invoice:paid', 'nfc-tag:presented'].includes(key))
+
+/** Of another entity, or of a part of one: their fields may have the same names. */
+const OTHERS = [
+  'customer:contact:created',
+  'controller:adoption:approved',
+  'controller:logs:submitted',
+  'nfc-tag-transaction:changed',
+  'payment-group:created',
+  'payment-report:updated',
+  'mandate:created',
+]
 
 const openStrings = [
   ['customer:created', '/status'],
+  ['customer:updated', '/status'],
   ['invoice:paid', '/payment/method'],
   ['invoice:paid', '/payment/provider'],
+  ['payment:created', '/method'],
+  ['payment:updated', '/provider'],
 ] as const
+
+const NAMES = { string: 'a string', number: 'a number', boolean: 'true or false' }
 
 const required = [
   ['customer:created', ['/id']],
@@ -58,18 +93,45 @@ const typed = [
   ['organizationSettings:updated', 'boolean', ['/openingHoursChanged']],
 ] as const
 
+/** In UTC, without milliseconds or with more digits. */
+const OTHER_UTC = ['2026-05-04T08:15:30Z', '2026-05-04T08:15:30.1Z', '2026-05-04T08:15:30.123456Z']
+const UTC_WITH_MS = ['2026-05-04T08:15:30.000Z', '2026-12-31T23:59:59.999Z', '2028-02-29T00:00:00.001Z']
+const NOT_UTC = [
+  '2026-05-04T10:15:30.000+02:00',
+  '2026-05-04T08:15:30.000+00:00',
+  '2026-05-04T08:15:30.000-00:00',
+  '2026-05-04T08:15:30.000',
+  '2026-05-04T08:15:30.000z',
+  '2026-05-04t08:15:30.000Z',
+  '2026-05-04 08:15:30.000Z',
+]
+const NO_TIME = [
+  '',
+  'yesterday',
+  '2026-05-04',
+  '08:15:30.000Z',
+  '1777882530',
+  '4 May 2026',
+  '2026-02-30T08:15:30.000Z',
+  '2026-13-01T08:15:30.000Z',
+  '2026-05-04T25:15:30.000Z',
+  '2026-05-04T08:15:30.000Z\n',
+]
+
+const ADDRESSES = ['203.0.113.24', '0.0.0.0', '2001:db8::1', '::1', '::ffff:203.0.113.24', '2001:DB8::A']
+const NO_ADDRESSES = [
+  ...['', 'not-an-ip', '256.1.1.1', '1.2.3', '1.2.3.4.5', '203.0.113.24:80', '203.0.113.0/24'],
+  ...[':', ':::', '2001:db8::g', '1:2:3:4:5:6:7:8:9', '[::1]', ' 203.0.113.24', 'localhost'],
+]
+
 const formats = [
-  [
-    'customer:created',
-    '/createdAt',
-    ['2026-05-04T08:15:30.000Z', '2026-05-04T08:15:30Z'],
-    ['yesterday', '2026-05-04', '2026-02-30T08:15:30.000Z'],
-  ],
-  ['customer:created', '/updatedAt', ['2026-05-04T08:15:30.123Z'], ['', '1777882530']],
+  ['customer:created', '/createdAt', UTC_WITH_MS, [...OTHER_UTC, ...NOT_UTC, ...NO_TIME]],
+  ['customer:created', '/updatedAt', UTC_WITH_MS, [...OTHER_UTC, ...NOT_UTC, ...NO_TIME]],
   ['customer:created', '/country', ['BE', 'NL'], ['be', 'BEL', 'B', 'BE\n']],
-  ['invoice:paid', '/invoice/paidDate', ['2026-05-04T08:15:30.000Z'], ['4 May 2026']],
-  ['invoice:paid', '/payment/paidAt', ['2026-05-04T08:15:30.000Z'], ['08:15:30']],
+  ['invoice:paid', '/invoice/paidDate', [...UTC_WITH_MS, ...OTHER_UTC], [...NOT_UTC, ...NO_TIME]],
+  ['invoice:paid', '/payment/paidAt', [...UTC_WITH_MS, ...OTHER_UTC], [...NOT_UTC, ...NO_TIME]],
   ['controller:adoption:requested', '/efuseId', ['0af9', '0AF9'], ['', '0x12', 'ghij']],
+  ['controller:adoption:requested', '/requestedFromIp', ADDRESSES, NO_ADDRESSES],
   ['nfc-tag:presented', '/uid', ['04a2b91c', '04A2B91C'], ['', '04 A2', 'tag']],
   ['nfc-tag:presented', '/blockedAt', ['2026-05-04T08:15:30.000Z', null], ['never']],
 ] as const
@@ -97,7 +159,11 @@ describe('the payload validator', () => {
     it(`refuses data of ${key} that is not an object`, () => {
       for (const data of [null, [], [example], 'text', 1, true]) {
         expect(validate(key, data)).to.deep.equal([
-          { pointer: '/data', code: 'wrong_type', detail: 'must be an object' },
+          {
+            pointer: '/data',
+            code: 'wrong_type',
+            detail: `must be an object${data === null ? ', not null' : ''}`,
+          },
         ])
       }
     })
@@ -114,12 +180,12 @@ describe('the payload validator', () => {
     })
 
     it(`refuses other values of ${key} ${pointer} and names those allowed`, () => {
-      for (const value of ['OTHER', values[0].toLowerCase(), '', null, 1]) {
+      for (const value of ['OTHER', values[0]!.toLowerCase(), '', null, 1]) {
         expect(validate(key, changed(key, pointer, value))).to.deep.equal([
           {
             pointer: `/data${pointer}`,
             code: 'not_allowed_value',
-            detail: `must be one of ${values.join(', ')}`,
+            detail: `must be one of ${values.join(', ')}${value === null ? ', not null' : ''}`,
           },
         ])
       }
@@ -176,14 +242,41 @@ describe('the payload validator', () => {
       expect(
         validate('invoice:paid', changed('invoice:paid', '/invoice/paymentStatus', status)),
       ).to.deep.equal([
-        { pointer: '/data/invoice/paymentStatus', code: 'not_allowed_value', detail: 'must be one of PAID' },
+        {
+          pointer: '/data/invoice/paymentStatus',
+          code: 'not_allowed_value',
+          detail: `must be one of PAID${status === null ? ', not null' : ''}`,
+        },
       ])
     }
   })
 
-  it('requires no field of a controller', () => {
-    for (const key of ['controller:created', 'controller:updated', 'controller:deleted'])
-      expect(validate(key, {})).to.deep.equal([])
+  it('says that a null is none of the values of a text, number or choice', () => {
+    for (const [key, type, pointers] of typed)
+      for (const pointer of pointers.filter((at) => at !== '/blockedAt'))
+        expect(validate(key, changed(key, pointer, null)), `${key} ${pointer}`).to.deep.equal([
+          { pointer: `/data${pointer}`, code: 'wrong_type', detail: `must be ${NAMES[type]}, not null` },
+        ])
+  })
+
+  it('checks nothing but the enumerations where the shape is not known', () => {
+    for (const key of SHAPELESS) {
+      expect(validate(key, {}), key).to.deep.equal([])
+      const data = {
+        id: 7,
+        invoice: { status: 'X' },
+        payment: { status: 'X' },
+        createdAt: 'now',
+        email: null,
+      }
+      expect(validate(key, data), key).to.deep.equal([])
+    }
+  })
+
+  it('leaves other entities and parts of one alone, whatever their fields are called', () => {
+    const fields = ['customerType', 'status', 'paymentStatus', 'channel', 'type']
+    for (const key of OTHERS)
+      expect(validate(key, Object.fromEntries(fields.map((name) => [name, 'ANY']))), key).to.deep.equal([])
   })
 
   it('names every bad field at once', () => {

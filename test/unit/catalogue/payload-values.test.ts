@@ -12,17 +12,20 @@ const { enumerations, narrowed } = JSON.parse(
   readFileSync(new URL('../../fixtures/payload-values.json', import.meta.url), 'utf8'),
 ) as Facts
 
-/** The place of each entity in the payloads with a known shape: the event key, and the property. */
+/** The places of each entity in payloads: the event key, and the property. */
 const PLACES: Record<string, readonly (readonly [key: string, property: string | null])[]> = {
-  Customer: [['customer:created', null]],
-  Invoice: [['invoice:paid', 'invoice']],
-  Payment: [['invoice:paid', 'payment']],
-  Controller: [
-    ['controller:created', null],
-    ['controller:updated', null],
-    ['controller:deleted', null],
-  ],
-  NfcTag: [['nfc-tag:presented', null]],
+  Customer: topLevel('customer', 'created updated deleted'),
+  Invoice: [...topLevel('invoice', 'created updated deleted moved-to-customer'), ['invoice:paid', 'invoice']],
+  Payment: [...topLevel('payment', 'created updated deleted'), ['invoice:paid', 'payment']],
+  Controller: topLevel('controller', 'created updated deleted'),
+  NfcTag: topLevel('nfc-tag', 'blocked presented unblocked updated'),
+}
+
+/** Keys whose shape the specification shows (6.3): there, open fields have a type. */
+const SHOWN = ['customer:created', 'invoice:paid', 'nfc-tag:presented']
+
+function topLevel(entity: string, actions: string) {
+  return actions.split(' ').map((action) => [`${entity}:${action}`, null] as const)
 }
 
 type Schema = {
@@ -42,6 +45,10 @@ describe('the allowed values of payload fields', () => {
 
       it(`match the specification for ${entity} ${field} in ${key}`, () => {
         const schema = schemaAt(key, property, field)
+        if (!isComplete && !SHOWN.includes(key)) {
+          expect(schema, 'open, as the whole shape').to.equal(undefined)
+          return
+        }
         if (isComplete) expect(valuesOf(schema)).to.deep.equal(allowed)
         else expect(schema, 'open, since the values are not all listed').to.include({ type: 'string' })
         if (!isComplete) expect(valuesOf(schema)).to.equal(null)
