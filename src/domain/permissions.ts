@@ -38,9 +38,17 @@ export function missingPermissions(grants: Grants, required: readonly string[]):
   return [...new Set(required)].filter((permission) => !granted.has(permission))
 }
 
-/** Whether the member may see the payload of events with this key (`TEST_EVENT_KEY` included). */
-export function mayReadEvent(grants: Grants, eventKey: string, permissionFor: PermissionFor): boolean {
+/**
+ * Whether the member may see the payload of events with this key (`TEST_EVENT_KEY` included) and what endpoints answered
+ * to them. Whatever shows either asks here, or requires `permissionFor` of the key.
+ */
+export function mayReadPayload(grants: Grants, eventKey: string, permissionFor: PermissionFor): boolean {
   return missingPermissions(grants, [permissionFor(eventKey)]).length === 0
+}
+
+/** Whether the member may see `error`, our own sentence about an attempt. It quotes neither payload nor answer. */
+export function mayReadErrors(grants: Grants): boolean {
+  return missingPermissions(grants, [WEBHOOK_READ]).length === 0
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { KeyRights } from '../db/queries/api-keys.ts'
 import {
-  mayReadEvent,
+  mayReadPayload,
   missingPermissions,
   permissionsForSubscription,
   WILDCARD,
@@ -22,7 +22,7 @@ export function missingForStream(
 
 /** Returns the event keys that a member may see. Test events are sent to their webhook only. */
 export function visibleKeys({ eventKeys, permissionFor }: Catalogue, grants: Grants): string[] {
-  return eventKeys.map(({ key }) => key).filter((key) => mayReadEvent(grants, key, permissionFor))
+  return eventKeys.map(({ key }) => key).filter((key) => mayReadPayload(grants, key, permissionFor))
 }
 
 /** Returns the event keys that a stream sends. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createWebhookRow } from '../helpers/database/factories.ts'
+import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('events in the developer area', function () {
@@ -56,6 +56,17 @@ describe('events in the developer area', function () {
     await page.getByRole('table', { name: 'Deliveries of the event' }).waitFor()
     await page.getByRole('link', { name: 'Events', exact: true }).last().click()
     await rows.nth(1).waitFor()
+  })
+
+  it('shows an event without its payload to a member that may only publish', async () => {
+    const eventId = await publish('comment:created', 'trace-of-a-comment')
+    const { organisationId } = area.stage.member
+    const permissions = ['event:publish', 'webhook:read']
+    const publisher = await createMember(area.stage.dataSource, { organisationId, permissions })
+    const { page } = await area.signIn(publisher, { path: `/developer?view=events&event=${eventId}` })
+    await page.getByText('The payload is only for members with the permission of comment:created.').waitFor()
+    await page.getByRole('region', { name: 'Ids' }).getByText('trace-of-a-comment').waitFor()
+    expect(await page.getByRole('region', { name: 'Payload' }).count()).to.equal(0)
   })
 
   it('says when there is no such event', async () => {

@@ -33,10 +33,8 @@ export async function readDeliveryRequest(
   const delivery = await findDelivery(dataSource, organisationId, webhookId, deliveryId)
   const sealed = await findSealedSecret(dataSource, organisationId, webhookId)
   if (webhook === null || delivery === null || sealed === null) throw notFound('delivery')
-  const missing = missingPermissions(actor, [
-    ...permissionsForSubscription(webhook.subscribedEventKeys, catalogue.permissionFor),
-    catalogue.permissionFor(delivery.eventKey),
-  ])
+  const eventKeys = [...webhook.subscribedEventKeys, delivery.eventKey]
+  const missing = missingPermissions(actor, permissionsForSubscription(eventKeys, catalogue.permissionFor))
   if (missing.length > 0) throw forbidden(missing)
   const headers = signedHeaders(deliveryId, secretBox.open(webhookId, sealed), delivery.body)
   await recordAudit(dataSource, actor, { action: 'delivery.request_read', webhookId, deliveryId })

@@ -4,7 +4,7 @@ import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { insertTestEvent } from '../../db/queries/events.ts'
 import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
-import { mayReadEvent, TEST_EVENT_KEY } from '../../domain/permissions.ts'
+import { mayReadPayload, TEST_EVENT_KEY } from '../../domain/permissions.ts'
 import { coversEventKey } from '../../domain/subscription.ts'
 import { conflict, forbidden, notFound } from '../../errors.ts'
 import { testEnvelope } from '../../events/test-event.ts'
@@ -61,7 +61,7 @@ function exampleFor(
 ): object {
   const entry = find(eventKey)
   if (entry === undefined) throw notFound('event key')
-  if (!mayReadEvent(actor, eventKey, permissionFor)) throw forbidden([permissionFor(eventKey)])
+  if (!mayReadPayload(actor, eventKey, permissionFor)) throw forbidden([permissionFor(eventKey)])
   if (!coversEventKey(subscribedEventKeys, eventKey))
     throw conflict('not_subscribed', `The webhook is not subscribed to ${eventKey}.`)
   return entry.example

@@ -7,15 +7,15 @@ import type {
 } from '../../db/queries/deliveries.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
 import type { DeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
-import { mayChangeWebhook, mayReadEvent, type Grants, type PermissionFor } from '../../domain/permissions.ts'
+import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
 import { embedJson } from './embed-json.ts'
+import { presentPayload } from './payload.ts'
 
 /** Presents a delivery to `reader`. */
-export function presentDelivery(delivery: DeliveryRow, reader: Grants, permissionFor: PermissionFor) {
+export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
   const { id, webhookId, eventId, eventKey, traceId, state, stopReason } = delivery
   const { attemptCount, nextAttemptAt, createdAt, completedAt, latestAttempt } = delivery
-  const showsError = mayReadEvent(reader, eventKey, permissionFor)
   return {
     id,
     webhookId,
@@ -28,11 +28,11 @@ export function presentDelivery(delivery: DeliveryRow, reader: Grants, permissio
     nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
     createdAt: createdAt.toISOString(),
     completedAt: completedAt?.toISOString() ?? null,
-    latestAttempt: latestAttempt === null ? null : presentAttemptSummary(latestAttempt, showsError),
+    latestAttempt: latestAttempt === null ? null : presentAttemptSummary(latestAttempt, reader),
   }
 }
 
-function presentAttemptSummary(attempt: AttemptSummaryRow, showsError: boolean) {
+function presentAttemptSummary(attempt: AttemptSummaryRow, reader: Grants) {
   const { number, startedAt, durationMs, outcome, statusCode, failureCode, error } = attempt
   return {
     number,
@@ -41,7 +41,7 @@ function presentAttemptSummary(attempt: AttemptSummaryRow, showsError: boolean) 
     outcome,
     statusCode,
     failureCode,
-    error: showsError ? error : null,
+    error: mayReadErrors(reader) ? error : null,
   }
 }
 
@@ -56,8 +56,8 @@ export function presentDeliveryDetail(
   permissionFor: PermissionFor,
 ): string {
   const showsUrl = mayChangeWebhook(reader, delivery.subscribedEventKeys, permissionFor)
-  const shown = presentDelivery(delivery, reader, permissionFor)
-  return embedJson(shown, 'payload', delivery.body.toString('utf8'), {
+  const payload = presentPayload(delivery, reader, permissionFor)
+  return embedJson(presentDelivery(delivery, reader), 'payload', payload, {
     attempts: attempts.map((attempt) => presentAttempt(attempt, showsUrl)),
   })
 }
@@ -83,7 +83,7 @@ function presentAttempt(attempt: AttemptRow, showsUrl: boolean) {
   }
 }
 
-/** Returns the JSON text of the statistics, with a payload only for a member that may read events with its key. */
+/** Returns the JSON text of the statistics. */
 export function presentDeliveryStats(
   stats: WebhookStatsRow[],
   reader: Grants,
@@ -104,11 +104,11 @@ function presentLatestAttempt(
   reader: Grants,
   permissionFor: PermissionFor,
 ): string {
-  const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error, body } = latest
+  const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error } = latest
   return embedJson(
     { deliveryId, eventKey, number, attemptedAt: attemptedAt.toISOString(), outcome, statusCode, error },
     'payload',
-    mayReadEvent(reader, eventKey, permissionFor) ? body.toString('utf8') : 'null',
+    presentPayload(latest, reader, permissionFor),
   )
 }
 

@@ -5,22 +5,21 @@ import type { EventRow } from '../../db/queries/events.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
 import { presentDelivery } from './delivery.ts'
 import { embedJson } from './embed-json.ts'
+import { presentPayload } from './payload.ts'
 
-/** Returns the JSON text of an event, with the payload byte for byte as it is delivered. */
+/** Returns the JSON text of an event with the states of its deliveries. */
 export function presentEvent(
   event: EventRow,
   deliveries: DeliveryRow[],
   reader: Grants,
   permissionFor: PermissionFor,
 ): string {
-  const { id, key, body, createdAt } = event
+  const { id, eventKey, createdAt, traceId } = event
   return embedJson(
-    { id, eventKey: key, createdAt: createdAt.toISOString() },
+    { id, eventKey, createdAt: createdAt.toISOString(), traceId },
     'payload',
-    body.toString('utf8'),
-    {
-      deliveries: deliveries.map((delivery) => presentDelivery(delivery, reader, permissionFor)),
-    },
+    presentPayload(event, reader, permissionFor),
+    { deliveries: deliveries.map((delivery) => presentDelivery(delivery, reader)) },
   )
 }
 

@@ -63,14 +63,14 @@ const listRoute = routeWithQuery({
       },
     },
   },
-  async handle({ dataSource, catalogue }, request) {
+  async handle({ dataSource }, request) {
     const { actor } = request
     const { organisationId } = actor
     const filter = toFilter(request.query)
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
     const { page, last, searchedUntil } = await listDeliveries(dataSource, organisationId, webhook.id, filter)
-    const data = page.map((delivery) => presentDelivery(delivery, actor, catalogue.permissionFor))
+    const data = page.map((delivery) => presentDelivery(delivery, actor))
     const nextCursor = last === null ? null : deliveryCursor.after(last)
     return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }
   },

@@ -5,7 +5,7 @@ import { listEvents } from '../../db/queries/event-list.ts'
 import { findEvent } from '../../db/queries/events.ts'
 import {
   EVENT_PUBLISH,
-  mayReadEvent,
+  mayReadPayload,
   missingPermissions,
   TEST_EVENT_KEY,
   type Grants,
@@ -112,7 +112,8 @@ const getRoute: Route = {
   path: '/api/orgs/:orgId/events/:eventId',
   operationId: 'getEvent',
   summary: 'Get an event and the states of its deliveries',
-  description: "Needs `event:publish` or the event key's own permission.",
+  description:
+    "Needs `event:publish` or the event key's own permission. `payload` is null for a member without the latter.",
   access: { kind: 'organisation', permission: null },
   responses: { 200: { description: 'The event', schema: EventSchema } },
   async handle({ dataSource, catalogue }, request) {
@@ -120,7 +121,7 @@ const getRoute: Route = {
     const event = await findEvent(dataSource, actor.organisationId, param(request, 'eventId'))
     if (event === null) throw notFound('event')
     if (missingPermissions(actor, [EVENT_PUBLISH]).length > 0)
-      requirePermissions(actor, [catalogue.permissionFor(event.key)])
+      requirePermissions(actor, [catalogue.permissionFor(event.eventKey)])
     const deliveries = await listDeliveriesOfEvent(dataSource, actor.organisationId, event.id)
     return { status: 200, json: presentEvent(event, deliveries, actor, catalogue.permissionFor) }
   },
@@ -144,7 +145,7 @@ export const eventRoutes: readonly Route[] = [publishRoute, listRoute, getRoute,
 function readableKeys(grants: Grants, { eventKeys, permissionFor }: Catalogue): string[] | null {
   if (grants.fullAccess) return null
   const keys = [...eventKeys.map(({ key }) => key), TEST_EVENT_KEY]
-  return keys.filter((key) => mayReadEvent(grants, key, permissionFor))
+  return keys.filter((key) => mayReadPayload(grants, key, permissionFor))
 }
 
 /** Checks that the event key exists, and that `data` fits its shape in the catalogue. */

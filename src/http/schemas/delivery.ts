@@ -7,8 +7,9 @@ import { EXAMPLE_IDS } from './example-ids.ts'
 const eventKey = Type.String({ description: 'Event key', examples: ['invoice:paid'] })
 const outcome = Type.Enum(['succeeded', 'failed'], { examples: ['failed'] })
 const statusCode = orNull(Type.Integer({ examples: [503] }), { description: 'What the endpoint answered' })
-const error = orNull(Type.String({ examples: ['The endpoint answered with HTTP 503.'] }), {
-  description: 'What went wrong, in words',
+const errorText = Type.String({ examples: ['The endpoint answered 503 Service Unavailable.'] })
+const error = orNull(errorText, {
+  description: "What went wrong, in Posthorn's words; null for a success",
 })
 
 /** What deliveries are selected by; each member is optional. */
@@ -81,8 +82,9 @@ const ATTEMPT_SUMMARY = {
 const AttemptSummarySchema = Type.Object(
   {
     ...ATTEMPT_SUMMARY,
-    error: orNull(Type.String({ examples: ['The endpoint answered with HTTP 503.'] }), {
-      description: "What went wrong, in words; null for a member without the event key's permission",
+    error: orNull(errorText, {
+      description:
+        "What went wrong, in Posthorn's words; null for a success, and for a member without `webhook:read`",
     }),
   },
   { title: 'AttemptSummary', description: 'What an attempt brought' },

@@ -71,7 +71,10 @@ export const EventSchema = Type.Object(
     id: id(EXAMPLE_IDS.event),
     eventKey: Type.String({ examples: ['invoice:paid'] }),
     createdAt: timestamp('2026-05-04T09:02:11.204Z'),
-    payload: EnvelopeSchema,
+    traceId: Type.String({ examples: ['6c42567ab0f8157384bcb87bd270b3cb'] }),
+    payload: orNull(EnvelopeSchema, {
+      description: "null for a member without the event key's permission",
+    }),
     deliveries: Type.Array(DeliverySchema),
   },
   { title: 'Event' },

@@ -158,7 +158,12 @@ describe('GET /webhooks/delivery-stats', () => {
       permissions: ['webhook:read', 'customer:read'],
     })
     const [invoice, customer] = await stats(reader.apiKey)
-    expect(invoice!.latestAttempt).to.include({ payload: null, statusCode: 503, eventKey: 'invoice:paid' })
+    expect(invoice!.latestAttempt).to.include({
+      payload: null,
+      statusCode: 503,
+      error: 'The endpoint answered HTTP 503.',
+      eventKey: 'invoice:paid',
+    })
     expect(customer!.latestAttempt!.payload).to.include({ event: 'customer:created' })
     expect((await stats())[0]!.latestAttempt!.payload).to.include({ event: 'invoice:paid' })
   })

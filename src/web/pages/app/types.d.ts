@@ -44,8 +44,8 @@ export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
 /** Deliveries of one webhook, by id or by what they have in common. */
 export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }
 export type EventDetail = Omit<Static<typeof EventSchema>, 'payload' | 'deliveries'> & {
-  payloadText: string
-  payload: { traceId: string }
+  /** Null for a member that may not see it. */
+  payloadText: string | null
   deliveries: Delivery[]
 }
 

@@ -245,8 +245,8 @@ export function createApi(organisationId, onSignedOut) {
      */
     async event(eventId) {
       const text = await ask('GET', `${organisation}/events/${encodeURIComponent(eventId)}`)
-      const detail = /** @type {EventDetail} */ (parsed(text))
-      return { ...detail, payloadText: memberText(text, 'payload') }
+      const detail = /** @type {EventDetail & { payload: unknown }} */ (parsed(text))
+      return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
     },
     /** @returns {Promise<{ data: WebhookActivity[] }>} */
     activities: () => json('GET', `${webhooks}/activity`),

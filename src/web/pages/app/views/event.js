@@ -56,7 +56,7 @@ export function createEventView(app, eventId) {
 
   /** @param {EventDetail} shown */
   function body(shown) {
-    const { id, eventKey, createdAt, deliveries, payloadText } = shown
+    const { id, eventKey, createdAt, traceId, deliveries, payloadText } = shown
     return html`<div class="heading">
         <div>
           <h1 tabindex="-1"><span class="mono">${eventKey}</span></h1>
@@ -71,10 +71,16 @@ export function createEventView(app, eventId) {
         <section class="card" aria-label="Ids">
           <h2>Ids</h2>
           <dl class="pairs ids">
-            ${idRow(app, 'Event', 'event id', id)} ${idRow(app, 'Trace', 'trace id', shown.payload.traceId)}
+            ${idRow(app, 'Event', 'event id', id)} ${idRow(app, 'Trace', 'trace id', traceId)}
           </dl>
         </section>
-        <section class="card whole">${payload.render(payloadText)}</section>
+        <section class="card whole">
+          ${
+            payloadText === null
+              ? html`<p class="hint">The payload is only for members with the permission of ${eventKey}.</p>`
+              : payload.render(payloadText)
+          }
+        </section>
       </div>`
   }
 
