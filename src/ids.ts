@@ -1,6 +1,8 @@
 import { v7 } from 'uuid'
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** Form of the ids that Posthorn makes, in requests: upper-case digits are the same id. */
+export const UUID_PATTERN = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+const UUID = new RegExp(UUID_PATTERN)
 
 /** Form of the ids that the platform gives: of organisations and of members. */
 export const PLATFORM_ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$'
@@ -25,7 +27,7 @@ export function isPlatformId(text: string): boolean {
   return PLATFORM_ID.test(text)
 }
 
-/** Returns whether `text` has the form of an id; anything else cannot exist and is not queried. */
-export function isUuid(text: string): boolean {
-  return UUID.test(text)
+/** Returns the id that a request names, in lower case as it is stored; null for text that is none, which is not queried. */
+export function parseUuid(text: string): string | null {
+  return UUID.test(text) ? text.toLowerCase() : null
 }

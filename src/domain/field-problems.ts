@@ -4,6 +4,7 @@ export const FIELD_PROBLEMS = {
   unknown_field: 'there is no such field',
   wrong_type: 'the value has another JSON type',
   not_allowed_value: 'the value is not one of those allowed',
+  read_only: 'the field cannot be changed, and the value is not its present one',
   wrong_format: 'the value does not match its format or pattern',
   too_short: 'the text has too few characters',
   too_long: 'the text has too many characters',

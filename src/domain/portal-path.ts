@@ -1,4 +1,4 @@
-const ID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const ID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
 
 /** `/`, `/webhooks`, `/webhooks/{id}` and `/webhooks/{id}/deliveries/{id}`; nothing else is a page of the area. */
 const PORTAL_PATH = new RegExp(`^/(?:webhooks(?:/(${ID})(?:/deliveries/(${ID}))?)?)?$`)
@@ -10,7 +10,7 @@ const PORTAL_PATH = new RegExp(`^/(?:webhooks(?:/(${ID})(?:/deliveries/(${ID}))?
 export function developerAddress(path: string): string | null {
   const match = PORTAL_PATH.exec(path)
   if (match === null) return null
-  const [, webhook, delivery] = match
+  const [webhook, delivery] = match.slice(1).map((id: string | undefined) => id?.toLowerCase())
   if (webhook === undefined) return '/developer'
   const parameters = new URLSearchParams(delivery === undefined ? { webhook } : { webhook, delivery })
   return `/developer?${parameters.toString()}`

@@ -1,3 +1,5 @@
+import { mayChangeWebhook, type Grants, type PermissionFor } from './permissions.ts'
+
 /** The part of a webhook's URL that is shown to every member. `isWhole`: nothing of path and query is left out. */
 type ShownUrl = { scheme: string; host: string; path: string; isWhole: boolean }
 
@@ -25,6 +27,15 @@ export function nameWebhook(url: string, webhookId: string): string {
   const { host, path, isWhole } = shownUrl(url)
   const name = `${host}${path}`
   return isWhole ? name : `${name} (${webhookId.slice(-SHORT_ID_LENGTH)})`
+}
+
+/** Returns a webhook's URL as `reader` sees it: shortened for members that may not change the webhook. */
+export function urlFor(
+  reader: Grants,
+  { url, subscribedEventKeys }: { url: string; subscribedEventKeys: readonly string[] },
+  permissionFor: PermissionFor,
+): string {
+  return mayChangeWebhook(reader, subscribedEventKeys, permissionFor) ? url : shortenUrl(url)
 }
 
 /** Returns a webhook's URL for members that may not change it: scheme, host and shortened path. */

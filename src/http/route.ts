@@ -64,7 +64,11 @@ type Access =
 /**
  * Checks rules of a body that a schema cannot express. Fields may have any type: the schema refuses wrong ones itself.
  */
-type BodyRules = (fields: Readonly<Record<string, unknown>>, dependencies: ApiDependencies) => FieldError[]
+type BodyRules = (
+  fields: Readonly<Record<string, unknown>>,
+  dependencies: ApiDependencies,
+  request: Pick<RouteRequest, 'actor' | 'params'>,
+) => FieldError[] | Promise<FieldError[]>
 
 /**
  * `example`: shown in the OpenAPI document instead of one that is made of the examples in the schema. `optional`: a

@@ -6,7 +6,7 @@ import { publishingOperator } from '../accounts/operator.ts'
 import { requirePermissions } from '../accounts/require-permissions.ts'
 import { invalidFields, methodNotAllowed, noSuchPath, notFound } from '../errors.ts'
 import type { TraceContext } from '../events/publish-event.ts'
-import { isPlatformId, isUuid } from '../ids.ts'
+import { isPlatformId, parseUuid } from '../ids.ts'
 import { answer } from './answer.ts'
 import type { ApiDependencies } from './api.ts'
 import { authenticate, NO_CALLER, type Authenticated } from './auth/authenticate.ts'
@@ -84,7 +84,7 @@ function serve(dependencies: ApiDependencies, route: Route) {
   return async (ctx: RouterContext<RequestState>): Promise<void> => {
     ctx.state.operationId = route.operationId
     const request = await readRequest(dependencies, route, ctx, readQuery)
-    checkBody?.(request.body, dependencies)
+    await checkBody?.(request, dependencies)
     await answer(ctx, await route.handle(dependencies, request))
   }
 }
@@ -95,7 +95,7 @@ async function readRequest(
   ctx: RouterContext<RequestState>,
   readQuery: (text: string) => unknown,
 ): Promise<RouteRequest> {
-  const params: Record<string, string> = ctx.params
+  const given: Record<string, string> = ctx.params
   const cookie = sessionCookieFor(ctx, dependencies)
   const { access } = route
   if (access.kind === 'open' || route.countsAddress === true)
@@ -107,17 +107,17 @@ async function readRequest(
   const { session } = authenticated
   const caller =
     authenticated.operator !== null && access.kind === 'organisation'
-      ? await publisherOf(dependencies, params['orgId'])
+      ? await publisherOf(dependencies, given['orgId'])
       : authenticated.caller
   const actor = { ...caller, address, requestId }
   const operator = authenticated.operator === null ? null : { ...authenticated.operator, address, requestId }
   if (operator !== null) ctx.state.operator = operator.name
   if (access.kind === 'organisation') {
-    requireOwnOrganisation(caller, params['orgId'])
+    requireOwnOrganisation(caller, given['orgId'])
     if (access.permission !== null) requirePermissions(caller, [access.permission])
   }
   if (route.sameOrigin === true) requireSameOrigin(ctx)
-  if (access.kind !== 'open') requireIds(params, route.method)
+  const params = access.kind === 'open' ? given : parseIds(given, route.method)
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
   const { text: bodyText, value: body } = await bodyOf(route, ctx)
@@ -153,14 +153,13 @@ function requireOwnOrganisation(caller: Caller, organisationId: string | undefin
 }
 
 /**
- * Throws 404 unless every parameter of the path has the form of an id: of the platform's own for organisations and
- * members, else of ours. Throws 422 where PUT would create what has the id.
+ * Returns the parameters of the path, ids of ours in lower case. Throws 404 unless each has the form of an id: of the
+ * platform's own for organisations and members, else of ours. Throws 422 where PUT would create what has the id.
  */
-function requireIds(params: Readonly<Record<string, string>>, method: Route['method']): void {
-  const wrong = Object.entries(params).filter(([name, id]) =>
-    PLATFORM_IDS.has(name) ? !isPlatformId(id) : !isUuid(id),
-  )
-  if (wrong.length === 0) return
+function parseIds(given: Readonly<Record<string, string>>, method: Route['method']): Record<string, string> {
+  const parsed = Object.entries(given).map(([name, text]) => [name, parseId(name, text)] as const)
+  const wrong = parsed.filter(([, id]) => id === null)
+  if (wrong.length === 0) return Object.fromEntries(parsed) as Record<string, string>
   if (method !== 'PUT') throw notFound('resource')
   throw invalidFields(
     wrong.map(([name]) => ({
@@ -169,6 +168,11 @@ function requireIds(params: Readonly<Record<string, string>>, method: Route['met
       detail: 'must be 1 to 64 of A-Z a-z 0-9 _ -',
     })),
   )
+}
+
+function parseId(name: string, text: string): string | null {
+  if (PLATFORM_IDS.has(name)) return isPlatformId(text) ? text : null
+  return parseUuid(text)
 }
 
 /** Parameters with ids that the platform gives. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../accounts/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
@@ -6,6 +7,7 @@ import { stopDeliveries, stopUncoveredDeliveries } from '../db/queries/stops.ts'
 import { findWebhook, updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { isCoveredBy } from '../domain/subscription.ts'
+import { urlFor } from '../domain/webhook-name.ts'
 import { notFound } from '../errors.ts'
 import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
 import { transactOnWebhook, type CommandDependencies } from '../incidents/webhook-locks.ts'
@@ -25,7 +27,7 @@ type Dependencies = CommandDependencies &
 type Changes = Partial<Pick<WebhookRow, 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>>
 
 /**
- * Changes the given fields. Requires the permissions of the subscription before and after: otherwise a member could
+ * Changes the given fields; what repeats the webhook as the member sees it changes nothing. Requires the permissions of the subscription before and after: otherwise a member could
  * direct events that they must not see to a URL of their own. A change that only reduces what the webhook does requires
  * none of them. Disabling, and narrowing the subscription, stop the deliveries that are no longer wanted.
  */
@@ -41,11 +43,17 @@ export async function updateWebhook(
   const { result, toSignal } = await transactOnWebhook(dependencies, id, async (manager) => {
     const before = await findWebhook(manager, organisationId, id)
     if (before === null) throw notFound('webhook')
-    const subscribedEventKeys = changes.subscribedEventKeys ?? before.subscribedEventKeys
-    const url = changes.url === undefined ? before.url : canonicalUrl(changes.url, urlPolicy)
-    const enabled = changes.enabled ?? before.enabled
-    const description = changes.description ?? before.description
+    // The URL as this member sees it, which may be shortened, is no new one.
+    const { url: wanted = before.url } = changes
+    const isSameUrl = [before.url, urlFor(actor, before, catalogue.permissionFor)].includes(wanted)
+    const url = isSameUrl ? before.url : canonicalUrl(wanted, urlPolicy)
+    const {
+      subscribedEventKeys = before.subscribedEventKeys,
+      enabled = before.enabled,
+      description = before.description,
+    } = changes
     const fields = { id, url, description, subscribedEventKeys, enabled }
+    if (isDeepStrictEqual({ ...before, ...fields }, { ...before })) return { result: before, toSignal: null }
     if (!isReduction(before, fields))
       requireSubscriptionRights(catalogue, actor, [...before.subscribedEventKeys, ...subscribedEventKeys])
     const after = await updateRow(manager, organisationId, fields)

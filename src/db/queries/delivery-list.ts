@@ -1,7 +1,7 @@
 // Hand-written: a page is read along an index, and a search ends after a bounded number of rows.
 import type { DeliveryFilter } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
-import { isUuid } from '../../ids.ts'
+import { parseUuid } from '../../ids.ts'
 import { sql, type Db } from '../db.ts'
 import { DELIVERY_COLUMNS, type DeliveryRow } from './deliveries.ts'
 import { FITS_FILTER, idRangeOf, MAX_LOOKED_AT } from './delivery-selection.ts'
@@ -53,7 +53,7 @@ export async function listDeliveries(
   const { from, before } = idRangeOf(filter)
   const table = search === null ? 'delivery' : FOUND
   const indexed = search === null && filter.state !== null ? INDEXED[filter.state] : undefined
-  const searched = search === null ? {} : { search, searchedId: isUuid(search) ? search : null }
+  const searched = search === null ? {} : { search, searchedId: parseUuid(search) }
   const found = await sql(listSql(table, indexed ?? ['true']), {
     organisationId,
     webhookId,

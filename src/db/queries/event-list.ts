@@ -1,5 +1,5 @@
 // Hand-written: a page is read in the order of publication, and a search ends after a bounded number of rows.
-import { isUuid } from '../../ids.ts'
+import { parseUuid } from '../../ids.ts'
 import { sql, type Db } from '../db.ts'
 import { searchedPage, type Mark, type NoRow, type SearchedPage } from './delivery-list.ts'
 import { MAX_LOOKED_AT } from './delivery-selection.ts'
@@ -64,7 +64,7 @@ export async function listEvents(
   organisationId: string,
   { search, limit, ...filter }: EventListFilter,
 ): Promise<SearchedPage<EventSummaryRow>> {
-  const searched = search === null ? {} : { search, searchedId: isUuid(search) ? search : null }
+  const searched = search === null ? {} : { search, searchedId: parseUuid(search) }
   const found = await sql(listSql(search === null ? EVERYTHING : FOUND), {
     organisationId,
     ...filter,

@@ -2,11 +2,11 @@ import type { Db } from '../../db/db.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { conflict, notFound, type ProblemError } from '../../errors.ts'
-import { isUuid } from '../../ids.ts'
+import { parseUuid } from '../../ids.ts'
 
 /** Throws 404 when the organisation has no such webhook, and 409 when it is disabled. */
 export async function requireEnabled(db: Db, organisationId: string, webhookId: string): Promise<void> {
-  const webhook = isUuid(webhookId) ? await findWebhook(db, organisationId, webhookId) : null
+  const webhook = parseUuid(webhookId) === null ? null : await findWebhook(db, organisationId, webhookId)
   if (webhook === null) throw notFound('webhook')
   if (!webhook.enabled) throw webhookDisabled()
 }

@@ -1,10 +1,10 @@
+import { UUID_PATTERN } from '../../ids.ts'
 import type { Route } from '../route.ts'
-import { ID_PATTERN } from '../schemas/common.ts'
 import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 
 /** The platform chooses these ids; all others are made by Posthorn. */
 const GIVEN_ID = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }
-const OWN_ID = { type: 'string', format: 'uuid', pattern: ID_PATTERN }
+const OWN_ID = { type: 'string', format: 'uuid', pattern: UUID_PATTERN }
 
 /** What each parameter of a path is, by its name. */
 const PARAMETERS: Readonly<Record<string, { description: string; schema: object; example: string }>> = {

@@ -1,7 +1,8 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
 import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
-import { EnvelopeSchema, ID_PATTERN } from '../schemas/common.ts'
+import { UUID_PATTERN } from '../../ids.ts'
+import { EnvelopeSchema } from '../schemas/common.ts'
 import { PublishEventSchema } from '../schemas/event.ts'
 import { CreateWebhookSchema } from '../schemas/webhook.ts'
 import {
@@ -27,7 +28,7 @@ const URL_FORM = { pattern: URL_PATTERN, maxLength: 2047 }
 /** Plain addresses, which every mail server takes. */
 const MAIL_ADDRESS_PATTERN = '^[a-z0-9]+([.+_-][a-z0-9]+)*@([a-z0-9]+\\.)+[a-z]{2,24}$'
 
-const UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const UUID = UUID_PATTERN.slice(1, -1)
 
 /** The event of examples, where the catalogue has it. */
 const SHOWN_KEY = 'invoice:paid'
@@ -54,9 +55,9 @@ export function refinementsOf(
     PushEndpoint: URL_FORM,
     PushPublicKey: { pattern: '^B[A-P][A-Za-z0-9_-]{84}[AEIMQUYcgkosw048]=?$' },
     PushAuthSecret: { pattern: '^[A-Za-z0-9_-]{21}[AQgw](==)?$' },
-    WebhookId: { format: 'uuid', pattern: ID_PATTERN },
+    WebhookId: { format: 'uuid', pattern: UUID_PATTERN },
     FieldProblemCode: { 'x-enum-descriptions': FIELD_PROBLEMS },
-    DeliveryId: { format: 'uuid', pattern: ID_PATTERN },
+    DeliveryId: { format: 'uuid', pattern: UUID_PATTERN },
     ...SELECTION_REFINEMENTS,
     DeliveryCursor: { pattern: deliveryCursor.pattern },
     EventCursor: { pattern: eventCursor.pattern },

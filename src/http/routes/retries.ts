@@ -63,7 +63,7 @@ const retryDeliveriesRoute = routeWithBody({
   },
   async handle(dependencies, { actor, body, idempotency }) {
     const selection = parseDeliverySelection(body)
-    const scope = { mode: body.mode, webhookId: body.id ?? null, selection }
+    const scope = { mode: body.mode, webhookId: body.id?.toLowerCase() ?? null, selection }
     const job = await requestRetryJob(dependencies, actor, scope, idempotency)
     const location = `${JOBS.replace(':orgId', actor.organisationId)}/${job.id}`
     return { status: 202, headers: { location }, body: presentRetryJob(job) }
@@ -132,7 +132,7 @@ const discardDeliveryRoute: Route = {
     await discardDelivery(dependencies, actor, webhookId, deliveryId)
     const delivery = await findDelivery(dependencies.dataSource, actor.organisationId, webhookId, deliveryId)
     if (delivery === null) throw notFound('delivery')
-    return { status: 200, body: presentDelivery(delivery, actor, dependencies.catalogue.permissionFor) }
+    return { status: 200, body: presentDelivery(delivery, actor) }
   },
 }
 

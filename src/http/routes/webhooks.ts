@@ -1,13 +1,15 @@
+import { isDeepStrictEqual } from 'node:util'
 import { findWebhook, listWebhooks } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../errors.ts'
+import { notFound, type FieldError } from '../../errors.ts'
 import { createWebhook } from '../../webhooks/create-webhook.ts'
 import { deleteWebhook } from '../../webhooks/delete-webhook.ts'
 import { readSigningSecret } from '../../webhooks/signing-secret.ts'
 import { webhookFieldErrors } from '../../webhooks/subscription-rules.ts'
 import { updateWebhook } from '../../webhooks/update-webhook.ts'
 import { presentWebhook } from '../presenters/webhook.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import type { ApiDependencies } from '../api.ts'
+import { param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
 import {
   CreatedWebhookSchema,
   CreateWebhookSchema,
@@ -103,9 +105,14 @@ const updateRoute = routeWithBody({
   operationId: 'updateWebhook',
   summary: 'Update a webhook',
   description:
-    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value changes nothing. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost; they cannot be retried until the key is added again.',
+    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value, as GET shows it to the member, changes nothing. `id`, `createdAt` and `updatedAt` are accepted with their present values only. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost; they cannot be retried until the key is added again.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: { schema: UpdateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules, example: { enabled: false } },
+  body: {
+    schema: UpdateWebhookSchema,
+    maxBytes: MAX_BODY_BYTES,
+    rules: updateErrors,
+    example: { enabled: false },
+  },
   responses: { 200: { description: 'The webhook as it is now', schema: WebhookSchema } },
   async handle(dependencies, request) {
     const { actor, body } = request
@@ -156,3 +163,32 @@ export const webhookRoutes: readonly Route[] = [
   deleteRoute,
   signingSecretRoute,
 ]
+
+const READ_ONLY = ['id', 'createdAt', 'updatedAt']
+
+/** Checks the fields that differ from what GET shows to the member: rules may have changed since the others were set. */
+async function updateErrors(
+  fields: Readonly<Record<string, unknown>>,
+  dependencies: ApiDependencies,
+  request: Pick<RouteRequest, 'actor' | 'params'>,
+): Promise<FieldError[]> {
+  const { actor } = request
+  const webhook = await findWebhook(dependencies.dataSource, actor.organisationId, param(request, 'id'))
+  if (webhook === null) throw notFound('webhook')
+  const shown = new Map<string, unknown>(
+    Object.entries(presentWebhook(webhook, actor, dependencies.catalogue.permissionFor)),
+  )
+  const differing = Object.entries(fields).filter(([name, value]) => {
+    const given = name === 'id' && typeof value === 'string' ? value.toLowerCase() : value
+    return !isDeepStrictEqual(given, shown.get(name))
+  })
+  const readOnly = differing.filter(([name]) => READ_ONLY.includes(name))
+  return [
+    ...readOnly.map(([name]) => ({
+      pointer: `/${name}`,
+      code: 'read_only',
+      detail: 'cannot be changed: leave it out, or send its present value',
+    })),
+    ...webhookFieldErrors(Object.fromEntries(differing), dependencies),
+  ]
+}

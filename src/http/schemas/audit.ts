@@ -1,13 +1,14 @@
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
-import { ANY_CASE_ID_PATTERN, id, nextCursor, openObject, orNull, timestamp } from './common.ts'
+import { UUID_PATTERN } from '../../ids.ts'
+import { id, nextCursor, openObject, orNull, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** Query of the audit trail. */
 export const AuditQuerySchema = Type.Object(
   {
     webhookId: Type.Optional(
-      Type.String({ pattern: ANY_CASE_ID_PATTERN, description: 'What was done to this webhook only' }),
+      Type.String({ pattern: UUID_PATTERN, description: 'What was done to this webhook only' }),
     ),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
     cursor: Type.Optional(

@@ -2,12 +2,6 @@ import { Type, type TSchema, type TSchemaOptions } from 'typebox'
 import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
 import { PROBLEMS } from '../../domain/problems.ts'
 
-/** The form of every id that Posthorn makes, in a path too. */
-export const ID_PATTERN = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-
-/** An id, as it is asked for: upper-case digits are the same id. */
-export const ANY_CASE_ID_PATTERN = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
-
 /** `example`: one of `EXAMPLE_IDS`. */
 export const id = (example: string) =>
   Type.String({ format: 'uuid', description: 'UUID version 7', examples: [example] })

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { ANY_CASE_ID_PATTERN, timestamp } from './common.ts'
+import { UUID_PATTERN } from '../../ids.ts'
+import { timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** Query of the event stream. */
@@ -16,7 +17,7 @@ export const EventStreamQuerySchema = Type.Object(
     ),
     lastEventId: Type.Optional(
       Type.String({
-        pattern: ANY_CASE_ID_PATTERN,
+        pattern: UUID_PATTERN,
         description:
           'Id of the last event that was received; the stream goes on after it. The header counts before it',
         examples: [EXAMPLE_IDS.event],

@@ -1,11 +1,12 @@
 import { Type } from 'typebox'
 import { RETRY_MODES } from '../../domain/retry-mode.ts'
-import { ANY_CASE_ID_PATTERN, id, orNull } from './common.ts'
+import { UUID_PATTERN } from '../../ids.ts'
+import { id, orNull } from './common.ts'
 import { DeliveryFilterSchema } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 const deliveryIds = Type.Array(
-  Type.String({ title: 'DeliveryId', pattern: ANY_CASE_ID_PATTERN, examples: [EXAMPLE_IDS.delivery] }),
+  Type.String({ title: 'DeliveryId', pattern: UUID_PATTERN, examples: [EXAMPLE_IDS.delivery] }),
   {
     title: 'DeliveryIds',
     minItems: 1,

@@ -38,12 +38,20 @@ export const CreateWebhookSchema = Type.Object(
   { additionalProperties: false, title: 'CreateWebhook' },
 )
 
-/** Body of update: any of the fields. */
-export const UpdateWebhookSchema = Type.Partial(CreateWebhookSchema, {
-  additionalProperties: false,
-  minProperties: 1,
-  title: 'UpdateWebhook',
-})
+const readOnly = Type.Optional(
+  Type.String({ readOnly: true, description: 'Cannot be changed: only its present value is accepted' }),
+)
+
+/** Body of update: any of the fields, and what else an answer has. */
+export const UpdateWebhookSchema = Type.Object(
+  {
+    ...Type.Partial(CreateWebhookSchema).properties,
+    id: readOnly,
+    createdAt: readOnly,
+    updatedAt: readOnly,
+  },
+  { additionalProperties: false, title: 'UpdateWebhook' },
+)
 
 export const WebhookSchema = Type.Object(
   {

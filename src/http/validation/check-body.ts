@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { toFieldErrors } from '../../ajv-errors.ts'
 import { invalidFields } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
-import type { Route } from '../route.ts'
+import type { Route, RouteRequest } from '../route.ts'
 import { FORMATS } from './formats.ts'
 
 /** Bounds the answer, so that a small request cannot cause a huge one. */
@@ -11,14 +11,21 @@ export const MAX_ERRORS = 100
 /** Compiles a body schema. The check throws 422 naming every field that the schema or the rules refuse. */
 export function bodyCheck(
   body: NonNullable<Route['body']>,
-): (value: unknown, dependencies: ApiDependencies) => void {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, formats: FORMATS })
+): (request: RouteRequest, dependencies: ApiDependencies) => Promise<void> {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    verbose: true,
+    strict: true,
+    allowUnionTypes: true,
+    formats: FORMATS,
+  })
   const validate: ValidateFunction = ajv.compile(body.schema)
   const { rules = () => [] } = body
-  return (value, dependencies) => {
+  return async (request, dependencies) => {
+    const value = request.body
     const bySchema = validate(value) ? [] : toFieldErrors(validate.errors ?? [])
     const named = new Set(bySchema.map(({ pointer }) => pointer))
-    const byRules = isFields(value) ? rules(value, dependencies) : []
+    const byRules = isFields(value) ? await rules(value, dependencies, request) : []
     const errors = [...bySchema, ...byRules.filter(({ pointer }) => !named.has(pointer))]
     if (errors.length > 0) throw invalidFields(errors.slice(0, MAX_ERRORS))
   }

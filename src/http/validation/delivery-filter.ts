@@ -20,8 +20,11 @@ export function parseDeliverySelection(body: {
   deliveryIds?: string[]
   filter?: Static<typeof DeliveryFilterSchema>
 }): DeliverySelection {
-  const { deliveryIds = null, filter } = body
-  return { deliveryIds, filter: filter === undefined ? null : parseDeliveryFilter(filter) }
+  const { deliveryIds, filter } = body
+  return {
+    deliveryIds: deliveryIds === undefined ? null : [...new Set(deliveryIds.map((id) => id.toLowerCase()))],
+    filter: filter === undefined ? null : parseDeliveryFilter(filter),
+  }
 }
 
 type Fields = Readonly<Record<string, unknown>>

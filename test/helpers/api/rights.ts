@@ -118,6 +118,7 @@ export const RIGHTS: readonly Right[] = [
   update('off where it has *', MANAGERS, { enabled: false }, ALL_KEYS),
   update('with one key less', MANAGERS, ONE_KEY, TWO_KEYS),
   update('from * to a list', MANAGERS, ONE_KEY, ALL_KEYS),
+  update('with nothing', MANAGERS, {}),
   update('to what it is', MANAGERS, { url: URL_OF_WEBHOOK, ...ONE_KEY, enabled: true }),
   { operation: 'deleteWebhook', to: MANAGERS, status: 204 },
   { operation: 'getSigningSecret', to: KEY_MANAGERS, status: 200 },

@@ -169,9 +169,11 @@ describe('a catalogue of the operator', () => {
       expect((await call('GET', path, full)).json).to.include({ state: 'pending' })
     })
 
-    it('names the key in the answer to a PATCH that repeats it', async () => {
+    it('lets a PATCH repeat the subscription, and names the key in the answer to one that changes it', async () => {
       const id = await webhookRow(SHIPPED, GONE)
-      const body = { url: 'https://b.example.com/', subscribedEventKeys: [SHIPPED, GONE] }
+      const repeated = { url: 'https://b.example.com/', subscribedEventKeys: [SHIPPED, GONE] }
+      expect((await call('PATCH', `/webhooks/${id}`, full, repeated)).json).to.deep.include(repeated)
+      const body = { subscribedEventKeys: [SALARY, GONE] }
       const refused = await call('PATCH', `/webhooks/${id}`, full, body)
       expect(errorsOf(refused)).to.deep.equal([[422, '/subscribedEventKeys/1', 'unknown_event_key']])
       expect(refused.text).to.include(`There is no event key \\"${GONE}\\".`)

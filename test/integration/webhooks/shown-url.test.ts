@@ -72,7 +72,10 @@ describe('the URL of a webhook', () => {
     const answer = await suite.api.call('PATCH', path, { apiKey, body: { enabled: false } })
     expect(answer.json).to.include({ url: SHORT, enabled: false })
     const back = await suite.api.call('PATCH', path, { apiKey, body: { url: SHORT } })
-    expect(back.status).to.equal(403)
+    expect(back.json).to.deep.equal(answer.json)
+    expect((await answers(full))[1]).to.include(`"url":"${WHOLE}"`)
+    const other = await suite.api.call('PATCH', path, { apiKey, body: { url: `${SHORT}…` } })
+    expect(other.status).to.equal(403)
   })
 
   it('comes with a name that distinguishes webhooks on one host', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { developerAddress } from '../../../src/domain/portal-path.ts'
 
-const ID = '019a0000-0000-7000-8000-000000000001'
+const ID = '019a0000-0000-7000-8000-00000000000a'
 
 describe('the path of a portal link', () => {
   it('names a page of the developer area', () => {
@@ -9,6 +9,12 @@ describe('the path of a portal link', () => {
     expect(developerAddress('/webhooks')).to.equal('/developer')
     expect(developerAddress(`/webhooks/${ID}`)).to.equal(`/developer?webhook=${ID}`)
     expect(developerAddress(`/webhooks/${ID}/deliveries/${ID}`)).to.equal(
+      `/developer?webhook=${ID}&delivery=${ID}`,
+    )
+  })
+
+  it('names ids in either case, and leads to them in lower case', () => {
+    expect(developerAddress(`/webhooks/${ID.toUpperCase()}/deliveries/${ID}`)).to.equal(
       `/developer?webhook=${ID}&delivery=${ID}`,
     )
   })
@@ -35,7 +41,6 @@ describe('the path of a portal link', () => {
     '/webhooks\n',
     '/webhooks/\t',
     ' /webhooks',
-    `/webhooks/${ID.toUpperCase()}`,
     `/webhooks/${ID}/`,
     `/webhooks/${ID}/deliveries`,
     '/webhooks/\u0000',
