@@ -20,6 +20,7 @@ import { createPublisher } from '../events/publish.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
+import { createTrustedProxies } from '../http/middleware/trusted-proxies.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
@@ -212,6 +213,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
         host: config.host,
         port: config.port,
         maxConnections: config.apiConnections,
+        isTrustedProxy: createTrustedProxies(config.trustedProxies).has,
         onRefused: () => metrics.connectionRefused(),
       })
     : null

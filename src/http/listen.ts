@@ -2,11 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { PROBLEMS } from '../domain/problems.ts'
+import { createAdmission } from './limits/admission.ts'
 import { createPipeline, type HandleRequest, type PipelineLimits } from './limits/pipeline.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
+
+/** How often Node.js looks for connections beyond these limits; its default would add half a minute to each. */
+const TIMEOUT_CHECK_INTERVAL_MS = 1_000
 
 /** How long requests in flight may take when the process stops. */
 const CLOSE_GRACE_MS = 3_000
@@ -14,8 +18,6 @@ const CLOSE_GRACE_MS = 3_000
 /** For a listener with few clients, such as that of the metrics. */
 const DEFAULT_MAX_CONNECTIONS = 200
 
-/** Connections beyond the limit: probes are answered on them, and every other request is refused. */
-const SPARE_CONNECTIONS = 64
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 export type Listening = { url: string; port: number; close(): Promise<void> }
@@ -25,6 +27,8 @@ export type ListenOptions = {
   /** 0 for any free port. */
   port: number
   maxConnections?: number
+  /** Whether the connections of an address may take more than its share: it carries those of many senders. */
+  isTrustedProxy?: (address: string) => boolean
   /** Called for a request, or a connection, that was refused because there are too many connections. */
   onRefused?: () => void
   closeGraceMs?: number
@@ -33,10 +37,11 @@ export type ListenOptions = {
 
 /**
  * Listens on `host:port`. Memory is bounded: connections and pipelined requests are limited, and a client that does not
- * read its answers is disconnected. `close` answers the requests in flight and disconnects those that stall.
+ * read its answers, or does not send its request, is disconnected. `close` answers the requests in flight and disconnects those that stall.
  */
 export async function listen(app: Koa, options: ListenOptions): Promise<Listening> {
   const { maxConnections = DEFAULT_MAX_CONNECTIONS, onRefused = () => undefined } = options
+  const { isTrustedProxy = () => false } = options
   const { closeGraceMs = CLOSE_GRACE_MS } = options
   const handler = app.callback()
   const handle: HandleRequest = (request, response) => void handler(request, response)
@@ -50,19 +55,26 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     refuse(response)
   }
   const pipelines = new WeakMap<Socket, HandleRequest>()
-  let connections = 0
+  const admission = createAdmission({ maxConnections, isTrustedProxy })
 
   const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS },
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+    },
     (request: IncomingMessage, response: ServerResponse) =>
       pipelines.get(request.socket)?.(request, response),
   )
-  server.maxConnections = maxConnections + SPARE_CONNECTIONS
-  server.on('drop', onRefused)
   server.on('connection', (socket) => {
-    const isSpare = ++connections > maxConnections
-    socket.once('close', () => connections--)
-    pipelines.set(socket, createPipeline(socket, isSpare ? handleProbe : handle, options.pipelineLimits))
+    const admitted = admission.admit(socket)
+    if (admitted === 'refused') {
+      socket.destroy()
+      onRefused()
+      return
+    }
+    const handleRequest = admitted === 'probes' ? handleProbe : handle
+    pipelines.set(socket, createPipeline(socket, handleRequest, options.pipelineLimits))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -93,7 +105,7 @@ const REFUSAL = JSON.stringify({
   title,
   status,
   code: 'too_many_connections',
-  detail: 'This process has as many connections open as it may have. Try again.',
+  detail: 'This process, or this address, has as many connections open as it may have. Try again.',
 })
 
 function refuse(response: ServerResponse): void {

@@ -48,8 +48,11 @@ describe('connections of the API', () => {
   }
 
   /** Connects, and reads nothing unless requested. */
-  async function open(): Promise<Socket> {
-    const socket = connect(listening.port, '127.0.0.1').on('error', () => undefined)
+  async function open(localAddress = '127.0.0.1'): Promise<Socket> {
+    const socket = connect({ port: listening.port, host: '127.0.0.1', localAddress }).on(
+      'error',
+      () => undefined,
+    )
     sockets.push(socket)
     await once(socket, 'connect')
     return socket
@@ -114,8 +117,8 @@ describe('connections of the API', () => {
   it('answers probes, and refuses everything else, on connections beyond the limit', async () => {
     let refused = 0
     await serve({ maxConnections: 2, onRefused: () => refused++ })
-    const first = await open()
-    await open()
+    const first = await open('127.0.0.2')
+    await open('127.0.0.3')
     const refusal = await sendRaw(listening.url, { method: 'GET', path: '/item' })
     expect(refusal.status).to.equal(503)
     expect(refusal.headers).to.include({ 'content-type': 'application/problem+json', 'retry-after': '2' })
@@ -136,4 +139,31 @@ describe('connections of the API', () => {
     beyond.resume()
     await once(beyond, 'close')
   })
+
+  it('leaves half of the connections to others when one sender opens all it can', async () => {
+    await serve({ maxConnections: 4 })
+    for (let index = 0; index < 80; index++) await open('127.0.0.2')
+    const own = await sendRaw(listening.url, { method: 'GET', path: '/item' })
+    expect(own.status).to.equal(200)
+    await open()
+    expect((await sendRaw(listening.url, { method: 'GET', path: '/item' })).status).to.equal(200)
+  })
+
+  it('gives a trusted proxy all connections', async () => {
+    await serve({ maxConnections: 4, isTrustedProxy: (address) => address === '127.0.0.1' })
+    for (let index = 0; index < 3; index++) await open()
+    expect((await sendRaw(listening.url, { method: 'GET', path: '/item' })).status).to.equal(200)
+  })
+
+  it('closes a connection that sends no request within twelve seconds', async () => {
+    await serve()
+    const connectedAtMs = performance.now()
+    const silent = await open()
+    const slow = await open()
+    slow.write('GET /item HTTP/1.1\r\nHost: posthorn\r\n')
+    silent.resume()
+    slow.resume()
+    await Promise.all([once(silent, 'close'), once(slow, 'close')])
+    expect(performance.now() - connectedAtMs).to.be.below(12_500)
+  }).timeout(40_000)
 })
