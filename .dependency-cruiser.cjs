@@ -115,6 +115,7 @@ const folders = {
       '^src/stream/tickets',
       '^src/deliveries/(commands|retry-jobs)/',
       '^src/notifications/push-subscription',
+      '^src/outbound/loopback',
       '^src/db/(queries/|connection-errors)',
       '^src/catalogue/',
       '^src/web/[^/]+$',

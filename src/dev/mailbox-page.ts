@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa'
 import { methodNotAllowed } from '../errors.ts'
+import { requireLoopbackHost } from '../http/middleware/requested-host.ts'
 import type { Mail } from './mail-folder.ts'
 import { renderMailbox, type MailboxHints } from './render-mailbox.ts'
 
@@ -24,6 +25,7 @@ export function mailboxPage(mails: () => Mail[], hints: MailboxHints): Middlewar
       await next()
       return
     }
+    requireLoopbackHost(ctx)
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
     ctx.vary('Accept')
     // What asks for anything, as curl does, gets the first of them.

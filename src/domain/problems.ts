@@ -14,6 +14,11 @@ export const PROBLEMS = {
     cause: 'The target of the request line is not a URL.',
     cure: 'Send a valid path, with reserved characters percent-encoded.',
   },
+  repeated_host: {
+    ...UNREADABLE,
+    cause: 'The request has more than one `Host` header.',
+    cure: 'Send one, with the name of the service.',
+  },
   malformed_json: {
     ...UNREADABLE,
     cause: 'The body is not valid JSON, or not valid UTF-8.',
@@ -162,6 +167,12 @@ export const PROBLEMS = {
     cause: 'The body is not announced as JSON in UTF-8, or is packed in an unknown way.',
     cure: 'Send `Content-Type: application/json`, plain or packed with gzip, deflate or br.',
   },
+  wrong_host: {
+    status: 421,
+    title: 'Not the name of this service',
+    cause: 'A page, or a request with a session, came under another host than that of `POSTHORN_PUBLIC_URL`.',
+    cure: 'Open the page at its own address. A proxy has to pass on `Host`, or `X-Forwarded-Host` as a trusted one.',
+  },
   invalid_fields: {
     status: 422,
     title: 'Fields are not valid',
@@ -214,7 +225,7 @@ export const PROBLEMS = {
   too_many_connections: {
     status: 503,
     title: 'Too many connections',
-    cause: 'The process has `API_CONNECTIONS` connections open.',
+    cause: 'The process has `API_CONNECTIONS` connections open, or half of them come from this address.',
     cure: 'Try again after `Retry-After`, and reuse connections.',
   },
 } as const satisfies Record<string, ProblemKind>

@@ -51,7 +51,7 @@ export type ApiDependencies = {
   known: KnownCredentials
   authRefusals: AuthRefusals
   operatorKeys: OperatorKeys
-  /** Whether the short keys of the demo organisation are valid: only in a process that listens on loopback. */
+  /** Whether the short keys of the demo organisation are valid: only in a process that listens on loopback, for requests to it by a loopback host. */
   acceptsDemoKeys: boolean
   webhooksPerOrganisation: number
   /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not configured. */

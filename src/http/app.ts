@@ -7,6 +7,7 @@ import { forwarded } from './middleware/forwarded.ts'
 import { requestLog } from './middleware/request-log.ts'
 import { requestMetrics } from './middleware/request-metrics.ts'
 import { requestTarget } from './middleware/request-target.ts'
+import { requireOneHost, requireOwnHost } from './middleware/requested-host.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { createTrustedProxies } from './middleware/trusted-proxies.ts'
 import { createRouter } from './router.ts'
@@ -14,17 +15,19 @@ import { routes } from './routes/index.ts'
 
 /** Creates the API: all middleware, in the order in which a request passes it. `pages`: added in development. */
 export function createApp(dependencies: ApiDependencies, pages: readonly Middleware[] = []): Koa {
-  const { frameAncestors, trustedProxies } = dependencies
+  const { frameAncestors, publicUrl, trustedProxies } = dependencies
   // Koa trusts the forwarding headers; `forwarded` removes those that do not come from a trusted proxy.
   const app = new Koa({ proxy: true })
   app.silent = true
-  app.use(forwarded(createTrustedProxies(trustedProxies)))
+  app.use(forwarded(createTrustedProxies(trustedProxies), dependencies.logger))
   app.use(requestMetrics(dependencies.metrics))
   app.use(requestLog(dependencies.logger))
-  app.use(securityHeaders())
+  app.use(securityHeaders(publicUrl))
   app.use(errorHandler(dependencies.logger))
   app.use(requestTarget())
-  const routing = createRouter(dependencies, routes, [...pages, webPages(readWebFiles(), frameAncestors)])
+  app.use(requireOneHost())
+  const web = webPages(readWebFiles(), frameAncestors, (ctx) => requireOwnHost(ctx, publicUrl))
+  const routing = createRouter(dependencies, routes, [...pages, web])
   for (const middleware of routing) app.use(middleware)
   return app
 }

@@ -12,6 +12,7 @@ import type { ApiDependencies } from './api.ts'
 import { authenticate, NO_CALLER, type Authenticated } from './auth/authenticate.ts'
 import { requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
 import type { RequestState } from './middleware/request-metrics.ts'
+import { requireOwnHost } from './middleware/requested-host.ts'
 import type { Route, RouteRequest } from './route.ts'
 import { bodyCheck } from './validation/check-body.ts'
 import { queryCheck } from './validation/check-query.ts'
@@ -116,7 +117,10 @@ async function readRequest(
     requireOwnOrganisation(caller, given['orgId'])
     if (access.permission !== null) requirePermissions(caller, [access.permission])
   }
-  if (route.sameOrigin === true) requireSameOrigin(ctx)
+  if (route.sameOrigin === true) {
+    requireOwnHost(ctx, dependencies.publicUrl)
+    requireSameOrigin(ctx)
+  }
   const params = access.kind === 'open' ? given : parseIds(given, route.method)
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))

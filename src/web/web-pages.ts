@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { methodNotAllowed, notFound } from '../errors.ts'
 import type { WebFiles } from './web-files.ts'
 
@@ -24,8 +24,13 @@ const ENTRANCE = '/developer'
 /**
  * The developer area at `/developer`, to which `/` leads, the API reference at `/docs`, and what they are made of below
  * `/assets/`. `frameAncestors`: origins whose pages may embed the developer area; no other page, and no other origin.
+ * `checkHost` throws where the pages are requested under a name that is not the service's.
  */
-export function webPages(files: WebFiles, frameAncestors: readonly string[]): Middleware {
+export function webPages(
+  files: WebFiles,
+  frameAncestors: readonly string[],
+  checkHost: (ctx: Context) => void,
+): Middleware {
   const embedders = frameAncestors.join(' ')
   return async (ctx, next) => {
     const file = files.get(ctx.path)
@@ -34,6 +39,7 @@ export function webPages(files: WebFiles, frameAncestors: readonly string[]): Mi
       await next()
       return
     }
+    checkHost(ctx)
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
     if (file === undefined) {
       ctx.status = 303

@@ -12,6 +12,7 @@ import type { Route } from '../route.ts'
 import { authenticateApiKey } from './api-key.ts'
 import { requireScope } from './operator-key.ts'
 import { withRefusals, type Credential } from './refusals.ts'
+import { isLoopbackRequest, requireOwnHost } from '../middleware/requested-host.ts'
 import { isCrossSite, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
 
 /** Who sent a request; `operator` where it was an operator key. */
@@ -41,8 +42,8 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
  * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
  * An invalid credential counts against its sender's address. Beyond that limit only credentials that were valid here
  * lately are checked for the address, so that one sender cannot lock out others that share it.
- * Throws 401, 404 while the organisation is being erased, 403 for a request of another site or a missing scope, or 429
- * beyond a limit.
+ * Throws 401, 404 while the organisation is being erased, 403 for a request of another site or a missing scope, 421 for
+ * a session at another host than the service's own, or 429 beyond a limit.
  */
 export async function authenticate(
   dependencies: ApiDependencies,
@@ -55,7 +56,7 @@ export async function authenticate(
   const requestId = ctx.response.get('x-request-id')
   const asked = { credential, address: ctx.ip, operationId: route.operationId, requestId }
   const authenticated = await withRefusals(authRefusals, asked, () =>
-    findByCredential(dependencies, credential),
+    findByCredential(dependencies, credential, isLoopbackRequest(ctx)),
   )
   const { operator, session } = authenticated
   const limit = rateLimits[route.limit ?? 'management']
@@ -63,6 +64,7 @@ export async function authenticate(
   if (limit !== null) ctx.set(await limit.count(limitedId(authenticated)))
   if (authenticated.caller.isErasing) throw notFound('organisation')
   if (operator !== null) requireScope(operator, scopeOf(route))
+  if (session !== null) requireOwnHost(ctx, dependencies.publicUrl)
   if (session !== null && (!SAFE_METHODS.has(route.method) || isCrossSite(ctx))) requireSameOrigin(ctx)
   return authenticated
 }
@@ -76,9 +78,11 @@ function limitedId({ operator, caller }: Authenticated): string {
 async function findByCredential(
   dependencies: ApiDependencies,
   { kind, value }: RequestCredential,
+  isLoopback: boolean,
 ): Promise<Authenticated> {
   const { dataSource, findCaller, known, operatorKeys, acceptsDemoKeys } = dependencies
-  const minKeyLength = acceptsDemoKeys ? MIN_DEMO_KEY_LENGTH : MIN_KEY_LENGTH
+  // The demo key is published: a page whose name resolves to this machine must not use it.
+  const minKeyLength = acceptsDemoKeys && isLoopback ? MIN_DEMO_KEY_LENGTH : MIN_KEY_LENGTH
   switch (kind) {
     case 'key':
       return {

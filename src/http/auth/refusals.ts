@@ -1,3 +1,4 @@
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { hashCredential } from '../../credentials.ts'
 import { isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'
 import { ProblemError } from '../../errors.ts'
@@ -5,6 +6,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { KnownCredentials } from '../../accounts/known-credentials.ts'
 import type { RateLimit } from '../limits/rate-limits.ts'
+import { senderNetwork } from '../limits/sender-network.ts'
 
 /** What authenticates a request; an empty value is a missing credential. */
 export type Credential = { kind: 'key' | 'session' | 'ticket' | 'operator' | 'portal_link'; value: string }
@@ -20,7 +22,10 @@ type Refused = { credential: Credential; address: string; operationId: string; r
 
 /** Limits, counts and logs the credentials that are refused. */
 export type AuthRefusals = {
-  /** Throws 429 while too many credentials of this address were refused, before any query. Known ones pass. */
+  /**
+   * Throws 429 while too many credentials of this address were refused, before any query. Known ones pass, and a few
+   * others that have the shape of a key.
+   */
   check(address: string, credential: Credential): Promise<void>
   /** Records a refusal. Throws 429 when it is beyond the limit. */
   refused(refused: Refused): Promise<void>
@@ -28,26 +33,41 @@ export type AuthRefusals = {
 
 const SIGN_IN = new Set(['signIn', 'openPortalLink'])
 
+/**
+ * Keys that are looked up per second for an address beyond its limit: a valid one that this process has not seen gets
+ * through, also where all senders share the address of a proxy, and then is known.
+ */
+const RESERVED_LOOKUPS_PER_SECOND = 5
+
 export function createAuthRefusals(dependencies: {
   limit: RateLimit | null
   known: KnownCredentials
   logger: Logger
   metrics: Metrics
+  /** Per second and address. */
+  reservedLookups?: number
 }): AuthRefusals {
-  const { limit, known, logger, metrics } = dependencies
+  const { limit, known, logger, metrics, reservedLookups = RESERVED_LOOKUPS_PER_SECOND } = dependencies
+  const reserve = new RateLimiterMemory({ points: reservedLookups, duration: 1 })
   let wasShortKeyExplained = false
 
   /** Logs once per process, for the operator who seeded the demo organisation. */
   function explainShortKeys(): void {
     if (wasShortKeyExplained) return
     wasShortKeyExplained = true
-    const text = `Keys of less than ${MIN_KEY_LENGTH} characters count only in a process that listens on loopback`
+    const text = `Keys of less than ${MIN_KEY_LENGTH} characters count only in requests to a loopback host, in a process that listens on loopback`
     logger.warn({ event: 'auth.short_keys_refused' }, text)
   }
 
   return {
-    async check(address, credential) {
-      if (limit !== null && !known.has(hashCredential(credential.value))) await limit.check(address)
+    async check(address, { kind, value }) {
+      if (limit === null || known.has(hashCredential(value))) return
+      await limit.check(address).catch(async (error: unknown) => {
+        if (kind !== 'key' || !isKeyShaped(value, MIN_KEY_LENGTH)) throw error
+        await reserve.consume(senderNetwork(address)).catch(() => {
+          throw error
+        })
+      })
     },
     async refused({ credential, address, operationId, requestId }) {
       const reason = reasonOf(credential)

@@ -1,13 +1,12 @@
 import type { Context } from 'koa'
 import { ProblemError } from '../../errors.ts'
+import { hostOf, isLoopbackRequest } from '../middleware/requested-host.ts'
 
 /** The cookie that carries a session on this connection. */
 export type SessionCookie = { name: string; attributes: string }
 
 /** 32 random bytes as base64url. */
 const TOKEN_SHAPE = /^[A-Za-z0-9_-]{43}$/
-
-const LOOPBACK = /^(localhost|[\w.-]+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/i
 
 /**
  * Returns the session cookie for a connection. Over TLS: bound to this host and never sent in clear (`__Host-`,
@@ -28,8 +27,9 @@ export function sessionCookieFor(
           name: '__Host-posthorn_framed_session',
           attributes: `${common}; SameSite=None; Secure; Partitioned`,
         }
-  const isLoopback = LOOPBACK.test(ctx.hostname)
-  return isLoopback ? { name: 'posthorn_session', attributes: `${common}; SameSite=Strict` } : null
+  return isLoopbackRequest(ctx)
+    ? { name: 'posthorn_session', attributes: `${common}; SameSite=Strict` }
+    : null
 }
 
 /** Throws 403 where the connection must not have a session cookie. */
@@ -77,8 +77,4 @@ export function requireSameOrigin(ctx: Context): void {
  */
 export function isCrossSite(ctx: Context): boolean {
   return ctx.get('sec-fetch-site') === 'cross-site'
-}
-
-function hostOf(origin: string): string | null {
-  return URL.canParse(origin) ? new URL(origin).host : null
 }

@@ -6,6 +6,7 @@ import { createRateLimits, type RateLimitSettings } from '../../../src/http/limi
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
 import { createTestDatabase } from '../../helpers/database/database.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { recording } from '../../helpers/database/recording.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -146,6 +147,30 @@ describe('rate limits', () => {
       expect((await publish()).status).to.equal(202)
     })
 
+    it('admit a valid key that was not seen before from an address beyond them, and look up few others', async () => {
+      const statements: string[] = []
+      const known = createKnownCredentials()
+      const findCaller = createCallerLookup(recording(database.dataSource, statements), 0, known)
+      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 1 }, witnesses)
+      const limits = { limit: rateLimits.authentication, reservedLookups: 3 }
+      const authRefusals = createAuthRefusals({ ...limits, known, ...witnesses })
+      api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
+      await stranger()
+      expectRefusal(await stranger(), 60)
+      // One stranger uses up the reserve of a second; a member that tries again gets through.
+      await eventually(async () => {
+        const [, { status }] = await Promise.all([stranger(), list()])
+        expect(status).to.equal(200)
+      })
+      statements.length = 0
+      const startedAtMs = performance.now()
+      const keys = Array.from({ length: 50 }, (_, index) => `${UNKNOWN_KEY}${index}`)
+      for (const key of keys) expectRefusal(await stranger(undefined, key), 60)
+      const seconds = Math.ceil((performance.now() - startedAtMs) / 1_000)
+      expect(statements.length).to.be.at.most(3 * (seconds + 1))
+      expect((await list()).status).to.equal(200)
+    })
+
     it('admit recently valid sessions and tickets', async () => {
       await start({ authFailures: 1 })
       const { headers } = await api.call('POST', '/api/session', { apiKey: member.apiKey })
@@ -163,7 +188,10 @@ describe('rate limits', () => {
       const statements: string[] = []
       const watched = createCallerLookup(recording(database.dataSource, statements), 0)
       const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 2 }, witnesses)
-      api = await createTestApi(database.dataSource, { rateLimits, findCaller: watched })
+      const known = createKnownCredentials()
+      const limits = { limit: rateLimits.authentication, reservedLookups: 0 }
+      const authRefusals = createAuthRefusals({ ...limits, known, ...witnesses })
+      api = await createTestApi(database.dataSource, { rateLimits, findCaller: watched, authRefusals })
       const keys = Array.from({ length: 10 }, (_, index) => `${UNKNOWN_KEY}${index}`)
       const statuses: number[] = []
       for (const key of keys) statuses.push((await stranger(undefined, key)).status)
@@ -176,7 +204,8 @@ describe('rate limits', () => {
       const known = createKnownCredentials()
       const findCaller = createCallerLookup(recording(database.dataSource, statements), 0, known)
       const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 1 }, witnesses)
-      const authRefusals = createAuthRefusals({ limit: rateLimits.authentication, known, ...witnesses })
+      const limits = { limit: rateLimits.authentication, reservedLookups: 0 }
+      const authRefusals = createAuthRefusals({ ...limits, known, ...witnesses })
       api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
       expect((await list()).status).to.equal(200)
       await stranger()

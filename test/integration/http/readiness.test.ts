@@ -164,6 +164,7 @@ describe('listen', () => {
     const app = createApp({
       logger: { info: () => undefined },
       trustedProxies: [],
+      publicUrl: '',
       operatorKeys: { isConfigured: false },
       frameAncestors: [],
     } as unknown as ApiDependencies)

@@ -12,7 +12,17 @@ describe('framing of the developer area', () => {
   before(async () => {
     member = await createMember(suite.database.dataSource)
     const publicUrl = 'https://hooks.example.com'
-    framed = await createTestApi(suite.database.dataSource, { publicUrl, frameAncestors: EMBEDDERS })
+    const api = await createTestApi(suite.database.dataSource, {
+      publicUrl,
+      frameAncestors: EMBEDDERS,
+      trustedProxies: ['127.0.0.1/32'],
+    })
+    const behindProxy = { 'x-forwarded-host': 'hooks.example.com', 'x-forwarded-proto': 'https' }
+    framed = {
+      ...api,
+      call: (method, path, options = {}) =>
+        api.call(method, path, { ...options, headers: { ...behindProxy, ...options.headers } }),
+    }
   })
   after(() => framed.close())
 

@@ -47,7 +47,7 @@ describe('the mailbox', () => {
     const app = new Koa()
     app.silent = true
     const page = mailboxPage(() => mailbox.mails(), hints)
-    for (const middleware of [securityHeaders(), errorHandler(silentLogger), page]) app.use(middleware)
+    for (const middleware of [securityHeaders(''), errorHandler(silentLogger), page]) app.use(middleware)
     app.use((ctx) => {
       ctx.body = 'the next middleware'
     })
@@ -172,7 +172,7 @@ describe('the mailbox', () => {
       }
       const bare = await sendBytes(
         web.url,
-        'GET /dev/mailbox HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+        'GET /dev/mailbox HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
       )
       expect(bare).to.include('application/json').and.include('{"data":[]}')
     })

@@ -1,0 +1,45 @@
+import type { Context, Middleware } from 'koa'
+import { isLoopbackHost } from '../../outbound/loopback.ts'
+import { badRequest, ProblemError } from '../../errors.ts'
+
+/** Throws 400 for a request with more than one `Host`: programs on its way may each believe another one (RFC 9112, 3.2). */
+export function requireOneHost(): Middleware {
+  return async (ctx, next) => {
+    const { rawHeaders } = ctx.req
+    const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host')
+    if (hosts.length > 1) throw badRequest('repeated_host', 'The request has more than one Host header.')
+    await next()
+  }
+}
+
+/**
+ * Throws 421 unless the request names the host of `publicUrl`, where that is set. A page whose own name resolves to this
+ * address (DNS rebinding) cannot pretend to be this service. A loopback URL stands for every loopback host.
+ */
+export function requireOwnHost(ctx: Context, publicUrl: string): void {
+  if (publicUrl === '') return
+  const { protocol, host, hostname } = new URL(publicUrl)
+  const isOwn = isLoopbackHost(hostname)
+    ? isLoopbackRequest(ctx)
+    : hostOf(`${protocol}//${ctx.host}`) === host
+  if (!isOwn) throw misdirected(`Pages and sessions are served at ${protocol}//${host} only.`)
+}
+
+/** Throws 421 unless the request names this machine's loopback: a page of another name is not of this machine. */
+export function requireLoopbackHost(ctx: Context): void {
+  if (!isLoopbackRequest(ctx)) throw misdirected('This page is served to a browser on this machine only.')
+}
+
+/** Whether the request names this machine's loopback, by name or address, with any port. */
+export function isLoopbackRequest(ctx: Context): boolean {
+  return isLoopbackHost(ctx.hostname.toLowerCase())
+}
+
+/** Returns the host of a URL in its canonical form, without the default port; null for what is no URL. */
+export function hostOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).host : null
+}
+
+function misdirected(detail: string): ProblemError {
+  return new ProblemError('wrong_host', { detail })
+}
