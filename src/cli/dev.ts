@@ -1,15 +1,21 @@
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ALL_SETTINGS, loadConfig } from '../config/load.ts'
 import { defaultCacheDir } from '../dev/cache.ts'
-import { prepareDataFolder, rememberedPort, rememberPort } from '../dev/data-folder.ts'
+import { rememberedPort, rememberPort } from '../dev/data-folder.ts'
+import type { DataFolderLock } from '../dev/data-folder-lock.ts'
 import { startDemoReceiver } from '../dev/demo-receiver.ts'
-import { developmentEnvironment, otherMailServer, SHUTDOWN_GRACE } from '../dev/development-environment.ts'
+import {
+  developmentEnvironment,
+  otherMailServer,
+  SHUTDOWN_GRACE,
+  writeEnvironmentFile,
+} from '../dev/development-environment.ts'
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { startMailbox } from '../dev/mailbox.ts'
 import { mailboxPage } from '../dev/mailbox-page.ts'
-import { provideTemporalCli } from '../dev/temporal-cli.ts'
+import { provideTemporalCli, readTemporalCliVersion, type TemporalCli } from '../dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
 import { welcome } from '../dev/welcome.ts'
 import { ProblemError } from '../errors.ts'
@@ -25,10 +31,8 @@ import { startService, type Service } from './service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { createStack, type Stack } from './shutdown-stack.ts'
 
-/** `npm start`: PostgreSQL, Temporal with its UI, a demo organisation, API, worker and receiver on this machine. */
 const env = process.env
 const stack = createStack()
-const startedAt = performance.now()
 
 const WAITING_MESSAGE_DELAY_MS = 5_000
 const TEMPORAL_START_TIMEOUT_MS = 60_000
@@ -42,12 +46,24 @@ const end = onStopSignal(async () => {
   await stop()
 })
 
-try {
-  await start(stack)
-} catch (error) {
-  print(describeError(error))
-  await stop()
-  process.exit(1)
+/** Where an instance keeps its data, and where it listens. */
+type Instance = {
+  dataDir: string
+  ports: { api: number; temporal: number; ui: number }
+  apiUrl: string
+  lock: DataFolderLock
+}
+
+/** Starts PostgreSQL, Temporal with its UI, a demo organisation, API, worker and receiver on this machine. */
+export async function startDevelopment(instance: Instance): Promise<void> {
+  stack.push('the lock of the data folder', () => instance.lock.release())
+  try {
+    await start(stack, instance)
+  } catch (error) {
+    print(describeError(error))
+    await stop()
+    process.exit(1)
+  }
 }
 
 /** What does not end in time is ended by the guardians of its processes, as after a crash. */
@@ -57,16 +73,9 @@ async function stop(): Promise<void> {
   for (const problem of await stack.stop(shutdownGraceMs + STOP_MARGIN_MS)) print(`Could not stop ${problem}`)
 }
 
-async function start(running: Stack): Promise<void> {
-  const dataDir = resolve(env['POSTHORN_DATA'] || '.posthorn')
+async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Promise<void> {
   const ownSeed = env['POSTHORN_SEED'] || null
-  const ports = {
-    api: portOf('PORT', 3000),
-    temporal: portOf('TEMPORAL_PORT', 7233),
-    ui: portOf('TEMPORAL_UI_PORT', 8233),
-  }
   const catalogue = await loadCatalogue(loadConfig(env, ['catalogueFile']).catalogueFile)
-  prepareDataFolder(dataDir)
   await assertPortFree(ports.api, 'API', 'PORT')
 
   const postgres = await startEmbeddedPostgres({
@@ -89,10 +98,10 @@ async function start(running: Stack): Promise<void> {
   const receiver = await startDemoReceiver({ print, port: rememberedPort(dataDir) })
   running.push('the demo receiver', () => receiver.stop())
   rememberPort(dataDir, Number(new URL(receiver.url).port))
-  const apiUrl = `http://127.0.0.1:${ports.api}`
-  const { address: temporalAddress, uiUrl: temporalUiUrl } = temporal
+  const { address: temporalAddress, uiUrl: temporalUiUrl, cli: temporalCli } = temporal
   const parts = { dataDir, databaseUrl, temporalAddress, temporalUiUrl, apiUrl, mailbox }
-  const config = loadConfig(developmentEnvironment(env, parts), ALL_SETTINGS)
+  const environment = developmentEnvironment(env, parts)
+  const config = loadConfig(environment, ALL_SETTINGS)
   const { notifyAfterSeconds } = config
   const hints = { receiverUrl: receiver.url, notifyAfterSeconds, otherMailServer: otherMailServer(env) }
   const service = await startService(
@@ -117,13 +126,16 @@ async function start(running: Stack): Promise<void> {
       apiUrl,
       metricsUrl,
       uiUrl: temporal.uiUrl,
+      temporalAddress,
+      temporalCli,
       databaseUrl,
+      environmentFile: writeEnvironmentFile(dataDir, environment),
       logFile,
       ...apiKey,
       ...hints,
     }),
   )
-  print(`Started in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`)
+  print(`Started in ${(performance.now() / 1000).toFixed(1)} s.`)
 }
 
 /** Stops everything, with a message, when one of the servers exits by itself. */
@@ -156,9 +168,9 @@ async function startTemporal(
   running: Stack,
   dataDir: string,
   ports: { temporal: number; ui: number },
-): Promise<{ address: string; uiUrl: string | null }> {
+): Promise<{ address: string; uiUrl: string | null; cli: TemporalCli | null }> {
   const address = env['TEMPORAL_ADDRESS'] ?? ''
-  if (address !== '') return { address, uiUrl: null }
+  if (address !== '') return { address, uiUrl: null, cli: null }
   const executable = await provideTemporalCli({ env, cacheDir: defaultCacheDir(env), print })
   const server = await startTemporalDevServer({
     executable,
@@ -170,7 +182,8 @@ async function startTemporal(
   })
   running.push('Temporal', () => server.stop())
   endWith('Temporal', server.exited)
-  return server
+  const version = await readTemporalCliVersion(executable, env)
+  return { ...server, cli: { path: executable, version } }
 }
 
 /** Brings in the organisations, the demo one where no file is given; returns the first key that stands in the file, or was made just now. */
@@ -208,14 +221,6 @@ function readShutdownGrace(): number {
     print(describeError(error))
     process.exit(1)
   }
-}
-
-function portOf(variable: string, fallback: number): number {
-  const text = env[variable] ?? ''
-  if (text === '') return fallback
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (port < 1 || port > 65_535) throw new Error(`${variable} must be a port from 1 to 65535`)
-  return port
 }
 
 function print(line: string): void {

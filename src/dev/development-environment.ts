@@ -1,5 +1,8 @@
+import { join } from 'node:path'
 import type { Environment } from '../config/load.ts'
-import { developmentKeyRing, developmentOperatorKey, developmentVapidKey } from './data-folder.ts'
+import { SETTINGS } from '../config/settings.ts'
+import { developmentKeyRing, developmentOperatorKey, developmentVapidKey, keepInFile } from './data-folder.ts'
+import { quoteForShell } from './shell.ts'
 
 /** Receivers on this machine are what a newcomer tries first. */
 const LOOPBACK_RANGES = '127.0.0.0/8,::1/128'
@@ -36,6 +39,21 @@ export function developmentEnvironment(
     DATABASE_URL: parts.databaseUrl,
     TEMPORAL_ADDRESS: parts.temporalAddress,
   }
+}
+
+/**
+ * Writes the settings of the running instance as a shell script, so that other commands of Posthorn can be given them.
+ * It has secrets, and is readable by its owner only. Returns its path.
+ */
+export function writeEnvironmentFile(dataDir: string, env: Environment): string {
+  const names = Object.values(SETTINGS).map(({ variable }) => variable)
+  const assignments = names.flatMap((name) => {
+    const value = env[name]
+    return value === undefined ? [] : [`${name}=${quoteForShell(value)}`]
+  })
+  const file = join(dataDir, 'environment')
+  keepInFile(file, [`unset ${names.join(' ')}`, ...assignments, ''].join('\n'))
+  return file
 }
 
 /** The mail server that the environment names; null where the mailbox takes the mails. */

@@ -52,6 +52,14 @@ export async function provideTemporalCli(options: ProvideOptions): Promise<strin
   })
 }
 
+/** The Temporal CLI that serves; its version as it gives it, such as `1.5.1 (Server 1.29.1, UI 2.42.1)`. */
+export type TemporalCli = { path: string; version: string }
+
+export async function readTemporalCliVersion(path: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const printed = await runTool({ command: path, args: ['--version'], env, timeoutMs: QUICK_TIMEOUT_MS })
+  return printed.trim().replace(/^temporal version /, '')
+}
+
 function foundOnPath(env: NodeJS.ProcessEnv, run: RunTool): Way {
   return {
     name: '`temporal` on PATH',

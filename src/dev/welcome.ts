@@ -1,5 +1,7 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { MAILBOX_PATH } from './mailbox-page.ts'
+import { quoteForShell } from './shell.ts'
+import type { TemporalCli } from './temporal-cli.ts'
 
 /** Returns the text after the start: addresses, the key, and commands to paste. */
 export function welcome(instance: {
@@ -7,8 +9,12 @@ export function welcome(instance: {
   apiUrl: string
   metricsUrl: string | null
   uiUrl: string | null
+  temporalAddress: string
+  /** Null where the environment names a Temporal server. */
+  temporalCli: TemporalCli | null
   receiverUrl: string
   databaseUrl: string
+  environmentFile: string
   logFile: string
   organisationId: string
   apiKey: string | null
@@ -17,11 +23,12 @@ export function welcome(instance: {
   otherMailServer: string | null
 }): string {
   const { apiUrl, uiUrl, receiverUrl, databaseUrl, logFile, organisationId, otherMailServer } = instance
+  const { temporalAddress, temporalCli, environmentFile } = instance
   const key = instance.apiKey ?? '<API_KEY>'
   const event = eventToTry(instance.catalogue)
   const base = `${apiUrl}/api/orgs/${organisationId}`
   const post = (path: string, body: object): string =>
-    `curl -sS ${base}${path} -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
+    `curl -sS ${base}${path} -H 'x-api-key: ${key}' -H 'content-type: application/json' -d ${quoteForShell(JSON.stringify(body))}`
   const webhook = (path: string): string =>
     post('/webhooks', {
       url: `${receiverUrl}${path}`,
@@ -29,8 +36,9 @@ export function welcome(instance: {
       enabled: true,
     })
   const ownName = { name: 'Camping Zee', email: 'info@zee.example' }
-  const organisation = `curl -sS -X PUT ${apiUrl}/api/operator/organisations/org_zee -H 'x-operator-key: ${instance.operatorKey ?? '<OPERATOR_KEY>'}' -H 'content-type: application/json' -d '${JSON.stringify(ownName)}'`
+  const organisation = `curl -sS -X PUT ${apiUrl}/api/operator/organisations/org_zee -H 'x-operator-key: ${instance.operatorKey ?? '<OPERATOR_KEY>'}' -H 'content-type: application/json' -d ${quoteForShell(JSON.stringify(ownName))}`
   const wait = `${instance.notifyAfterSeconds} seconds (POSTHORN_NOTIFY_AFTER_SECONDS; 5 is handy here)`
+  const listWorkflows = `${quoteForShell(temporalCli?.path ?? 'temporal')} workflow list --address ${temporalAddress}`
   const elsewhere = otherMailServer === null ? '' : ` (mails go to ${otherMailServer} instead)`
   return [
     '',
@@ -40,6 +48,8 @@ export function welcome(instance: {
     `  API reference  ${apiUrl}/docs`,
     `  Metrics        ${instance.metricsUrl ?? 'off (METRICS_PORT)'}`,
     `  Temporal UI    ${uiUrl ?? 'see your own Temporal server'}`,
+    `  Temporal       ${temporalAddress}`,
+    `  Temporal CLI   ${temporalCli === null ? 'see your own Temporal server' : `${temporalCli.path} (${temporalCli.version})`}`,
     `  Demo receiver  ${receiverUrl} (also /fail and /slow)`,
     `  Mailbox        ${apiUrl}${MAILBOX_PATH}${elsewhere}`,
     `  PostgreSQL     ${databaseUrl}`,
@@ -56,6 +66,10 @@ export function welcome(instance: {
     `  ${webhook('/fail')}`,
     'Create an organisation of your own, or bring it up to date:',
     `  ${organisation}`,
+    'Examine this instance (another command of Posthorn in its place gets the same settings):',
+    `  (set -a; . ${quoteForShell(environmentFile)}; npx posthorn doctor)`,
+    'List the workflows in Temporal:',
+    `  ${listWorkflows}`,
     '',
     'Ctrl-C stops everything; the data stays.',
   ].join('\n')

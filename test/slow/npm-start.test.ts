@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
@@ -19,6 +19,9 @@ const INTEGRATE = readFileSync(join(root, 'docs/integrate.md'), 'utf8')
 /** Promises of `npm start`. */
 const STOPPED_WITHIN_MS = 10_000
 const SECOND_START_WITHIN_MS = 15_000
+
+/** A second on a quiet machine; beside another start it takes a few. */
+const REFUSED_WITHIN_MS = 8_000
 
 type Started = { child: ChildProcess; output(): string; ready(): Promise<void>; exited: Promise<unknown> }
 
@@ -95,6 +98,43 @@ describe('npm start', function () {
     const ui = /Temporal UI\s+(\S+)/.exec(instance.output())![1]!
     expect((await fetch(ui)).status).to.equal(200)
     expect((await callApi(api(), 'GET', '/readyz')).json).to.deep.equal({ database: 'up', engine: 'up' })
+  })
+
+  it('prints a line that examines it, and one that lists its workflows', async () => {
+    const instance = start()
+    await instance.ready()
+    const lineWith = (words: string): string =>
+      instance
+        .output()
+        .split('\n')
+        .find((line) => line.includes(words))!
+    const findings = sh(lineWith('npx posthorn doctor'), { DATABASE_URL: 'postgres://elsewhere.invalid/x' })
+    expect(findings)
+      .to.match(/^ok +database\.connection +PostgreSQL answers at 127\.0\.0\.1:/m)
+      .and.match(/^ok +temporal\.workers /m)
+      .and.match(/^ok +keys\.encryption /m)
+      .and.match(/^0 error\(s\), /m)
+    expect(instance.output()).to.match(/Temporal CLI +\/\S+ \(\d+\.\d+\.\d+\S* \(Server /)
+    expect(sh(lineWith(' workflow list --address '))).to.include('deliverEvent')
+  })
+
+  it('is refused on the data folder of another one at once, with its address, and touches nothing', async () => {
+    const first = start()
+    const file = join(folder, 'data', 'running.json')
+    await eventually(() => expect(existsSync(file)).to.equal(true), 20_000)
+    const beganAtMs = performance.now()
+    // Also on other ports, and while the first one is still starting.
+    const second = start({ PORT: String(await freePort()), TEMPORAL_PORT: String(await freePort()) })
+    await second.exited
+    const tookMs = performance.now() - beganAtMs
+    expect(second.child.exitCode).to.equal(1)
+    expect(second.output())
+      .to.include(`Posthorn is already running on the data folder`)
+      .and.include(`at ${api()} `)
+    expect(second.output()).not.to.match(/PostgreSQL|Temporal|Seeded|migrat/)
+    expect(tookMs).to.be.below(REFUSED_WITHIN_MS)
+    await first.ready()
+    expect((await callApi(api(), 'GET', '/readyz')).status).to.equal(200)
   })
 
   it('has a mailbox that a browser and a program can read', async () => {

@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { createECDH } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ALL_SETTINGS, loadConfig, type Config, type Environment } from '../../../src/config/load.ts'
-import { developmentEnvironment } from '../../../src/dev/development-environment.ts'
+import { developmentEnvironment, writeEnvironmentFile } from '../../../src/dev/development-environment.ts'
 
 describe('the environment of npm start', () => {
   let dataDir: string
@@ -104,6 +105,28 @@ describe('the environment of npm start', () => {
     expect(configOf({ POSTHORN_OPERATOR_KEYS: given }).operatorKeys.map(({ name }) => name)).to.deep.equal([
       'mine',
     ])
+  })
+
+  it('is written to a file that gives a shell exactly these settings, readable by its owner only', () => {
+    const file = writeEnvironmentFile(dataDir, {
+      SMTP_PASSWORD: `it's "$HOME" \\ and\na line`,
+      SMTP_USER: '',
+      HOME: '/of/npm/start',
+    })
+    const print = `${process.execPath} -p 'JSON.stringify(process.env)'`
+    const env = JSON.parse(
+      execFileSync('sh', ['-euc', `set -a; . "$0"; ${print}`, file], {
+        encoding: 'utf8',
+        env: { ...process.env, HOME: '/of/the/shell', DATABASE_URL: 'postgres://elsewhere/x' },
+      }),
+    ) as NodeJS.ProcessEnv
+    expect(env).to.include({
+      SMTP_PASSWORD: `it's "$HOME" \\ and\na line`,
+      SMTP_USER: '',
+      HOME: '/of/the/shell',
+    })
+    expect(env).not.to.have.property('DATABASE_URL')
+    expect(statSync(file).mode & 0o777).to.equal(0o600)
   })
 
   it('refuses a file without a VAPID key, and does not print its content', () => {

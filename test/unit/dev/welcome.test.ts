@@ -7,6 +7,9 @@ const instance = {
   apiUrl: 'http://127.0.0.1:3000',
   metricsUrl: null,
   uiUrl: null,
+  temporalAddress: '127.0.0.1:7233',
+  temporalCli: { path: "/it's/temporal", version: '1.5.1' },
+  environmentFile: '/data folder/environment',
   receiverUrl: 'http://127.0.0.1:4000',
   databaseUrl: 'postgres://127.0.0.1/posthorn',
   logFile: 'posthorn.log',
@@ -34,6 +37,19 @@ describe('the welcome of npm start', () => {
       hook('/fail', 'customer:created'),
       { name: 'Camping Zee', email: 'info@zee.example' },
     ])
+  })
+
+  it('names the Temporal CLI, and quotes paths in the commands for it and for `posthorn doctor`', () => {
+    expect(welcome({ ...instance, catalogue: builtInCatalogue }))
+      .to.include("  Temporal CLI   /it's/temporal (1.5.1)\n")
+      .and.include("  '/it'\\''s/temporal' workflow list --address 127.0.0.1:7233\n")
+      .and.include("  (set -a; . '/data folder/environment'; npx posthorn doctor)\n")
+  })
+
+  it('leaves the Temporal CLI to the owner of another server', () => {
+    const text = welcome({ ...instance, temporalCli: null, catalogue: builtInCatalogue })
+    expect(text).to.include('  Temporal CLI   see your own Temporal server\n')
+    expect(text).to.include("  'temporal' workflow list --address 127.0.0.1:7233\n")
   })
 
   it('shows commands for an event of the catalogue of the operator', () => {
