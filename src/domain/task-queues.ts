@@ -4,6 +4,9 @@
  */
 export type AttemptKind = 'first' | 'unproven' | 'retry' | 'slow'
 
+/** An endpoint that takes longer to answer is slow. */
+export const SLOW_POST_MS = 1_000
+
 /** The kinds with a task queue and slots of their own, so that none waits for another. */
 export type QueueKind = Exclude<AttemptKind, 'unproven'>
 

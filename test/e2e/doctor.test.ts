@@ -7,14 +7,23 @@ import { migrate } from '../../src/cli/migrate.ts'
 import type { Diagnosis } from '../../src/cli/doctor/render.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
 import { runCli } from '../helpers/cli/run-cli.ts'
-import { TEST_KEY_RING, TEST_VAPID_PRIVATE_KEY } from '../helpers/database/factories.ts'
+import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
+import {
+  createMember,
+  createWebhookRow,
+  TEST_KEY_RING,
+  TEST_VAPID_PRIVATE_KEY,
+} from '../helpers/database/factories.ts'
 import { createSilentHost } from '../helpers/doctor/doctored.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMailServer, type MailServer } from '../helpers/notifications/mail-server.ts'
 import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 const SMTP_PASSWORD = 'smtp-pw-44721'
+
+const HELD_EVENTS = 40
 
 /** The longest row of checks, and closing. */
 const ENDS_WITHIN_MS = 20_000
@@ -108,17 +117,59 @@ describe('posthorn doctor', function () {
         'mail.encryption',
         'push.key',
         'deliveries.backlog',
+        'deliveries.endpoints',
         'deliveries.recovery',
         'deliveries.workflows',
+        'incidents.progress',
+        'retry_jobs.progress',
+        'retry_jobs.workflows',
+        'erasures.progress',
+        'erasures.workflows',
       ])
       expectNoSecret(stdout)
     }, 30_000)
     const text = await runCli(['doctor'], env)
     expect(text.code).to.equal(0)
     const lines = text.stdout.trim().split('\n')
-    expect(lines).to.have.lengthOf(27)
-    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 26 ok, 0 skipped')
+    expect(lines).to.have.lengthOf(33)
+    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 32 ok, 0 skipped')
     expectNoSecret(text.stdout)
+  })
+
+  it('ends with 0 while an endpoint hangs, and names how many first attempts it holds and since when', async () => {
+    const receiver = await createReceiver({ answer: () => null })
+    const dataSource = await createDataSource({ url: env['DATABASE_URL'] ?? '', poolSize: 2 }).initialize()
+    try {
+      const { organisationId, apiKey } = await createMember(dataSource)
+      await createWebhookRow(dataSource, { organisationId, url: receiver.url })
+      for (let count = 0; count < HELD_EVENTS; count++) {
+        const body = { event: 'customer:created', data: { id: 'cus_1' } }
+        const published = await posthorn!.call('POST', `/api/orgs/${organisationId}/events`, { apiKey, body })
+        expect(published.status, published.text).to.equal(202)
+      }
+      await eventually(async () => {
+        const timedOut = await dataSource.query<object[]>('SELECT 1 FROM attempt')
+        expect(timedOut).to.have.length.at.least(2)
+      }, 30_000)
+      // As if it hung for 20 minutes: while an endpoint takes nothing, the sweeper leaves its first attempts as they are.
+      await eventually(async () => {
+        const [, held] = await dataSource.query<[unknown, number]>(
+          `UPDATE delivery SET created_at = created_at - interval '20 minutes', sweep_at = sweep_at - interval '20 minutes'
+            WHERE state = 'pending' AND started_at IS NULL AND owner IS NULL AND created_at > now() - interval '10 minutes'`,
+        )
+        expect(held).to.be.greaterThan(0)
+      })
+      const { code, stdout } = await runCli(['doctor', '--json'], env)
+      const { status, findings } = JSON.parse(stdout) as Diagnosis
+      const notOk = findings.filter(({ level }) => level !== 'ok')
+      expect({ code, status, notOk }).to.deep.equal({ code: 0, status: 'ok', notOk: [] })
+      expect(findings.find((finding) => finding.code === 'deliveries.endpoints')?.seen).to.match(
+        /^endpoints that hang or are slow hold [1-9]\d* first attempts, the oldest since 20\d\d-/,
+      )
+    } finally {
+      await closeDataSource(dataSource)
+      await receiver.close()
+    }
   })
 
   it('ends with 0 where it only warns', async () => {

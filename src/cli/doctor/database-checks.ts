@@ -103,13 +103,12 @@ async function checkRights(db: DataSource): Promise<Finding[]> {
 }
 
 async function checkPooler(db: DataSource, pooler: Pooler): Promise<Finding[]> {
-  const isPooled = await hasSharedSessions(db)
-  const seen = isPooled
-    ? 'transactions of one connection get different sessions'
-    : 'each connection keeps its session'
-  if (isPooled && pooler === 'none') return [problem('database.pooler_undeclared', seen)]
-  if (!isPooled && pooler === 'transaction') return [problem('database.pooler_absent', seen)]
-  return [ok('database.pooler', `${seen}, as DATABASE_POOLER=${pooler} has it`)]
+  // Sharing proves a pooler. Its absence cannot be proved: one with room gives each connection a session of its own.
+  if (pooler === 'transaction')
+    return [ok('database.pooler', 'DATABASE_POOLER=transaction suits a server with a pooler and without one')]
+  if (await hasSharedSessions(db))
+    return [problem('database.pooler_undeclared', 'transactions of one connection get different sessions')]
+  return [ok('database.pooler', 'no pooler in transaction mode was seen, as DATABASE_POOLER=none has it')]
 }
 
 async function checkClock(db: DataSource): Promise<Finding[]> {

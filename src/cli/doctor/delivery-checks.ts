@@ -1,8 +1,13 @@
 import { Client } from '@temporalio/client'
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
-import { countOverdueByAge } from '../../db/queries/backlog.ts'
-import { countStuck, listOverdueStarted, type StuckReason } from '../../db/queries/stuck-deliveries.ts'
+import {
+  countOverdue,
+  countStuck,
+  listStuckStarted,
+  type OverdueDeliveries,
+  type StuckReason,
+} from '../../db/queries/stuck-deliveries.ts'
 import { deliveryWorkflowId } from '../../temporal/delivery-workflows.ts'
 import { readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { defineCheck, type Check } from './check.ts'
@@ -12,7 +17,7 @@ import type { ProblemCode } from './problems.ts'
 import type { TemporalAccess } from './temporal-access.ts'
 import { CONNECTION_SETTINGS } from './temporal-checks.ts'
 
-/** Overdue deliveries whose workflow is examined. */
+/** Stuck deliveries whose workflow is examined. */
 const SAMPLES = 20
 
 const STUCK_PROBLEMS: Readonly<Record<StuckReason, ProblemCode>> = {
@@ -22,7 +27,7 @@ const STUCK_PROBLEMS: Readonly<Record<StuckReason, ProblemCode>> = {
   unrecoverable: 'deliveries.unrecoverable',
 }
 
-/** Checks which deliveries are overdue and since when, which are stuck, and why. */
+/** Checks which deliveries are stuck, since when and why, and which wait for their endpoints. */
 export function deliveryChecks(
   config: Partial<Config>,
   access: { database: DatabaseAccess; temporal: TemporalAccess },
@@ -60,16 +65,27 @@ export function deliveryChecks(
 }
 
 async function checkOverdue(db: DataSource): Promise<Finding[]> {
-  const { upToFiveMinutes, upToOneHour, longer, oldestDueAt, busy } = await countOverdueByAge(db)
-  const queued = busy === 0 ? '' : `; ${busy} more wait for endpoints with attempts in progress`
-  if (oldestDueAt === null) return [ok('deliveries.backlog', `no delivery is overdue${queued}`)]
+  const overdue = await countOverdue(db)
+  return [stuckFinding(overdue), endpointFinding(overdue)]
+}
+
+function stuckFinding({ upToFiveMinutes, upToOneHour, longer, oldestDueAt }: OverdueDeliveries): Finding {
+  if (oldestDueAt === null) return ok('deliveries.backlog', 'no delivery is stuck')
   const ages = [
     `${upToFiveMinutes} by up to five minutes`,
     `${upToOneHour} by up to an hour`,
     `${longer} by more than an hour`,
   ]
-  const seen = `overdue: ${ages.join(', ')}; the oldest since ${oldestDueAt.toISOString()}${queued}`
-  return [problem('deliveries.overdue', seen)]
+  const seen = `overdue: ${ages.join(', ')}; the oldest since ${oldestDueAt.toISOString()}`
+  return problem('deliveries.overdue', seen)
+}
+
+/** A slow receiver is for its owner to solve: what waits for it is no problem of the installation. */
+function endpointFinding({ busyFirstAttempts, oldestBusyFirstAt, busyRetries }: OverdueDeliveries): Finding {
+  const since = oldestBusyFirstAt === null ? '' : `, the oldest since ${oldestBusyFirstAt.toISOString()}`
+  const seen = `endpoints that hang or are slow hold ${busyFirstAttempts} first attempts${since}, and ${busyRetries} retries`
+  const isNone = busyFirstAttempts + busyRetries === 0
+  return ok('deliveries.endpoints', isNone ? 'no delivery waits for an endpoint that hangs or is slow' : seen)
 }
 
 async function checkStuck(db: DataSource): Promise<Finding[]> {
@@ -84,7 +100,7 @@ async function checkStuck(db: DataSource): Promise<Finding[]> {
 }
 
 async function checkWorkflows(db: DataSource, client: Client): Promise<Finding[]> {
-  const ids = await listOverdueStarted(db, SAMPLES)
+  const ids = await listStuckStarted(db, SAMPLES)
   const found = await Promise.all(
     ids.map(async (id) => ({ id, progress: await readWorkflowProgress(client, deliveryWorkflowId(id)) })),
   )
@@ -92,7 +108,7 @@ async function checkWorkflows(db: DataSource, client: Client): Promise<Finding[]
   const stuck = found.flatMap(({ id, progress }) =>
     progress.state === 'stuck' ? [`${id} (${progress.cause})`] : [],
   )
-  const of = `of ${ids.length} overdue that were examined`
+  const of = `of ${ids.length} stuck that were examined`
   const problems = [
     ...nameProblem('deliveries.workflow_gone', gone, `no workflow runs for ${gone.length} ${of}`),
     ...nameProblem(

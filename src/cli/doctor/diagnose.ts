@@ -7,6 +7,7 @@ import type { Level } from './finding.ts'
 import { keyChecks } from './key-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
 import { outboundChecks } from './outbound-checks.ts'
+import { recoveryChecks } from './recovery-checks.ts'
 import { readSettings } from './read-settings.ts'
 import type { Diagnosis } from './render.ts'
 import { runChecks } from './run-checks.ts'
@@ -14,8 +15,8 @@ import { createTemporalAccess } from './temporal-access.ts'
 import { temporalChecks } from './temporal-checks.ts'
 
 /**
- * Examines the installation that these settings describe: settings, database, Temporal, keys, outbound policy, mail, push
- * and deliveries. Changes nothing and sends nothing. Never rejects for what it examines, and ends within 25 seconds.
+ * Examines the installation that these settings describe: settings, database, Temporal, keys, outbound policy, mail, push,
+ * deliveries, incidents, retry jobs and erasures. Changes nothing and sends nothing. Never rejects for what it examines, and ends within 25 seconds.
  */
 export async function diagnose(env: Environment): Promise<Diagnosis> {
   const { config, findings: ofSettings } = await readSettings(env)
@@ -29,6 +30,7 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...outboundChecks(config),
       ...notificationChecks(config),
       ...deliveryChecks(config, { database, temporal }),
+      ...recoveryChecks(config, { database, temporal }),
     ])
     const findings = [...ofSettings, ...found]
     const has = (wanted: Level): boolean => findings.some(({ level }) => level === wanted)

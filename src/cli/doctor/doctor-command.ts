@@ -9,8 +9,9 @@ const OPTIONS = ['json'] as const
 const DOCTOR_USAGE = [
   'Usage: posthorn doctor [--json]',
   '',
-  'Examines the settings, the database, Temporal, the keys, the outbound policy, mail, push and the deliveries, with',
-  'the settings of the environment. Prints one line for each finding, with its cure. Changes nothing and sends nothing.',
+  'Examines the settings, the database, Temporal, the keys, the outbound policy, mail, push, the deliveries, incidents,',
+  'retry jobs and erasures, with the settings of the environment. Prints one line for each finding, with its cure.',
+  'Changes nothing and sends nothing.',
   '',
   '  --json  print one JSON document',
   '',

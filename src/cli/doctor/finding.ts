@@ -11,6 +11,9 @@ export const AREAS = [
   'mail',
   'push',
   'deliveries',
+  'incidents',
+  'retry_jobs',
+  'erasures',
 ] as const
 
 /** `skipped`: the check could not run, since what it needs has a problem of its own. */

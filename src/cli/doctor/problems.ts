@@ -26,9 +26,6 @@ export const PROBLEMS = {
     'set synchronous_commit = on for the role: a crash loses events that were answered 202',
   ),
   'database.pooler_undeclared': error('set DATABASE_POOLER=transaction, or connect to PostgreSQL itself'),
-  'database.pooler_absent': warning(
-    'set DATABASE_POOLER=none if no pooler is between: statements are then planned once',
-  ),
   'database.clock_differs': warning('have both machines follow a time server'),
   'database.migrations_pending': error('run `posthorn migrate` of this release'),
   'database.migrations_unknown': warning('replace this release by the one that migrated the database'),
@@ -80,7 +77,9 @@ export const PROBLEMS = {
 
   'deliveries.check_failed': error('repeat the command; if it fails again, read the log of PostgreSQL'),
   'deliveries.overdue': error('cure the errors of the other areas first; then docs/troubleshooting.md'),
-  'deliveries.unstarted': error('start a process with a worker: its sweeper starts them within seconds'),
+  'deliveries.unstarted': error(
+    'start a process with a worker; if one runs, read `workflow_start.refused` and `sweep.failed` in its log',
+  ),
   'deliveries.attempt_lost': error('start a process with a worker: its sweeper repeats these attempts'),
   'deliveries.unswept': error('start a process with a worker; if one runs, read `sweep.failed` in its log'),
   'deliveries.unrecoverable': error(
@@ -89,6 +88,28 @@ export const PROBLEMS = {
   'deliveries.workflow_gone': error('start a process with a worker: its sweeper starts new workflows'),
   'deliveries.workflow_stuck': error(
     'run workers of the build that began them, or let the sweeper of a worker replace them',
+  ),
+
+  'incidents.overdue': error(
+    'start a process with a worker: its sweeper signals them; if one runs, read `sweep.call_refused` in its log',
+  ),
+  'incidents.notifications_stuck': error(
+    'start a process with a worker; if one runs, examine the workflows of type `incident` in Temporal',
+  ),
+
+  'retry_jobs.unswept': error('start a process with a worker; if one runs, read `sweep.failed` in its log'),
+  'retry_jobs.no_progress': error(
+    'start a process with a worker; if one runs, examine the workflow of the job in Temporal',
+  ),
+  'retry_jobs.workflow_gone': error('start a process with a worker: its sweeper starts new workflows'),
+  'retry_jobs.workflow_stuck': error(
+    'examine the workflow of the job in Temporal: its last failure has the reason',
+  ),
+
+  'erasures.unswept': error('start a process with a worker; if one runs, read `sweep.failed` in its log'),
+  'erasures.workflow_gone': error('start a process with a worker: its sweeper starts new workflows'),
+  'erasures.workflow_stuck': error(
+    'examine the workflow of the erasure in Temporal: its last failure has the reason',
   ),
 } as const satisfies Record<string, Problem>
 

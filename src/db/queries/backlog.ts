@@ -1,7 +1,7 @@
 // Hand-written: statistics over partial indexes.
 import type { DataSource } from 'typeorm'
 import { sql, type Db } from '../db.ts'
-import { STARTED, UNSTARTED } from './recovery.ts'
+import { KNOWN, SWEEP_HORIZON } from './stuck-deliveries.ts'
 
 /** What is not at its end, over all organisations. Ages are in seconds, 0 where there is nothing. */
 export type Backlog = {
@@ -9,36 +9,14 @@ export type Backlog = {
   inProgress: number
   waiting: number
   failed: number
-  /** Split by whether attempts to their webhook are in progress: at an idle webhook nothing of its own delays them. */
+  /** Split by whether they wait for their endpoint (`busy`), as `stuck-deliveries.ts` defines it. */
   oldestPendingAge: ByWebhook
-  /** Deliveries whose attempt should have begun a minute ago and more. */
+  /** Deliveries whose attempt should have begun a minute ago and more: at an idle webhook they are stuck. */
   overdue: ByWebhook
   openIncidents: number
 }
 
 type ByWebhook = { busy: number; idle: number }
-
-/**
- * Deliveries that are pending or in progress have their `sweep_at` within about five minutes: the lease of the longest
- * attempt and the interval of the sweep. So have all that are overdue.
- */
-export const SWEEP_HORIZON = `interval '10 minutes'`
-
-const OVERDUE_AFTER = `interval '1 minute'`
-
-/** CTEs: the deliveries that are pending, in progress or overdue, and which of them are `busy` and `overdue`. */
-const KNOWN = `near AS MATERIALIZED (
-       SELECT state, webhook_id, created_at, coalesce(next_attempt_at, created_at) AS due_at,
-              state = 'in_progress' AND lease_until > now() AS under_way
-         FROM delivery d
-        WHERE ${UNSTARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON} OR ${STARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON}
-     ), busy AS (
-       SELECT DISTINCT webhook_id FROM near WHERE under_way
-     ), known AS (
-       SELECT n.*, b.webhook_id IS NOT NULL AS busy,
-              NOT n.under_way AND n.due_at < now() - ${OVERDUE_AFTER} AS overdue
-         FROM near n LEFT JOIN busy b USING (webhook_id)
-     )`
 
 /**
  * Counts deliveries in progress and waiting. Reads the partial indexes of deliveries that are not final, so that ten
@@ -74,30 +52,6 @@ type BacklogColumns = Omit<Backlog, 'oldestPendingAge' | 'overdue'> & {
 
 function secondsSince(instant: string): string {
   return `coalesce(greatest(0, extract(epoch FROM now() - ${instant})), 0)::float8`
-}
-
-/** Overdue deliveries by how late they are; `busy` ones wait for an endpoint with attempts in progress. */
-export type OverdueByAge = {
-  upToFiveMinutes: number
-  upToOneHour: number
-  longer: number
-  /** Null where none is overdue. */
-  oldestDueAt: Date | null
-  busy: number
-}
-
-/** Counts overdue deliveries by age. Those whose webhook has attempts in progress are counted as `busy` only. */
-export async function countOverdueByAge(db: Db): Promise<OverdueByAge> {
-  const late = (condition: string): string => `count(*) FILTER (WHERE NOT busy AND ${condition})::int`
-  const found = await sql(`WITH ${KNOWN}
-     SELECT ${late(`due_at >= now() - interval '5 minutes'`)} AS "upToFiveMinutes",
-            ${late(`due_at < now() - interval '5 minutes' AND due_at >= now() - interval '1 hour'`)} AS "upToOneHour",
-            ${late(`due_at < now() - interval '1 hour'`)} AS longer,
-            min(due_at) FILTER (WHERE NOT busy) AS "oldestDueAt",
-            count(*) FILTER (WHERE busy)::int AS busy
-       FROM known WHERE overdue`).first<OverdueByAge>(db)
-  if (found === null) throw new Error('a count without a row')
-  return found
 }
 
 /**

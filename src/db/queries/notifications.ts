@@ -22,10 +22,10 @@ export type SettledNotification = {
 }
 
 /** After that time a try is over, whatever became of it: with the longest time-outs it takes ten minutes. */
-const TRY_LOST_AFTER = `interval '11 minutes'`
+export const TRY_LOST_AFTER = `interval '11 minutes'`
 
 /** For as long what was refused is tried again. */
-const TRIED_FOR = `interval '24 hours'`
+export const TRIED_FOR = `interval '24 hours'`
 
 /** No notification of this incident may go out any more: it is over, or its webhook is. */
 const OVER = `(i.closed_at IS NOT NULL OR w.deleted_at IS NOT NULL)`

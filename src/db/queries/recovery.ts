@@ -12,7 +12,7 @@ export const UNSTARTED = `(${NOT_FINAL} AND d.started_at IS NULL AND d.attempts 
 export const STARTED = `(${NOT_FINAL} AND (d.started_at IS NOT NULL OR d.attempts > 0))`
 
 /** When the next attempt of delivery `d` should have begun. */
-export const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
+const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
 
 /** Of a webhook at least so many, if the others leave room; and at most so many while it has an open incident. */
 const MIN_PER_WEBHOOK = 20

@@ -1,7 +1,79 @@
 // Hand-written: statistics over partial indexes.
+import { SLOW_POST_MS } from '../../domain/task-queues.ts'
 import { sql, type Db } from '../db.ts'
-import { SWEEP_HORIZON } from './backlog.ts'
-import { DUE_AT, STARTED, UNSTARTED } from './recovery.ts'
+import { STARTED, UNSTARTED } from './recovery.ts'
+import { UNSWEPT_AFTER } from './stuck-work.ts'
+
+/**
+ * Deliveries that are pending or in progress have their `sweep_at` within about five minutes: the lease of the longest
+ * attempt and the interval of the sweep. So have all that are overdue.
+ */
+export const SWEEP_HORIZON = `interval '10 minutes'`
+
+const OVERDUE_AFTER = `interval '1 minute'`
+
+/** Attempts to an endpoint that hangs follow each other more closely than this, also where hundreds hang. */
+const SLOW_FOR = `interval '5 minutes'`
+
+const IS_NEAR = `(d.sweep_at < now() + ${SWEEP_HORIZON} OR d.sweep_at IS NULL)`
+
+/** One row if there is such an attempt. With LIMIT, so that it is read from an index for each webhook that is late. */
+function slowAttemptSql(outcome: 'succeeded' | 'failed'): string {
+  return `(SELECT 1 FROM attempt a WHERE a.webhook_id = late.webhook_id AND a.outcome = '${outcome}'
+              AND a.started_at > now() - ${SLOW_FOR} AND a.duration_ms >= ${SLOW_POST_MS} LIMIT 1)`
+}
+
+/**
+ * CTEs that define which deliveries are stuck, for the metrics, the alerts and `posthorn doctor`. `known`: those that are
+ * pending, in progress or overdue. `overdue`: due a minute ago or more, and no attempt is in progress. `busy`: they wait
+ * for their endpoint, to which an attempt is in progress, or took longer than a second in the last five minutes.
+ * What is overdue and not busy is stuck.
+ */
+export const KNOWN = `near AS MATERIALIZED (
+       SELECT d.id, d.state, d.webhook_id, d.attempts, d.created_at, d.sweep_at, coalesce(d.next_attempt_at, d.created_at) AS due_at,
+              d.started_at IS NULL AND d.attempts = 0 AS unstarted,
+              d.state = 'in_progress' AND d.lease_until > now() AS under_way
+         FROM delivery d WHERE ${UNSTARTED} AND ${IS_NEAR} OR ${STARTED} AND ${IS_NEAR}
+     ), late AS (
+       SELECT DISTINCT webhook_id FROM near WHERE NOT under_way AND due_at < now() - ${OVERDUE_AFTER}
+     ), busy AS (
+       SELECT webhook_id FROM near WHERE under_way
+       UNION SELECT webhook_id FROM late CROSS JOIN LATERAL (
+         ${slowAttemptSql('failed')} UNION ALL ${slowAttemptSql('succeeded')}
+       ) slow
+     ), known AS (
+       SELECT n.*, b.webhook_id IS NOT NULL AS busy,
+              NOT n.under_way AND n.due_at < now() - ${OVERDUE_AFTER} AS overdue
+         FROM near n LEFT JOIN busy b USING (webhook_id)
+     )`
+
+/** Overdue deliveries: those that are stuck by how late they are, and those that wait for their endpoints. */
+export type OverdueDeliveries = {
+  upToFiveMinutes: number
+  upToOneHour: number
+  longer: number
+  /** Null where none is stuck. */
+  oldestDueAt: Date | null
+  busyFirstAttempts: number
+  /** Null where no first attempt waits for its endpoint. */
+  oldestBusyFirstAt: Date | null
+  busyRetries: number
+}
+
+export async function countOverdue(db: Db): Promise<OverdueDeliveries> {
+  const late = (condition: string): string => `count(*) FILTER (WHERE NOT busy AND ${condition})::int`
+  const found = await sql(`WITH ${KNOWN}
+     SELECT ${late(`due_at >= now() - interval '5 minutes'`)} AS "upToFiveMinutes",
+            ${late(`due_at < now() - interval '5 minutes' AND due_at >= now() - interval '1 hour'`)} AS "upToOneHour",
+            ${late(`due_at < now() - interval '1 hour'`)} AS longer,
+            min(due_at) FILTER (WHERE NOT busy) AS "oldestDueAt",
+            count(*) FILTER (WHERE busy AND attempts = 0)::int AS "busyFirstAttempts",
+            min(due_at) FILTER (WHERE busy AND attempts = 0) AS "oldestBusyFirstAt",
+            count(*) FILTER (WHERE busy AND attempts > 0)::int AS "busyRetries"
+       FROM known WHERE overdue`).first<OverdueDeliveries>(db)
+  if (found === null) throw new Error('a count without a row')
+  return found
+}
 
 /**
  * Why a delivery is stuck. `unstarted`: neither a workflow nor an attempt was started, and its lease is over.
@@ -12,20 +84,16 @@ export type StuckReason = 'unstarted' | 'attempt_lost' | 'unswept' | 'unrecovera
 
 export type StuckDeliveries = { reason: StuckReason; count: number; oldestDueAt: Date; example: string }
 
-/** A sweeper takes what is due within a second or two, so a minute means that none does. */
-const STUCK_AFTER = `interval '1 minute'`
-
-/** Counts the deliveries that are not final and that the sweeper should have recovered a minute ago, by reason. */
+/** Counts stuck deliveries that the sweeper should have recovered, and all that it never examines, by reason. */
 export function countStuck(db: Db): Promise<StuckDeliveries[]> {
-  const isUnswept = `(d.sweep_at IS NULL OR d.sweep_at < now() - ${STUCK_AFTER})`
   return sql(
-    `WITH stuck AS MATERIALIZED (
-       SELECT d.id, ${DUE_AT} AS due_at,
-              CASE WHEN d.sweep_at IS NULL THEN 'unrecoverable'
-                   WHEN d.state = 'in_progress' THEN 'attempt_lost'
-                   WHEN ${UNSTARTED} THEN 'unstarted'
+    `WITH ${KNOWN}, stuck AS (
+       SELECT id, due_at,
+              CASE WHEN sweep_at IS NULL THEN 'unrecoverable'
+                   WHEN state = 'in_progress' THEN 'attempt_lost'
+                   WHEN unstarted THEN 'unstarted'
                    ELSE 'unswept' END AS reason
-         FROM delivery d WHERE ${UNSTARTED} AND ${isUnswept} OR ${STARTED} AND ${isUnswept}
+         FROM known WHERE sweep_at IS NULL OR overdue AND NOT busy AND sweep_at < now() - ${UNSWEPT_AFTER}
      )
      SELECT reason, count(*)::int AS count, min(due_at) AS "oldestDueAt",
             (array_agg(id ORDER BY due_at))[1] AS example
@@ -33,13 +101,11 @@ export function countStuck(db: Db): Promise<StuckDeliveries[]> {
   ).rows(db)
 }
 
-/** Returns the ids of up to `limit` deliveries that have had a workflow or an attempt and are overdue, the oldest first. */
-export async function listOverdueStarted(db: Db, limit: number): Promise<string[]> {
+/** Returns the ids of up to `limit` stuck deliveries that have had a workflow or an attempt, the oldest first. */
+export async function listStuckStarted(db: Db, limit: number): Promise<string[]> {
   const found = await sql(
-    `SELECT d.id FROM delivery d
-      WHERE ${STARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND ${DUE_AT} < now() - ${STUCK_AFTER}
-        AND NOT (d.state = 'in_progress' AND d.lease_until > now())
-      ORDER BY ${DUE_AT} LIMIT :limit`,
+    `WITH ${KNOWN}
+     SELECT id FROM known WHERE overdue AND NOT busy AND NOT unstarted ORDER BY due_at LIMIT :limit`,
     { limit },
   ).rows<{ id: string }>(db)
   return found.map(({ id }) => id)

@@ -1,3 +1,4 @@
+import { SLOW_POST_MS } from '../../domain/task-queues.ts'
 import { isHanging, newEndpoint, type Endpoint, type EndpointHealth, type Post } from './endpoint.ts'
 
 /** What a POST shows of its endpoint. `retry`: the delivery is attempted again after `inMs`. */
@@ -47,10 +48,7 @@ const MIN_LIMIT = 1
 /** Slots of an endpoint that hangs. */
 const HANGING_LIMIT = 2
 
-/** An endpoint that takes longer to answer is slow, until a POST is faster or the TTL is over. */
-const SLOW_POST_MS = 1_000
-
-/** What POSTs have shown counts for so long. */
+/** What POSTs have shown counts for so long: a slow endpoint is so until a POST is faster or the TTL is over. */
 const HEALTH_TTL_MS = 60_000
 
 /** Weight of the newest POST in the moving averages of durations. */

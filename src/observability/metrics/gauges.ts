@@ -52,12 +52,12 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
   ])
   const oldestPending = define.gauge(
     'oldest_pending_age_seconds',
-    'Age of the oldest delivery without an attempt, by whether its webhook has attempts in progress',
+    'Age of the oldest delivery without an attempt, by whether it waits for its endpoint (busy)',
     ['webhook'],
   )
   const overdue = define.gauge(
     'overdue_deliveries',
-    'Deliveries late by a minute or more, by whether their webhook has attempts in progress',
+    'Deliveries late by a minute or more, by whether they wait for their endpoints (busy) or are stuck (idle)',
     ['webhook'],
   )
   const incidents = define.gauge('incidents_open', 'Webhooks with an open incident')

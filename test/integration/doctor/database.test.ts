@@ -44,6 +44,11 @@ describe('posthorn doctor examines the database', function () {
       'deliveries.backlog',
       'deliveries.recovery',
       'deliveries.workflows',
+      'incidents.progress',
+      'retry_jobs.progress',
+      'retry_jobs.workflows',
+      'erasures.progress',
+      'erasures.workflows',
     ])
     const { seen, cure } = find('database.unreachable')
     expect(seen).to.include('ECONNREFUSED').and.include(`127.0.0.1:${port}/hooks`).and.not.include(PASSWORD)
@@ -89,9 +94,12 @@ describe('posthorn doctor examines the database', function () {
     expect(unsafe.find('database.synchronous_commit_off').level).to.equal('error')
   })
 
-  it('names a pooler that is set and not there', async () => {
-    const { status, problems } = await examine(settingsOf(database.url, { DATABASE_POOLER: 'transaction' }))
-    expect([status, problems]).to.deep.equal(['error', ['warning database.pooler_absent']])
+  it('does not guess that a pooler which it cannot see is absent', async () => {
+    const { problems, find } = await examine(settingsOf(database.url, { DATABASE_POOLER: 'transaction' }))
+    expect(problems).to.deep.equal([])
+    expect(find('database.pooler').seen).to.equal(
+      'DATABASE_POOLER=transaction suits a server with a pooler and without one',
+    )
   })
 
   it('names a pooler that refuses the limits of a session', async () => {

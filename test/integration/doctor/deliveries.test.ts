@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
@@ -29,7 +30,7 @@ describe('posthorn doctor examines deliveries', function () {
     await publishRow(database.dataSource, organisationId)
     const { problems, find } = await examine(settingsOf(database.url))
     expect(problems).to.deep.equal([])
-    expect(find('deliveries.backlog').seen).to.equal('no delivery is overdue')
+    expect(find('deliveries.backlog').seen).to.equal('no delivery is stuck')
   })
 
   it('names deliveries that no process has started, and their age', async () => {
@@ -65,6 +66,90 @@ describe('posthorn doctor examines deliveries', function () {
     ])
     expect(find('deliveries.overdue').seen).to.include('1 by more than an hour')
     expect(find('deliveries.workflow_gone').seen).to.include(id)
+  })
+
+  describe('whose endpoint hangs', () => {
+    const SWEPT_LONG_AGO = `sweep_at = now() - interval '19 minutes', lease_until = NULL, owner = NULL`
+    const HELD = `endpoints that hang or are slow hold 3 first attempts`
+
+    /** Three first attempts that were published 20 minutes ago, and one more delivery, which is waiting. */
+    async function hold(): Promise<string> {
+      for (let count = 0; count < 3; count++) await publishRow(database.dataSource, organisationId)
+      await change(`created_at = now() - interval '20 minutes', ${SWEPT_LONG_AGO}`)
+      const [id] = await waiting(1)
+      return id!
+    }
+
+    async function expectHeld(): Promise<void> {
+      const { problems, find } = await examine(settingsOf(database.url))
+      expect(problems).to.deep.equal([])
+      expect(find('deliveries.endpoints').seen).to.match(new RegExp(`^${HELD}, the oldest since 20\\d\\d-`))
+      expect(find('deliveries.endpoints').level).to.equal('ok')
+      expect((await countBacklog(database.dataSource)).overdue).to.deep.equal({ busy: 3, idle: 0 })
+    }
+
+    /** An attempt of eleven seconds. */
+    const attempted = (deliveryId: string, fields: { endedAgo: string; durationMs: number }) =>
+      database.dataSource.query(
+        `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome, failure_code)
+         VALUES ($1, 7, $2, 'schedule', 'https://receiver.example.com/', now() - $3::interval - $4 * interval '1 ms',
+                 $4, 'failed', 'timeout')`,
+        [deliveryId, webhookId, fields.endedAgo, fields.durationMs],
+      )
+
+    it('are no problem while an attempt to it is in progress', async () => {
+      const id = await hold()
+      await database.dataSource.query(
+        `UPDATE delivery SET state = 'in_progress', claims = 1, next_attempt_at = now(),
+                lease_until = now() + interval '9 seconds', sweep_at = now() + interval '30 seconds' WHERE id = $1`,
+        [id],
+      )
+      await expectHeld()
+    })
+
+    it('are no problem between two attempts to it', async () => {
+      await attempted(await hold(), { endedAgo: '50 seconds', durationMs: 11_000 })
+      await expectHeld()
+    })
+
+    it('are a problem once nothing was posted to it for five minutes', async () => {
+      await attempted(await hold(), { endedAgo: '5 minutes', durationMs: 11_000 })
+      const { problems, find } = await examine(settingsOf(database.url))
+      expect(problems).to.deep.equal(['error deliveries.overdue', 'error deliveries.unstarted'])
+      expect(find('deliveries.endpoints').seen).to.equal(
+        'no delivery waits for an endpoint that hangs or is slow',
+      )
+    })
+
+    it('are a problem where the endpoint answers at once', async () => {
+      await attempted(await hold(), { endedAgo: '5 seconds', durationMs: 20 })
+      const { problems } = await examine(settingsOf(database.url))
+      expect(problems).to.deep.equal(['error deliveries.overdue', 'error deliveries.unstarted'])
+    })
+
+    it('hides no delivery of another webhook', async () => {
+      await attempted(await hold(), { endedAgo: '50 seconds', durationMs: 11_000 })
+      const other = await createWebhookRow(database.dataSource, {
+        organisationId,
+        url: 'https://b.example.com/',
+      })
+      const [id] = await writeBacklog(database.dataSource, {
+        ...{ organisationId, webhookId: other.id, state: 'waiting', count: 1 },
+      })
+      await database.dataSource.query(
+        `UPDATE delivery SET next_attempt_at = now() - interval '3 minutes', sweep_at = now() - interval '3 minutes'
+          WHERE id = $1`,
+        [id],
+      )
+      const { problems, find } = await examine(settingsOf(database.url))
+      expect(problems).to.deep.equal([
+        'error deliveries.overdue',
+        'error deliveries.unswept',
+        'error deliveries.workflow_gone',
+      ])
+      expect(find('deliveries.unswept').seen).to.match(/^1 delivery\(s\)/)
+      expect(find('deliveries.endpoints').seen).to.include(HELD)
+    })
   })
 
   it('names deliveries that the sweeper never examines', async () => {

@@ -44,6 +44,8 @@ describe('posthorn doctor examines Temporal', function () {
       'temporal.rights',
       'temporal.workers',
       'deliveries.workflows',
+      'retry_jobs.workflows',
+      'erasures.workflows',
     ])
     expect(find('temporal.unreachable').seen).to.include(address)
   })
