@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -10,6 +11,10 @@ import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const DOCUMENT = new URL('../../docs/troubleshooting.md', import.meta.url)
 const COMMAND_TIMEOUT_MS = 20_000
+
+const STATEMENTS = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```sql\n(.*?)^```$/gms)].map(
+  ([, statement = '']) => statement,
+)
 
 /** The next attempt is due in two hours: what comes within this time came for the signal. */
 const AT_ONCE_MS = 3_000
@@ -54,6 +59,8 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', f
     })
     return stdout
   }
+  const runSql = (words: string) =>
+    stage.dataSource.query<object[]>(STATEMENTS.find((statement) => statement.includes(words)) ?? words)
   const posts = () => stage.receiver.postsOf(deliveryId)
   const workflowId = () => `delivery/${deliveryId}`
 
@@ -109,6 +116,28 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', f
     expect(posts()).to.have.length(1)
   })
 
+  it('is shown in the history as an activity without an attempt', async () => {
+    const { temporalAddress } = testServers()
+    const connection = await Connection.connect({ address: temporalAddress })
+    try {
+      await eventually(async () => {
+        const handle = new Client({ connection }).workflow.getHandle(workflowId())
+        const { events = [] } = await handle.fetchHistory()
+        const summaries = (events ?? [])
+          .filter((event) => event.activityTaskScheduledEventAttributes)
+          .map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString())
+        expect(summaries.map((summary) => JSON.parse(summary) as string)).to.deep.equal([
+          'record a retry requested by signal',
+          'attempt 8 of 10',
+          'attempt 9 of 10',
+        ])
+      })
+    } finally {
+      await connection.close()
+    }
+    expect(posts()).to.have.length(1)
+  })
+
   it('list a retry job while it is in progress', async () => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -137,6 +166,27 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', f
       /failed signalling workflow: (workflow execution already completed|workflow not found)/,
     )
     expect(posts()).to.have.length(2)
+  })
+
+  it('find no workflow of first attempts that an endpoint holds which hangs', async () => {
+    stage.answerWith(() => null)
+    const published = await Promise.all(Array.from({ length: 20 }, () => stage.publish(posthorn)))
+    const held = `SELECT id FROM delivery WHERE state = 'pending' AND started_at IS NULL AND owner IS NULL`
+    deliveryId = await eventually(async () => {
+      const [row] = await stage.dataSource.query<{ id: string }[]>(held)
+      expect(published).to.include(row?.id)
+      return row!.id
+    }, 20_000)
+    const refused: unknown = await run('workflow describe').catch((error: unknown) => error)
+    expect(String(refused)).to.match(/workflow not found/)
+    await stage.dataSource.query(`UPDATE delivery SET created_at = created_at - interval '20 minutes'`)
+    for (const statement of ['WHERE state IN', 'SELECT webhook_id'])
+      expect(JSON.stringify(await runSql(statement)), statement).to.include('pending')
+  })
+
+  it('are accompanied by statements that the database takes', async () => {
+    expect(STATEMENTS).to.have.length.above(4)
+    for (const statement of STATEMENTS) await stage.dataSource.query(statement.replace('…', deliveryId))
   })
 
   it('are all run by these tests', () => {

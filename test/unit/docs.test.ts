@@ -7,6 +7,7 @@ import { expect } from 'chai'
 import { builtInCatalogue } from '../../src/catalogue/built-in.ts'
 import { COMMAND_NAMES, COMMANDS } from '../../src/cli/commands.ts'
 import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
+import { SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../../src/deliveries/lease-times.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { FIELD_PROBLEMS } from '../../src/domain/field-problems.ts'
@@ -251,6 +252,14 @@ describe('docs/production.md and docs/troubleshooting.md', () => {
     const pair = createECDH('prime256v1')
     pair.setPrivateKey(Buffer.from(key, 'base64url'))
     expect(pair.getPublicKey()).to.have.length(65)
+  })
+
+  it('say when the sweeper starts a missing workflow again', () => {
+    const text = troubleshooting.replaceAll(/\s+/g, ' ')
+    expect([SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS]).to.deep.equal([15 * 1_000, UNIT_MS['minute']])
+    expect(text).to.include(
+      '15 seconds after its next attempt was due, or a minute where the last one timed out, the sweeper',
+    )
   })
 
   it('explain every log event', () => {
