@@ -4,9 +4,10 @@ const folders = {
   domain: { own: '^src/domain/', may: ['^src/domain/'], npm: false },
   catalogue: {
     own: '^src/catalogue/',
-    may: ['^src/catalogue/', '^src/domain/', '^src/ajv-errors'],
+    may: ['^src/catalogue/', '^src/domain/', '^src/json-schema/', '^src/ajv-errors'],
     npm: true,
   },
+  'json-schema': { own: '^src/json-schema/', may: ['^src/json-schema/'], npm: true },
   entities: { own: '^src/db/entities/', may: ['^src/db/entities/', '^src/domain/'], npm: true },
   queries: {
     own: '^src/db/queries/',
@@ -120,6 +121,7 @@ const folders = {
       '^src/catalogue/',
       '^src/web/[^/]+$',
       '^src/domain/',
+      '^src/json-schema/',
       '^src/(ajv-errors|credentials|errors|ids)',
       '^package.json$',
     ],

@@ -99,7 +99,15 @@ function typeNames(type: unknown): string {
   return types.map((name) => TYPE_NAMES[String(name)] ?? String(name)).join(' or ')
 }
 
+/** Characters of a value that a schema allows; a list may have thousands. */
+const MAX_SHOWN_LENGTH = 500
+
 function shown(value: unknown): string {
-  if (Array.isArray(value)) return value.map(shown).join(', ')
+  const text = plain(value)
+  return text.length <= MAX_SHOWN_LENGTH ? text : `${text.slice(0, MAX_SHOWN_LENGTH)}…`
+}
+
+function plain(value: unknown): string {
+  if (Array.isArray(value)) return value.map(plain).join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -1,3 +1,4 @@
+import { firstErrors } from './domain/first-errors.ts'
 import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problems.ts'
 
 /**
@@ -58,7 +59,9 @@ export function forbidden(missing: string[]): ProblemError {
   })
 }
 
-export function invalidFields(errors: FieldError[]): ProblemError {
+/** Names the first errors only, so that a small request cannot cause a huge answer. */
+export function invalidFields(all: readonly FieldError[]): ProblemError {
+  const errors = firstErrors(all)
   const names = [...new Set(errors.map((error) => error.pointer || '/'))].join(', ')
   return new ProblemError('invalid_fields', { detail: `Not valid: ${names}.`, errors })
 }
@@ -93,5 +96,13 @@ export function overloaded(): ProblemError {
   return new ProblemError('overloaded', {
     detail: 'Too many deliveries wait for their first attempt. Nothing was published; try again later.',
     headers: { 'retry-after': '5' },
+  })
+}
+
+/** More payloads wait to be checked in a thread than fit into its queue. */
+export function checksOverloaded(): ProblemError {
+  return new ProblemError('overloaded', {
+    detail: 'Too many large payloads wait to be checked. Nothing was published; try again later.',
+    headers: { 'retry-after': '2' },
   })
 }

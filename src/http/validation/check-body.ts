@@ -1,33 +1,33 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import { toFieldErrors } from '../../ajv-errors.ts'
 import { invalidFields } from '../../errors.ts'
+import { createBoundedCheck } from '../../json-schema/bounded-check.ts'
+import { isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import { FORMATS } from './formats.ts'
 
-/** Bounds the answer, so that a small request cannot cause a huge one. */
-export const MAX_ERRORS = 100
+/** `verbose`: an error has the value too, which tells null from a value of another type. */
+const OPTIONS: Options = { verbose: true, strict: true, allowUnionTypes: true, formats: FORMATS }
+const findFirst = new Ajv2020(OPTIONS)
+const findAll = new Ajv2020({ ...OPTIONS, allErrors: true })
 
 /** Compiles a body schema. The check throws 422 naming every field that the schema or the rules refuse. */
 export function bodyCheck(
   body: NonNullable<Route['body']>,
 ): (request: RouteRequest, dependencies: ApiDependencies) => Promise<void> {
-  const ajv = new Ajv2020({
-    allErrors: true,
-    verbose: true,
-    strict: true,
-    allowUnionTypes: true,
-    formats: FORMATS,
-  })
-  const validate: ValidateFunction = ajv.compile(body.schema)
+  const { schema } = body
+  const check = createBoundedCheck(schema, findFirst.compile(schema), () => findAll.compile(schema))
   const { rules = () => [] } = body
   return async (request, dependencies) => {
     const value = request.body
-    const bySchema = validate(value) ? [] : toFieldErrors(validate.errors ?? [])
+    const bySchema = toFieldErrors(check(value))
     const named = new Set(bySchema.map(({ pointer }) => pointer))
-    const byRules = isFields(value) ? await rules(value, dependencies, request) : []
+    // Rules look at each item too: not at those of a long list that is refused anyway.
+    const hasRules = isFields(value) && (bySchema.length === 0 || isQuicklyChecked(schema, value))
+    const byRules = hasRules ? await rules(value, dependencies, request) : []
     const errors = [...bySchema, ...byRules.filter(({ pointer }) => !named.has(pointer))]
-    if (errors.length > 0) throw invalidFields(errors.slice(0, MAX_ERRORS))
+    if (errors.length > 0) throw invalidFields(errors)
   }
 }
 

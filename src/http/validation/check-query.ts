@@ -2,7 +2,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { TObject } from 'typebox'
 import { toFieldErrors } from '../../ajv-errors.ts'
 import { invalidFields, type FieldError } from '../../errors.ts'
-import { MAX_ERRORS } from './check-body.ts'
 import { FORMATS } from './formats.ts'
 
 const WHOLE_NUMBER = /^-?(?:0|[1-9]\d*)$/
@@ -30,7 +29,7 @@ export function queryCheck(schema: TObject): (text: string) => unknown {
     )
     const bySchema = validate(parameters) ? [] : toFieldErrors(validate.errors ?? [])
     const errors = [...repeated, ...bySchema]
-    if (errors.length > 0) throw invalidFields(errors.slice(0, MAX_ERRORS))
+    if (errors.length > 0) throw invalidFields(errors)
     return parameters
   }
 }

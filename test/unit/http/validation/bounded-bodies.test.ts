@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import { builtInCatalogue } from '../../../../src/catalogue/built-in.ts'
+import { ProblemError } from '../../../../src/errors.ts'
+import type { ApiDependencies } from '../../../../src/http/api.ts'
+import { routes } from '../../../../src/http/routes/index.ts'
+import { bodyCheck } from '../../../../src/http/validation/check-body.ts'
+
+/** What the rules of bodies use. */
+const dependencies = {
+  catalogue: builtInCatalogue,
+  urlPolicy: { allowHttp: false, allowedCidrs: [] },
+} as unknown as ApiDependencies
+
+const withBody = routes.flatMap(({ operationId, body }) =>
+  body === undefined ? [] : [{ operationId, body }],
+)
+
+/** Of the processor; it takes some 10 ms. */
+const MAX_CPU_MS = 100
+const MAX_ANSWER_CHARACTERS = 100_000
+
+describe('the body of a request', () => {
+  for (const { operationId, body } of withBody)
+    it(`of ${operationId} is refused quickly and briefly, whatever it holds`, () => {
+      const check = bodyCheck(body)
+      const fill = (item: string): string =>
+        `[${Array.from({ length: body.maxBytes / (item.length + 1) - 20 }, () => item).join(',')}]`
+      const names = Array.from({ length: body.maxBytes / 12 }, (_, index) => `"${index.toString(36)}":0`)
+      const fields = Object.keys((body.schema as { properties?: object }).properties ?? {})
+      const bodies = [
+        `{${names.join(',')}}`,
+        `{"${'x'.repeat(body.maxBytes - 10)}":0}`,
+        ...fields.flatMap((field) => [
+          ...['0', '""', '{}', '[]'].map((item) => `{"${field}":${fill(item)}}`),
+          `{"${field}":{${names.join(',')}}}`,
+          `{"${field}":"${'x'.repeat(body.maxBytes - 100)}"}`,
+        ]),
+      ]
+      for (const text of bodies) {
+        const value = JSON.parse(text) as unknown
+        const refusal = (): ProblemError['problem'] | null => {
+          try {
+            check(value, dependencies)
+          } catch (error) {
+            if (error instanceof ProblemError) return error.problem
+            throw error
+          }
+          return null
+        }
+        refusal()
+        const startedAt = process.cpuUsage()
+        const problem = refusal()
+        const { user, system } = process.cpuUsage(startedAt)
+        const tookMs = (user + system) / 1_000
+        const shown = `${text.slice(0, 60)}: ${tookMs.toFixed(0)} ms`
+        expect(problem?.errors ?? [], shown).to.have.length.at.most(100)
+        // A name that is too much is repeated, once.
+        expect(JSON.stringify(problem).length, shown).to.be.below(MAX_ANSWER_CHARACTERS + 2 * body.maxBytes)
+        expect(tookMs, shown).to.be.below(MAX_CPU_MS)
+      }
+    })
+})
