@@ -7,7 +7,7 @@ import {
   type PermissionFor,
 } from '../domain/permissions.ts'
 import type { CatalogueDocument, EventKeyDefinition } from './document.ts'
-import { createSchemaCompiler, type CheckPayload } from './schema-compiler.ts'
+import { createSchemaCompiler, type CompiledSchema } from './schema-compiler.ts'
 
 /** One event key as the API shows it. `schema` is null where no payload is described: any JSON object will do. */
 export type EventKeyEntry = Readonly<Required<EventKeyDefinition>>
@@ -28,6 +28,8 @@ export type Catalogue = {
    * full access: which permission it had is not known any more.
    */
   readonly permissionFor: PermissionFor
+  /** Whether checking `data` may take long: it is checked in a thread (createPayloadThreads), not here. */
+  readonly isCostly: (eventKey: string, data: unknown) => boolean
   readonly validatePayload: PayloadValidator
 }
 
@@ -46,46 +48,102 @@ export class CatalogueError extends Error {
 const ANY_OBJECT = { type: 'object' }
 export const UNSHAPED_EXAMPLE = { id: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c' }
 
-/** Compiles every schema, once. Throws CatalogueError naming every problem. */
-export function createCatalogue({ eventKeys: definitions }: CatalogueDocument): Catalogue {
+/** An entry whose example is checked in a thread. */
+export type CostlyExample = { readonly pointer: string; readonly schema: object; readonly example: object }
+
+/** What a list of event keys comes to; `catalogue` is null where there are problems. */
+type Compilation = {
+  catalogue: Catalogue | null
+  problems: readonly string[]
+  /** Whose problems are still to be found. */
+  costlyExamples: readonly CostlyExample[]
+}
+
+/** Compiles every schema of a valid document, once. Throws CatalogueError naming every problem. */
+export function createCatalogue({ eventKeys }: CatalogueDocument): Catalogue {
+  const { catalogue, problems } = compileCatalogue(eventKeys)
+  if (catalogue === null) throw new CatalogueError(problems)
+  return catalogue
+}
+
+/**
+ * Compiles every schema, once. Fields that are malformed, which CatalogueDocumentSchema names, are passed over, so that
+ * the problems of all others are found beside them.
+ */
+export function compileCatalogue(definitions: readonly unknown[]): Compilation {
   const compile = createSchemaCompiler()
   const problems: string[] = []
+  const costlyExamples: CostlyExample[] = []
   const entries = new Map<string, EventKeyEntry>()
-  const checks = new Map<string, CheckPayload>()
+  const compiledSchemas = new Map<string, CompiledSchema>()
   for (const [index, definition] of definitions.entries()) {
     const pointer = `/eventKeys/${index}`
-    const entry = toEntry(definition)
-    const { key, schema, example } = entry
+    const { key, schema, example } = wellFormed(definition)
     if (key === TEST_EVENT_KEY) problems.push(`${pointer}/key "${key}" is the key of test events`)
-    if (entries.has(key)) problems.push(`${pointer}/key "${key}" is in the list already`)
-    if (schema !== null && definition.example === undefined)
+    if (key !== null && entries.has(key)) problems.push(`${pointer}/key "${key}" is in the list already`)
+    if (schema !== null && example === undefined)
       problems.push(`${pointer}/example is required beside a schema`)
-    entries.set(key, entry)
     const compiled = compile(schema ?? ANY_OBJECT)
     problems.push(...compiled.problems.map((problem) => `${pointer}/schema${problem}`))
-    if (compiled.problems.length > 0) continue
-    checks.set(key, compiled.check)
-    if (definition.example === undefined) continue
-    problems.push(
-      ...compiled
-        .check(example)
-        .map((error) => `${pointer}/example${error.pointer} ${error.detail}, by its schema`),
-    )
+    if (key !== null) {
+      entries.set(key, toEntry(definition as EventKeyDefinition))
+      compiledSchemas.set(key, compiled)
+    }
+    if (compiled.problems.length > 0 || !isObject(example)) continue
+    if (schema !== null && compiled.isCostly(example)) costlyExamples.push({ pointer, schema, example })
+    else problems.push(...exampleProblems(pointer, compiled.check(example)))
   }
-  if (problems.length > 0) throw new CatalogueError(problems)
+  const catalogue = problems.length === 0 ? toCatalogue(entries, compiledSchemas) : null
+  return { catalogue, problems, costlyExamples }
+}
 
+/** Returns the problems of an example as those of the document. */
+export function exampleProblems(pointer: string, errors: readonly FieldError[]): string[] {
+  return errors.map((error) => `${pointer}/example${error.pointer} ${error.detail}, by its schema`)
+}
+
+function toCatalogue(
+  entries: ReadonlyMap<string, EventKeyEntry>,
+  compiledSchemas: ReadonlyMap<string, CompiledSchema>,
+): Catalogue {
+  const compiledSchema = (eventKey: string): CompiledSchema => {
+    const compiled = compiledSchemas.get(eventKey)
+    if (compiled === undefined) throw new Error('the event key is not in the catalogue')
+    return compiled
+  }
   return {
     eventKeys: [...entries.values()],
     find: (key) => entries.get(key),
     isSubscribable: (key) => entries.get(key)?.subscribable ?? false,
     permissionFor: (key) =>
       entries.get(key)?.permission ?? (key === TEST_EVENT_KEY ? WEBHOOK_READ : FULL_ACCESS),
-    validatePayload(eventKey, data) {
-      const check = checks.get(eventKey)
-      if (check === undefined) throw new Error('the event key is not in the catalogue')
-      return check(data).map((error) => ({ ...error, pointer: `/data${error.pointer}` }))
-    },
+    isCostly: (eventKey, data) => compiledSchema(eventKey).isCostly(data),
+    validatePayload: (eventKey, data) => belowData(compiledSchema(eventKey).check(data)),
   }
+}
+
+/** Returns errors of a payload with pointers that start at the envelope. */
+export function belowData(errors: readonly FieldError[]): FieldError[] {
+  return errors.map((error) => ({ ...error, pointer: `/data${error.pointer}` }))
+}
+
+/** The fields of a definition that have the type they must have. */
+function wellFormed(definition: unknown): {
+  key: string | null
+  schema: object | null
+  example: object | null | undefined
+} {
+  if (!isObject(definition)) return { key: null, schema: null, example: undefined }
+  const { key, schema, example } = definition
+  return {
+    key: typeof key === 'string' ? key : null,
+    schema: isObject(schema) ? schema : null,
+    example: example === undefined || isObject(example) ? example : null,
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function toEntry(definition: EventKeyDefinition): EventKeyEntry {

@@ -1,33 +1,69 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toFieldErrors } from '../ajv-errors.ts'
 import { duplicateMembers, nestingDepth } from '../domain/json-text.ts'
-import { CatalogueError, createCatalogue, type Catalogue } from './catalogue.ts'
+import {
+  CatalogueError,
+  compileCatalogue,
+  exampleProblems,
+  type Catalogue,
+  type CostlyExample,
+} from './catalogue.ts'
 import { CatalogueDocumentSchema, type CatalogueDocument } from './document.ts'
+import { createPayloadThreads } from './payload-threads.ts'
 
 /** Deeper than any schema that people write; keeps what reads it from recursing too deep. */
 const MAX_DEPTH = 64
 
+/** For the examples of a thousand schemas of which each takes too long. */
+const MAX_EXAMPLES_MS = 600_000
+
 /** Reads a catalogue document. Throws CatalogueError naming every problem by its JSON pointer. */
-export function parseCatalogue(text: string): Catalogue {
+export async function parseCatalogue(text: string): Promise<Catalogue> {
   const document = parseJson(text)
-  const problems = duplicateMembers(text).map((pointer) => `${pointer} stands there twice`)
+  const { catalogue, problems, costlyExamples } = compileCatalogue(eventKeysOf(document))
+  const all = [
+    ...duplicateMembers(text).map((pointer) => `${pointer} stands there twice`),
+    ...documentProblems(document),
+    ...problems,
+    ...(await problemsOfCostly(costlyExamples)),
+  ]
+  if (catalogue === null || all.length > 0) throw new CatalogueError(all)
+  return catalogue
+}
+
+function documentProblems(document: unknown): string[] {
   const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
   const validate = ajv.compile<CatalogueDocument>(CatalogueDocumentSchema)
-  if (!validate(document)) {
-    const errors = toFieldErrors(validate.errors ?? [])
-    throw new CatalogueError([
-      ...problems,
-      ...errors.map(({ pointer, detail }) => `${pointer || '/'} ${detail}`),
-    ])
-  }
+  if (validate(document)) return []
+  return toFieldErrors(validate.errors ?? []).map(({ pointer, detail }) => `${pointer || '/'} ${detail}`)
+}
+
+function eventKeysOf(document: unknown): readonly unknown[] {
+  if (typeof document !== 'object' || document === null || !('eventKeys' in document)) return []
+  return Array.isArray(document.eventKeys) ? document.eventKeys : []
+}
+
+/** Checks examples as payloads are checked, so that one that takes too long is named. */
+async function problemsOfCostly(examples: readonly CostlyExample[]): Promise<string[]> {
+  const eventKeys = examples.map(({ pointer, schema }) => ({ key: pointer, schema }))
+  const threads = createPayloadThreads(eventKeys, {
+    threads: 1,
+    maxWaitMs: MAX_EXAMPLES_MS,
+    maxWaiting: Infinity,
+  })
   try {
-    const catalogue = createCatalogue(document)
-    if (problems.length === 0) return catalogue
-  } catch (error) {
-    if (!(error instanceof CatalogueError)) throw error
-    problems.push(...error.problems)
+    const problems = await Promise.all(
+      examples.map(async ({ pointer, example }) => {
+        const json = JSON.stringify({ data: example })
+        const verdict = await threads.check({ organisationId: '', eventKey: pointer, json })
+        if (verdict.kind === 'checked') return exampleProblems(pointer, verdict.errors)
+        return [`${pointer}/example takes too long to check, by its schema`]
+      }),
+    )
+    return problems.flat()
+  } finally {
+    await threads.close()
   }
-  throw new CatalogueError(problems)
 }
 
 function parseJson(text: string): unknown {

@@ -1,14 +1,22 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { toFieldErrors } from '../ajv-errors.ts'
 import type { FieldError } from '../errors.ts'
-import { isTooDemanding, runWithTimeLimit } from './time-limit.ts'
+import { createBoundedCheck } from '../json-schema/bounded-check.ts'
+import { isQuicklyChecked, resolveReference } from '../json-schema/count-checks.ts'
+import { slowKeywords, takesConstantTime, visitKeywords } from '../json-schema/slow-keywords.ts'
 
 /** Says what is wrong with a payload; empty when it fits. Pointers start at the payload. */
 export type CheckPayload = (data: unknown) => FieldError[]
 
 /** `problems`: what is wrong with the schema, each a pointer into it and a reason. */
-type Compiled = { check: CheckPayload; problems: readonly string[] }
+export type CompiledSchema = {
+  /** For data that is not costly. */
+  check: CheckPayload
+  /** Whether checking `data` may take long, so that it is done in a thread. */
+  isCostly: (data: unknown) => boolean
+  problems: readonly string[]
+}
 
 const PAYLOAD_FORMATS = [
   'date-time',
@@ -25,36 +33,71 @@ const PAYLOAD_FORMATS = [
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 
-/** Keywords whose values are data and no schema. */
-const DATA_KEYWORDS = ['const', 'enum', 'default', 'examples']
-
 /** Returns a function that compiles payload schemas: JSON schema draft 2020-12, in ajv's strict mode. */
-export function createSchemaCompiler(): (schema: object) => Compiled {
+export function createSchemaCompiler(): (schema: object) => CompiledSchema {
   let problems: string[] = []
   const note = (...args: unknown[]): void => {
     problems.push(
       ` ${args.map(String).join(' ').replace('strict mode: ', '').replace(' ignored in schema', '')}`,
     )
   }
-  const ajv = new Ajv2020({
+  const strict = createAjv({
     allErrors: true,
-    verbose: true,
-    allowUnionTypes: true,
     // Not `true`, which throws at the first problem: the logger below collects all of them.
     strictSchema: 'log',
     strictTypes: 'log',
     strictTuples: 'log',
     logger: { log: note, warn: note, error: note },
+    code: { regExp: createPatternReader(note) },
   })
-  ajvFormats.default(ajv, [...PAYLOAD_FORMATS])
 
   return (schema) => {
-    problems = outsideReferences(schema)
-    if (problems.length === 0) problems = formProblems(ajv, schema)
-    const validate = problems.length === 0 ? compileOrNote(ajv, schema, note) : null
-    if (validate === null) return { check: () => [], problems: [...new Set(problems)] }
-    return { check: toCheck(validate, isTooDemanding(schema)), problems: [...new Set(problems)] }
+    problems = [...badReferences(schema), ...formProblems(strict, schema)]
+    const findAll = problems.length === 0 ? compileOrNote(strict, schema, note) : null
+    const found = [...new Set(problems)]
+    if (findAll === null || found.length > 0)
+      return { check: () => [], isCostly: () => false, problems: found }
+    const isSlow = slowKeywords(schema).length > 0
+    const isConstant = takesConstantTime(schema)
+    return {
+      check: (data) => (findAll(data) ? [] : toFieldErrors(findAll.errors ?? [])),
+      isCostly: (data) => isSlow || !(isConstant || isQuicklyChecked(schema, data)),
+      problems: [],
+    }
   }
+}
+
+/**
+ * Returns a function that compiles the checks of costly payloads. They name the first error only where there may be too
+ * many. The schemas are valid.
+ */
+export function createBoundedCompiler(): (schema: object) => CheckPayload {
+  const options: Options = { strict: false, logger: false, validateSchema: false }
+  const findFirst = createAjv(options)
+  const findAll = createAjv({ ...options, allErrors: true })
+  return (schema) => {
+    const check = createBoundedCheck(schema, findFirst.compile(schema), () => findAll.compile(schema))
+    return (data) => toFieldErrors(check(data))
+  }
+}
+
+function createAjv(options: Options): Ajv2020 {
+  const ajv = new Ajv2020({ verbose: true, allowUnionTypes: true, ...options })
+  ajvFormats.default(ajv, [...PAYLOAD_FORMATS])
+  return ajv
+}
+
+/** Takes a pattern that is none for an empty one, after noting it: ajv would stop at the first. */
+function createPatternReader(note: (problem: unknown) => void) {
+  const read = (pattern: string, flags: string): RegExp => {
+    try {
+      return new RegExp(pattern, flags)
+    } catch (error) {
+      note(describe(error))
+      return new RegExp('')
+    }
+  }
+  return Object.assign(read, { code: 'new RegExp' })
 }
 
 /** Returns what the meta-schema refuses, one problem for each place. */
@@ -87,25 +130,13 @@ function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** A schema that could keep the process busy for long is checked within a time limit. */
-function toCheck(validate: ValidateFunction, isDemanding: boolean): CheckPayload {
-  const check: CheckPayload = (data) => (validate(data) ? [] : toFieldErrors(validate.errors ?? []))
-  if (!isDemanding) return check
-  return (data) =>
-    runWithTimeLimit(() => check(data)) ?? [
-      { pointer: '', code: 'invalid', detail: 'takes too long to check' },
-    ]
-}
-
 /** A schema stands alone: nothing is read from elsewhere, and no schema can refer to another one. */
-function outsideReferences(schema: unknown, pointer = ''): string[] {
-  if (typeof schema !== 'object' || schema === null) return []
-  return Object.entries(schema).flatMap(([name, value]: [string, unknown]) => {
-    const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (DATA_KEYWORDS.includes(name)) return []
-    if (typeof value !== 'string') return outsideReferences(value, at)
-    if (name === '$id') return [`${at} is not allowed: a schema stands alone`]
-    const isReference = name === '$ref' || name === '$dynamicRef'
-    return isReference && !value.startsWith('#') ? [`${at} must begin with #: a schema stands alone`] : []
+function badReferences(root: object): string[] {
+  return visitKeywords(root, (keyword, argument, pointer) => {
+    if (typeof argument !== 'string') return []
+    if (keyword === '$id') return [`${pointer} is not allowed: a schema stands alone`]
+    if (keyword !== '$ref' && keyword !== '$dynamicRef') return []
+    if (!argument.startsWith('#')) return [`${pointer} must begin with #: a schema stands alone`]
+    return resolveReference(root, argument) === undefined ? [`${pointer} refers to nothing: ${argument}`] : []
   })
 }

@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
 import { builtInCatalogue } from '../catalogue/built-in.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import { printCatalogue } from '../catalogue/parse-catalogue.ts'
 import { loadConfig } from '../config/load.ts'
+import { slowKeywords } from '../json-schema/slow-keywords.ts'
 import { loadCatalogue } from './catalogue-file.ts'
 import { describeMissingKeys, findMissingKeys } from './missing-keys.ts'
 import { UsageError } from './usage-error.ts'
@@ -11,8 +13,8 @@ const CATALOGUE_USAGE = [
   'Usage: posthorn catalogue check FILE [--database]',
   '       posthorn catalogue print',
   '',
-  'check names every problem of a catalogue; with --database also the event keys that webhooks subscribe to and',
-  'that FILE lacks.',
+  'check names every problem of a catalogue, and the schemas that cannot be checked fast; with --database also the',
+  'event keys that webhooks subscribe to and that FILE lacks.',
   'print prints the built-in catalogue, to begin with.',
 ].join('\n')
 
@@ -44,9 +46,19 @@ export async function runCatalogueCommand(
     throw new UsageError('catalogue check', ['it takes one FILE'])
   const catalogue = await loadCatalogue(file)
   print(`${file} is a catalogue of ${catalogue.eventKeys.length} event key(s).`)
+  for (const line of describeCostlySchemas(catalogue)) print(line)
   if (values.database !== true) return 0
   const database = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
   const missing = await withDatabase(database, (db) => findMissingKeys(db, catalogue))
   for (const line of describeMissingKeys(missing)) complain(line)
   return missing.length === 0 ? 0 : 1
+}
+
+/** Names the schemas whose payloads are checked in a thread, however short they are, and why. */
+function describeCostlySchemas({ eventKeys, isCostly }: Catalogue): string[] {
+  return eventKeys.flatMap(({ key, schema, example }) => {
+    const slow = schema === null ? [] : slowKeywords(schema)
+    const why = slow.length === 0 && isCostly(key, example) ? ['its example takes too many checks'] : slow
+    return why.map((reason) => `${key} cannot be checked fast, so that its payloads take a thread: ${reason}`)
+  })
 }

@@ -16,7 +16,7 @@ const MAX_SHOWN_PROBLEMS = 100
 export async function loadCatalogue(file: string): Promise<Catalogue> {
   if (file === '') return builtInCatalogue
   try {
-    return parseCatalogue(await readText(file))
+    return await parseCatalogue(await readText(file))
   } catch (error) {
     if (!(error instanceof CatalogueError)) throw error
     const shown = error.problems.slice(0, MAX_SHOWN_PROBLEMS)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Middleware } from 'koa'
 import { createActivities } from '../../activities/index.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
 import { closeDataSource } from '../db/data-source.ts'
 import { transactLonger } from '../db/longer-statements.ts'
@@ -197,6 +198,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     trustedProxies: config.trustedProxies,
     webhooksPerOrganisation: config.webhooksPerOrganisation,
     catalogue,
+    payloadThreads: createPayloadThreads(catalogue.eventKeys),
     vapidPublicKey: notifications.vapidPublicKey,
     publicUrl: config.publicUrl,
     frameAncestors: config.frameAncestors,

@@ -78,13 +78,13 @@ export function welcome(instance: {
 const CUSTOMER = { key: 'customer:created', data: { id: 'cus_1', firstName: 'Ada' } }
 
 /** The event of the README where the catalogue takes it; otherwise the first event that a webhook can name, or any. */
-function eventToTry({ eventKeys, isSubscribable, validatePayload }: Catalogue): {
+function eventToTry({ eventKeys, isSubscribable, isCostly, validatePayload }: Catalogue): {
   key: string
   data: object
   subscription: string
 } {
   const { key, data } = CUSTOMER
-  if (isSubscribable(key) && validatePayload(key, data).length === 0)
+  if (isSubscribable(key) && !isCostly(key, data) && validatePayload(key, data).length === 0)
     return { ...CUSTOMER, subscription: key }
   const first = eventKeys.find(({ subscribable }) => subscribable)
   const shown = first ?? eventKeys[0]

@@ -177,7 +177,7 @@ export const PROBLEMS = {
     status: 422,
     title: 'Fields are not valid',
     cause:
-      'At least one field or query parameter is not valid; `errors` names each, 100 at most. Nothing was done.',
+      'At least one field or query parameter is not valid; `errors` names each, 100 at most, and of a value with very many fields the first only. Nothing was done.',
     cure: 'Correct the fields and send the request again.',
   },
   idempotency_key_reused: {
@@ -189,7 +189,8 @@ export const PROBLEMS = {
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    cause: 'The key or the address has used up its requests for now.',
+    cause:
+      'The key or the address has used up its requests for now, or the member its time for checking payloads.',
     cure: 'Wait for the seconds that `Retry-After` gives, then try again.',
   },
   too_many_streams: {
@@ -213,7 +214,8 @@ export const PROBLEMS = {
   overloaded: {
     status: 503,
     title: 'Overloaded',
-    cause: '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. Nothing was published.',
+    cause:
+      '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt, or too many large payloads for their check. Nothing was published.',
     cure: 'Try again after `Retry-After`.',
   },
   no_stream_now: {

@@ -3,6 +3,7 @@ import type { CallerLookup } from '../accounts/caller-lookup.ts'
 import type { OrganisationCheck } from '../accounts/organisation-check.ts'
 import type { KnownCredentials } from '../accounts/known-credentials.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { PayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
@@ -25,6 +26,7 @@ import type { RateLimits } from './limits/rate-limits.ts'
 export type ApiDependencies = {
   dataSource: DataSource
   catalogue: Catalogue
+  payloadThreads: Pick<PayloadThreads, 'check'>
   findCaller: CallerLookup
   requireOrganisation: OrganisationCheck
   secretBox: SecretBox

@@ -23,15 +23,20 @@ export type RateLimit = {
   count(id: string): Promise<Record<string, string>>
   /** Throws what the next `count` would throw, without counting. */
   check(id: string): Promise<void>
+  /** Counts `points` of what is no request, and never throws 429. */
+  add(id: string, points: number): Promise<void>
 }
 
-/** Null where there is no limit. `management` and `publish` count API key ids, the others addresses. */
+/**
+ * Null where there is no limit. `management` and `publish` count API key ids, `validation` the milliseconds of a
+ * member's payloads in threads, the others addresses.
+ */
 export type RateLimits = Record<LimitName, RateLimit | null>
 
-type Counter = Pick<RateLimiterMemory, 'consume' | 'get'>
+type Counter = Pick<RateLimiterMemory, 'consume' | 'get' | 'penalty'>
 type CreateCounter = (options: IRateLimiterOptions) => Counter
 
-type LimitName = 'management' | 'publish' | 'authentication' | 'open'
+type LimitName = 'management' | 'publish' | 'validation' | 'authentication' | 'open'
 
 type Observers = { logger: Logger; metrics: Metrics }
 
@@ -40,6 +45,9 @@ type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: s
 /** Allows a burst of ten times the average second. */
 const KEY_WINDOW_SECONDS = 10
 const ADDRESS_WINDOW_SECONDS = 60
+
+/** A quarter of the time of two threads: some 500 ordinary payloads of 256 KiB. */
+const VALIDATION_MS = 5_000
 
 /**
  * Creates the limits of this process, in its memory. A limiter that fails is logged and lets requests pass.
@@ -61,13 +69,27 @@ export function createRateLimits(
     const limit = createLimit(policy, observers, createCounter)
     if (limit === null) return null
     const idOf = (address: string): string => bucketOf(senderNetwork(address))
-    return { count: (address) => limit.count(idOf(address)), check: (address) => limit.check(idOf(address)) }
+    return {
+      count: (address) => limit.count(idOf(address)),
+      check: (address) => limit.check(idOf(address)),
+      add: (address, points) => limit.add(idOf(address), points),
+    }
   }
   const { management, publish, authFailures, open } = settings
   const failed = 'Too many requests without a valid API key came from this address.'
   return {
     management: perKey('management', management, `make ${management} requests`),
     publish: perKey('publish', publish, `publish ${publish} events`),
+    validation: createLimit(
+      {
+        name: 'validation',
+        quota: VALIDATION_MS,
+        windowSeconds: KEY_WINDOW_SECONDS,
+        detail: `Checking payloads of this member may take ${VALIDATION_MS} ms within ${KEY_WINDOW_SECONDS} seconds.`,
+      },
+      observers,
+      createCounter,
+    ),
     authentication: perAddress('authentication', authFailures, failed),
     open: perAddress('open', open, 'Too many requests came from this address.'),
   }
@@ -112,6 +134,9 @@ function createLimit(policy: Policy, observers: Observers, createCounter: Create
         return null
       })
       if (counted !== null && counted.consumedPoints >= quota) refuse(counted)
+    },
+    async add(id, points) {
+      await counter.penalty(id, points).catch(logFault)
     },
   }
 }

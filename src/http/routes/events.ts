@@ -24,6 +24,7 @@ import {
   PublishedSchema,
   PublishEventSchema,
 } from '../schemas/event.ts'
+import { checkCostlyPayload } from '../validation/check-costly-payload.ts'
 import { eventCursor } from '../validation/cursor.ts'
 
 /** The size that receivers have to expect at most. */
@@ -59,12 +60,13 @@ const publishRoute = routeWithBody({
     },
     503: {
       description:
-        'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt (`overloaded`); see Retry-After',
+        'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt, or too many large payloads for their check (`overloaded`); see Retry-After',
       headers: { 'Retry-After': 'Seconds to wait' },
       problem: ['unavailable', 'overloaded', 'too_many_connections'],
     },
   },
   async handle(dependencies, { actor, body, bodyText, idempotency, trace: given }) {
+    await checkCostlyPayload(dependencies, actor, body, bodyText)
     const sent = { ...body, json: bodyText }
     const { id, deliveries, trace } = await publishEvent(dependencies, actor, sent, given, idempotency)
     return { status: 202, body: { id, deliveries }, trace }
@@ -148,13 +150,13 @@ function readableKeys(grants: Grants, { eventKeys, permissionFor }: Catalogue): 
   return keys.filter((key) => mayReadPayload(grants, key, permissionFor))
 }
 
-/** Checks that the event key exists, and that `data` fits its shape in the catalogue. */
+/** Checks that the event key exists, and that `data` fits its shape in the catalogue, unless that may take long. */
 function eventErrors(
   { event, data }: Readonly<Record<string, unknown>>,
   { catalogue }: ApiDependencies,
 ): FieldError[] {
   if (typeof event !== 'string') return []
   if (catalogue.find(event) !== undefined)
-    return data === undefined ? [] : catalogue.validatePayload(event, data)
+    return data === undefined || catalogue.isCostly(event, data) ? [] : catalogue.validatePayload(event, data)
   return [{ pointer: '/event', code: 'unknown_event_key', detail: 'There is no such event key.' }]
 }

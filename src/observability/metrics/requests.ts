@@ -1,6 +1,6 @@
 import { seconds, type Define } from './define.ts'
 
-type LimitName = 'management' | 'publish' | 'authentication' | 'open'
+type LimitName = 'management' | 'publish' | 'validation' | 'authentication' | 'open'
 
 /** What was refused: signing a browser in, or any other request. */
 type RefusedPurpose = 'sign_in' | 'request'
@@ -19,7 +19,7 @@ export type RequestMetrics = {
   traceparentIgnored(): void
 }
 
-const LIMITS: readonly LimitName[] = ['management', 'publish', 'authentication', 'open']
+const LIMITS: readonly LimitName[] = ['management', 'publish', 'validation', 'authentication', 'open']
 const PURPOSES: readonly RefusedPurpose[] = ['sign_in', 'request']
 const REASONS: readonly RefusalReason[] = [
   'missing',

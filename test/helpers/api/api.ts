@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { createPayloadThreads } from '../../../src/catalogue/payload-threads.ts'
 import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { createPublisher } from '../../../src/events/publish.ts'
@@ -39,7 +40,13 @@ export type CallOptions = {
   headers?: Record<string, string>
 }
 
-const NO_LIMITS: RateLimits = { management: null, publish: null, authentication: null, open: null }
+const NO_LIMITS: RateLimits = {
+  management: null,
+  publish: null,
+  validation: null,
+  authentication: null,
+  open: null,
+}
 
 /** The real API, on a free port unless one is given, with the real database; workflows are only noted, not started. */
 export async function createTestApi(
@@ -59,9 +66,11 @@ export async function createTestApi(
   const rateLimits = overrides.rateLimits ?? NO_LIMITS
   const limits = { perKey: 1_000, perProcess: 1_000 }
   const streams = createStreams({ dataSource, catalogue, logger, metrics, limits, ...streaming })
+  const payloadThreads = createPayloadThreads(catalogue.eventKeys)
   const app = createApp({
     dataSource,
     catalogue,
+    payloadThreads,
     // Without a memory: what a test changes in the database counts for its next request.
     findCaller: createCallerLookup(dataSource, 0, known),
     requireOrganisation: createOrganisationCheck(dataSource, 0),
@@ -103,7 +112,7 @@ export async function createTestApi(
     startedJobs,
     call: (method, path, options) => callApi(listening.url, method, path, options),
     close: async () => {
-      await Promise.all([streams.close(), listening.close()])
+      await Promise.all([streams.close(), listening.close(), payloadThreads.close()])
     },
   }
 }

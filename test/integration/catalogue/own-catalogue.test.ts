@@ -19,7 +19,7 @@ const CACHE = 'cache:expired'
 /** Of the built-in catalogue, which this one replaces. */
 const GONE = 'invoice:paid'
 
-const catalogue: Catalogue = parseCatalogue(exampleOfTheDocument())
+const catalogue: Catalogue = await parseCatalogue(exampleOfTheDocument())
 
 describe('a catalogue of the operator', () => {
   const database = useDatabase()
@@ -75,6 +75,23 @@ describe('a catalogue of the operator', () => {
       [422, '/data/parcels/0/tracking', 'required'],
       [422, '/data/parcels/0/grams', 'too_small'],
     ])
+  })
+
+  it('has long payloads checked in a thread, naming the first bad field', async () => {
+    const parcels = (length: number, parcel: object) => Array.from({ length }, () => parcel)
+    const shippedAt = '2026-05-04T08:15:30Z'
+    const good = await publish(SHIPPED, {
+      orderId: 'ord_1',
+      shippedAt,
+      parcels: parcels(10_000, { tracking: 'x' }),
+    })
+    expect(good.status, good.text).to.equal(202)
+    const refused = await publish(SHIPPED, {
+      orderId: 'ord_1',
+      shippedAt,
+      parcels: parcels(15_000, { grams: 0 }),
+    })
+    expect(errorsOf(refused)).to.deep.equal([[422, '/data/parcels/0/tracking', 'required']])
   })
 
   it('lets webhooks subscribe to its keys, except to those that are not subscribable', async () => {

@@ -137,7 +137,7 @@ const formats = [
 ] as const
 
 const { eventKeys, find } = builtInCatalogue
-const again = parseCatalogue(printCatalogue(builtInCatalogue))
+const again = await parseCatalogue(printCatalogue(builtInCatalogue))
 
 /** The same by the built-in catalogue and by a file with what `posthorn catalogue print` prints. */
 function validate(key: string, data: unknown): FieldError[] {

@@ -52,13 +52,13 @@ describe('the welcome of npm start', () => {
     expect(text).to.include("  'temporal' workflow list --address 127.0.0.1:7233\n")
   })
 
-  it('shows commands for an event of the catalogue of the operator', () => {
+  it('shows commands for an event of the catalogue of the operator', async () => {
     const example = { note: "it's" }
     const eventKeys = [
       { key: 'cache:expired', meaning: 'x', subscribable: false },
       { key: 'order:paid', meaning: 'x', example },
     ]
-    const catalogue = parseCatalogue(JSON.stringify({ eventKeys }))
+    const catalogue = await parseCatalogue(JSON.stringify({ eventKeys }))
     expect(bodiesOf(welcome({ ...instance, catalogue }))).to.deep.equal([
       hook('/', 'order:paid'),
       { event: 'order:paid', data: example },

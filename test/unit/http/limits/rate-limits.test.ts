@@ -25,10 +25,11 @@ describe('the rate limits', () => {
     return { limits, counters, kept }
   }
 
-  it('are null without a limit, so that nothing is counted', () => {
+  it('are null without a limit, so that nothing is counted, except the time of payloads', () => {
     const { limits, counters } = createLimits({})
-    expect(limits).to.deep.equal({ management: null, publish: null, authentication: null, open: null })
-    expect(counters).to.be.empty
+    const { validation, ...configured } = limits
+    expect(configured).to.deep.equal({ management: null, publish: null, authentication: null, open: null })
+    expect([validation === null, counters.length]).to.deep.equal([false, 1])
   })
 
   it('allow a thousand requests in one instant, and a thousand more ten seconds later', async () => {
@@ -95,18 +96,20 @@ describe('the rate limits', () => {
     const lines: object[] = []
     const note = (fields: object): void => void lines.push(fields)
     const outOfOrder = () => Promise.reject(new Error('out of order'))
-    const broken = { consume: outOfOrder, get: outOfOrder }
+    const broken = { consume: outOfOrder, get: outOfOrder, penalty: outOfOrder }
     const limits = createRateLimits(
       { management: 1, publish: 1, authFailures: 1, open: 1 },
       { ...witnesses, logger: { ...silentLogger, error: note } },
       () => broken,
     )
     for (const limit of Object.values(limits)) expect(await limit!.count('someone')).to.deep.equal({})
-    const policies = ['management', 'publish', 'authentication', 'open']
+    const policies = ['management', 'publish', 'validation', 'authentication', 'open']
     expect(lines.map((line) => (line as { policy: string }).policy)).to.have.members(policies)
     expect(lines[0]).to.include({ event: 'http.limiter_failed' })
     for (const limit of Object.values(limits)) await limit!.check('someone')
-    expect(lines).to.have.length(8)
+    expect(lines).to.have.length(10)
+    for (const limit of Object.values(limits)) await limit!.add('someone', 1)
+    expect(lines).to.have.length(15)
   })
 })
 

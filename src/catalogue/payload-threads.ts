@@ -1,0 +1,215 @@
+import { Worker } from 'node:worker_threads'
+import type { FieldError } from '../errors.ts'
+import type { EventKeyDefinition } from './document.ts'
+import type { ThreadData, ThreadReply, ThreadRequest } from './payload-thread.ts'
+
+/**
+ * `checked`: what is wrong with the payload. `stopped`: checking it took too long or too much memory. `busy`: it did not
+ * fit into the queue, or waited too long in it. `ms`: the time that it took a thread.
+ */
+export type ThreadVerdict =
+  { kind: 'checked'; errors: FieldError[]; ms: number } | { kind: 'stopped'; ms: number } | { kind: 'busy' }
+
+/** Threads that check payloads for which the event loop has no time. They start when they are needed. */
+export type PayloadThreads = {
+  /** Never waits longer than the limits allow. Organisations take turns. */
+  check(request: ThreadRequest & { organisationId: string }): Promise<ThreadVerdict>
+  /** Stops the threads; what waits is `busy`. */
+  close(): Promise<void>
+}
+
+type Limits = {
+  threads: number
+  /** For one payload. One of 256 KiB takes an ordinary schema some ten milliseconds. */
+  checkTimeoutMs: number
+  maxWaitMs: number
+  /** Characters of all that waits; one organisation may have a quarter. */
+  maxWaiting: number
+}
+
+const LIMITS: Limits = {
+  threads: 2,
+  checkTimeoutMs: 250,
+  maxWaitMs: 5_000,
+  maxWaiting: 16 * 1024 * 1024,
+}
+
+const EXTENSION = import.meta.url.endsWith('.ts') ? 'mjs' : 'js'
+const PROGRAM = new URL(`./payload-thread.${EXTENSION}`, import.meta.url)
+
+/** To start a thread and to compile a schema, which is the operator's. */
+const START_TIMEOUT_MS = 15_000
+
+/** What a stopped thread counts for: its payload's time, and the start of the next one. */
+const STOP_COST_MS = 1_000
+
+/** For ajv, one payload and its first errors. */
+const MAX_HEAP_MB = 64
+
+/** Requests of short payloads take memory too. */
+const MIN_SIZE = 4_096
+
+type Job = {
+  request: ThreadRequest
+  organisationId: string
+  size: number
+  /** Ends the wait. */
+  timer: NodeJS.Timeout
+  resolve: (verdict: ThreadVerdict) => void
+  reject: (error: unknown) => void
+}
+
+export function createPayloadThreads(
+  eventKeys: readonly Pick<EventKeyDefinition, 'key' | 'schema'>[],
+  limits: Partial<Limits> = {},
+): PayloadThreads {
+  const { threads, checkTimeoutMs, maxWaitMs, maxWaiting } = { ...LIMITS, ...limits }
+  const schemas = new Map(eventKeys.flatMap(({ key, schema }) => (schema ? [[key, schema]] : [])))
+  const idle = Array.from({ length: threads }, () => createThread({ schemas }, checkTimeoutMs))
+  const all = [...idle]
+  /** By organisation, the next one first. */
+  const waiting = new Map<string, Job[]>()
+  let isClosed = false
+
+  const sizeOf = (jobs: Iterable<Job>): number => [...jobs].reduce((sum, { size }) => sum + size, 0)
+
+  function isFull(organisationId: string): boolean {
+    const own = sizeOf(waiting.get(organisationId) ?? [])
+    return own >= maxWaiting / 4 || sizeOf([...waiting.values()].flat()) >= maxWaiting
+  }
+
+  /** The organisation's next one waits until the others have had their turn. */
+  function takeNext(): Job | undefined {
+    for (const [organisationId, [job, ...others]] of waiting) {
+      waiting.delete(organisationId)
+      if (others.length > 0) waiting.set(organisationId, others)
+      return job
+    }
+    return undefined
+  }
+
+  function giveUp(job: Job): void {
+    const others = (waiting.get(job.organisationId) ?? []).filter((other) => other !== job)
+    if (others.length === 0) waiting.delete(job.organisationId)
+    else waiting.set(job.organisationId, others)
+    job.resolve({ kind: 'busy' })
+  }
+
+  function runNext(): void {
+    if (idle.length === 0) return
+    const job = takeNext()
+    const thread = job === undefined ? undefined : idle.pop()
+    if (job === undefined || thread === undefined) return
+    clearTimeout(job.timer)
+    void thread
+      .run(job.request)
+      .then(job.resolve, job.reject)
+      .then(() => {
+        idle.push(thread)
+        runNext()
+      })
+  }
+
+  return {
+    check({ organisationId, ...request }) {
+      if (isClosed || isFull(organisationId)) return Promise.resolve({ kind: 'busy' })
+      return new Promise((resolve, reject) => {
+        const size = Math.max(MIN_SIZE, request.json.length)
+        const timer = setTimeout(() => giveUp(job), maxWaitMs)
+        const job: Job = { request, organisationId, size, timer, resolve, reject }
+        waiting.set(organisationId, [...(waiting.get(organisationId) ?? []), job])
+        runNext()
+      })
+    },
+    async close() {
+      isClosed = true
+      for (const job of [...waiting.values()].flat()) {
+        clearTimeout(job.timer)
+        giveUp(job)
+      }
+      await Promise.all(all.map((thread) => thread.close()))
+    },
+  }
+}
+
+type Thread = { run(request: ThreadRequest): Promise<ThreadVerdict>; close(): Promise<void> }
+
+/** A thread that runs one request at a time. One that takes too long or too much memory is replaced for the next. */
+function createThread(data: ThreadData, checkTimeoutMs: number): Thread {
+  let worker: Worker | null = null
+  const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB }
+
+  const start = (): Worker => {
+    const started = new Worker(PROGRAM, { workerData: data, env: {}, execArgv: [], resourceLimits })
+    // Between two requests nobody else listens.
+    started.on('error', () => undefined)
+    started.once('exit', () => {
+      if (worker === started) worker = null
+    })
+    // It keeps no process alive, and ends with it.
+    started.unref()
+    return started
+  }
+
+  const stop = async (): Promise<void> => {
+    const stopped = worker
+    worker = null
+    await stopped?.terminate()
+  }
+
+  return {
+    async run(request) {
+      worker ??= start()
+      try {
+        const verdict = await askThread(worker, request, checkTimeoutMs)
+        if (verdict.kind === 'stopped') await stop()
+        return verdict
+      } catch (error) {
+        await stop()
+        throw error
+      }
+    },
+    close: stop,
+  }
+}
+
+function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: number): Promise<ThreadVerdict> {
+  return new Promise((resolve, reject) => {
+    let timer = limit(START_TIMEOUT_MS)
+
+    function limit(ms: number): NodeJS.Timeout {
+      // Where the event loop was busy, the answer may be there already: it is read before the immediate.
+      return setTimeout(() => setImmediate(() => end(() => resolve(STOPPED))), ms)
+    }
+
+    function end(settle: () => void): void {
+      clearTimeout(timer)
+      worker.off('message', onReply).off('error', onError).off('exit', onExit)
+      settle()
+    }
+
+    function onReply(reply: ThreadReply): void {
+      if (reply.kind === 'started') {
+        clearTimeout(timer)
+        timer = limit(checkTimeoutMs)
+        return
+      }
+      const { errors, ms } = reply
+      end(() => resolve(errors === null ? STOPPED : { kind: 'checked', errors, ms }))
+    }
+
+    function onError(error: Error): void {
+      const isOutOfMemory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+      end(() => (isOutOfMemory ? resolve(STOPPED) : reject(error)))
+    }
+
+    function onExit(): void {
+      end(() => resolve(STOPPED))
+    }
+
+    worker.on('message', onReply).on('error', onError).on('exit', onExit)
+    worker.postMessage(request)
+  })
+}
+
+const STOPPED: ThreadVerdict = { kind: 'stopped', ms: STOP_COST_MS }
