@@ -75,8 +75,9 @@ const EXPECTED_TTL_MS = 60_000
 /** No slot is reserved for a retry that is due later. */
 const MAX_EXPECTED_DELAY_MS = 10_000
 
-/** Above this, idle endpoints are dropped. */
+/** Above this, each new endpoint has a few others checked, in turn, and dropped where they are idle. */
 const MAX_ENDPOINTS = 10_000
+const CHECKED_PER_ENDPOINT = 4
 
 /**
  * Limits the POSTs in flight of each endpoint, by additive increase and multiplicative decrease as in TCP: a success
@@ -94,11 +95,20 @@ export function createEndpoints(options: {
   const runningMs = options.runningMs ?? nowMs
   const initialLimit = Math.min(options.initialLimit ?? INITIAL_LIMIT, maxLimit)
   const endpoints = new Map<string, Endpoint>()
+  let toCheck = endpoints.entries()
+
+  function dropIdle(): void {
+    for (let checked = 0; checked < CHECKED_PER_ENDPOINT; checked++) {
+      const { value, done } = toCheck.next()
+      if (done) toCheck = endpoints.entries()
+      else if (isIdle(value[1], nowMs())) endpoints.delete(value[0])
+    }
+  }
 
   function endpointOf(webhookId: string): Endpoint {
     const known = endpoints.get(webhookId)
     if (known !== undefined) return known
-    if (endpoints.size >= MAX_ENDPOINTS) dropIdle(endpoints, nowMs())
+    if (endpoints.size >= MAX_ENDPOINTS) dropIdle()
     const endpoint = newEndpoint(initialLimit)
     endpoints.set(webhookId, endpoint)
     return endpoint
@@ -282,8 +292,6 @@ function average(mean: number | null, newest: number, weight = NEWEST_WEIGHT): n
   return mean === null ? newest : mean + weight * (newest - mean)
 }
 
-function dropIdle(endpoints: Map<string, Endpoint>, now: number): void {
-  for (const [id, { slots, waiting, expected, lastAtMs }] of endpoints)
-    if (slots.size + waiting.size + expected.size === 0 && lastAtMs < now - HEALTH_TTL_MS)
-      endpoints.delete(id)
+function isIdle({ slots, waiting, expected, lastAtMs }: Endpoint, now: number): boolean {
+  return slots.size + waiting.size + expected.size === 0 && lastAtMs < now - HEALTH_TTL_MS
 }
