@@ -86,3 +86,16 @@ export async function findIncidentsToSignal(
     { limit, but },
   ).rows(db)
 }
+
+/**
+ * Sweeps incidents whose signal failed again after `delayMs`, or up to half as long again: others are first by then.
+ * Passes over those that are locked, and those that were swept or changed meanwhile.
+ */
+export async function sweepIncidentsAgain(db: Db, incidentIds: string[], delayMs: number): Promise<void> {
+  await sql(
+    `UPDATE incident SET sweep_at = now() + :delayMs * (1 + random() / 2) * interval '1 ms'
+      WHERE id IN (SELECT id FROM incident WHERE id = ANY(:incidentIds::uuid[]) AND sweep_at < now()
+                      FOR NO KEY UPDATE SKIP LOCKED)`,
+    { incidentIds, delayMs },
+  ).rows(db)
+}

@@ -1,5 +1,5 @@
 import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
-import { findIncidentsToSignal } from '../../db/queries/incidents.ts'
+import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
 import { incidentWorkflowId, type IncidentWorkflows } from '../../temporal/incident-workflows.ts'
 import { erasureWorkflowId, type ErasureWorkflows } from '../../temporal/erasure-workflows.ts'
@@ -31,6 +31,9 @@ const ERASURE_LIMIT = 50
 
 /** Incidents in one pass: where hundreds of endpoints hang, hundreds begin together, and none is urgent. */
 const INCIDENT_LIMIT = 10
+
+/** An incident whose signal failed is swept again after this delay: those behind it are first. */
+const RETRY_DELAY_MS = 2_000
 
 /** An incident whose workflow has not evaluated it by then is signalled again. */
 const SIGNAL_TTL_MS = 60_000
@@ -87,11 +90,13 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
       if (performance.now() - atMs > SIGNAL_TTL_MS) signalledAtMs.delete(id)
     const toSignal = await findIncidentsToSignal(dataSource, INCIDENT_LIMIT, [...signalledAtMs.keys()])
     metrics.sweepTook('incident', toSignal.length)
-    const { done } = await callAll(toSignal, async (incident) => {
+    const { done, left } = await callAll(toSignal, async (incident) => {
       await replaceIfStuck(incidentWorkflowId(incident.webhookId, incident.incidentId))
       await incidentWorkflows.signal(incident)
     })
     for (const { row } of done) signalledAtMs.set(row.incidentId, performance.now())
+    const failed = left.map(({ incidentId }) => incidentId)
+    if (failed.length > 0) await sweepIncidentsAgain(dataSource, failed, RETRY_DELAY_MS)
     return { count: toSignal.length, isMoreWaiting: false }
   }
 
