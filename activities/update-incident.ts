@@ -1,6 +1,7 @@
 import { retryWhileUnavailable } from '../src/db/retry-while-unavailable.ts'
 import type { IncidentEvaluation, NotificationCounts } from '../src/domain/incident-rules.ts'
 import { evaluateIncident, type EvaluationRequest } from '../src/incidents/evaluate-incident.ts'
+import type { CommandDependencies } from '../src/incidents/webhook-locks.ts'
 import { sendDue, type SendDependencies } from '../src/notifications/send-due.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
@@ -10,11 +11,11 @@ export type UpdatedIncident = { evaluation: IncidentEvaluation | null; notificat
 export type UpdateIncidentRequest = EvaluationRequest & { retry: boolean }
 
 /** Running twice is harmless: a notification is addressed once, and claimed before it is sent. */
-export function createUpdateIncident(dependencies: SendDependencies) {
+export function createUpdateIncident(dependencies: SendDependencies & CommandDependencies) {
   return (request: UpdateIncidentRequest): Promise<UpdatedIncident> =>
     withHeartbeat(async ({ cancelled }) => {
       const evaluation = await retryWhileUnavailable(
-        () => evaluateIncident(dependencies.dataSource, request),
+        () => evaluateIncident(dependencies, request),
         cancelled,
       )
       if (evaluation === null) return { evaluation, notifications: [] }

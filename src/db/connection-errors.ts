@@ -34,7 +34,12 @@ const TRANSIENT_MESSAGE =
 
 /** The database did not answer within a limit of this process, or too much waits for it already. */
 export class DatabaseUnavailableError extends Error {
-  override readonly name = 'DatabaseUnavailableError'
+  override readonly name: string = 'DatabaseUnavailableError'
+}
+
+/** The lock of a webhook was not granted in time: the same to a caller of the API, but only this webhook has to wait. */
+export class WebhookLockedError extends DatabaseUnavailableError {
+  override readonly name = 'WebhookLockedError'
 }
 
 /** True when the database is away or asks to try again: the statement was not wrong. */

@@ -32,7 +32,7 @@ export type ApiDependencies = {
   secretBox: SecretBox
   publish: Publisher
   /** Limits the transactions that wait for the locks of one webhook. */
-  locks: Pick<WebhookLocks, 'commands'>
+  locks: WebhookLocks
   /** Null in a process without a worker. */
   sweep: Pick<Sweeper, 'isStalled'> | null
   /** Aborted when this process begins to stop. */

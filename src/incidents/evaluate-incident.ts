@@ -1,9 +1,10 @@
-import type { DataSource, EntityManager } from 'typeorm'
+import type { EntityManager } from 'typeorm'
 import {
   addressNotification,
+  findIncident,
+  findIncidentWebhook,
   findRecipients,
   findWebhookStanding,
-  lockIncident,
   recordEvaluation,
   type IncidentRow,
   type WebhookStanding,
@@ -11,6 +12,7 @@ import {
 import type { IncidentEvaluation, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
+import { transactOnWebhook, type CommandDependencies } from './webhook-locks.ts'
 
 /** `dueFor`: the streak (its `sinceMs`) that has lasted long enough for notification 1 on the workflow's clock. */
 export type EvaluationRequest = {
@@ -29,11 +31,14 @@ const SWEEP_AFTER_MS = 30_000
  * purged.
  */
 export async function evaluateIncident(
-  dataSource: DataSource,
+  dependencies: CommandDependencies,
   request: EvaluationRequest,
 ): Promise<IncidentEvaluation | null> {
-  return dataSource.transaction(async (manager) => {
-    const incident = await lockIncident(manager, request.organisationId, request.incidentId)
+  const { organisationId, incidentId } = request
+  const webhookId = await findIncidentWebhook(dependencies.dataSource, organisationId, incidentId)
+  if (webhookId === null) return null
+  return transactOnWebhook(dependencies, webhookId, async (manager) => {
+    const incident = await findIncident(manager, organisationId, incidentId)
     if (incident === null) return null
     const { open } = incident
     const standing = await findWebhookStanding(manager, incident)

@@ -2,9 +2,8 @@
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { NotificationChannel, NotificationKind, Streak } from '../../domain/incident-rules.ts'
 import { sql, type Db } from '../db.ts'
-import { lockWebhook } from './webhooks.ts'
 
-/** An incident, under the lock of its webhook until the transaction ends. */
+/** An incident, read under the lock of its webhook. */
 export type IncidentRow = {
   id: string
   organisationId: string
@@ -17,18 +16,25 @@ export type IncidentRow = {
   secondNotifiedAt: Date | null
 }
 
-/** Null when it was purged. The organisation is in the key as everywhere. */
-export async function lockIncident(
+/** The webhook of an incident; null when it was purged. The organisation is in the key as everywhere. */
+export async function findIncidentWebhook(
   db: Db,
   organisationId: string,
   incidentId: string,
-): Promise<IncidentRow | null> {
+): Promise<string | null> {
   const found = await sql(
     `SELECT webhook_id AS "webhookId" FROM incident WHERE id = :incidentId AND organisation_id = :organisationId`,
     { incidentId, organisationId },
   ).first<{ webhookId: string }>(db)
-  if (found === null) return null
-  await lockWebhook(db, found.webhookId)
+  return found?.webhookId ?? null
+}
+
+/** Null when it was purged. The caller holds the lock of the webhook. */
+export function findIncident(
+  db: Db,
+  organisationId: string,
+  incidentId: string,
+): Promise<IncidentRow | null> {
   return sql(
     `SELECT id, organisation_id AS "organisationId", webhook_id AS "webhookId", opened_at AS "openedAt",
             resumed_at AS "resumedAt", closed_at IS NULL AS open, exhausted_at IS NOT NULL AS exhausted,

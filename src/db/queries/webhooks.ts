@@ -2,6 +2,7 @@
 import { IsNull, type FindOptionsWhere } from 'typeorm'
 import { TEST_EVENT_KEY, WILDCARD } from '../../domain/permissions.ts'
 import { Webhook } from '../entities/webhook.ts'
+import { isLockTimeout } from '../connection-errors.ts'
 import { returning } from '../entity-of-row.ts'
 import { sql, type Db } from '../db.ts'
 
@@ -57,13 +58,38 @@ export function findWebhook(db: Db, organisationId: string, id: string): Promise
   return db.getRepository(Webhook).findOne({ select: SHOWN, where: { ...notDeleted(organisationId), id } })
 }
 
+const WEBHOOK_LOCK = `hashtextextended(:id, 0)`
+
 /**
  * Locks a webhook until the transaction ends: for whatever changes the webhook or its incident, records a failure, or
  * retries or discards deliveries. The first statement of its transaction, so that the others see what was committed
  * before. An advisory lock, since row locks are not granted in order.
  */
 export async function lockWebhook(db: Db, id: string): Promise<void> {
-  await sql('SELECT pg_advisory_xact_lock(hashtextextended(:id, 0))', { id }).rows(db)
+  await sql(`SELECT pg_advisory_xact_lock(${WEBHOOK_LOCK})`, { id }).rows(db)
+}
+
+/** The same without waiting. False while another transaction holds the lock, or waits for it. */
+export async function tryLockWebhook(db: Db, id: string): Promise<boolean> {
+  const tried = sql(`SELECT pg_try_advisory_xact_lock(${WEBHOOK_LOCK}) AS "isLocked"`, { id })
+  return (await tried.first<{ isLocked: boolean }>(db))?.isLocked === true
+}
+
+/** The same, waiting for `timeoutMs` at most. After false the transaction is aborted, and can only end. */
+export async function lockWebhookWithin(db: Db, id: string, timeoutMs: number): Promise<boolean> {
+  const [before] = await sql(
+    `WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS value)
+     SELECT value, set_config('lock_timeout', :timeout, true) FROM before`,
+    { timeout: String(timeoutMs) },
+  ).rows<{ value: string }>(db)
+  try {
+    await lockWebhook(db, id)
+  } catch (error) {
+    if (isLockTimeout(error)) return false
+    throw error
+  }
+  await sql(`SELECT set_config('lock_timeout', :timeout, true)`, { timeout: before?.value ?? '0' }).rows(db)
+  return true
 }
 
 /** Where a webhook's deliveries of the subscribed keys go, with the sealed secret they are signed with. */

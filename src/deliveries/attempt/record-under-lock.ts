@@ -27,7 +27,7 @@ const RECORD_TIMEOUT_MS = 600_000
  */
 export function createRecordUnderLock(dependencies: {
   dataSource: DataSource
-  locks: Pick<WebhookLocks, 'outcomes'>
+  locks: WebhookLocks
   hasBackfill: boolean
 }): RecordUnderLock {
   const webhooks = new Map<string, { record: RecordUnderLock; waiting: number }>()

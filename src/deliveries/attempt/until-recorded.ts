@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDatabaseUnavailable } from '../../db/connection-errors.ts'
+import { isDatabaseUnavailable, WebhookLockedError } from '../../db/connection-errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 
@@ -30,7 +30,8 @@ export async function untilRecorded<T>(
         if (isDatabaseUnavailable(error)) logger.warn(fields, 'attempt.record_failed')
         else logger.error(fields, 'attempt.record_failed')
       }
-      await delay(delayMs)
+      // The lock has been tried again and again by now, after pauses of its own.
+      await delay(error instanceof WebhookLockedError ? INITIAL_DELAY_MS : delayMs)
     }
   }
 }

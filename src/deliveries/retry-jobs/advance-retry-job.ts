@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
+import { WebhookLockedError } from '../../db/connection-errors.ts'
 import {
   requestNextRetries,
   findRequestedAttempts,
@@ -19,7 +20,7 @@ import { transactOnWebhook, type WebhookLocks } from '../../incidents/webhook-lo
 
 export type RetryJobDependencies = {
   dataSource: DataSource
-  locks: Pick<WebhookLocks, 'commands'>
+  locks: WebhookLocks
   workflows: Pick<DeliveryWorkflows, 'wake'>
   logger: Logger
   /** Deliveries of one webhook that a job has in flight at once, at most. */
@@ -32,6 +33,9 @@ type JobIds = { organisationId: string; jobId: string }
 export type JobProgress = { isRunning: boolean; hasAdvanced: boolean }
 
 const MAX_CONCURRENT_WEBHOOKS = 4
+
+/** The step leaves out a webhook whose lock is held for longer: the next step comes soon, and the others go on. */
+const LOCK_TIMEOUT_MS = 500
 
 /**
  * Takes one step of a retry job: counts the deliveries whose attempt has ended and requests the next ones, so that at most
@@ -60,19 +64,22 @@ export async function advanceRetryJob(
 
 type Step = { requested: RetryRequestedDelivery[]; isFinished: boolean; hasAdvanced: boolean }
 
+const LEFT_OUT: Step = { requested: [], isFinished: false, hasAdvanced: false }
+
 async function advanceWebhook(
   dependencies: RetryJobDependencies,
   part: JobIds & { webhookId: string },
   signal: AbortSignal,
 ): Promise<Step> {
   const { webhookConcurrency } = dependencies
+  const work = (manager: EntityManager): Promise<Step> => takeStep(manager, part, webhookConcurrency)
   const step = await retryWhileUnavailable(
-    () =>
-      transactOnWebhook(dependencies, part.webhookId, (manager) =>
-        takeStep(manager, part, webhookConcurrency),
-      ),
+    () => transactOnWebhook(dependencies, part.webhookId, work, LOCK_TIMEOUT_MS),
     signal,
-  )
+  ).catch((error: unknown) => {
+    if (error instanceof WebhookLockedError) return LEFT_OUT
+    throw error
+  })
   await wakeWorkflows(dependencies, part, step.requested)
   return step
 }

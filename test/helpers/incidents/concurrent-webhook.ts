@@ -31,8 +31,14 @@ export type ConcurrentWebhook = {
 
 const never = new AbortController().signal
 
-/** Creates a webhook of an organisation of its own, whose attempts end at the same time. */
-export async function createConcurrentWebhook(dataSource: DataSource): Promise<ConcurrentWebhook> {
+/**
+ * Creates a webhook of an organisation of its own, whose attempts end at the same time. `process`: what it shares with
+ * other webhooks of one process.
+ */
+export async function createConcurrentWebhook(
+  dataSource: DataSource,
+  process = attemptDependencies(dataSource),
+): Promise<ConcurrentWebhook> {
   const member = await createMember(dataSource)
   const { organisationId } = member
   const url = 'https://receiver.example.com/'
@@ -40,7 +46,7 @@ export async function createConcurrentWebhook(dataSource: DataSource): Promise<C
   const signalled: IncidentLabel[] = []
   const endpoints = createEndpoints({ maxLimit: 1_000, initialLimit: 1_000 })
   const dependencies: AttemptDependencies = {
-    ...attemptDependencies(dataSource),
+    ...process,
     endpoints,
     incidentWorkflows: { signal: (incident) => Promise.resolve(void signalled.push(incident)) },
   }

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { evaluateIncident, type EvaluationRequest } from '../../../src/incidents/evaluate-incident.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { sendDue, type Channels } from '../../../src/notifications/send-due.ts'
 import type { UpdateIncidentRequest, UpdatedIncident } from '../../../activities/update-incident.ts'
@@ -26,7 +27,7 @@ export async function keepIncidentOnce(
   const dataSource = mortalDataSource(dependencies.dataSource, step)
   const channels = mortalChannels(dependencies.channels, step)
   const keep = async (look: EvaluationRequest): Promise<UpdatedIncident> => {
-    const seen = await evaluateIncident(dataSource, look)
+    const seen = await evaluateIncident({ dataSource, locks: createWebhookLocks() }, look)
     if (seen === null) return { evaluation: null, notifications: [] }
     const signal = new AbortController().signal
     const notifications = await sendDue(

@@ -5,6 +5,7 @@ import { upsertMember, upsertOrganisation } from '../../../src/db/queries/organi
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../../src/domain/permissions.ts'
 import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { newId } from '../../../src/ids.ts'
 import { writeBacklog } from '../deliveries/backlog.ts'
 import { createWebhookRow } from '../database/factories.ts'
@@ -72,7 +73,8 @@ export async function createExhaustedIncident(
     people,
     rows,
     async address() {
-      await evaluateIncident(dataSource, { organisationId, incidentId, dueFor: null, notifyAfterMs: 300_000 })
+      const request = { organisationId, incidentId, dueFor: null, notifyAfterMs: 300_000 }
+      await evaluateIncident({ dataSource, locks: createWebhookLocks() }, request)
     },
     row: async (recipient) => (await rows()).find((one) => one.recipient === recipient)!,
     async browsersOf(email) {
