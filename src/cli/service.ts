@@ -221,6 +221,8 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     : null
   running.push('the HTTP client', () => httpClient.close())
   running.push('Temporal', () => temporal.stop())
+  // Receivers have confirmed some of them: a process that ends with them makes their attempts again elsewhere.
+  running.push('the last outcomes', () => attempts.endpoints.recorded())
   // Again, for what requests and the sweep brought while they ended.
   running.push('the last deliveries', () => dispatcher.stop())
   // All share one grace period: attempts in flight finish, and unstarted deliveries are released at once.

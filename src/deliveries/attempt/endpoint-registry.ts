@@ -39,6 +39,13 @@ export type Endpoints = {
   freeSlots(webhookId: string): number
   /** Returns the webhooks whose endpoints are slow or hang. */
   slow(): string[]
+  /**
+   * Notes that an outcome of the endpoint could not be recorded for a while, until `recording` ends. Returns after how
+   * many ms to ask for it; null where so many are kept that the attempt is to wait for it.
+   */
+  keepUnrecorded(webhookId: string, deliveryId: string, recording: Promise<unknown>): number | null
+  /** Returns when the outcomes that are kept now are recorded. */
+  recorded(): Promise<void>
 }
 
 /** Limit of an unknown endpoint. Slow start doubles it with each round of successes. */
@@ -69,6 +76,16 @@ const MAX_WAIT_MS = 250
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 5 * 60_000
 
+/** With so many outcomes unrecorded an endpoint gets no further POST: those of further ones would wait as well. */
+const MAX_UNRECORDED = 10
+
+/** Outcomes that are kept without the slot of their attempt, of all endpoints; their payloads are not kept. */
+const MAX_UNRECORDED_IN_ALL = 1_000
+
+/** An unrecorded outcome is asked for after half of the time since it is kept, within these bounds. */
+const MIN_UNRECORDED_RETRY_MS = 5_000
+const MAX_UNRECORDED_RETRY_MS = 60_000
+
 /** An expected delivery that is later went to another worker, or is final. */
 const EXPECTED_TTL_MS = 60_000
 
@@ -95,6 +112,7 @@ export function createEndpoints(options: {
   const runningMs = options.runningMs ?? nowMs
   const initialLimit = Math.min(options.initialLimit ?? INITIAL_LIMIT, maxLimit)
   const endpoints = new Map<string, Endpoint>()
+  const recordings = new Set<Promise<unknown>>()
   let toCheck = endpoints.entries()
 
   function dropIdle(): void {
@@ -115,6 +133,7 @@ export function createEndpoints(options: {
   }
 
   function limitOf(endpoint: Endpoint): number {
+    if (isBlocked(endpoint)) return 0
     const limit = Math.floor(endpoint.limit)
     return isHanging(endpoint, runningMs()) ? Math.min(limit, HANGING_LIMIT) : limit
   }
@@ -180,9 +199,15 @@ export function createEndpoints(options: {
 
   function acquire(webhookId: string, deliveryId: string): Slot | Deferral {
     const endpoint = endpointOf(webhookId)
+    const sinceMs = endpoint.unrecorded.get(deliveryId)
+    if (sinceMs !== undefined) return { retryAfterMs: retryUnrecordedMs(sinceMs) }
     if (endpoint.slots.size >= limitOf(endpoint)) return defer(endpoint, deliveryId)
     endpoint.expected.delete(deliveryId)
     return takeSlot(endpoint)
+  }
+
+  function retryUnrecordedMs(sinceMs: number): number {
+    return Math.min(MAX_UNRECORDED_RETRY_MS, Math.max(MIN_UNRECORDED_RETRY_MS, (nowMs() - sinceMs) / 2))
   }
 
   /** Estimates the wait: the rounds of POSTs before this delivery, each as long as an average POST. */
@@ -191,10 +216,13 @@ export function createEndpoints(options: {
     const { expected, averageMs } = endpoint
     expected.delete(deliveryId)
     const isUnproven = averageMs === null && !isHanging(endpoint, runningMs())
-    const rounds = Math.ceil((expected.size + 1) / (isUnproven ? maxLimit : limitOf(endpoint)))
+    const rounds = Math.ceil((expected.size + 1) / (isUnproven ? maxLimit : Math.max(1, limitOf(endpoint))))
     const retryAfterMs = Math.min(
       MAX_RETRY_MS,
-      Math.max(MIN_RETRY_MS, rounds * (averageMs ?? ASSUMED_DURATION_MS)),
+      Math.max(
+        isBlocked(endpoint) ? MIN_UNRECORDED_RETRY_MS : MIN_RETRY_MS,
+        rounds * (averageMs ?? ASSUMED_DURATION_MS),
+      ),
     )
     expected.set(deliveryId, nowMs() + retryAfterMs + EXPECTED_TTL_MS)
     return { retryAfterMs }
@@ -209,7 +237,8 @@ export function createEndpoints(options: {
 
   function slowness(endpoint: Endpoint): 'hanging' | 'slow' | null {
     const sinceMs = nowMs() - HEALTH_TTL_MS
-    if (isHanging(endpoint, runningMs()) || endpoint.timedOutAtMs >= sinceMs) return 'hanging'
+    if (isBlocked(endpoint) || isHanging(endpoint, runningMs()) || endpoint.timedOutAtMs >= sinceMs)
+      return 'hanging'
     return endpoint.slowAtMs >= sinceMs ? 'slow' : null
   }
 
@@ -232,7 +261,8 @@ export function createEndpoints(options: {
     acquire,
     async acquireSoon(webhookId, deliveryId) {
       const endpoint = endpointOf(webhookId)
-      if (endpoint.slots.size < limitOf(endpoint) || !isShortWait(endpoint))
+      const isRecording = endpoint.unrecorded.has(deliveryId)
+      if (isRecording || endpoint.slots.size < limitOf(endpoint) || !isShortWait(endpoint))
         return acquire(webhookId, deliveryId)
       const slot = await nextSlot(endpoint)
       if (slot === null) return acquire(webhookId, deliveryId)
@@ -271,6 +301,20 @@ export function createEndpoints(options: {
       dropExpired(endpoint)
       return Math.max(0, limitOf(endpoint) - endpoint.slots.size - endpoint.expected.size)
     },
+    keepUnrecorded(webhookId, deliveryId, recording) {
+      const { unrecorded } = endpointOf(webhookId)
+      unrecorded.set(deliveryId, nowMs())
+      recordings.add(recording)
+      const forget = (): void => {
+        unrecorded.delete(deliveryId)
+        recordings.delete(recording)
+      }
+      recording.then(forget, forget)
+      return recordings.size > MAX_UNRECORDED_IN_ALL ? null : retryUnrecordedMs(nowMs())
+    },
+    async recorded() {
+      await Promise.allSettled(recordings)
+    },
     slow: () => [...endpoints].flatMap(([id, endpoint]) => (slowness(endpoint) === null ? [] : [id])),
   }
 }
@@ -292,6 +336,10 @@ function average(mean: number | null, newest: number, weight = NEWEST_WEIGHT): n
   return mean === null ? newest : mean + weight * (newest - mean)
 }
 
-function isIdle({ slots, waiting, expected, lastAtMs }: Endpoint, now: number): boolean {
-  return slots.size + waiting.size + expected.size === 0 && lastAtMs < now - HEALTH_TTL_MS
+function isBlocked({ unrecorded }: Endpoint): boolean {
+  return unrecorded.size >= MAX_UNRECORDED
+}
+
+function isIdle({ slots, waiting, expected, unrecorded, lastAtMs }: Endpoint, now: number): boolean {
+  return slots.size + waiting.size + expected.size + unrecorded.size === 0 && lastAtMs < now - HEALTH_TTL_MS
 }

@@ -29,6 +29,8 @@ export function newEndpoint(limit: number) {
     waiting: new Set<(slot: Slot) => void>(),
     /** Deferred deliveries and retries of time-outs that are due soon, each with the time when it is dropped. */
     expected: new Map<string, number>(),
+    /** Deliveries whose outcome this process could not record for a while, with the time since when. */
+    unrecorded: new Map<string, number>(),
     /** Moving averages of the durations of all POSTs, and of successful ones; null before the first. */
     averageMs: null as number | null,
     averageSuccessMs: null as number | null,

@@ -32,13 +32,20 @@ import { CLAIM_MARGIN_MS, claimLeaseMs, SWEEP_DELAY_MS } from '../lease-times.ts
 /** Interval at which a run tries to claim a row that another run leases: most are released before the lease ends. */
 const CLAIM_INTERVAL_MS = 250
 
+/** An outcome that is not recorded by then is recorded without the slot of its attempt. */
+const RECORD_WAIT_MS = 5_000
+
+/** What is kept of a payload. */
+const NO_BYTES = Buffer.alloc(0)
+
 /** After more lost workers the attempt is recorded as failed, and not made again. */
 const MAX_LOST_WORKERS = 5
 
 /**
  * Builds the function that makes every attempt: wait until due → acquire a slot → claim → send → record → report.
- * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST, and after
- * the POST until the outcome is recorded. Throws only for faults of ours before the POST, and when a signal aborts.
+ * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST. After the
+ * POST it waits a few seconds until the outcome is recorded; then the attempt ends as `deferred`, and this process keeps
+ * the outcome and its claim until the database accepts it: nothing is posted again meanwhile. Throws only for faults of ours before the POST, and when a signal aborts.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   const { dataSource, endpoints, onAttempt, metrics, clock } = dependencies
@@ -63,6 +70,7 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
           slot.release(outcome)
           report('slot_freed')
         },
+        recorded: () => report('slot_freed'),
       })
     } finally {
       slot.release(null)
@@ -86,10 +94,10 @@ async function claimSendRecord(
   request: AttemptRequest,
   signals: AttemptSignals,
   inline: InlineAttempt | null,
-  slot: Slot,
+  slot: Slot & { recorded(): void },
 ): Promise<AttemptOutcome> {
-  const { metrics, clock, renewClaim } = dependencies
-  const { deliveryId } = request
+  const { metrics, clock, endpoints, renewClaim } = dependencies
+  const { webhookId, deliveryId } = request
   const owner = inline?.owner ?? randomUUID()
   const isInline = inline !== null
   const leaseMs = claimLeaseMs(dependencies.attemptTimeoutMs)
@@ -117,7 +125,16 @@ async function claimSendRecord(
       const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
       slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
       const stopRenewal = renewClaim({ deliveryId, owner, sweepAfterMs: run.sweepAfterMs })
-      const recorded = await recordOutcome(dependencies, request, claim, run, sent).finally(stopRenewal)
+      const recording = recordOutcome(dependencies, request, claim, run, sent).finally(stopRenewal)
+      if (!(await endsWithin(recording, RECORD_WAIT_MS))) {
+        claim.body = NO_BYTES
+        const delayMs = endpoints.keepUnrecorded(webhookId, deliveryId, recording)
+        // What waits for the endpoint may go on. The sweeper signals the incident.
+        void recording.then(slot.recorded, slot.recorded)
+        // An inline attempt has freed its slot by then, and the lease of its row is the only claim.
+        if (delayMs !== null && !isInline) return { state: 'deferred', delayMs }
+      }
+      const recorded = await recording
       if (recorded !== null) {
         // Time-outs come together: they are reported to Temporal at a pace, and the sweeper signals their incidents.
         if (!timedOut) await signalIncident(dependencies, recorded.toSignal)
@@ -126,6 +143,18 @@ async function claimSendRecord(
       }
     }
   }
+}
+
+/** Returns whether `work` ends within so many ms. */
+function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms)
+    const end = (): void => {
+      clearTimeout(timer)
+      resolve(true)
+    }
+    work.then(end, end)
+  })
 }
 
 /** Logs that the attempt is repeated: this process was paused in mid-POST, and the endpoint did not cause the failure. */
@@ -172,7 +201,7 @@ type Run = { owner: string; isInline: boolean; leaseMs: number; sweepAfterMs: nu
 
 /**
  * Claims the row for this attempt, after the lease of another run has ended and the row is due by the database's clock;
- * or returns the outcome that is recorded already.
+ * or returns the outcome that is recorded already, or `deferred` while another run renews its lease.
  */
 async function claimRow(
   { dataSource }: AttemptDependencies,
@@ -182,6 +211,7 @@ async function claimRow(
 ): Promise<Claim | AttemptOutcome> {
   const onlyIfDue = request.onlyIfDue || request.waitUntil !== null
   const lease = { owner, leaseMs, sweepAfterMs, onlyIfDue, inline }
+  const waitUntilMs = performance.now() + leaseMs
   for (;;) {
     signal.throwIfAborted()
     const startedAtMs = performance.now()
@@ -192,6 +222,9 @@ async function claimRow(
     const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
     const waitMs = standing === null ? null : waitForRow(standing, request)
     if (waitMs === null) return outcomeOfRow(standing, request.number)
+    // The run that leases the row has ended its POST, and renews its lease until the outcome is recorded.
+    if (standing?.state === 'in_progress' && performance.now() > waitUntilMs)
+      return { state: 'deferred', delayMs: leaseMs }
     await delay(waitMs, undefined, { signal })
   }
 }
