@@ -102,7 +102,10 @@ export function createWebhookLocks(poolSize = 20): WebhookLocks {
           for (let tries = 0; !hasTimedOut; tries++) {
             const mayQueue = tries % TRIES_PER_QUEUEING === 0
             const ended = await transactions(tryOnce, { dataSource, webhookId, work, mayBegin }, mayQueue)
-            if (ended !== null) return resolve(ended.value)
+            if (ended !== null) {
+              resolve(ended.value)
+              return
+            }
             await delay(pauseMs(tries))
           }
         }).catch((error: unknown) => {

@@ -1,5 +1,7 @@
 import { SLOW_POST_MS } from '../../domain/task-queues.ts'
-import { isHanging, newEndpoint, type Endpoint, type EndpointHealth, type Post } from './endpoint.ts'
+import { HEALTH_TTL_MS, isHanging, type Endpoint, type EndpointHealth, type Post } from './endpoint.ts'
+import { createEndpointMap } from './endpoint-map.ts'
+import { createUnrecordedOutcomes, isBlocked, MIN_UNRECORDED_RETRY_MS } from './unrecorded-outcomes.ts'
 
 /** What a POST shows of its endpoint. `retry`: the delivery is attempted again after `inMs`. */
 export type PostOutcome = {
@@ -39,12 +41,8 @@ export type Endpoints = {
   freeSlots(webhookId: string): number
   /** Returns the webhooks whose endpoints are slow or hang. */
   slow(): string[]
-  /**
-   * Notes that an outcome of the endpoint could not be recorded for a while, until `recording` ends. Returns after how
-   * many ms to ask for it; null where so many are kept that the attempt is to wait for it.
-   */
+  /** Notes that an outcome of the endpoint could not be recorded for a while: see UnrecordedOutcomes. */
   keepUnrecorded(webhookId: string, deliveryId: string, recording: Promise<unknown>): number | null
-  /** Returns when the outcomes that are kept now are recorded. */
   recorded(): Promise<void>
 }
 
@@ -54,9 +52,6 @@ const MIN_LIMIT = 1
 
 /** Slots of an endpoint that hangs. */
 const HANGING_LIMIT = 2
-
-/** What POSTs have shown counts for so long: a slow endpoint is so until a POST is faster or the TTL is over. */
-const HEALTH_TTL_MS = 60_000
 
 /** Weight of the newest POST in the moving averages of durations. */
 const NEWEST_WEIGHT = 0.2
@@ -76,25 +71,11 @@ const MAX_WAIT_MS = 250
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 5 * 60_000
 
-/** With so many outcomes unrecorded an endpoint gets no further POST: those of further ones would wait as well. */
-const MAX_UNRECORDED = 10
-
-/** Outcomes that are kept without the slot of their attempt, of all endpoints; their payloads are not kept. */
-const MAX_UNRECORDED_IN_ALL = 1_000
-
-/** An unrecorded outcome is asked for after half of the time since it is kept, within these bounds. */
-const MIN_UNRECORDED_RETRY_MS = 5_000
-const MAX_UNRECORDED_RETRY_MS = 60_000
-
 /** An expected delivery that is later went to another worker, or is final. */
 const EXPECTED_TTL_MS = 60_000
 
 /** No slot is reserved for a retry that is due later. */
 const MAX_EXPECTED_DELAY_MS = 10_000
-
-/** Above this, each new endpoint has a few others checked, in turn, and dropped where they are idle. */
-const MAX_ENDPOINTS = 10_000
-const CHECKED_PER_ENDPOINT = 4
 
 /**
  * Limits the POSTs in flight of each endpoint, by additive increase and multiplicative decrease as in TCP: a success
@@ -111,26 +92,8 @@ export function createEndpoints(options: {
   const { maxLimit, nowMs = () => performance.now() } = options
   const runningMs = options.runningMs ?? nowMs
   const initialLimit = Math.min(options.initialLimit ?? INITIAL_LIMIT, maxLimit)
-  const endpoints = new Map<string, Endpoint>()
-  const recordings = new Set<Promise<unknown>>()
-  let toCheck = endpoints.entries()
-
-  function dropIdle(): void {
-    for (let checked = 0; checked < CHECKED_PER_ENDPOINT; checked++) {
-      const { value, done } = toCheck.next()
-      if (done) toCheck = endpoints.entries()
-      else if (isIdle(value[1], nowMs())) endpoints.delete(value[0])
-    }
-  }
-
-  function endpointOf(webhookId: string): Endpoint {
-    const known = endpoints.get(webhookId)
-    if (known !== undefined) return known
-    if (endpoints.size >= MAX_ENDPOINTS) dropIdle()
-    const endpoint = newEndpoint(initialLimit)
-    endpoints.set(webhookId, endpoint)
-    return endpoint
-  }
+  const { known: endpoints, of: endpointOf } = createEndpointMap({ initialLimit, nowMs })
+  const unrecorded = createUnrecordedOutcomes(nowMs)
 
   function limitOf(endpoint: Endpoint): number {
     if (isBlocked(endpoint)) return 0
@@ -199,15 +162,11 @@ export function createEndpoints(options: {
 
   function acquire(webhookId: string, deliveryId: string): Slot | Deferral {
     const endpoint = endpointOf(webhookId)
-    const sinceMs = endpoint.unrecorded.get(deliveryId)
-    if (sinceMs !== undefined) return { retryAfterMs: retryUnrecordedMs(sinceMs) }
+    const retryAfterMs = unrecorded.retryAfterMs(endpoint, deliveryId)
+    if (retryAfterMs !== null) return { retryAfterMs }
     if (endpoint.slots.size >= limitOf(endpoint)) return defer(endpoint, deliveryId)
     endpoint.expected.delete(deliveryId)
     return takeSlot(endpoint)
-  }
-
-  function retryUnrecordedMs(sinceMs: number): number {
-    return Math.min(MAX_UNRECORDED_RETRY_MS, Math.max(MIN_UNRECORDED_RETRY_MS, (nowMs() - sinceMs) / 2))
   }
 
   /** Estimates the wait: the rounds of POSTs before this delivery, each as long as an average POST. */
@@ -301,20 +260,9 @@ export function createEndpoints(options: {
       dropExpired(endpoint)
       return Math.max(0, limitOf(endpoint) - endpoint.slots.size - endpoint.expected.size)
     },
-    keepUnrecorded(webhookId, deliveryId, recording) {
-      const { unrecorded } = endpointOf(webhookId)
-      unrecorded.set(deliveryId, nowMs())
-      recordings.add(recording)
-      const forget = (): void => {
-        unrecorded.delete(deliveryId)
-        recordings.delete(recording)
-      }
-      recording.then(forget, forget)
-      return recordings.size > MAX_UNRECORDED_IN_ALL ? null : retryUnrecordedMs(nowMs())
-    },
-    async recorded() {
-      await Promise.allSettled(recordings)
-    },
+    keepUnrecorded: (webhookId, deliveryId, recording) =>
+      unrecorded.keep(endpointOf(webhookId), deliveryId, recording),
+    recorded: () => unrecorded.recorded(),
     slow: () => [...endpoints].flatMap(([id, endpoint]) => (slowness(endpoint) === null ? [] : [id])),
   }
 }
@@ -334,12 +282,4 @@ function nextSlot({ waiting }: Endpoint): Promise<Slot | null> {
 
 function average(mean: number | null, newest: number, weight = NEWEST_WEIGHT): number {
   return mean === null ? newest : mean + weight * (newest - mean)
-}
-
-function isBlocked({ unrecorded }: Endpoint): boolean {
-  return unrecorded.size >= MAX_UNRECORDED
-}
-
-function isIdle({ slots, waiting, expected, unrecorded, lastAtMs }: Endpoint, now: number): boolean {
-  return slots.size + waiting.size + expected.size + unrecorded.size === 0 && lastAtMs < now - HEALTH_TTL_MS
 }

@@ -10,6 +10,9 @@ export function isSlowOrHanging(health: EndpointHealth): boolean {
   return health === 'slow' || health === 'hanging'
 }
 
+/** What POSTs have shown counts for so long. */
+export const HEALTH_TTL_MS = 60_000
+
 /** When the POST began, on the monotonic clock (null: not yet) and on the running clock. */
 export type Post = { beganAtMs: number | null; beganRunningMs: number }
 

@@ -94,7 +94,7 @@ async function claimSendRecord(
   request: AttemptRequest,
   signals: AttemptSignals,
   inline: InlineAttempt | null,
-  slot: Slot & { recorded(): void },
+  slot: Slot & { recorded: () => void },
 ): Promise<AttemptOutcome> {
   const { metrics, clock, endpoints, renewClaim } = dependencies
   const { webhookId, deliveryId } = request

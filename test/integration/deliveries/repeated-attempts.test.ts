@@ -214,7 +214,7 @@ describe('an outcome that the database refuses', () => {
       ...attemptDependencies(dataSource, 100),
       metrics: { ...createMetrics(), attemptNotRecorded: () => (refused += 1) },
       recordFirstSuccess: () =>
-        refused < 6
+        refused < 5
           ? Promise.reject(Object.assign(new Error('disk full'), { code: '53100' }))
           : Promise.resolve(true),
     }

@@ -348,35 +348,3 @@ describe('the health of an endpoint', () => {
     expect(endpoints.hasFreeSlot('hangs')).to.equal(false)
   })
 })
-
-describe('the endpoints of a process', () => {
-  /** Endpoints without a limit of their own in memory, and more than that. */
-  const FEW = 10_000
-  const MANY = 40_000
-
-  it('cost no more each when very many of them are active', () => {
-    const { endpoints } = create()
-    const take = (from: number, to: number): number => {
-      const beganAtMs = performance.now()
-      for (let index = from; index < to; index++) endpoints.acquire(`webhook-${index}`, 'delivery')
-      return performance.now() - beganAtMs
-    }
-    const fewMs = take(0, FEW)
-    // Ten times what the same number took before.
-    expect(take(FEW, MANY)).to.be.below((10 * fewMs * (MANY - FEW)) / FEW)
-  })
-
-  it('are dropped once they are idle for a minute, as others come', () => {
-    const { endpoints, post, pass } = create()
-    for (let index = 0; index < FEW; index++) post(`old-${index}`).release(QUICK)
-    const isKnown = (name: string): boolean => endpoints.health(name) !== 'unproven'
-    pass(61_000)
-    const busy = post('old-1')
-    for (let index = 1; index < FEW; index++) post(`new-${index}`).release(QUICK)
-    const known = (prefix: string): string[] =>
-      Array.from({ length: FEW }, (_, index) => `${prefix}-${index}`).filter(isKnown)
-    expect(known('old')).to.deep.equal(['old-1'])
-    expect(known('new')).to.have.length(FEW - 1)
-    busy.release(QUICK)
-  })
-})
