@@ -14,10 +14,7 @@ export type UpdateIncidentRequest = EvaluationRequest & { retry: boolean }
 export function createUpdateIncident(dependencies: SendDependencies & CommandDependencies) {
   return (request: UpdateIncidentRequest): Promise<UpdatedIncident> =>
     withHeartbeat(async ({ cancelled }) => {
-      const evaluation = await retryWhileUnavailable(
-        () => evaluateIncident(dependencies, request),
-        cancelled,
-      )
+      const evaluation = await retryWhileUnavailable(() => evaluateIncident(dependencies, request), cancelled)
       if (evaluation === null) return { evaluation, notifications: [] }
       return { evaluation, notifications: await sendDue(dependencies, request, cancelled) }
     })
