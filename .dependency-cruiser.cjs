@@ -41,7 +41,13 @@ const folders = {
   },
   stream: {
     own: '^src/stream/',
-    may: ['^src/stream/', '^src/catalogue/', '^src/db/', '^src/domain/', '^src/(credentials|errors|ids)'],
+    may: [
+      '^src/stream/',
+      '^src/catalogue/',
+      '^src/db/',
+      '^src/domain/',
+      '^src/(credentials|errors|ids|secret-box)',
+    ],
     npm: true,
   },
   webhooks: {
@@ -113,7 +119,7 @@ const folders = {
       '^src/accounts/',
       '^src/webhooks/',
       '^src/events/publish-event',
-      '^src/stream/tickets',
+      '^src/stream/(positions|tickets)',
       '^src/deliveries/(commands|retry-jobs)/',
       '^src/notifications/push-subscription',
       '^src/outbound/loopback',

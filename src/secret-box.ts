@@ -3,12 +3,12 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 /** A key of the key ring: a public id and 32 secret bytes. */
 export type EncryptionKey = { id: string; key: Buffer }
 
-/** Encrypts signing secrets for the database; what was sealed for one webhook opens for no other. */
+/** Encrypts texts; what was sealed for one owner (a webhook, for signing secrets) opens for no other. */
 export type SecretBox = {
   /** The key that seals. */
   readonly newestKeyId: string
-  seal(webhookId: string, secret: string): string
-  open(webhookId: string, sealed: string): string
+  seal(ownerId: string, secret: string): string
+  open(ownerId: string, sealed: string): string
 }
 
 /** 96 random bits, as NIST SP 800-38D asks for random initialisation vectors. */
@@ -25,15 +25,18 @@ const KEY_ID = /^([A-Za-z0-9_-]{1,32})\|/
 /**
  * AES-256-GCM over a key ring: the first key seals, every key opens.
  * A sealed secret reads `keyId|iv|ciphertext|tag`, the last three in base64url.
- * `open` throws when the key is unknown or the text was made for another webhook or tampered with; its errors name the
- * key and nothing else.
+ * `open` throws when the key is unknown or the text was made for another owner or tampered with; its errors name the
+ * key and nothing else. `boundTo`: the owner and the purpose, which are authenticated (AAD).
  */
-export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
+export function createSecretBox(
+  keys: readonly EncryptionKey[],
+  boundTo: (ownerId: string) => string = signingSecretOf,
+): SecretBox {
   const [sealing] = keys
   if (sealing === undefined) throw new Error('the key ring is empty')
   const byId = new Map(keys.map((entry) => [entry.id, entry.key]))
 
-  function open(webhookId: string, sealed: string): string {
+  function open(ownerId: string, sealed: string): string {
     const keyId = KEY_ID.exec(sealed)?.[1]
     if (keyId === undefined) throw new Error('not a sealed secret')
     const key = byId.get(keyId)
@@ -45,7 +48,7 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
     if (iv?.length !== IV_BYTES || ciphertext === undefined || tag?.length !== TAG_BYTES || more.length > 0)
       throw new Error('not a sealed secret')
     const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES })
-    decipher.setAAD(boundTo(webhookId))
+    decipher.setAAD(Buffer.from(boundTo(ownerId)))
     decipher.setAuthTag(tag)
     try {
       return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8')
@@ -60,10 +63,10 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
   return {
     newestKeyId: sealing.id,
 
-    seal(webhookId, secret) {
+    seal(ownerId, secret) {
       const iv = randomBytes(IV_BYTES)
       const cipher = createCipheriv('aes-256-gcm', sealing.key, iv, { authTagLength: TAG_BYTES })
-      cipher.setAAD(boundTo(webhookId))
+      cipher.setAAD(Buffer.from(boundTo(ownerId)))
       const ciphertext = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
       return [
         sealing.id,
@@ -80,6 +83,6 @@ export function generateSigningSecret(): string {
   return randomBytes(32).toString('hex')
 }
 
-function boundTo(webhookId: string): Buffer {
-  return Buffer.from(`webhook:${webhookId}:secret:v1`)
+function signingSecretOf(webhookId: string): string {
+  return `webhook:${webhookId}:secret:v1`
 }

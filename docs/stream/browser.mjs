@@ -43,9 +43,13 @@ export function followEvents({ lastEventId = null, pauseMs = 3_000, ...options }
         onEvent(key, JSON.parse(message.data), message.lastEventId)
         lastEventId = message.lastEventId
       })
+    // Sent first, and every 15 seconds: the page has a place to go on from before its first event.
+    source.addEventListener('position', (message) => {
+      lastEventId = message.lastEventId
+    })
     source.addEventListener('gap', (message) => {
       onGap(JSON.parse(message.data))
-      lastEventId = message.lastEventId || null
+      lastEventId = message.lastEventId
     })
     // Left alone, an EventSource connects again with the same URL; but a ticket opens one stream only.
     source.onerror = again

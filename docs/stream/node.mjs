@@ -69,7 +69,8 @@ function take(block) {
   }
   if (fields.has('retry')) retryMs = Number(fields.get('retry'))
   if (fields.get('event') === 'gap') console.error(`Events may be missing: ${fields.get('data')}`)
-  else if (fields.has('data')) console.log(`${fields.get('event')} ${fields.get('id')} ${fields.get('data')}`)
+  else if (fields.has('data') && fields.get('event') !== 'position')
+    console.log(`${fields.get('event')} ${fields.get('id')} ${fields.get('data')}`)
   // Last: what was not handled is sent again.
   if (fields.has('id')) lastEventId = fields.get('id')
 }

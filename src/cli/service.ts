@@ -18,6 +18,7 @@ import { createWebhookLocks } from '../incidents/webhook-locks.ts'
 import { createWebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher } from '../events/publish.ts'
+import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
@@ -172,7 +173,8 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   })
   const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
   const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
-  const streams = createStreams({ dataSource, catalogue, logger, metrics, limits: streamLimits })
+  const positions = createPositions(config.encryptionKeys)
+  const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits: streamLimits })
   const backlog = createBacklogLimit({
     limit: config.publishBacklogLimit,
     count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),

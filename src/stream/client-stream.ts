@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
-import type { EventPage, StreamedEvent } from '../db/queries/event-stream.ts'
+import type { EventPage, StreamedEvent, StreamPosition } from '../db/queries/event-stream.ts'
 import type { Feed } from './feed.ts'
-import { eventFrame, gapFrame, HEARTBEAT_FRAME, markFrame, retryFrame } from './sse-frames.ts'
+import { eventFrame, gapFrame, positionFrame, retryFrame } from './sse-frames.ts'
 
 /**
  * Why a stream ended: the client disconnected, or did not read; its key or its rights changed; the process stops; the
@@ -10,13 +10,14 @@ import { eventFrame, gapFrame, HEARTBEAT_FRAME, markFrame, retryFrame } from './
 export type StreamEnd = 'client' | 'slow' | 'rights' | 'stopped' | 'regressed' | 'fault'
 
 /**
- * `position`: later events are sent. `mark`: the id of the newest event up to there that the member may see. `gap`: the
- * requested last event does not exist any more.
+ * `position`: later events are sent. `lastEventId`: as the client sent it. `isGap`: what it stands for is not known (any
+ * more).
  */
-export type StreamStart = { position: number; mark: string | null; gap: { lastEventId: string } | null }
+export type StreamStart = { position: StreamPosition; lastEventId: string | null; isGap: boolean }
 
 export type EventStream = {
   output: Readable
+  /** Sends the position, which also shows that the connection is alive. */
   beat(): void
   /** Ends the stream after the client has read what is buffered; a client that does not read is cut off. */
   end(reason: StreamEnd): void
@@ -24,17 +25,16 @@ export type EventStream = {
 
 export type StreamOptions = {
   organisationId: string
-  /** Event keys that are sent, and those that the member may see at all. */
-  sent: ReadonlySet<string>
-  visible: ReadonlySet<string>
+  /** Event keys that are sent. */
+  keys: ReadonlySet<string>
   start: StreamStart
-  feed: Pick<Feed, 'position' | 'join' | 'leave'>
+  feed: Pick<Feed, 'position' | 'offered' | 'join' | 'leave'>
+  /** Returns the id that stands for a position. */
+  seal(position: StreamPosition): string
   /** Reads the next events up to a sequence number; rejects only for faults, or when `signal` aborts. */
   readPage(range: { after: number; upTo: number }, signal: AbortSignal): Promise<EventPage>
   /** A page with fewer events is the last one. */
   pageSize: number
-  /** Returns the mark of a position; rejects like `readPage`. */
-  findMark(position: number, signal: AbortSignal): Promise<string | null>
   /** How long a client may leave its buffer unread. */
   stallMs: number
   onSent(): void
@@ -55,9 +55,8 @@ const RETRY_JITTER_MS = 4_000
  * needs more memory than its buffer, and none delays another.
  */
 export function createStream(options: StreamOptions): EventStream {
-  const { organisationId, sent, visible, feed, stallMs } = options
-  let { position, mark } = options.start
-  let sentMark: string | null = null
+  const { organisationId, keys, start, feed, seal, stallMs } = options
+  let { position, lastEventId } = start
   let isLive = false
   let events = 0
   let ending: StreamEnd | null = null
@@ -96,29 +95,28 @@ export function createStream(options: StreamOptions): EventStream {
 
   function send(event: StreamedEvent, frame: Buffer): void {
     push(frame)
-    mark = sentMark = event.id
+    lastEventId = event.id
     events++
     options.onSent()
   }
 
-  function sendMark(): void {
-    if (mark === null || mark === sentMark) return
-    push(markFrame(mark))
-    sentMark = mark
+  function sendPosition(id: string): void {
+    push(positionFrame(id))
+    lastEventId = id
   }
 
-  function sendGap(lastEventId: string | null): void {
-    push(gapFrame(lastEventId, mark))
-    sentMark = mark
+  function sendGap(): void {
+    const id = seal(position)
+    push(gapFrame(lastEventId, id))
+    lastEventId = id
   }
 
   const member = {
     organisationId,
     offer(event: StreamedEvent, frame: Buffer): void {
-      if (!isLive || event.sequence <= position) return
-      position = event.sequence
-      if (sent.has(event.key)) send(event, frame)
-      else if (visible.has(event.key)) mark = event.id
+      if (!isLive || event.sequence <= position.sequence) return
+      position = { ...feed.position(), sequence: event.sequence }
+      if (keys.has(event.key)) send(event, frame)
       if (!isFull()) return
       isLive = false
       feed.leave(member)
@@ -130,7 +128,7 @@ export function createStream(options: StreamOptions): EventStream {
     try {
       while (ending === null && !output.destroyed) {
         if (isFull()) await new Promise<void>((resolve) => (onDrained = resolve))
-        else if (position < feed.position()) await readNext(feed.position())
+        else if (position.sequence < feed.position().sequence) await readNext(feed.position())
         else {
           isLive = true
           feed.join(member)
@@ -144,38 +142,36 @@ export function createStream(options: StreamOptions): EventStream {
     }
   }
 
-  async function readNext(upTo: number): Promise<void> {
-    const page = await options.readPage({ after: position, upTo }, closed.signal)
+  async function readNext(upTo: StreamPosition): Promise<void> {
+    const range = { after: position.sequence, upTo: upTo.sequence }
+    const page = await options.readPage(range, closed.signal)
     if (ending !== null || output.destroyed) return
-    if (page.horizon > position) return skipTo(upTo)
+    if (page.horizon > position.sequence) {
+      position = upTo
+      sendGap()
+      return
+    }
     for (const event of page.events) {
       send(event, eventFrame(event))
-      position = event.sequence
+      position = { ...upTo, sequence: event.sequence }
       // The rest of the page is read again when there is room.
       if (isFull()) return
     }
     if (page.events.length < options.pageSize) position = upTo
   }
 
-  async function skipTo(upTo: number): Promise<void> {
-    const lastEventId = mark
-    mark = await options.findMark(upTo, closed.signal)
-    if (ending !== null || output.destroyed) return
-    sendGap(lastEventId)
-    position = upTo
-  }
-
   push(retryFrame(RETRY_DELAY_MS))
-  if (options.start.gap === null) sendMark()
-  else sendGap(options.start.gap.lastEventId)
+  if (start.isGap) sendGap()
+  else sendPosition(lastEventId ?? seal(position))
   void catchUp()
 
   return {
     output,
     beat() {
       if (ending !== null || isFull()) return
-      sendMark()
-      push(HEARTBEAT_FRAME)
+      // A live stream is past everything that was offered to it, whether or not it was for its client.
+      if (isLive && feed.offered().sequence > position.sequence) position = feed.offered()
+      sendPosition(seal(position))
     },
     end(reason) {
       if (ending !== null || output.destroyed) return

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { isDatabaseUnavailable } from '../db/connection-errors.ts'
-import { readEvents, type StreamedEvent } from '../db/queries/event-stream.ts'
+import { readEvents, type StreamedEvent, type StreamPosition } from '../db/queries/event-stream.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createWatermark, SequenceRegressedError, type Watermark } from './watermark.ts'
 import { eventFrame } from './sse-frames.ts'
@@ -14,12 +14,14 @@ export type Feed = {
   /** Starts reading; throws 503 when the database does not return the current position in time. */
   start(): Promise<void>
   /**
-   * Returns the sequence number of the newest event, as of some time during the call; a lower one while a transaction delays
+   * Returns the position of the newest event, as of some time during the call; an earlier one while a transaction delays
    * the watermark. Call it after `start`.
    */
-  newest(): Promise<number>
-  /** Returns the sequence number up to which members are offered events. */
-  position(): number
+  newest(): Promise<StreamPosition>
+  /** Returns the position up to which members are offered events, now or within moments. */
+  position(): StreamPosition
+  /** Returns the position up to which members have been offered events. */
+  offered(): StreamPosition
   /** Offers the member every event after `position()`; it reads the events before that itself. */
   join(member: Member): void
   leave(member: Member): void
@@ -35,10 +37,13 @@ const DELAYED_POLL_INTERVAL_MS = 10
 const MAX_RANGE = 200
 
 const ERROR_DELAY_MS = 500
-const NEWEST_TIMEOUT_MS = 2_000
+const START_TIMEOUT_MS = 2_000
+
+/** A stream has its position within a second of its request. */
+const NEWEST_TIMEOUT_MS = 750
 
 /** A range that members are to be offered; it is read again when reading fails. */
-type Range = { after: number; upTo: number }
+type Range = { after: number; upTo: StreamPosition }
 
 /**
  * Builds the feed. `isWanted`: a stream is open or about to be. `beforeReading` runs before each query, and nothing is read
@@ -54,11 +59,12 @@ export function createFeed(dependencies: {
   const { dataSource, logger, isWanted, beforeReading, onRegressed } = dependencies
   const members = new Map<string, Set<Member>>()
   let running: Promise<void> | null = null
-  let position: number | null = null
+  let position: StreamPosition | null = null
+  let offered: StreamPosition | null = null
   let wake: (() => void) | null = null
   // Callers of `newest`: those since the current query began, and those that it answers.
-  let nextCallers = new Set<(newest: number) => void>()
-  let callers = new Set<(newest: number) => void>()
+  let nextCallers = new Set<(newest: StreamPosition) => void>()
+  let callers = new Set<(newest: StreamPosition) => void>()
 
   async function run(): Promise<void> {
     let watermark = createWatermark({ dataSource, logger })
@@ -69,6 +75,7 @@ export function createFeed(dependencies: {
         await beforeReading()
         range ??= nextRange(await advance(watermark))
         if (range !== null) await read(range)
+        offered = position
         isFailing = false
         const hadEvents = range !== null
         range = null
@@ -78,18 +85,18 @@ export function createFeed(dependencies: {
         isFailing = true
         if (error instanceof SequenceRegressedError) {
           watermark = createWatermark({ dataSource, logger })
-          position = null
+          position = offered = null
           onRegressed()
         }
         await pause(ERROR_DELAY_MS)
       }
     }
-    position = null
+    position = offered = null
     running = null
   }
 
   /** A caller is answered by a query that began after its call. */
-  async function advance(watermark: Watermark): Promise<number | null> {
+  async function advance(watermark: Watermark): Promise<StreamPosition | null> {
     if (!watermark.isWaiting()) {
       callers = new Set([...callers, ...nextCallers])
       nextCallers = new Set()
@@ -103,17 +110,19 @@ export function createFeed(dependencies: {
   }
 
   /** Advances the position before the range is read: a member that joins meanwhile has read it itself. */
-  function nextRange(settled: number | null): Range | null {
+  function nextRange(settled: StreamPosition | null): Range | null {
     if (settled === null || position === null) return null
-    if (position >= settled) return null
-    const after = position
-    position = Math.min(settled, after + MAX_RANGE)
+    if (position.sequence >= settled.sequence) return null
+    const after = position.sequence
+    position = { ...settled, sequence: Math.min(settled.sequence, after + MAX_RANGE) }
     return { after, upTo: position }
   }
 
   async function read(range: Range): Promise<void> {
     if (members.size === 0) return
-    for (const event of await readEvents(dataSource, [...members.keys()], range)) {
+    const { after, upTo } = range
+    const events = await readEvents(dataSource, [...members.keys()], { after, upTo: upTo.sequence })
+    for (const event of events) {
       const frame = eventFrame(event)
       for (const member of members.get(event.organisationId) ?? []) member.offer(event, frame)
     }
@@ -134,16 +143,16 @@ export function createFeed(dependencies: {
     })
   }
 
-  /** Returns null after NEWEST_TIMEOUT_MS. */
-  function findNewest(): Promise<number | null> {
+  /** Returns null after `timeoutMs`. */
+  function findNewest(timeoutMs: number): Promise<StreamPosition | null> {
     return new Promise((resolve) => {
-      const answer = (newest: number | null): void => {
+      const answer = (newest: StreamPosition | null): void => {
         clearTimeout(timer)
         nextCallers.delete(answer)
         callers.delete(answer)
         resolve(newest)
       }
-      const timer = setTimeout(() => answer(null), NEWEST_TIMEOUT_MS)
+      const timer = setTimeout(() => answer(null), timeoutMs)
       nextCallers.add(answer)
       wake?.()
     })
@@ -157,19 +166,20 @@ export function createFeed(dependencies: {
     else logger.error({ event: 'stream.read_failed', err: error }, 'stream.read_failed')
   }
 
-  function currentPosition(): number {
-    if (position === null) throw new Error('the feed has not started')
-    return position
+  function started(found: StreamPosition | null): StreamPosition {
+    if (found === null) throw new Error('the feed has not started')
+    return found
   }
 
   return {
     async start() {
       running ??= run()
-      if (position === null) await findNewest()
+      if (position === null) await findNewest(START_TIMEOUT_MS)
       if (position === null) throw noStreamNow('The database did not answer in time.')
     },
-    newest: async () => (await findNewest()) ?? currentPosition(),
-    position: currentPosition,
+    newest: async () => (await findNewest(NEWEST_TIMEOUT_MS)) ?? started(position),
+    position: () => started(position),
+    offered: () => started(offered),
     join(member) {
       const others = members.get(member.organisationId)
       if (others === undefined) members.set(member.organisationId, new Set([member]))

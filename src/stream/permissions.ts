@@ -21,7 +21,7 @@ export function missingForStream(
 }
 
 /** Returns the event keys that a member may see. Test events are sent to their webhook only. */
-export function visibleKeys({ eventKeys, permissionFor }: Catalogue, grants: Grants): string[] {
+function visibleKeys({ eventKeys, permissionFor }: Catalogue, grants: Grants): string[] {
   return eventKeys.map(({ key }) => key).filter((key) => mayReadPayload(grants, key, permissionFor))
 }
 

@@ -14,18 +14,21 @@ export function retryFrame(ms: number): string {
 }
 
 /** A comment, for proxies and clients that close silent connections. */
-export const HEARTBEAT_FRAME = ': heartbeat\n\n'
+const HEARTBEAT = ': heartbeat\n'
 
-/** Returns the frame that sets the client's last event id without an event. */
-export function markFrame(id: string): string {
-  return `id: ${id}\n\n`
+/**
+ * Returns the frame of a position to resume from. It has data, since scripts in browsers and most libraries never learn of
+ * an id without.
+ */
+export function positionFrame(id: string): string {
+  return `${HEARTBEAT}id: ${id}\nevent: position\ndata: {}\n\n`
 }
 
-/** Returns the frame that reports missing events. `mark` is the id to resume after, if there is one. */
-export function gapFrame(lastEventId: string | null, mark: string | null): string {
+/** Returns the frame that reports missing events. `id`: the position to resume from. */
+export function gapFrame(lastEventId: string | null, id: string): string {
   const data = JSON.stringify({
     lastEventId,
     detail: 'Events after lastEventId may be missing: it is not known here, or retention has passed it.',
   })
-  return `${mark === null ? '' : `id: ${mark}\n`}event: gap\ndata: ${data}\n\n`
+  return `id: ${id}\nevent: gap\ndata: ${data}\n\n`
 }

@@ -4,20 +4,20 @@ import type { DataSource } from 'typeorm'
 import type { KeyCaller } from '../accounts/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { findKeyRights, type KeyRights } from '../db/queries/api-keys.ts'
-import { findNewestEvent, findSequence, readEventPage } from '../db/queries/event-stream.ts'
+import {
+  findEventPosition,
+  isPositionValid,
+  readEventPage,
+  type StreamPosition,
+} from '../db/queries/event-stream.ts'
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
 import { forbidden, unauthenticated } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createFeed } from './feed.ts'
+import type { Positions } from './positions.ts'
 import { noStreamNow, tooManyStreams } from './problems.ts'
-import {
-  missingForStream,
-  rightsFingerprint,
-  streamedKeys,
-  visibleKeys,
-  type RequestedEventKeys,
-} from './permissions.ts'
+import { missingForStream, rightsFingerprint, streamedKeys, type RequestedEventKeys } from './permissions.ts'
 import { createStream, type EventStream, type StreamEnd, type StreamStart } from './client-stream.ts'
 
 /** `requestId`: the id of the request in the log. */
@@ -47,17 +47,21 @@ const TIMES: StreamTimes = { beatMs: 15_000, rightsMs: 5_000, stallMs: 10_000 }
 const PAGE_SIZE = 100
 const MAX_CONCURRENT_READS = 4
 
+/** A UUID. What a client sends as its last event id is one, or a sealed position. */
+const EVENT_ID = /^[0-9a-f-]{36}$/i
+
 type Open = { stream: EventStream; apiKeyId: string; rights: string }
 
 export function createStreams(dependencies: {
   dataSource: DataSource
   catalogue: Catalogue
+  positions: Positions
   logger: Logger
   metrics: Metrics
   limits: StreamLimits
   times?: Partial<StreamTimes>
 }): Streams {
-  const { dataSource, catalogue, logger, metrics, limits } = dependencies
+  const { dataSource, catalogue, positions, logger, metrics, limits } = dependencies
   const { beatMs, rightsMs, stallMs } = { ...TIMES, ...dependencies.times }
   const open = new Set<Open>()
   const countsByKey = new Map<string, number>()
@@ -108,19 +112,17 @@ export function createStreams(dependencies: {
     }
   }
 
-  async function startOf({ caller, lastEventId }: StreamRequest, visible: string[]): Promise<StreamStart> {
-    const { organisationId } = caller
-    if (lastEventId !== null) {
-      const sequence = await findSequence(dataSource, organisationId, lastEventId)
-      if (sequence !== null) return { position: sequence, mark: lastEventId, gap: null }
-    }
-    const upTo = await feed.newest()
-    const mark = await findNewestEvent(dataSource, organisationId, { upTo, keys: visible })
-    return { position: upTo, mark, gap: lastEventId === null ? null : { lastEventId } }
+  async function startOf({ caller, lastEventId }: StreamRequest): Promise<StreamStart> {
+    if (lastEventId === null) return { position: await feed.newest(), lastEventId, isGap: false }
+    const position = await findPosition(caller.organisationId, lastEventId)
+    return { position: position ?? (await feed.newest()), lastEventId, isGap: position === null }
   }
 
-  function readPatiently<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    return retryWhileUnavailable(() => readLimit(read), signal)
+  async function findPosition(organisationId: string, lastEventId: string): Promise<StreamPosition | null> {
+    if (EVENT_ID.test(lastEventId)) return findEventPosition(dataSource, organisationId, lastEventId)
+    const position = positions.open(organisationId, lastEventId)
+    if (position === null) return null
+    return (await isPositionValid(dataSource, organisationId, position)) ? position : null
   }
 
   async function start(request: StreamRequest, release: () => void): Promise<Open> {
@@ -128,24 +130,20 @@ export function createStreams(dependencies: {
     const { organisationId, apiKeyId } = caller
     await feed.start()
     const rights = await rightsOf(caller, requested)
-    const visible = visibleKeys(catalogue, rights)
     const keys = streamedKeys(catalogue, requested, rights)
-    const position = await startOf(request, visible)
+    const from = await startOf(request)
     const startedAt = performance.now()
     metrics.streamOpened()
     const stream = createStream({
       organisationId,
-      sent: new Set(keys),
-      visible: new Set(visible),
-      start: position,
+      keys: new Set(keys),
+      start: from,
       feed,
-      readPage: (range, signal) =>
-        readPatiently(
-          () => readEventPage(dataSource, organisationId, { ...range, keys, limit: PAGE_SIZE }),
-          signal,
-        ),
-      findMark: (upTo, signal) =>
-        readPatiently(() => findNewestEvent(dataSource, organisationId, { upTo, keys: visible }), signal),
+      seal: (position) => positions.seal(organisationId, position),
+      readPage(range, signal) {
+        const page = () => readEventPage(dataSource, organisationId, { ...range, keys, limit: PAGE_SIZE })
+        return retryWhileUnavailable(() => readLimit(page), signal)
+      },
       pageSize: PAGE_SIZE,
       stallMs,
       onSent: () => metrics.streamSent(),

@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm'
-import { eventWriters, lastSequence } from '../db/queries/event-stream.ts'
+import { eventWriters, lastPosition, type StreamPosition } from '../db/queries/event-stream.ts'
 import type { Logger } from '../observability/logger.ts'
 
-/** Finds the sequence number up to which every event is either committed and readable, or never will be. */
+/** Finds the position up to which every event is either committed and readable, or never will be. */
 export type Watermark = {
-  /** Queries the database, and returns the highest such number; null before the first. */
-  advance(): Promise<number | null>
+  /** Queries the database, and returns the furthest such position; null before the first. */
+  advance(): Promise<StreamPosition | null>
   /** True while the next query may find a higher one. */
   isWaiting(): boolean
 }
@@ -19,7 +19,12 @@ export class SequenceRegressedError extends Error {
 }
 
 /** `writers`: null until they are read. */
-type Candidate = { sequence: number; writers: readonly string[] | null; sinceMs: number; isLogged: boolean }
+type Candidate = {
+  position: StreamPosition
+  writers: readonly string[] | null
+  sinceMs: number
+  isLogged: boolean
+}
 
 /**
  * Builds a watermark. An event gets its number when it is inserted and is readable when its transaction commits, so number
@@ -33,22 +38,22 @@ export function createWatermark(dependencies: {
   nowMs?: () => number
 }): Watermark {
   const { dataSource, logger, nowMs = () => performance.now() } = dependencies
-  let settled: number | null = null
+  let settled: StreamPosition | null = null
   let candidate: Candidate | null = null
 
   return {
     isWaiting: () => candidate !== null,
     async advance() {
       if (candidate === null) {
-        const sequence = await lastSequence(dataSource)
-        if (settled !== null && sequence < settled) throw new SequenceRegressedError()
-        if (sequence === settled) return settled
-        candidate = { sequence, writers: null, sinceMs: nowMs(), isLogged: false }
+        const position = await lastPosition(dataSource)
+        if (settled !== null && position.sequence < settled.sequence) throw new SequenceRegressedError()
+        if (position.sequence === settled?.sequence) return settled
+        candidate = { position, writers: null, sinceMs: nowMs(), isLogged: false }
       }
       const now = await eventWriters(dataSource)
       candidate.writers = candidate.writers?.filter((writer) => now.includes(writer)) ?? now
       if (candidate.writers.length === 0) {
-        settled = candidate.sequence
+        settled = candidate.position
         candidate = null
       } else if (!candidate.isLogged && nowMs() - candidate.sinceMs >= MAX_DELAY_MS) {
         candidate.isLogged = true

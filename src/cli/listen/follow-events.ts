@@ -83,7 +83,7 @@ async function readOnce(
       progress.failures = 0
       progress.retryMs = retryMs ?? progress.retryMs
       if (event === 'gap') listener.onNote(describeGap(progress))
-      else if (id !== null && event !== null && data !== null && isNew(progress, id))
+      else if (event !== 'position' && id !== null && event !== null && data !== null && isNew(progress, id))
         await listener.onEvent({ id, key: event, data })
       progress.lastEventId = id ?? progress.lastEventId
       silence.restart()

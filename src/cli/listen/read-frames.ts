@@ -3,7 +3,7 @@ import { describeError } from '../describe-error.ts'
 import { UnavailableError } from './api-request.ts'
 import { visibleText } from './visible-text.ts'
 
-/** One block of the stream. A heartbeat has nothing; `id` without `data` is the position to resume from. */
+/** One block of the stream. A comment has nothing. */
 type Frame = { id: string | null; event: string | null; data: string | null; retryMs: number | null }
 
 /** No envelope is nearly as large. */
@@ -27,8 +27,6 @@ export async function* readFrames(body: AsyncIterable<Uint8Array>): AsyncGenerat
       for (const block of blocks) {
         Object.assign(frame, { id: null, event: null, data: null, retryMs: null })
         parser.feed(`${block}\n\n`)
-        // The parser passes on no id without data.
-        if (frame.data === null) frame.id = /^id: ?(\S+)$/m.exec(block)?.[1] ?? null
         yield { ...frame }
       }
     }

@@ -12,12 +12,23 @@ export type StreamedEvent = {
 
 type Row = Omit<StreamedEvent, 'sequence'> & { sequence: string }
 
+/**
+ * A position in the order of all events. `atMs`: a time of PostgreSQL's clock at which every event up to there had been
+ * inserted.
+ */
+export type StreamPosition = { sequence: number; atMs: number }
+
+type PositionRow = { sequence: string; atMs: string }
+
+const LAST_SEQUENCE = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('event', 'sequence')::regclass), 0)`
+const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+
 /** The number that was given to an event last, whether or not its transaction has committed; 0 before the first. */
-export async function lastSequence(db: Db): Promise<number> {
+export async function lastPosition(db: Db): Promise<StreamPosition> {
   const found = await sql(
-    `SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('event', 'sequence')::regclass), 0)::text AS last`,
-  ).first<{ last: string }>(db)
-  return Number(found?.last)
+    `SELECT ${LAST_SEQUENCE}::text AS sequence, ${NOW_MS}::text AS "atMs"`,
+  ).first<PositionRow>(db)
+  return toPosition(found ?? { sequence: '0', atMs: '0' })
 }
 
 /**
@@ -76,36 +87,42 @@ export async function readEventPage(
   }
 }
 
-/** The place of an event in the order; null when the organisation has no such event, or has it no longer. */
-export async function findSequence(db: Db, organisationId: string, eventId: string): Promise<number | null> {
-  const found = await sql(
-    `SELECT sequence FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
-    {
-      organisationId,
-      eventId,
-    },
-  ).first<{ sequence: string }>(db)
-  return found === null ? null : Number(found.sequence)
-}
-
-/** How many of an organisation's newest events are searched for one that a member may see. */
-const LOOK_BACK = 100
-
-/** The id of the newest event up to a number that has one of `keys`; null when none of the latest few has. */
-export async function findNewestEvent(
+/** The position of an event; null when the organisation has no such event, or has it no longer. */
+export async function findEventPosition(
   db: Db,
   organisationId: string,
-  { upTo, keys }: { upTo: number; keys: string[] },
-): Promise<string | null> {
+  eventId: string,
+): Promise<StreamPosition | null> {
   const found = await sql(
-    `SELECT id FROM (
-       SELECT id, key, sequence FROM event
-        WHERE organisation_id = :organisationId AND sequence <= :upTo AND NOT is_test
-        ORDER BY sequence DESC LIMIT ${LOOK_BACK}
-     ) latest WHERE key = ANY(:keys::text[]) ORDER BY sequence DESC LIMIT 1`,
-    { organisationId, upTo, keys },
-  ).first<{ id: string }>(db)
-  return found?.id ?? null
+    `SELECT sequence, ${NOW_MS}::text AS "atMs" FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
+    { organisationId, eventId },
+  ).first<PositionRow>(db)
+  return found === null ? null : toPosition(found)
+}
+
+/**
+ * True when the database still has the order that the position is in. One that was replaced by an older one gives the same
+ * numbers to other events: later than the position, although with numbers up to it.
+ */
+export async function isPositionValid(
+  db: Db,
+  organisationId: string,
+  { sequence, atMs }: StreamPosition,
+): Promise<boolean> {
+  const found = await sql(
+    `SELECT 1 WHERE ${LAST_SEQUENCE} >= :sequence AND NOT EXISTS (
+       SELECT 1 FROM (
+         SELECT created_at FROM event WHERE organisation_id = :organisationId AND sequence <= :sequence
+          ORDER BY sequence DESC LIMIT 1
+       ) newest WHERE created_at > to_timestamp(:atMs / 1000.0)
+     )`,
+    { organisationId, sequence, atMs },
+  ).first(db)
+  return found !== null
+}
+
+function toPosition({ sequence, atMs }: PositionRow): StreamPosition {
+  return { sequence: Number(sequence), atMs: Number(atMs) }
 }
 
 function numbered({ id, organisationId, sequence, key, body }: Row): StreamedEvent {

@@ -14,7 +14,7 @@ const streamRoute = routeWithQuery({
   operationId: 'streamEvents',
   summary: 'Get events as they are published, over Server-Sent Events',
   description:
-    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. Needs the permission of each event key that is named. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within a minute when the key or what its member may see changes. Where the key has as many streams open as it may have, the answer is 429 `too_many_streams`.",
+    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. `position` comes first and every 15 seconds: its id is the place to go on from, whatever the member may see. Needs the permission of each event key that is named. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within a minute when the key or what its member may see changes. Where the key has as many streams open as it may have, the answer is 429 `too_many_streams`.",
   access: { kind: 'organisation', permission: null, ticket: true },
   query: EventStreamQuerySchema,
   fromHeaders: { 'last-event-id': 'lastEventId' },
@@ -34,7 +34,7 @@ const streamRoute = routeWithQuery({
   handle({ streams, catalogue }, { actor, query }) {
     const requested = requestedEventKeys(query.events, catalogue)
     requirePermissions(actor, permissionsForSubscription(requested ?? [], catalogue.permissionFor))
-    const lastEventId = query.lastEventId?.toLowerCase() ?? null
+    const lastEventId = query.lastEventId ?? null
     const caller = requireKey(actor)
     const { requestId } = actor
     const stream = () => streams.open({ caller, requested, lastEventId, requestId })

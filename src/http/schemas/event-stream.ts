@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { UUID_PATTERN } from '../../ids.ts'
+import { POSITION_PATTERN } from '../../stream/positions.ts'
 import { timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -17,9 +18,10 @@ export const EventStreamQuerySchema = Type.Object(
     ),
     lastEventId: Type.Optional(
       Type.String({
-        pattern: UUID_PATTERN,
+        pattern: `${UUID_PATTERN}|^${POSITION_PATTERN}$`,
+        maxLength: 200,
         description:
-          'Id of the last event that was received; the stream goes on after it. The header counts before it',
+          'The last `id` that was received, of an event or of a position; the stream goes on after it. The header counts before it',
         examples: [EXAMPLE_IDS.event],
       }),
     ),

@@ -16,7 +16,7 @@ import { createKnownCredentials } from '../../../src/accounts/known-credentials.
 import { listen } from '../../../src/http/listen.ts'
 import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testSecretBox } from '../database/factories.ts'
+import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testPositions, testSecretBox } from '../database/factories.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
@@ -65,7 +65,8 @@ export async function createTestApi(
   const known = createKnownCredentials()
   const rateLimits = overrides.rateLimits ?? NO_LIMITS
   const limits = { perKey: 1_000, perProcess: 1_000 }
-  const streams = createStreams({ dataSource, catalogue, logger, metrics, limits, ...streaming })
+  const positions = testPositions
+  const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits, ...streaming })
   const payloadThreads = createPayloadThreads(catalogue.eventKeys)
   const app = createApp({
     dataSource,

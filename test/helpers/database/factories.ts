@@ -6,11 +6,14 @@ import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/
 import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { serialiseEnvelope } from '../../../src/events/envelope.ts'
 import { newId } from '../../../src/ids.ts'
+import { createPositions } from '../../../src/stream/positions.ts'
 import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
 
 /** Key ring of the tests, as configuration text and opened. */
 export const TEST_KEY_RING = `test1:${'ab'.repeat(32)}`
-export const testSecretBox = createSecretBox([{ id: 'test1', key: Buffer.from('ab'.repeat(32), 'hex') }])
+const TEST_KEYS = [{ id: 'test1', key: Buffer.from('ab'.repeat(32), 'hex') }]
+export const testSecretBox = createSecretBox(TEST_KEYS)
+export const testPositions = createPositions(TEST_KEYS)
 
 /** A pair of keys for push messages, made for the tests. */
 export const TEST_VAPID_PRIVATE_KEY = '8jhvwpKhFlkqbXmKXfniEkYwtu8m2dKSReL1Qp586KM'

@@ -3,8 +3,10 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 export type StreamReader = {
   status: number
   headers: Headers
-  /** What a parser that is not ours made of it, in order. */
+  /** What a parser that is not ours made of it, in order; without the positions. */
   events: EventSourceMessage[]
+  /** The id that an `EventSource` would reconnect with; null before the first. */
+  lastEventId(): string | null
   comments: string[]
   retries: number[]
   /** Everything that came, as bytes. */
@@ -29,13 +31,15 @@ export async function readStream(
   organisationId: string,
   options: StreamOptions = {},
 ): Promise<StreamReader> {
-  const { apiKey, query = {}, lastEventId, until = Infinity, onEvent = () => undefined } = options
+  const { apiKey, query = {}, until = Infinity, onEvent = () => undefined } = options
+  let lastEventId = options.lastEventId ?? null
+  let text = ''
   const aborter = new AbortController()
   const search = new URLSearchParams(query).toString()
   const response = await fetch(`${url}/api/orgs/${organisationId}/events/stream?${search}`, {
     headers: {
       ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
-      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }),
     },
     signal: aborter.signal,
   })
@@ -45,7 +49,7 @@ export async function readStream(
   const chunks: Uint8Array[] = []
   const parser = createParser({
     onEvent(event) {
-      if (events.length >= until) return
+      if (event.event === 'position' || events.length >= until) return
       events.push(event)
       onEvent(event)
       if (events.length === until) aborter.abort()
@@ -53,14 +57,19 @@ export async function readStream(
     onComment: (comment) => void comments.push(comment),
     onRetry: (ms) => void retries.push(ms),
   })
-  const ended = consume(response, (chunk, text) => {
+  const ended = consume(response, (chunk, decoded) => {
     chunks.push(chunk)
-    parser.feed(text)
+    parser.feed(decoded)
+    const blocks = (text + decoded).split('\n\n')
+    text = blocks.pop() ?? ''
+    // An id counts without data too (HTML standard, 9.2.6), which the parser does not report.
+    for (const block of blocks) lastEventId = /^id: (.+)$/m.exec(block)?.[1] ?? lastEventId
   })
   return {
     status: response.status,
     headers: response.headers,
     events,
+    lastEventId: () => lastEventId,
     comments,
     retries,
     bytes: () => Buffer.concat(chunks),

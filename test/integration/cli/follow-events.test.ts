@@ -78,7 +78,7 @@ describe('followEvents', () => {
   })
 
   it('resumes after a position that came without an event', async () => {
-    handlers = [stream([`id: ${ID(7)}\n\n`, ': heartbeat\n\n']), stream([], false)]
+    handlers = [stream([`: heartbeat\nid: ${ID(7)}\nevent: position\ndata: {}\n\n`]), stream([], false)]
     void follow()
     await eventually(() => expect(requests).to.have.length(2))
     expect(lastEventIds()).to.deep.equal([undefined, ID(7)])

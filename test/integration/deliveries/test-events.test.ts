@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
-import { findNewestEvent, readEventPage, readEvents } from '../../../src/db/queries/event-stream.ts'
+import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.ts'
 import { insertTestEvent, type DeliveryToStart } from '../../../src/db/queries/events.ts'
 import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
@@ -100,7 +100,6 @@ describe('a test event', () => {
     const { dataSource } = suite.database
     const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, keys: ['invoice:paid'], limit: 10 }
     expect((await readEventPage(dataSource, member.organisationId, range)).events).to.deep.equal([])
-    expect(await findNewestEvent(dataSource, member.organisationId, range)).to.equal(null)
     expect(await readEvents(dataSource, [member.organisationId], range)).to.deep.equal([])
   })
 

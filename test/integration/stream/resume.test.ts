@@ -26,8 +26,11 @@ describe('a stream that is resumed', () => {
     readers = []
   })
 
-  async function open(options: StreamOptions = {}, api = suite.api): Promise<StreamReader> {
-    const reader = await readStream(api.url, member.organisationId, { apiKey: member.apiKey, ...options })
+  async function open(
+    { organisationId = member.organisationId, ...options }: StreamOptions & { organisationId?: string } = {},
+    api = suite.api,
+  ): Promise<StreamReader> {
+    const reader = await readStream(api.url, organisationId, { apiKey: member.apiKey, ...options })
     expect(reader.status).to.equal(200)
     readers.push(reader)
     return reader
@@ -44,6 +47,15 @@ describe('a stream that is resumed', () => {
     )
     return found.map(({ id }) => id)
   }
+  const purgeOld = () =>
+    purge(
+      {
+        dataSource: suite.database.dataSource,
+        logger: silentLogger,
+      },
+      { completedDays: 30, failedDays: 90, auditDays: 365 },
+      new AbortController().signal,
+    )
   const idsOf = ({ events }: StreamReader): (string | undefined)[] => events.map(({ id }) => id)
   const gapsOf = ({ events }: StreamReader) => events.filter(({ event }) => event === 'gap')
 
@@ -77,18 +89,49 @@ describe('a stream that is resumed', () => {
     expect(new Set(reader.events.map(({ event }) => event))).to.deep.equal(new Set(['invoice:paid']))
   })
 
-  it('sends its position at the start, so that it can be resumed before its first event', async () => {
+  const positionOf = (reader: StreamReader): Promise<string> =>
+    eventually(() => {
+      const id = reader.lastEventId()
+      expect(id).to.be.a('string')
+      return id!
+    }, 1_000)
+
+  it('has a position at once, whatever is visible, and misses nothing when it is resumed before its first event', async () => {
+    const { organisationId } = member
+    const permissions = ['comment:read']
+    const poor = await createMember(suite.database.dataSource, { organisationId, permissions })
+    const inEmpty = await positionOf(await open({ apiKey: poor.apiKey }))
+    await publish(120)
+    const behindOthers = await positionOf(await open({ apiKey: poor.apiKey }, other))
+    await publish(1, 'comment:created')
+    const id = (await stored()).at(-1)
+    for (const lastEventId of [inEmpty, behindOthers])
+      for (const api of [suite.api, other]) {
+        const reader = await open({ apiKey: poor.apiKey, lastEventId }, api)
+        await eventually(() => expect(idsOf(reader)).to.deep.equal([id]))
+      }
+  })
+
+  it('has its position within a second while a transaction delays all events', async () => {
+    await open()
+    const holder = suite.database.dataSource.createQueryRunner()
+    await holder.startTransaction()
+    await holder.query('DELETE FROM event WHERE false')
     await publish(1)
-    const [newest] = await stored()
-    const reader = await open({ query: { events: 'invoice:paid' } })
-    await eventually(() => expect(reader.bytes().toString()).to.include(`\nid: ${newest!}\n\n`))
-    const poor = await createMember(suite.database.dataSource, {
-      organisationId: member.organisationId,
-      permissions: ['invoice:read'],
-    })
-    const blind = await open({ apiKey: poor.apiKey })
-    await eventually(() => expect(blind.retries).to.have.length(1))
-    expect(blind.bytes().toString()).to.not.include('id:')
+    const startedAt = performance.now()
+    const reader = await open()
+    await positionOf(reader)
+    expect(performance.now() - startedAt).to.be.below(1_000)
+    await holder.rollbackTransaction()
+    await holder.release()
+  })
+
+  it('reveals with its position neither how many events there are nor whether there are new ones', async () => {
+    const [first, second] = [await positionOf(await open()), await positionOf(await open())]
+    await publish(50)
+    const third = await positionOf(await open())
+    expect(new Set([first, second, third]).size).to.equal(3)
+    expect(new Set([first, second, third].map(({ length }) => length)).size).to.equal(1)
   })
 
   it('misses no event whose transaction ends after those of later events', async () => {
@@ -137,13 +180,12 @@ describe('a stream that is resumed', () => {
 
   it('sends one gap for an unknown position, continues live, and can be resumed from there', async () => {
     await publish(2)
-    const [, newest] = await stored()
     const unknown = newId()
     const reader = await open({ lastEventId: unknown })
     await publish(1)
     await eventually(() => expect(reader.events).to.have.length(2))
     const [gap, next] = reader.events
-    expect(gap).to.include({ event: 'gap', id: newest! })
+    expect(gap).to.include({ event: 'gap' })
     expect(JSON.parse(gap!.data)).to.include({ lastEventId: unknown })
     const ids = await stored()
     expect(next!.id).to.equal(ids[2])
@@ -151,7 +193,7 @@ describe('a stream that is resumed', () => {
     await eventually(() => expect(idsOf(again)).to.deep.equal([ids[2]]))
   })
 
-  it('answers for a foreign event as for an unknown one', async () => {
+  it('answers for a foreign event or position as for an unknown one', async () => {
     await publish(1)
     const stranger = await createMember(suite.database.dataSource)
     await publishRow(suite.database.dataSource, stranger.organisationId)
@@ -159,13 +201,15 @@ describe('a stream that is resumed', () => {
       'SELECT id FROM event WHERE organisation_id = $1',
       [stranger.organisationId],
     )
+    const theirs = await open({ apiKey: stranger.apiKey, organisationId: stranger.organisationId })
     const texts: string[] = []
-    for (const lastEventId of [foreign!.id, newId()]) {
+    for (const lastEventId of [foreign!.id, newId(), await positionOf(theirs)]) {
       const reader = await open({ lastEventId })
       await eventually(() => expect(gapsOf(reader)).to.have.length(1))
-      texts.push(reader.bytes().toString().replaceAll(lastEventId, 'ID'))
+      const [gap] = gapsOf(reader)
+      texts.push(reader.bytes().toString().replaceAll(lastEventId, 'ID').replaceAll(gap!.id!, 'POSITION'))
     }
-    expect(texts[0]).to.equal(texts[1])
+    expect(new Set(texts).size).to.equal(1)
   })
 
   it('sends one gap when retention has deleted events after its position, and only then', async () => {
@@ -178,13 +222,7 @@ describe('a stream that is resumed', () => {
     await dataSource.query(`UPDATE event SET created_at = now() - interval '1 year' WHERE id = ANY($1)`, [
       [ids[0], ids[2]],
     ])
-    const purgeDependencies = {
-      dataSource,
-      logger: silentLogger,
-      incidentWorkflows: { signal: () => Promise.resolve() },
-    }
-    const limits = { completedDays: 30, failedDays: 90, auditDays: 365 }
-    await purge(purgeDependencies, limits, new AbortController().signal)
+    await purgeOld()
     expect(await stored()).to.deep.equal([ids[1], ids[3]])
     const [before, at, after] = await Promise.all([
       open({ lastEventId: ids[1]! }),
@@ -194,9 +232,25 @@ describe('a stream that is resumed', () => {
     await publish(1)
     const newest = (await stored()).at(-1)
     for (const reader of [before, at]) {
-      await eventually(() => expect(idsOf(reader)).to.deep.equal([ids[3], newest]))
+      await eventually(() => expect(idsOf(reader).slice(1)).to.deep.equal([newest]))
       expect(reader.events[0]!.event).to.equal('gap')
     }
     await eventually(() => expect(idsOf(after)).to.deep.equal([newest]))
+  })
+
+  it('sends no gap when retention has deleted only what came before its position', async () => {
+    const live = await open()
+    await publish(3)
+    await eventually(() => expect(live.events).to.have.length(3))
+    const lastEventId = await positionOf(await open())
+    await suite.database.dataSource.query(
+      `UPDATE event SET created_at = now() - interval '1 year' WHERE organisation_id = $1`,
+      [member.organisationId],
+    )
+    await purgeOld()
+    expect(await stored()).to.deep.equal([])
+    const reader = await open({ lastEventId })
+    await publish(1)
+    await eventually(async () => expect(idsOf(reader)).to.deep.equal(await stored()))
   })
 })

@@ -73,6 +73,11 @@ describe('the sample clients of the stream', () => {
       const { valueOf } = parseExposition(await registry.metrics())
       expect(valueOf('posthorn_streams_open', {})).to.equal(1)
     })
+  const isClosed = () =>
+    eventually(async () => {
+      const { valueOf } = parseExposition(await registry.metrics())
+      expect(valueOf('posthorn_streams_ended_total', { reason: 'rights' })).to.equal(1)
+    })
 
   it('stream.md: curl shows events as they are published', async () => {
     const [, command = ''] =
@@ -136,13 +141,13 @@ describe('the sample clients of the stream', () => {
       pauseMs: 100,
     })
     await isOpen()
-    const published = [await publish()]
-    await eventually(() => expect(seen).to.have.length(1))
-    // A change of rights ends the stream.
+    // A change of rights ends the stream, before its first event.
     await database.dataSource.query('UPDATE member SET full_access = false, permissions = $2 WHERE id = $1', [
       member.memberId,
       ['customer:read'],
     ])
+    await isClosed()
+    const published = [await publish()]
     await eventually(() => expect(tickets).to.equal(2))
     published.push(await publish())
     await eventually(() => expect(seen).to.deep.equal(published.map(({ id, body }) => `${id} ${body}`)))

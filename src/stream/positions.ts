@@ -1,0 +1,42 @@
+import { hkdfSync } from 'node:crypto'
+import type { StreamPosition } from '../db/queries/event-stream.ts'
+import { createSecretBox, type EncryptionKey } from '../secret-box.ts'
+
+/** Seals positions, so that clients can keep them. */
+export type Positions = {
+  seal(organisationId: string, position: StreamPosition): string
+  /** Returns null for what was not sealed for this organisation, or with a key that is gone. */
+  open(organisationId: string, sealed: string): StreamPosition | null
+}
+
+/** What `seal` returns. */
+export const POSITION_PATTERN = '[A-Za-z0-9_-]{1,32}([|][A-Za-z0-9_-]{16,64}){3}'
+
+/** Digits of each number: the length reveals nothing about it. */
+const DIGITS = 16
+
+/**
+ * Builds positions. They are encrypted, since the number of the newest event reveals how much all organisations publish;
+ * and each time anew, so that two positions do not show whether anybody published between them. The keys are derived:
+ * streams encrypt so often that the keys of the signing secrets would wear out.
+ */
+export function createPositions(keys: readonly EncryptionKey[]): Positions {
+  const derived = keys.map(({ id, key }) => ({ id, key: derive(key) }))
+  const box = createSecretBox(derived, (organisationId) => `organisation:${organisationId}:position:v1`)
+  return {
+    seal: (organisationId, { sequence, atMs }) =>
+      box.seal(organisationId, [sequence, atMs].map((value) => String(value).padStart(DIGITS, '0')).join('')),
+    open(organisationId, sealed) {
+      try {
+        const text = box.open(organisationId, sealed)
+        return { sequence: Number(text.slice(0, DIGITS)), atMs: Number(text.slice(DIGITS)) }
+      } catch {
+        return null
+      }
+    },
+  }
+}
+
+function derive(key: Buffer): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, '', 'posthorn stream position v1', 32))
+}
