@@ -20,6 +20,7 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   }
   ctx.status = reply.status
   ctx.set(reply.headers ?? {})
+  if (reply.isSecret === true) ctx.compress = false
   if (reply.status === 204) {
     ctx.body = null
     return

@@ -2,6 +2,7 @@ import Koa, { type Middleware } from 'koa'
 import { readWebFiles } from '../web/web-files.ts'
 import { webPages } from '../web/web-pages.ts'
 import type { ApiDependencies } from './api.ts'
+import { compression } from './middleware/compression.ts'
 import { errorHandler } from './middleware/error-handler.ts'
 import { forwarded } from './middleware/forwarded.ts'
 import { requestLog } from './middleware/request-log.ts'
@@ -20,6 +21,7 @@ export function createApp(dependencies: ApiDependencies, pages: readonly Middlew
   const app = new Koa({ proxy: true })
   app.silent = true
   app.use(forwarded(createTrustedProxies(trustedProxies), dependencies.logger))
+  app.use(compression())
   app.use(requestMetrics(dependencies.metrics))
   app.use(requestLog(dependencies.logger))
   app.use(securityHeaders(publicUrl))

@@ -41,6 +41,8 @@ export type Reply = {
   json?: string | Buffer
   stream?: () => Promise<Readable>
   headers?: Record<string, string>
+  /** The body shows a secret: it is not compressed. No answer of the API is stored. */
+  isSecret?: true
   /** For the log line of the request. */
   trace?: LoggedTrace | null
 }

@@ -56,5 +56,7 @@ export function readWebFiles(): WebFiles {
 
 function toWebFile(file: string, type: string): WebFile {
   const body = readFileSync(file)
-  return { body, type, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` }
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22)
+  // Weak: the answer may be compressed (RFC 9110, 8.8.1).
+  return { body, type, etag: `W/"${hash}"` }
 }

@@ -118,7 +118,7 @@ const requestRoute: Route = {
   async handle(dependencies, request) {
     const [webhookId, id] = [param(request, 'id'), param(request, 'deliveryId')]
     const found = await readDeliveryRequest(dependencies, request.actor, webhookId, id)
-    return { status: 200, headers: { 'cache-control': 'no-store' }, body: presentDeliveryRequest(found) }
+    return { status: 200, isSecret: true, body: presentDeliveryRequest(found) }
   },
 }
 

@@ -151,7 +151,7 @@ const signingSecretRoute: Route = {
   },
   async handle(dependencies, request) {
     const signingSecret = await readSigningSecret(dependencies, request.actor, param(request, 'id'))
-    return { status: 200, headers: { 'cache-control': 'no-store' }, body: { signingSecret } }
+    return { status: 200, isSecret: true, body: { signingSecret } }
   },
 }
 

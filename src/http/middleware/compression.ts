@@ -1,0 +1,47 @@
+import { Transform } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { constants } from 'node:zlib'
+import type { Middleware } from 'koa'
+import compress from 'koa-compress'
+
+/** Answers that are compressed at once; further ones go out as they are. Libuv's four threads also look up names. */
+const MAX_CONCURRENT = 2
+
+/** An answer that fits into a packet is not worth the time. */
+const MIN_BYTES = 1_400
+
+/** 256 KiB for an answer in progress, where the default takes megabytes. */
+const BROTLI = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 }
+
+/**
+ * Compresses answers to GET, in one piece: they have a length, and a client that does not read holds no compressor. An
+ * answer whose `compress` is false is left alone, as secrets are: the length of a compressed one could give away what it
+ * has in common with what an attacker had put next to it (BREACH). So are event streams (`no-transform`), and answers to
+ * other methods, which show new secrets.
+ */
+export function compression(): Middleware {
+  const compressOne = compress({
+    br: { params: BROTLI },
+    gzip: {},
+    deflate: false,
+    // Node.js 20 has none.
+    zstd: false,
+    threshold: MIN_BYTES,
+  })
+  let running = 0
+  return async (ctx, next) => {
+    let isCounted = false
+    try {
+      await compressOne(ctx, async () => {
+        await next()
+        isCounted = ctx.method === 'GET' && running < MAX_CONCURRENT
+        if (isCounted) running++
+        else ctx.compress = false
+      })
+      const body: unknown = ctx.body
+      if (body instanceof Transform) ctx.body = await buffer(body)
+    } finally {
+      if (isCounted) running--
+    }
+  }
+}
