@@ -53,7 +53,11 @@ export function refinementsOf(
   return {
     WebhookUrl: URL_FORM,
     PushEndpoint: URL_FORM,
-    PushPublicKey: { pattern: '^B[A-P][A-Za-z0-9_-]{84}[AEIMQUYcgkosw048]=?$' },
+    // What no pattern can say has the name of a format, which tools can be taught.
+    PushPublicKey: {
+      format: 'p256-public-key',
+      pattern: '^B[A-P][A-Za-z0-9_-]{84}[AEIMQUYcgkosw048]=?$',
+    },
     PushAuthSecret: { pattern: '^[A-Za-z0-9_-]{21}[AQgw](==)?$' },
     WebhookId: { format: 'uuid', pattern: UUID_PATTERN },
     FieldProblemCode: { 'x-enum-descriptions': FIELD_PROBLEMS },

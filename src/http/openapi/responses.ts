@@ -67,6 +67,12 @@ const REFUSALS = {
   Invalid: {
     status: 422,
     description: 'Fields or parameters are not valid',
+    codes: ['invalid_fields'],
+  },
+  InvalidOrReused: {
+    status: 422,
+    description:
+      'Fields or parameters are not valid, or the `Idempotency-Key` was sent with another body before',
     codes: ['invalid_fields', 'idempotency_key_reused'],
   },
   TooManyRequests: {
@@ -119,7 +125,8 @@ export function commonRefusals(route: Route): Record<string, object> {
   if (hasKey) names.push('Unauthenticated', 'NotFound')
   if (hasKey && (access.kind !== 'key' || access.sessions !== false)) names.push('Forbidden')
   if (body !== undefined) names.push('BodyTooLarge', 'UnsupportedMediaType')
-  if (body !== undefined || query !== undefined) names.push('Unreadable', 'Invalid')
+  if (body !== undefined || query !== undefined)
+    names.push('Unreadable', route.idempotent === true ? 'InvalidOrReused' : 'Invalid')
   return Object.fromEntries(
     names.map((name) => [String(REFUSALS[name].status), { $ref: `#/components/responses/${name}` }]),
   )

@@ -16,7 +16,8 @@ const PushKeysSchema = Type.Object(
     p256dh: Type.String({
       title: 'PushPublicKey',
       maxLength: 88,
-      description: "The browser's P-256 public key: 65 bytes as base64url",
+      description:
+        "The browser's P-256 public key: 65 bytes as base64url. 65 bytes that are no point of the curve get 422 `invalid_public_key`",
       examples: [PUBLIC_KEY],
     }),
     auth: Type.String({

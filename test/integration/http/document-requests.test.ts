@@ -44,7 +44,7 @@ describe('requests made from the OpenAPI document', function () {
   const suite = useApi()
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ajvFormats.default(ajv)
-  for (const format of ['mail-address', 'time-zone']) ajv.addFormat(format, true)
+  for (const format of ['mail-address', 'time-zone', 'p256-public-key']) ajv.addFormat(format, true)
   let document: Document
   let member: TestMember
   let known: Record<string, string>

@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
 
   const ajv = new Ajv2020({ strict: false, allErrors: true, discriminator: false })
   ajvFormats.default(ajv)
-  for (const format of ['mail-address', 'time-zone']) ajv.addFormat(format, true)
+  for (const format of ['mail-address', 'time-zone', 'p256-public-key']) ajv.addFormat(format, true)
   ajv.addSchema({ $id: 'openapi.json', ...document })
 
   /** Checks a value by a schema of the document, whose references count from its root. */
