@@ -31,12 +31,12 @@ const folders = {
   },
   accounts: {
     own: '^src/accounts/',
-    may: ['^src/accounts/', '^src/db/', '^src/domain/', '^src/(credentials|errors|ids)'],
+    may: ['^src/accounts/', '^src/db/', '^src/domain/', '^src/(credentials|errors|ids|ttl-cache)'],
     npm: true,
   },
   events: {
     own: '^src/events/',
-    may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|ids)'],
+    may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|ids|ttl-cache)'],
     npm: true,
   },
   stream: {
@@ -74,7 +74,7 @@ const folders = {
       '^src/db/',
       '^src/domain/',
       '^src/temporal/',
-      '^src/(errors|ids|secret-box|shutdown)',
+      '^src/(errors|ids|round-robin-queue|secret-box|shutdown)',
     ],
     npm: true,
   },

@@ -91,10 +91,10 @@ export function unavailable(): ProblemError {
   })
 }
 
-/** More deliveries wait for their first attempt than `PUBLISH_BACKLOG_LIMIT`. */
-export function overloaded(): ProblemError {
+/** Nothing was published: by default since `PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. */
+export function overloaded(cause = 'Too many deliveries wait for their first attempt.'): ProblemError {
   return new ProblemError('overloaded', {
-    detail: 'Too many deliveries wait for their first attempt. Nothing was published; try again later.',
+    detail: `${cause} Nothing was published; try again later.`,
     headers: { 'retry-after': '5' },
   })
 }

@@ -4,7 +4,7 @@ import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
 import type { KeyCaller } from './actor.ts'
 import { createKnownCredentials, type KnownCredentials } from './known-credentials.ts'
-import { createTtlCache } from './ttl-cache.ts'
+import { createTtlCache } from '../ttl-cache.ts'
 
 /** Returns the caller behind an API key, or null when the key is unknown, revoked or expired. */
 export type CallerLookup = (key: string) => Promise<KeyCaller | null>

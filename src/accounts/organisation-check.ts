@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { isActiveOrganisation } from '../db/queries/erasures.ts'
 import { notFound } from '../errors.ts'
 import { CALLER_TTL_MS } from './caller-lookup.ts'
-import { createTtlCache } from './ttl-cache.ts'
+import { createTtlCache } from '../ttl-cache.ts'
 
 /** Throws 404 unless there is an organisation of this id that is not being erased. */
 export type OrganisationCheck = (organisationId: string) => Promise<void>

@@ -65,3 +65,18 @@ export function warnOfOpenPolicy(config: Config, logger: Logger): void {
     logger.warn(fields, 'POSTHORN_ALLOWED_CIDRS: receivers in private address ranges are allowed')
   }
 }
+
+/** Publishing to more would keep the database from other organisations. */
+const MAX_WEBHOOKS_PER_ORGANISATION = 1_000
+
+/** Returns how many webhooks an organisation may have; warns where the setting allows more. */
+export function webhookLimit(
+  { webhooksPerOrganisation }: Pick<Config, 'webhooksPerOrganisation'>,
+  logger: Pick<Logger, 'warn'>,
+): number {
+  if (webhooksPerOrganisation <= MAX_WEBHOOKS_PER_ORGANISATION) return webhooksPerOrganisation
+  const limit = MAX_WEBHOOKS_PER_ORGANISATION
+  const fields = { event: 'policy.webhooks_capped', configured: webhooksPerOrganisation, limit }
+  logger.warn(fields, 'WEBHOOKS_PER_ORGANISATION: an organisation may have 1,000 webhooks at most')
+  return limit
+}

@@ -51,6 +51,7 @@ import {
   retentionLimits,
   temporalUi,
   warnOfOpenPolicy,
+  webhookLimit,
   workerSettings,
 } from './service-settings.ts'
 import type { Stack } from './shutdown-stack.ts'
@@ -198,7 +199,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     erasureWorkflows,
     urlPolicy,
     trustedProxies: config.trustedProxies,
-    webhooksPerOrganisation: config.webhooksPerOrganisation,
+    webhooksPerOrganisation: webhookLimit(config, logger),
     catalogue,
     payloadThreads: createPayloadThreads(catalogue.eventKeys),
     vapidPublicKey: notifications.vapidPublicKey,

@@ -89,7 +89,7 @@ export const SETTINGS = {
   ),
   webhooksPerOrganisation: setting(
     'WEBHOOKS_PER_ORGANISATION',
-    'webhooks per organisation, without deleted ones',
+    'webhooks per organisation, without deleted ones; more than 1000 means 1000',
     '100',
     integer(1, 100_000),
   ),

@@ -1,15 +1,12 @@
 import pLimit from 'p-limit'
-import { DatabaseUnavailableError, isDatabaseUnavailable, isLockTimeout } from './connection-errors.ts'
+import { createRoundRobin, type RoundRobin } from '../round-robin-queue.ts'
+import { isDatabaseDown } from './connection-errors.ts'
+import { refuse, withDeadline, type Deadline } from './deadline.ts'
 
 /** Runs the items of many concurrent callers in one statement and one commit. */
 export type BatchedStatement<Item, Result> = (item: Item) => Promise<Result>
 
-type Waiting<Item, Result> = {
-  item: Item
-  resolve: (result: Result) => void
-  reject: (reason: unknown) => void
-  hasTimedOut: boolean
-}
+type Waiting<Item, Result> = Deadline<Result> & { item: Item; rows: number }
 
 /**
  * After this time a group counts as slow, for example because it waits for a lock: the next one no longer waits for it.
@@ -34,30 +31,31 @@ const CONCURRENT_ONES = 4
  * than one of ten. While a group is slow others may start, up to `maxConcurrent` in all. With `lingerMs` an item that
  * nobody waits for runs that much later, so that others can join it. `runAll` returns the results in the order of its
  * items, from one statement: all of it is committed, or nothing.
- * When `runAll` fails, each item is run again with `runOne`, so that one caller's error, or a row that another
- * transaction keeps locked, fails that item only; an unavailable database fails all of them.
- * Rejects with DatabaseUnavailableError when no result arrives within `timeoutMs` (the item may still be committed),
- * and at once when `maxQueued` items wait already (it is not).
+ * A group takes the keys of `keyOf` in turn, and has no more rows than `maxRows` by what `rowsOf` expects of each item;
+ * an item that has more runs alone.
+ * When `runAll` fails, each item is run again with `runOne`, so that one caller's error, a row that another transaction
+ * keeps locked, or a statement that took too long, fails that item only; a database that is down fails all of them.
+ * Rejects with DatabaseBusyError when an item has not begun within `startTimeoutMs` or `maxQueued` wait already (nothing
+ * is committed), and when no result arrives within `timeoutMs` (it may still be committed).
  */
 export function createBatchedStatement<Item, Result>(options: {
   runAll: (items: Item[]) => Promise<Result[]>
   runOne: (item: Item) => Promise<Result>
   maxConcurrent: number
   maxBatchSize: number
+  keyOf?: (item: Item) => string
+  rowsOf?: (item: Item) => number
+  maxRows?: number
+  startTimeoutMs?: number
   timeoutMs?: number
   maxQueued?: number
   lingerMs?: number
 }): BatchedStatement<Item, Result> {
-  const {
-    runAll,
-    runOne,
-    maxConcurrent,
-    maxBatchSize,
-    timeoutMs = ITEM_TIMEOUT_MS,
-    maxQueued = MAX_QUEUED,
-    lingerMs = 0,
-  } = options
-  const queue: Waiting<Item, Result>[] = []
+  const { runAll, runOne, maxConcurrent, maxBatchSize } = options
+  const { keyOf = () => '', rowsOf = () => 1, maxRows = Infinity } = options
+  const { timeoutMs = ITEM_TIMEOUT_MS, startTimeoutMs = timeoutMs } = options
+  const { maxQueued = MAX_QUEUED, lingerMs = 0 } = options
+  const queue = createRoundRobin<Waiting<Item, Result>>()
   const ones = pLimit(CONCURRENT_ONES)
   let underWay = 0
   let nextGroup: NodeJS.Timeout | null = null
@@ -70,16 +68,21 @@ export function createBatchedStatement<Item, Result>(options: {
         else reject(new Error('a grouped statement gave too few results'))
       })
     } catch (error) {
-      if (isDatabaseUnavailable(error) && !isLockTimeout(error)) group.forEach(({ reject }) => reject(error))
-      else await ones.map(group, ({ item, resolve, reject }) => runOne(item).then(resolve, reject))
+      // What ran alone has failed for itself.
+      if (group.length === 1 || isDatabaseDown(error)) group.forEach(({ reject }) => reject(error))
+      else await ones.map(group, runAgain)
     }
+  }
+
+  async function runAgain({ item, begin, resolve, reject }: Waiting<Item, Result>): Promise<void> {
+    if (begin()) await runOne(item).then(resolve, reject)
   }
 
   function go(): void {
     if (nextGroup !== null) clearTimeout(nextGroup)
     nextGroup = null
     if (underWay >= maxConcurrent) return
-    const group = takeGroup(queue, maxBatchSize)
+    const group = takeGroup(queue, maxBatchSize, maxRows)
     if (group.length === 0) return
     underWay++
     void run(group).finally(() => {
@@ -90,48 +93,34 @@ export function createBatchedStatement<Item, Result>(options: {
   }
 
   function next(): void {
-    if (queue.length === 0) return
-    if (underWay === 0 && (lingerMs === 0 || queue.length >= maxBatchSize)) go()
+    if (queue.size() === 0) return
+    if (underWay === 0 && (lingerMs === 0 || queue.size() >= maxBatchSize)) go()
     else nextGroup ??= setTimeout(go, underWay === 0 ? lingerMs : SLOW_GROUP_MS)
   }
 
-  return (item) =>
-    new Promise((resolve, reject) => {
-      if (queue.length >= maxQueued) {
-        reject(new DatabaseUnavailableError(`${queue.length} wait for the database already`))
-        return
-      }
-      const timer = setTimeout(() => {
-        waiting.hasTimedOut = true
-        reject(new DatabaseUnavailableError(`no result from the database within ${timeoutMs} ms`))
-      }, timeoutMs)
-      const waiting: Waiting<Item, Result> = {
-        item,
-        hasTimedOut: false,
-        resolve(result) {
-          clearTimeout(timer)
-          resolve(result)
-        },
-        reject(reason) {
-          clearTimeout(timer)
-          reject(reason)
-        },
-      }
-      queue.push(waiting)
+  return (item) => {
+    if (queue.size() >= maxQueued) return refuse(queue.size())
+    return withDeadline({ startTimeoutMs, timeoutMs }, (deadline) => {
+      queue.add(keyOf(item), { ...deadline, item, rows: rowsOf(item) })
       next()
     })
+  }
 }
 
 /** Takes the next items out of the queue; those whose caller has gone are dropped. */
 function takeGroup<Item, Result>(
-  queue: Waiting<Item, Result>[],
+  queue: RoundRobin<Waiting<Item, Result>>,
   maxBatchSize: number,
+  maxRows: number,
 ): Waiting<Item, Result>[] {
   const group: Waiting<Item, Result>[] = []
+  let rows = 0
   while (group.length < maxBatchSize) {
-    const next = queue.shift()
-    if (next === undefined) break
-    if (!next.hasTimedOut) group.push(next)
+    const next = queue.take((waiting) => group.length === 0 || rows + waiting.rows <= maxRows)
+    if (next === null) break
+    if (!next.begin()) continue
+    group.push(next)
+    rows += next.rows
   }
   return group
 }

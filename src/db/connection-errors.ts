@@ -5,6 +5,9 @@
  */
 const TRANSIENT_SQLSTATE = /^(08...|28...|53...|57P0[1-5]|57014|55P03|25P0[34]|25006|58030|40001|40P01)$/
 
+/** Of these, the codes that end one statement or transaction of a database that works. */
+const ONE_STATEMENT_SQLSTATE = /^(57014|55P03|25P0[34]|40001|40P01)$/
+
 const LOCK_NOT_AVAILABLE = '55P03'
 const QUERY_CANCELED = '57014'
 
@@ -32,7 +35,7 @@ const TRANSIENT_SYSTEM = new Set([
 const TRANSIENT_MESSAGE =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Driver not Connected|Query runner already released|Database connection provided by a query runner was already released|Cannot use a pool after)/i
 
-/** The database did not answer within a limit of this process, or too much waits for it already. */
+/** The database did not answer within a limit of this process. */
 export class DatabaseUnavailableError extends Error {
   override readonly name: string = 'DatabaseUnavailableError'
 }
@@ -42,7 +45,19 @@ export class WebhookLockedError extends DatabaseUnavailableError {
   override readonly name = 'WebhookLockedError'
 }
 
-/** True when the database is away or asks to try again: the statement was not wrong. */
+/** Too much waits for the database in this process. */
+export class DatabaseBusyError extends DatabaseUnavailableError {
+  override readonly name = 'DatabaseBusyError'
+  /** False when the work was never begun: nothing was done. Otherwise it may still be committed. */
+  readonly isBegun: boolean
+
+  constructor(message: string, { isBegun }: { isBegun: boolean }) {
+    super(message)
+    this.isBegun = isBegun
+  }
+}
+
+/** True when the database is away or asks to try again: the statement was not wrong, and may be repeated. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnavailableError) return true
@@ -53,6 +68,15 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== undefined && (TRANSIENT_SQLSTATE.test(code) || TRANSIENT_SYSTEM.has(code))) return true
   return TRANSIENT_MESSAGE.test(error.message)
+}
+
+/**
+ * True when the database is away or takes no writes: other statements fail as well. False for a statement that ran into
+ * its time limit or into others, and for one that waited too long in this process.
+ */
+export function isDatabaseDown(error: unknown): boolean {
+  if (!isDatabaseUnavailable(error) || error instanceof DatabaseBusyError) return false
+  return !ONE_STATEMENT_SQLSTATE.test(codeOf(error as Error) ?? '')
 }
 
 /** Returns whether a lock could not be taken in time: a problem of one row, not of the whole database. */

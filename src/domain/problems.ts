@@ -132,8 +132,8 @@ export const PROBLEMS = {
   too_many_webhooks: {
     status: 409,
     title: 'Too many webhooks',
-    cause: 'The organisation has `WEBHOOKS_PER_ORGANISATION` webhooks.',
-    cure: 'Delete a webhook, or have the operator raise the limit.',
+    cause: 'The organisation has `WEBHOOKS_PER_ORGANISATION` webhooks, or 1,000.',
+    cure: 'Delete a webhook, or have the operator raise the limit, up to 1,000.',
   },
   too_many_subscriptions: {
     ...CONFLICT,
@@ -215,7 +215,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'Overloaded',
     cause:
-      '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt, or too many large payloads for their check. Nothing was published.',
+      '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt, or too many are being published, or too many large payloads wait for their check. Nothing was published.',
     cure: 'Try again after `Retry-After`.',
   },
   no_stream_now: {

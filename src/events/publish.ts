@@ -1,7 +1,9 @@
 import type { DataSource } from 'typeorm'
-import { isDatabaseUnavailable, isLockTimeout } from '../db/connection-errors.ts'
-import type { Db } from '../db/db.ts'
 import { createBatchedStatement } from '../db/batched-statement.ts'
+import { DatabaseBusyError, isDatabaseDown, isStatementTimeout } from '../db/connection-errors.ts'
+import type { Db } from '../db/db.ts'
+import { createFairLimiter } from '../db/fair-limiter.ts'
+import { poolStatus } from '../db/pool-status.ts'
 import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
@@ -9,6 +11,7 @@ import { overloaded } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
 import { serialiseEnvelope } from './envelope.ts'
+import { createFanOut } from './fan-out.ts'
 
 /** A validated request to publish; `json` is the whole request body as it was sent. */
 type PublishRequest = {
@@ -30,17 +33,30 @@ type Published = {
   replayed: boolean
 }
 
-/** Batches in flight at once, and events in one batch. */
+/** Batches in flight at once, and events and deliveries in one batch. */
 const MAX_CONCURRENT_BATCHES = 4
 const MAX_BATCH_SIZE = 100
+const MAX_BATCH_ROWS = 500
+
+/**
+ * When an event is refused: before the ten seconds in which a request is answered, and so early that its statement ends
+ * or runs into its time limit before that.
+ */
+const TIMEOUTS = { startTimeoutMs: 2_500, timeoutMs: 9_000, maxQueued: 10_000 }
+
+/** The part of the pool that transactions of events with an idempotency key may have. */
+const KEYED_SHARE = 0.75
+
+/** Commits at once of events that have more deliveries than a batch: one of an organisation. */
+const LARGE = { concurrency: 2, perKey: 1 }
 
 type Publish = (request: PublishRequest, idempotency: IdempotentRequest | null) => Promise<Published>
 
 /** Commits an event and its deliveries. */
 export type Publisher = Publish & {
   /**
-   * True for FAILURE_TTL_MS after an event could not be committed, unless one has been since, or was while it waited:
-   * the database takes no writes.
+   * True for FAILURE_TTL_MS after an event could not be committed because the database is down or takes no writes, unless
+   * one has been since, or was while it waited.
    */
   isFailing(): boolean
 }
@@ -50,38 +66,62 @@ const FAILURE_TTL_MS = 5_000
 const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), committed: () => undefined }
 
 /**
- * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit; a repeated request still gets its
- * answer. The deliveries are leased to `lease.owner` for `lease.leaseMs`. Concurrent events share a commit, except those
- * with an idempotency key, which is stored in the transaction of its event.
+ * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit (a repeated request still gets its
+ * answer), and where an event has no turn at the database or its statement runs into the time limit. The deliveries are
+ * leased to `lease.owner` for `lease.leaseMs`. Concurrent events share a commit, except those with an idempotency key,
+ * which is stored in the transaction of its event, and those with many deliveries. Organisations take turns.
  */
 export function createPublisher(
   dataSource: DataSource,
   lease: { owner: string; leaseMs: number },
   backlog: BacklogLimit = NO_LIMIT,
 ): Publisher {
+  const fanOut = createFanOut(dataSource)
   const insertOne = async (db: Db, event: NewEvent): Promise<DeliveryToStart[]> =>
     (await insertEventsWithDeliveries(db, [event], lease))[0] ?? []
-  const insert = createBatchedStatement<NewEvent, DeliveryToStart[]>({
-    runAll: (events) => insertEventsWithDeliveries(dataSource, events, lease),
-    runOne: (event) => insertOne(dataSource, event),
+  const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, DeliveryToStart[]>({
+    runAll: (sized) =>
+      insertEventsWithDeliveries(
+        dataSource,
+        sized.map(({ event }) => event),
+        lease,
+      ),
+    runOne: ({ event }) => insertOne(dataSource, event),
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
+    keyOf: ({ event }) => event.organisationId,
+    rowsOf: ({ rows }) => rows,
+    maxRows: MAX_BATCH_ROWS,
+    ...TIMEOUTS,
   })
+  const concurrency = Math.max(2, Math.floor(KEYED_SHARE * poolStatus(dataSource).size))
+  // One place remains for another organisation.
+  const keyed = createFairLimiter({ concurrency, perKey: concurrency - 1, ...TIMEOUTS })
+  const large = createFairLimiter({ ...LARGE, ...TIMEOUTS })
+
   const commit: Publish = async (request, idempotency) => {
     const isOverloaded = await backlog.isReached()
     const event = newEvent(request)
+    const { organisationId } = event
+    const rows = await fanOut(organisationId)
+    const isLarge = rows > MAX_BATCH_ROWS
     if (idempotency === null) {
       if (isOverloaded) throw overloaded()
-      const toStart = await insert(event)
+      const toStart = isLarge
+        ? await large(organisationId, () => insertOne(dataSource, event))
+        : await insertBatched({ event, rows })
       backlog.committed(toStart.length)
       return { id: event.id, deliveries: toStart.map(presentDelivery), toStart, replayed: false }
     }
     let toStart: DeliveryToStart[] = []
-    const { answer, replayed } = await runOnce(dataSource, idempotency, async (db) => {
-      if (isOverloaded) throw overloaded()
-      toStart = await insertOne(db, event)
-      return { id: event.id, deliveries: toStart.map(presentDelivery) }
-    })
+    const runInTurn = isLarge ? large : keyed
+    const { answer, replayed } = await runInTurn(organisationId, () =>
+      runOnce(dataSource, idempotency, async (db) => {
+        if (isOverloaded) throw overloaded()
+        toStart = await insertOne(db, event)
+        return { id: event.id, deliveries: toStart.map(presentDelivery) }
+      }),
+    )
     backlog.committed(toStart.length)
     return { ...answer, toStart, replayed }
   }
@@ -98,11 +138,16 @@ export function createPublisher(
     } catch (error) {
       // What waited on a lost connection fails late, when others have long been committed over new ones.
       const isNews = startedAtMs > committedAtMs
-      if (isNews && isDatabaseUnavailable(error) && !isLockTimeout(error)) failedAtMs = performance.now()
-      throw error
+      if (isNews && isDatabaseDown(error)) failedAtMs = performance.now()
+      throw isRolledBackForLoad(error) ? overloaded('Publishing takes too long at the moment.') : error
     }
   }
   return Object.assign(publish, { isFailing: () => performance.now() - failedAtMs < FAILURE_TTL_MS })
+}
+
+/** True for an event that had no turn, or whose statement took too long: it is not committed, and may be later. */
+function isRolledBackForLoad(error: unknown): boolean {
+  return error instanceof DatabaseBusyError ? !error.isBegun : isStatementTimeout(error)
 }
 
 function newEvent({ organisationId, event: key, json, ...request }: PublishRequest): NewEvent {

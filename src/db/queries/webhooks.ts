@@ -1,4 +1,4 @@
-// Repositories; the SQL of a subscription's rules is shared by claims and fan-out.
+// Repositories; the SQL of a subscription's rules is shared by claims and fan-out, and publishing counts many at once.
 import { IsNull, type FindOptionsWhere } from 'typeorm'
 import { TEST_EVENT_KEY, WILDCARD } from '../../domain/permissions.ts'
 import { Webhook } from '../entities/webhook.ts'
@@ -52,6 +52,17 @@ export function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow
 /** Counts the organisation's webhooks, enabled or not. */
 export function countWebhooks(db: Db, organisationId: string): Promise<number> {
   return db.getRepository(Webhook).countBy(notDeleted(organisationId))
+}
+
+/** Counts the webhooks of several organisations, in their order. */
+export async function countWebhooksOfEach(db: Db, organisationIds: readonly string[]): Promise<number[]> {
+  const rows = await sql(
+    `SELECT organisation_id AS "organisationId", count(*)::int AS count FROM webhook
+      WHERE deleted_at IS NULL AND organisation_id = ANY(:organisationIds) GROUP BY organisation_id`,
+    { organisationIds },
+  ).rows<{ organisationId: string; count: number }>(db)
+  const counts = new Map(rows.map(({ organisationId, count }) => [organisationId, count]))
+  return organisationIds.map((organisationId) => counts.get(organisationId) ?? 0)
 }
 
 export function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {

@@ -10,7 +10,7 @@ import { isSlowOrHanging, type EndpointHealth } from '../attempt/endpoint.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
 import type { Leases } from './leases.ts'
-import { createRoundRobinQueue } from './round-robin-queue.ts'
+import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import { isForHealthyEndpoint } from './route-delivery.ts'
 
 /** Starts the workflows of deliveries. */

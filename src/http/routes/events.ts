@@ -60,7 +60,7 @@ const publishRoute = routeWithBody({
     },
     503: {
       description:
-        'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt, or too many large payloads for their check (`overloaded`); see Retry-After',
+        'The database cannot be reached (`unavailable`), or too many deliveries wait for their first attempt or are being published, or too many large payloads wait for their check (`overloaded`); see Retry-After',
       headers: { 'Retry-After': 'Seconds to wait' },
       problem: ['unavailable', 'overloaded', 'too_many_connections'],
     },

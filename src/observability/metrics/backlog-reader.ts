@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDatabaseUnavailable, isStatementTimeout } from '../../db/connection-errors.ts'
+import { isDatabaseDown } from '../../db/connection-errors.ts'
 import type { Backlog } from '../../db/queries/backlog.ts'
 import type { Logger } from '../logger.ts'
 
@@ -41,8 +41,7 @@ export function createBacklogReader(dependencies: {
     } catch (error) {
       latest = null
       // One that is away does no work meanwhile, and its figures are wanted as soon as it is back.
-      const isAtRest = isDatabaseUnavailable(error) && !isStatementTimeout(error)
-      notBeforeMs = nowMs() + (isAtRest ? FIGURES_TTL_MS : restMs())
+      notBeforeMs = nowMs() + (isDatabaseDown(error) ? FIGURES_TTL_MS : restMs())
       logger.warn({ event: 'metrics.backlog_failed', err: error }, 'metrics.backlog_failed')
     }
     reading = null

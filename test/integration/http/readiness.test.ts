@@ -105,6 +105,26 @@ describe('GET /readyz', () => {
     expect((await api.call('GET', '/readyz')).status).to.equal(200)
   })
 
+  it('answers ok while a statement takes too long: its event is refused for a while', async () => {
+    const api = await open()
+    const repair = await failWrites(database.dataSource, { table: 'event', sqlstate: '57014' })
+    try {
+      for (const key of [undefined, 'takes-too-long']) {
+        const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
+          apiKey: member.apiKey,
+          body: { event: 'comment:created', data: {} },
+          ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
+        })
+        expect(answer.status).to.equal(503)
+        expect(answer.json).to.include({ code: 'overloaded' })
+        expect(answer.headers.get('retry-after')).to.match(/^[1-9]\d*$/)
+      }
+      expect((await api.call('GET', '/readyz')).status).to.equal(200)
+    } finally {
+      await repair()
+    }
+  })
+
   it('accepts events while Temporal is unavailable', async () => {
     const api = await open({ temporal: { isUp: () => Promise.resolve(false) } })
     const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {

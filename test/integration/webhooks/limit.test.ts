@@ -75,6 +75,19 @@ describe('the limit on webhooks of an organisation', () => {
     expect(answer.status).to.equal(200)
   })
 
+  it('permits reading, changing and deleting where there are more than the limit', async () => {
+    const [first] = await have(MAX + 2)
+    const path = `${webhooks()}/${first!}`
+    const call = (method: string, body?: object) =>
+      api.call(method, path, { apiKey: member.apiKey, ...(body === undefined ? {} : { body }) })
+    expect(await count()).to.equal(MAX + 2)
+    expect((await call('PATCH', { description: 'kept' })).status).to.equal(200)
+    expect((await call('GET')).status).to.equal(200)
+    expect((await create()).status).to.equal(409)
+    expect((await call('DELETE')).status).to.equal(204)
+    expect((await create()).status).to.equal(409)
+  })
+
   it('applies to each organisation separately', async () => {
     await have(MAX)
     member = await createMember(database.dataSource)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { DatabaseUnavailableError } from '../../../src/db/connection-errors.ts'
+import { DatabaseBusyError, DatabaseUnavailableError } from '../../../src/db/connection-errors.ts'
 import { createBatchedStatement } from '../../../src/db/batched-statement.ts'
 import { useMockTime } from '../../helpers/use-mock-time.ts'
 
@@ -120,6 +120,26 @@ describe('createBatchedStatement', () => {
         expect(one.status === 'rejected' && one.reason).to.be.instanceOf(DatabaseUnavailableError)
     })
 
+    it('tells items that had no turn in time from those that may be committed', async () => {
+      const grouped = createBatchedStatement<number, number>({
+        runAll: () => never,
+        runOne: () => never,
+        maxConcurrent: 1,
+        maxBatchSize: 1,
+        startTimeoutMs: 20,
+        timeoutMs: 100,
+      })
+      const rejectedAt = async (item: number): Promise<unknown[]> => {
+        const error: unknown = await grouped(item).catch((reason: unknown) => reason)
+        return [error instanceof DatabaseBusyError && error.isBegun, Date.now() - startedMs]
+      }
+      const startedMs = Date.now()
+      expect(await time.until(Promise.all([1, 2].map(rejectedAt)))).to.deep.equal([
+        [true, 100],
+        [false, 20],
+      ])
+    })
+
     it('bounds the number of waiting items', async () => {
       const grouped = createBatchedStatement<number, number>({
         runAll: () => never,
@@ -158,15 +178,76 @@ describe('createBatchedStatement', () => {
     })
   })
 
-  it('runs the items one by one where another transaction holds the lock of a row', async () => {
-    const locked = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
+  for (const [title, code] of [
+    ['another transaction holds the lock of a row', '55P03'],
+    ['their statement runs into its time limit', '57014'],
+  ] as const) {
+    it(`runs the items one by one where ${title}`, async () => {
+      const cancelled = Object.assign(new Error('canceling statement'), { code })
+      const grouped = createBatchedStatement<number, number>({
+        runAll: (items) => (items.length > 1 ? Promise.reject(cancelled) : Promise.resolve(items)),
+        runOne: (item) => (item === 3 ? Promise.reject(cancelled) : Promise.resolve(item)),
+        maxConcurrent: 1,
+        maxBatchSize: 10,
+      })
+      const settled = await Promise.allSettled([0, 1, 2, 3].map((item) => grouped(item)))
+      expect(settled.map(({ status }) => status)).to.deep.equal([
+        'fulfilled',
+        'fulfilled',
+        'fulfilled',
+        'rejected',
+      ])
+    })
+  }
+
+  it('runs an item that failed alone no second time', async () => {
+    const failed = new Error('failed')
     const grouped = createBatchedStatement<number, number>({
-      runAll: () => Promise.reject(locked),
-      runOne: (item) => (item === 3 ? Promise.reject(locked) : Promise.resolve(item)),
+      runAll: () => Promise.reject(failed),
+      runOne: () => Promise.reject(new Error('not needed')),
       maxConcurrent: 1,
       maxBatchSize: 10,
     })
-    const settled = await Promise.allSettled([1, 2, 3].map((item) => grouped(item)))
-    expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected'])
+    expect(await grouped(1).catch((error: unknown) => error)).to.equal(failed)
+  })
+
+  describe('with many rows', () => {
+    type Sized = { key: string; rows: number }
+
+    /** Returns the groups in which the items are run, after an item that keeps them waiting. */
+    async function groupsOf(items: Sized[]): Promise<string[][]> {
+      const groups: string[][] = []
+      const grouped = createBatchedStatement<Sized, null>({
+        async runAll(group) {
+          groups.push(group.map(({ key, rows }) => `${key}${rows}`))
+          await delay(5)
+          return group.map(() => null)
+        },
+        runOne: () => Promise.reject(new Error('not needed')),
+        maxConcurrent: 1,
+        maxBatchSize: 4,
+        keyOf: ({ key }) => key,
+        rowsOf: ({ rows }) => rows,
+        maxRows: 10,
+      })
+      await time.until(Promise.all([{ key: 'first', rows: 1 }, ...items].map((item) => grouped(item))))
+      return groups.slice(1)
+    }
+    const sized = (key: string, ...rows: number[]): Sized[] => rows.map((each) => ({ key, rows: each }))
+
+    it('takes no more of them into a group than maxRows', async () => {
+      const groups = await groupsOf(sized('a', 4, 4, 4, 2, 4, 1))
+      expect(groups).to.deep.equal([['a4', 'a4'], ['a4', 'a2', 'a4'], ['a1']])
+    })
+
+    it('runs an item that has more alone', async () => {
+      const groups = await groupsOf(sized('a', 1, 11, Infinity, 1, 1))
+      expect(groups).to.deep.equal([['a1'], ['a11'], ['aInfinity'], ['a1', 'a1']])
+    })
+
+    it('takes the keys in turn', async () => {
+      const groups = await groupsOf([...sized('a', 5, 5, 5, 5), ...sized('b', 1), ...sized('c', 1)])
+      expect(groups).to.deep.equal([['a5', 'b1', 'c1'], ['a5', 'a5'], ['a5']])
+    })
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createRoundRobinQueue } from '../../../../src/deliveries/dispatch/round-robin-queue.ts'
+import { createRoundRobin, createRoundRobinQueue } from '../../src/round-robin-queue.ts'
 
 describe('a round-robin queue', () => {
   /** A queue whose items end on request. */
@@ -92,5 +92,15 @@ describe('a round-robin queue', () => {
     await end('a2')
     await idle
     expect(queue.inFlight()).to.equal(0)
+  })
+})
+
+describe('a round-robin', () => {
+  it('keeps the next item, and the turn of its key, when it is not wanted', () => {
+    const items = createRoundRobin<string>()
+    for (const item of ['a1', 'a2', 'b1']) items.add(item.slice(0, 1), item)
+    expect(items.take()).to.equal('a1')
+    expect(items.take((next) => next !== 'b1')).to.equal(null)
+    expect([items.take(), items.take(), items.take()]).to.deep.equal(['b1', 'a2', null])
   })
 })
