@@ -1,6 +1,7 @@
-import { condition, setHandler } from '@temporalio/workflow'
+import { condition, continueAsNew, setHandler } from '@temporalio/workflow'
 import { describeOutcome, isTimeout, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { attemptName, waitAfterAttempt } from '../src/domain/retry-schedule.ts'
+import type { AttemptKind } from '../src/domain/task-queues.ts'
 import { requestRetry, makeAttempt } from './delivery-activities.ts'
 import {
   deliveryStateQuery,
@@ -9,26 +10,28 @@ import {
   type DeliverEventInput,
   type DeliverEventResult,
   type DeliverySnapshot,
+  type NextAttempt,
 } from './interface.ts'
 import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details.ts'
+import { outlastCancellation } from './outlast-cancellation.ts'
 
 /** When an outcome is reported later (the database was unavailable, or another run made the attempt), the wait is shorter. */
 const MAX_REPORT_DELAY_MS = 1_000
 
-/** The next attempt: `dueAtMs` is on the database's clock, `wakeAtMs` on Temporal's. `onlyIfDue`: the row decides. */
-type NextAttempt = {
-  number: number
-  dueAtMs: number | null
-  wakeAtMs: number
-  onlyIfDue: boolean
-}
-
 /**
  * Runs one delivery from its next attempt to its end (spec 3.1 and 8.1): attempt → outcome → wait → attempt …
  * The rows in PostgreSQL are the truth, and signals only wake the workflow to read its row. An exhausted delivery completes
- * the workflow with `failed`: a failed workflow would mean a fault of ours.
+ * the workflow with `failed`: a failed workflow would mean a fault of ours. A cancelled run finishes the attempt under way
+ * and leaves the next wait to another run: only the row ends a delivery.
  */
-export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEventResult> {
+export function deliverEvent(input: DeliverEventInput): Promise<DeliverEventResult> {
+  return outlastCancellation((isCancelRequested) => deliver(input, isCancelRequested))
+}
+
+async function deliver(
+  input: DeliverEventInput,
+  isCancelRequested: () => boolean,
+): Promise<DeliverEventResult> {
   const { leadMs, recorded } = input
   const snapshot = firstSnapshot(input)
   // `retryRequested`: to be recorded on the row first. `rowChanged`: the row has the request.
@@ -49,7 +52,7 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
   }
   let next = firstAttempt(input)
   let kind = input.kind ?? (input.next.number > 1 ? 'retry' : 'first')
-  let hasWaited = input.next.number > 1
+  let hasWaited = input.next.number > 1 || input.continued !== undefined
   for (;;) {
     const sleepMs = next.wakeAtMs - Date.now()
     if (sleepMs > 0 || next.dueAtMs !== null) {
@@ -57,8 +60,11 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
       hasWaited = true
       snapshot.nextAttemptAtMs = next.dueAtMs ?? next.wakeAtMs + leadMs
       showDelivery(snapshot)
-      if (sleepMs > 0) await condition(wasWoken, sleepMs, { summary: timerSummary(next.number, snapshot) })
+      const summary = timerSummary(next.number, snapshot)
+      if (sleepMs > 0) await condition(() => wasWoken() || isCancelRequested(), sleepMs, { summary })
     }
+    if (isCancelRequested() && !wasWoken() && next.wakeAtMs > Date.now())
+      await continueAsNew<typeof deliverEvent>(inputOfSuccessor(input, { next, kind, snapshot }))
     const onlyIfDue = wasWoken() || next.onlyIfDue
     if (wakeUps.retryRequested) await requestRetry(input)
     wakeUps.retryRequested = wakeUps.rowChanged = false
@@ -105,7 +111,8 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliverEve
   }
 }
 
-function firstAttempt({ next, leadMs }: DeliverEventInput): NextAttempt {
+function firstAttempt({ next, leadMs, continued }: DeliverEventInput): NextAttempt {
+  if (continued !== undefined) return continued.next
   const { number, dueAtMs, waitMs } = next
   const dueHereAtMs = waitMs === undefined ? (dueAtMs ?? 0) : Date.now() + waitMs
   return { number, dueAtMs, wakeAtMs: dueHereAtMs - leadMs, onlyIfDue: false }
@@ -121,7 +128,17 @@ function attemptAfter(outcome: Extract<AttemptOutcome, { state: 'waiting' }>, le
   return { number, dueAtMs, wakeAtMs: Date.now() + waitMs - reportDelayMs - leadMs, onlyIfDue: false }
 }
 
-function firstSnapshot({ next, recorded }: DeliverEventInput): DeliverySnapshot {
+/** Returns the input of the run that goes on with the wait for `next`. */
+function inputOfSuccessor(
+  input: DeliverEventInput,
+  { next, kind, snapshot }: { next: NextAttempt; kind: AttemptKind; snapshot: DeliverySnapshot },
+): DeliverEventInput {
+  const { number, dueAtMs } = next
+  return { ...input, next: { number, dueAtMs }, kind, continued: { next, snapshot } }
+}
+
+function firstSnapshot({ next, recorded, continued }: DeliverEventInput): DeliverySnapshot {
+  if (continued !== undefined) return continued.snapshot
   if (recorded !== undefined) {
     const lastOutcome = describeOutcome({ ...recorded, failureCode: null, statusCode: null })
     return { ...recorded, lastOutcome, nextAttemptAtMs: null }

@@ -2,6 +2,7 @@ import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo 
 import type { Activities } from '../activities/index.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
 import type { EraseOrganisationInput } from './interface.ts'
+import { outlastCancellation } from './outlast-cancellation.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 
@@ -9,8 +10,12 @@ const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 const MIN_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000
 
-/** Erases one organisation in steps, whose progress is in the database. */
-export async function eraseOrganisation(input: EraseOrganisationInput): Promise<void> {
+/** Erases one organisation in steps, whose progress is in the database. A cancelled run is succeeded by another. */
+export function eraseOrganisation(input: EraseOrganisationInput): Promise<void> {
+  return outlastCancellation((isCancelRequested) => run(input, isCancelRequested))
+}
+
+async function run(input: EraseOrganisationInput, isCancelRequested: () => boolean): Promise<void> {
   let delayMs = MIN_DELAY_MS
   for (;;) {
     const { isDone, hasAdvanced, erased } = await activities.eraseOrganisation(input)
@@ -19,6 +24,7 @@ export async function eraseOrganisation(input: EraseOrganisationInput): Promise<
     if (isDone) return
     delayMs = hasAdvanced ? MIN_DELAY_MS : Math.min(delayMs * 2, MAX_DELAY_MS)
     await sleep(delayMs, { summary: 'until the next step' })
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof eraseOrganisation>(input)
+    if (isCancelRequested() || workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof eraseOrganisation>(input)
   }
 }

@@ -10,15 +10,20 @@ import {
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
 import { changedSignal, type IncidentInput } from './interface.ts'
 import { describeWait, showIncident } from './incident-details.ts'
+import { outlastCancellation } from './outlast-cancellation.ts'
 
 const { updateIncident } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 
 /**
  * Runs one incident of a webhook, from its first failure to its end (spec 3.3 and 6.4). The row is the truth: the workflow
  * has it evaluated after a signal, when notification 1 is due, and when refused notifications are to be sent again. It
- * ends when the incident is closed and every notification is settled.
+ * ends when the incident is closed and every notification is settled. A cancelled run is succeeded by another.
  */
-export async function incident(input: IncidentInput): Promise<void> {
+export function incident(input: IncidentInput): Promise<void> {
+  return outlastCancellation((isCancelRequested) => run(input, isCancelRequested))
+}
+
+async function run(input: IncidentInput, isCancelRequested: () => boolean): Promise<void> {
   const { organisationId, incidentId, notifyAfterMs } = input
   let isSignalled = false
   setHandler(changedSignal, () => {
@@ -47,8 +52,10 @@ export async function incident(input: IncidentInput): Promise<void> {
     const wakeAtMs = Math.min(timer?.dueAtMs ?? Infinity, sendingTimer?.atMs ?? Infinity)
     const waitMs = wakeAtMs - Date.now()
     const options = { summary: describeWait(left, timer) }
-    if (waitMs === Infinity) await condition(() => isSignalled)
-    else if (waitMs > 0) await condition(() => isSignalled, waitMs, options)
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof incident>(input)
+    const isWoken = (): boolean => isSignalled || isCancelRequested()
+    if (waitMs === Infinity) await condition(isWoken)
+    else if (waitMs > 0) await condition(isWoken, waitMs, options)
+    if (isCancelRequested() || workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof incident>(input)
   }
 }

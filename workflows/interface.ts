@@ -18,6 +18,16 @@ export type DeliverEventInput = {
   recorded?: DeliverEventResult
   /** How long before a retry is due its activity starts, and waits in the worker for the instant; 0 for no such wait. */
   leadMs: number
+  /** What a cancelled run leaves to its successor: the wait as it was, and what it showed. */
+  continued?: { next: NextAttempt; snapshot: DeliverySnapshot }
+}
+
+/** The next attempt: `dueAtMs` is on the database's clock, `wakeAtMs` on Temporal's. `onlyIfDue`: the row decides. */
+export type NextAttempt = {
+  number: number
+  dueAtMs: number | null
+  wakeAtMs: number
+  onlyIfDue: boolean
 }
 
 export type DeliverEventResult = { state: 'completed' | 'failed' | 'stopped'; attempts: number }

@@ -2,6 +2,7 @@ import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo 
 import type { Activities } from '../activities/index.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
 import type { RetryDeliveriesInput } from './interface.ts'
+import { outlastCancellation } from './outlast-cancellation.ts'
 
 const { advanceRetryJob } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 
@@ -11,9 +12,13 @@ const MAX_DELAY_MS = 5_000
 
 /**
  * Runs one retry job (spec 4.2) in steps, whose progress is in the database. A step waits for no attempt, so jobs never
- * occupy the slots that their attempts need.
+ * occupy the slots that their attempts need. A cancelled run is succeeded by another after its step.
  */
-export async function retryDeliveries(input: RetryDeliveriesInput): Promise<void> {
+export function retryDeliveries(input: RetryDeliveriesInput): Promise<void> {
+  return outlastCancellation((isCancelRequested) => run(input, isCancelRequested))
+}
+
+async function run(input: RetryDeliveriesInput, isCancelRequested: () => boolean): Promise<void> {
   setCurrentDetails(
     `Retrying deliveries, a few dozen of each webhook at a time. Progress: retry job ${input.jobId}.`,
   )
@@ -23,7 +28,8 @@ export async function retryDeliveries(input: RetryDeliveriesInput): Promise<void
     if (!isRunning) break
     delayMs = hasAdvanced ? MIN_DELAY_MS : Math.min(delayMs * 2, MAX_DELAY_MS)
     await sleep(delayMs, { summary: 'until the next step' })
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof retryDeliveries>(input)
+    if (isCancelRequested() || workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof retryDeliveries>(input)
   }
   setCurrentDetails('Done: every delivery that it covered has been attempted, or no longer needed it.')
 }

@@ -3,8 +3,8 @@ import type { ActivityDependencies } from '../../activities/index.ts'
 import { requestRetry } from '../../src/db/queries/retry-requests.ts'
 import { discardDelivery, stopDeliveries } from '../../src/db/queries/stops.ts'
 import type { DeliveryToStart } from '../../src/db/queries/events.ts'
-import type { DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
-import type { DeliverEventResult } from '../../workflows/interface.ts'
+import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
+import type { DeliverEventInput, DeliverEventResult } from '../../workflows/interface.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useTemporal } from '../helpers/temporal/use-temporal.ts'
@@ -232,6 +232,39 @@ describe('retries and stops of a delivery, on a time-skipping server', function 
       expect(posts()).to.have.length(5)
       answerWith(() => 200)
       expect(await result()).to.deep.equal({ state: 'completed', attempts: 6 })
+    })
+  })
+
+  it('succeeded by another run while no slot is free: still posts nothing before it is due', async () => {
+    answerWith(() => 200)
+    const { organisationId, webhookId, deliveryId } = delivery
+    await database.dataSource.query(
+      `UPDATE delivery SET state = 'waiting', attempts = 5, next_attempt_at = now() + interval '5 minutes' WHERE id = $1`,
+      [deliveryId],
+    )
+    await temporal.withWorkflows(dependencies, async (_workflows, taskQueue) => {
+      const next = { number: 6, dueAtMs: null }
+      const wakeAtMs = await temporal.environment.currentTimeMs()
+      const snapshot = {
+        state: 'waiting',
+        attempts: 5,
+        lastOutcome: 'HTTP 500',
+        nextAttemptAtMs: null,
+      } as const
+      // What a cancelled run leaves that was woken without a reason, and then deferred.
+      const input: DeliverEventInput = {
+        ...{ organisationId, webhookId, deliveryId, leadMs: 0, next, kind: 'slow' },
+        continued: { next: { ...next, wakeAtMs, onlyIfDue: true }, snapshot },
+      }
+      const workflowId = deliveryWorkflowId(deliveryId)
+      await temporal.environment.client.workflow.start('deliverEvent', {
+        workflowId,
+        taskQueue,
+        args: [input],
+      })
+      await temporal.environment.sleep('2 minutes')
+      expect(posts()).to.have.length(0)
+      expect(await temporal.resultOf(deliveryId)).to.deep.equal({ state: 'completed', attempts: 6 })
     })
   })
 

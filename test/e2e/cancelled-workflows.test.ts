@@ -1,0 +1,103 @@
+import { Client, Connection } from '@temporalio/client'
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+import { expect } from 'chai'
+import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
+import type { DeliverySnapshot } from '../../workflows/interface.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { useStage } from '../helpers/processes/use-stage.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+
+/** Later than that is no longer the same instant; measured at most 60 ms. */
+const LATEST_MS = 500
+
+/** A second, and more on a machine with other load. */
+const SUCCEEDED_WITHIN_MS = 4_000
+
+describe('a cancelled workflow, on a real Temporal server', function () {
+  this.timeout(60_000)
+  const stage = useStage()
+  let client: Client
+
+  before(async () => {
+    client = new Client({ connection: await Connection.connect({ address: testServers().temporalAddress }) })
+  })
+  after(() => client.connection.close())
+
+  const row = async (deliveryId: string) => {
+    const [found] = await stage.dataSource.query<
+      { state: string; attempts: number; next_attempt_at: Date | null }[]
+    >('SELECT state, attempts, next_attempt_at FROM delivery WHERE id = $1', [deliveryId])
+    return found!
+  }
+  /** Cancels the workflow, and returns its two runs once the second one runs. */
+  const cancel = async (workflowId: string) => {
+    const before = await client.workflow.getHandle(workflowId).describe()
+    await client.workflow.getHandle(workflowId, before.runId).cancel()
+    return eventually(async () => {
+      const cancelled = await client.workflow.getHandle(workflowId, before.runId).describe()
+      expect(cancelled.status.name).to.equal('CONTINUED_AS_NEW')
+      const after = await client.workflow.getHandle(workflowId).describe()
+      expect(after.status.name).to.equal('RUNNING')
+      return { before, after }
+    }, SUCCEEDED_WITHIN_MS)
+  }
+  const arrivals = (deliveryId: string) =>
+    stage.receiver.postsOf(deliveryId).map(({ arrivedAt }) => arrivedAt)
+  const startProcess = () => stage.start({ env: { FIRST_ATTEMPT: 'workflow' } })
+
+  it('that waits is succeeded within a second by one that attempts at the same instant', async () => {
+    stage.answerWith((index) => (index < 3 ? 500 : 200))
+    const deliveryId = await stage.publish(await startProcess())
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 3 })
+    const { next_attempt_at: dueAt } = await row(deliveryId)
+    const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId))
+    const shown = await handle.query<DeliverySnapshot>('deliveryState')
+    const { before, after } = await cancel(deliveryWorkflowId(deliveryId))
+    expect(await handle.query('deliveryState')).to.deep.equal(shown)
+    for (const key of SEARCH_ATTRIBUTE_NAMES.map((name) =>
+      defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
+    ))
+      expect(after.typedSearchAttributes.get(key), key.name).to.equal(before.typedSearchAttributes.get(key))
+    expect(after.priority?.fairnessKey).to.equal(stage.webhookId)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 4 })
+    expect(arrivals(deliveryId)).to.have.length(4)
+    expect(arrivals(deliveryId)[3]! - dueAt!.getTime()).to.be.within(-5, LATEST_MS)
+    expect(await handle.result()).to.deep.equal({ state: 'completed', attempts: 4 })
+  })
+
+  it('that makes an attempt finishes it, and waits in one that is not cancelled', async () => {
+    let release: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    stage.answerWith(async (index) => {
+      if (index === 0) await held
+      return index < 2 ? 500 : 200
+    })
+    const deliveryId = await stage.publish(await startProcess())
+    await eventually(() => expect(arrivals(deliveryId)).to.have.length(1))
+    const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId))
+    await handle.cancel()
+    await eventually(async () => {
+      const { events } = await handle.fetchHistory()
+      expect(Boolean(events?.at(-1)?.workflowTaskCompletedEventAttributes)).to.equal(true)
+    })
+    release()
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 3 })
+    expect(arrivals(deliveryId)).to.have.length(3)
+    expect(await handle.result()).to.deep.equal({ state: 'completed', attempts: 3 })
+  })
+
+  it('of a webhook that fails goes on with its incident', async () => {
+    stage.answerWith(() => 500)
+    const deliveryId = await stage.publish(await startProcess())
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    const [incident] = await stage.dataSource.query<{ id: string }[]>('SELECT id FROM incident')
+    const workflowId = incidentWorkflowId(stage.webhookId, incident!.id)
+    await eventually(() => client.workflow.getHandle(workflowId).describe())
+    await cancel(workflowId)
+    stage.answerWith(() => 200)
+    await eventually(async () => expect((await row(deliveryId)).state).to.equal('completed'), 20_000)
+    await client.workflow.getHandle(workflowId).result()
+  })
+})
