@@ -44,6 +44,9 @@ const dynamicConfig = {
   'system.enableActivityEagerExecution': 'true',
   // One webhook's backlog must not starve the others'.
   'matching.enableFairness': 'true',
+  // Newer servers have them on: `posthorn doctor` counts the workers by their heartbeats.
+  'frontend.WorkerHeartbeatsEnabled': 'true',
+  'frontend.ListWorkersEnabled': 'true',
 }
 
 // A commit need not wait for the disk: a power cut may cost the last moments, a crash of the server nothing.

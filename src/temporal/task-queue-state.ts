@@ -1,12 +1,17 @@
 import { attemptQueue } from '../domain/task-queues.ts'
 import type { TemporalConnection } from './namespace.ts'
+import { listReportedWorkers } from './worker-heartbeats.ts'
 
-/** Tasks of one kind on one task queue: the workers that poll for them, and how many wait for how long. */
+/**
+ * Tasks of one kind on one task queue: the workers that serve it, and how many tasks wait for how long. The workers are
+ * those that send heartbeats, or where none does those that polled lately.
+ */
 export type TaskQueueState = {
   taskQueue: string
   taskType: 'workflow' | 'activity'
   /** `buildId` is null where the worker names none. */
   workers: { identity: string; buildId: string | null }[]
+  hasHeartbeats: boolean
   backlog: number
   backlogAgeMs: number
 }
@@ -47,6 +52,7 @@ async function readTaskQueue(
   taskQueue: string,
   taskType: TaskQueueState['taskType'],
 ): Promise<TaskQueueState> {
+  const reported = await listReportedWorkers({ workflowService }, namespace, taskQueue)
   const { pollers, stats } = await workflowService.describeTaskQueue({
     namespace,
     taskQueue: { name: taskQueue },
@@ -55,13 +61,17 @@ async function readTaskQueue(
   })
   const isPolling = ({ lastAccessTime }: (typeof pollers)[number]): boolean =>
     Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < POLL_TTL_MS
+  const polling = pollers
+    .filter(isPolling)
+    .map(({ identity, deploymentOptions, workerVersionCapabilities }) => ({
+      identity: identity ?? '',
+      buildId: (deploymentOptions?.buildId ?? workerVersionCapabilities?.buildId) || null,
+    }))
   return {
     taskQueue,
     taskType,
-    workers: pollers.filter(isPolling).map(({ identity, deploymentOptions, workerVersionCapabilities }) => ({
-      identity: identity ?? '',
-      buildId: (deploymentOptions?.buildId ?? workerVersionCapabilities?.buildId) || null,
-    })),
+    workers: reported.length > 0 ? reported : polling,
+    hasHeartbeats: reported.length > 0,
     backlog: Number(stats?.approximateBacklogCount ?? 0),
     backlogAgeMs: Number(stats?.approximateBacklogAge?.seconds ?? 0) * 1_000,
   }

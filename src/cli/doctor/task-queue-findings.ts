@@ -12,7 +12,8 @@ export function workerFindings(queues: readonly TaskQueueState[]): Finding[] {
     return [problem('temporal.worker_missing', `no worker polls for ${names}`)]
   }
   const described = queues.map((queue) => `${nameOf(queue)}: ${queue.workers.length}`).join(', ')
-  return [ok('temporal.workers', `workers that poll for ${described}`)]
+  const source = queues.every(({ hasHeartbeats }) => hasHeartbeats) ? 'send heartbeats' : 'poll'
+  return [ok('temporal.workers', `workers that ${source} for ${described}`)]
 }
 
 /** Names the builds of the workers, and whether those of one task queue differ. */

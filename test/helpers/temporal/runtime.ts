@@ -8,6 +8,7 @@ export function quietRuntime(): void {
   installed = true
   Runtime.install({
     logger: new DefaultLogger('ERROR'),
+    workerHeartbeatInterval: '1 second',
     telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
   })
 }

@@ -123,7 +123,9 @@ describe('posthorn doctor examines Temporal', function () {
     try {
       await eventually(async () => {
         const { find } = await examine(env)
-        expect(find('temporal.workers').seen).to.include(`${taskQueue} (workflow): 1`)
+        expect(find('temporal.workers').seen)
+          .to.match(/^workers that send heartbeats for /)
+          .and.include(`${taskQueue} (workflow): 1`)
         expect(find('temporal.builds').seen).to.match(/\(workflow\): \S+@\S+/)
         expect(find('temporal.backlog').level).to.equal('ok')
       })

@@ -89,7 +89,8 @@ describe('the checks of posthorn doctor', () => {
 
   it('name workers of different builds, and tasks that wait for too long', () => {
     const worker = (buildId: string | null) => ({ identity: '1@host', buildId })
-    const queue = { taskQueue: 'q', taskType: 'workflow', backlog: 3, backlogAgeMs: 61_000 } as const
+    const tasks = { taskQueue: 'q', taskType: 'workflow', backlog: 3, backlogAgeMs: 61_000 } as const
+    const queue = { ...tasks, hasHeartbeats: false }
     expect(codesOf(buildFindings([{ ...queue, workers: [worker('a'), worker('b')] }]))).to.deep.equal([
       'warning temporal.workers_differ',
     ])
