@@ -1,13 +1,15 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client'
 import { withCallTimeout } from './calls.ts'
 
 /**
- * The progress of a workflow that is late. `alive`: it waits, is queued, or has an activity in flight. `stuck`: its
- * workflow task fails repeatedly, for example because its history does not fit changed code.
+ * The progress of a workflow that is late. `alive`: it waits, is queued, or has an activity in flight. `paused`: an
+ * operator paused it in Temporal, where it goes on once it is unpaused. `stuck`: its workflow task fails repeatedly, for
+ * example because its history does not fit changed code.
  */
-type WorkflowProgress =
+export type WorkflowProgress =
   | { state: 'gone' }
   | { state: 'alive' }
+  | { state: 'paused'; since: Date }
   | { state: 'stuck'; runId: string; taskAttempts: number; cause: string }
 
 /** Attempts of a workflow task, with a recorded failure, after which it is stuck. */
@@ -36,9 +38,10 @@ export function createTerminateIfStuck(client: () => Client): TerminateIfStuck {
 /** Reads the progress of a workflow and changes nothing. Throws while Temporal is unavailable. */
 export async function readWorkflowProgress(client: Client, workflowId: string): Promise<WorkflowProgress> {
   try {
-    const { raw, runId, status } = await withCallTimeout(client, () =>
-      client.workflow.getHandle(workflowId).describe(),
-    )
+    const described = await withCallTimeout(client, () => client.workflow.getHandle(workflowId).describe())
+    const { raw, runId, status } = described
+    const since = pausedSince(described)
+    if (since !== null) return { state: 'paused', since }
     if (status.name !== 'RUNNING') return { state: 'gone' }
     const taskAttempts = raw.pendingWorkflowTask?.attempt ?? 0
     const isActive = (raw.pendingActivities?.length ?? 0) > 0
@@ -50,6 +53,17 @@ export async function readWorkflowProgress(client: Client, workflowId: string): 
     if (error instanceof WorkflowNotFoundError) return { state: 'gone' }
     throw error
   }
+}
+
+/** Returns since when a workflow is paused, by Temporal's clock; null when it is not. */
+export function pausedSince({
+  status,
+  raw,
+}: Pick<WorkflowExecutionDescription, 'status' | 'raw'>): Date | null {
+  if (status.name !== 'PAUSED') return null
+  const pausedTime = raw.workflowExtendedInfo?.pauseInfo?.pausedTime
+  if (!pausedTime) return new Date()
+  return new Date(Number(pausedTime.seconds ?? 0) * 1_000 + (pausedTime.nanos ?? 0) / 1e6)
 }
 
 /** Causes of temporal.api.enums.v1.WorkflowTaskFailedCause: those that pass by themselves, and those with a name here. */

@@ -118,7 +118,8 @@ async function checkWorkflows(db: DataSource, client: Client): Promise<Finding[]
     ),
   ]
   if (problems.length > 0) return problems
-  return [ok('deliveries.workflows', ids.length === 0 ? 'none had to be examined' : `all ${of} run`)]
+  const all = found.some(({ progress }) => progress.state === 'paused') ? 'run or are paused' : 'run'
+  return [ok('deliveries.workflows', ids.length === 0 ? 'none had to be examined' : `all ${of} ${all}`)]
 }
 
 /** Shows one of the deliveries. */

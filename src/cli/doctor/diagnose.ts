@@ -7,6 +7,7 @@ import type { Level } from './finding.ts'
 import { keyChecks } from './key-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
 import { outboundChecks } from './outbound-checks.ts'
+import { pausedChecks } from './paused-checks.ts'
 import { recoveryChecks } from './recovery-checks.ts'
 import { readSettings } from './read-settings.ts'
 import type { Diagnosis } from './render.ts'
@@ -31,6 +32,7 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...notificationChecks(config),
       ...deliveryChecks(config, { database, temporal }),
       ...recoveryChecks(config, { database, temporal }),
+      ...pausedChecks(config, database),
     ])
     const findings = [...ofSettings, ...found]
     const has = (wanted: Level): boolean => findings.some(({ level }) => level === wanted)

@@ -85,6 +85,9 @@ export const PROBLEMS = {
   'deliveries.unrecoverable': error(
     'run `UPDATE delivery SET sweep_at = now()` for them: nothing else recovers them',
   ),
+  'deliveries.paused': warning(
+    'unpause each in the Temporal UI, or with `temporal workflow unpause --workflow-id delivery/ID`; to end one, discard it',
+  ),
   'deliveries.workflow_gone': error('start a process with a worker: its sweeper starts new workflows'),
   'deliveries.workflow_stuck': error(
     'run workers of the build that began them, or let the sweeper of a worker replace them',

@@ -105,6 +105,10 @@ export class Delivery {
   @Column('timestamptz', { name: 'started_at', nullable: true })
   startedAt!: Date | null
 
+  /** Since when its workflow is paused in Temporal, as the sweeper saw it; cleared with every step of the delivery. */
+  @Column('timestamptz', { name: 'paused_since', nullable: true })
+  pausedSince!: Date | null
+
   /** When the state became final. */
   @Column('timestamptz', { name: 'completed_at', nullable: true })
   completedAt!: Date | null

@@ -13,6 +13,8 @@ export type Backlog = {
   oldestPendingAge: ByWebhook
   /** Deliveries whose attempt should have begun a minute ago and more: at an idle webhook they are stuck. */
   overdue: ByWebhook
+  /** Deliveries whose workflow is paused in Temporal: they are not counted as overdue. */
+  paused: number
   openIncidents: number
 }
 
@@ -32,6 +34,7 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND NOT busy)`)} AS "pendingIdleAge",
             count(*) FILTER (WHERE overdue AND busy)::int AS "overdueBusy",
             count(*) FILTER (WHERE overdue AND NOT busy)::int AS "overdueIdle",
+            count(*) FILTER (WHERE paused_since IS NOT NULL)::int AS paused,
             (SELECT count(*)::int FROM incident WHERE closed_at IS NULL) AS "openIncidents"
        FROM known`).first<BacklogColumns>(db)
   if (found === null) throw new Error('a count without a row')

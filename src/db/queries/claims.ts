@@ -41,6 +41,7 @@ const CLAIM_ATTEMPT = `UPDATE delivery d
         next_attempt_at = CASE WHEN ${LIVE} THEN d.next_attempt_at END,
         attempt_requested = d.state <> 'pending' AND d.retry_requested OR d.state = 'in_progress' AND d.attempt_requested,
         retry_requested = false,
+        paused_since = NULL,
         started_at = CASE WHEN :inline::boolean THEN d.started_at ELSE coalesce(d.started_at, now()) END,
         completed_at = CASE WHEN ${LIVE} THEN NULL ELSE now() END
    FROM webhook w, event e

@@ -16,6 +16,8 @@ export type DeliveryRow = {
   stopReason: StopReason | null
   attemptCount: number
   nextAttemptAt: Date | null
+  /** Since when its workflow is paused in Temporal, as far as the sweeper saw. */
+  pausedSince: Date | null
   createdAt: Date
   completedAt: Date | null
   latestAttempt: AttemptSummaryRow | null
@@ -30,7 +32,7 @@ export type AttemptSummaryRow = Pick<
 /** The columns of a {@link DeliveryRow} of delivery `d` and its event `e`. */
 export const DELIVERY_COLUMNS = `d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.key AS "eventKey",
   e.trace_id AS "traceId", d.state, d.stop_reason AS "stopReason",
-  d.attempts AS "attemptCount", d.next_attempt_at AS "nextAttemptAt",
+  d.attempts AS "attemptCount", d.next_attempt_at AS "nextAttemptAt", d.paused_since AS "pausedSince",
   d.created_at AS "createdAt", d.completed_at AS "completedAt",
   (SELECT json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,
             'outcome', a.outcome, 'statusCode', a.status_code, 'failureCode', a.failure_code, 'error', a.error)

@@ -76,7 +76,7 @@ const RECORD_FIRST_SUCCESSES = {
   text: `WITH given AS (${givenSql()}), done AS (
     UPDATE delivery d
        SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL, retry_requested = false,
-           attempts = 1, claims = 0, owner = NULL, lease_until = NULL,
+           attempts = 1, claims = 0, owner = NULL, lease_until = NULL, paused_since = NULL,
            sweep_at = CASE WHEN CASE WHEN d.started_at IS NULL THEN :hasBackfill::boolean ELSE d.state = 'stopped' END THEN now() END
       FROM given g
      WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = 0
@@ -121,7 +121,7 @@ const RECORD_SUCCESSES = {
   text: `WITH given AS (${givenSql()}), done AS (
     UPDATE delivery d
        SET state = 'completed', completed_at = now(), stop_reason = NULL, next_attempt_at = NULL, retry_requested = false,
-           attempts = greatest(d.attempts, g.number), claims = 0, owner = NULL, lease_until = NULL,
+           attempts = greatest(d.attempts, g.number), claims = 0, owner = NULL, lease_until = NULL, paused_since = NULL,
            sweep_at = CASE WHEN CASE WHEN d.started_at IS NULL THEN :hasBackfill::boolean AND d.attempts = 0
                                      ELSE d.state <> 'in_progress' END THEN now() END
       FROM given g
@@ -208,7 +208,7 @@ const RECORD_FAILURES = {
                                  ELSE f.next END AS state,
                             CASE WHEN d.retry_requested THEN now() ELSE ${DUE_AT} END AS due) s),
            retry_requested = d.retry_requested AND f.stop_reason IS NULL,
-           attempts = f.number, claims = 0, owner = NULL, lease_until = NULL
+           attempts = f.number, claims = 0, owner = NULL, lease_until = NULL, paused_since = NULL
       FROM failed f
      WHERE ${IS_THIS_ATTEMPT}
     RETURNING f.*, ${COUNTED_WEBHOOK} AS webhook_id, d.state, d.retry_requested, d.next_attempt_at

@@ -12,7 +12,7 @@ export const UNSTARTED = `(${NOT_FINAL} AND d.started_at IS NULL AND d.attempts 
 export const STARTED = `(${NOT_FINAL} AND (d.started_at IS NOT NULL OR d.attempts > 0))`
 
 /** When the next attempt of delivery `d` should have begun. */
-const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
+export const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
 
 /** Of a webhook at least so many, if the others leave room; and at most so many while it has an open incident. */
 const MIN_PER_WEBHOOK = 20
@@ -93,6 +93,8 @@ export type OverdueDelivery = Omit<DeliveryToStart, 'hasOpenIncident' | 'readAtM
   nextAttemptAt: Date | null
   /** A user requested the next attempt at once, and the workflow may not have been signalled. */
   retryRequested: boolean
+  /** Since when its workflow is paused in Temporal, if that was seen before. */
+  pausedSince: Date | null
 }
 
 /** Takes up to `limit` overdue deliveries for `holdMs`: round robin over webhooks, of each the longest overdue first. */
@@ -111,26 +113,32 @@ export function takeOverdue(db: Db, options: { holdMs: number; limit: number }):
      ), taken AS (
        UPDATE delivery d SET sweep_at = now() + :holdMs * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
      )
-     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.retry_requested AS "retryRequested"
+     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.retry_requested AS "retryRequested",
+            t.paused_since AS "pausedSince"
        FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
     { holdMs: options.holdMs, limit: options.limit },
   ).rows(db)
 }
 
-/** Sweeps deliveries again `delayMs` from now, or from the instant at which their next attempt is due. */
+/** Sweeps deliveries that go on again `delayMs` from now, or from the instant at which their next attempt is due. */
 export async function sweepAgain(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
   await sql(
     `UPDATE delivery d
-        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + :delayMs * interval '1 ms')
+        SET paused_since = NULL,
+            sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + :delayMs * interval '1 ms')
       WHERE d.id = ANY(:deliveryIds::uuid[]) AND ${STARTED}`,
     { deliveryIds, delayMs },
   ).rows(db)
 }
 
 /**
- * The same for deliveries that are only late: after half of the time for which they have been overdue, at least
- * `delay.minMs` and at most `delay.maxMs`.
+ * When to sweep a late delivery `d` again: after half of the time for which it has been overdue, at least `:minMs` and at
+ * most `:maxMs`.
  */
+export const LATER = `greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + greatest(:minMs * interval '1 ms',
+                        least(:maxMs * interval '1 ms', (now() - ${DUE_AT}) / 2)))`
+
+/** The same for deliveries that are only late, at growing intervals. */
 export async function sweepLater(
   db: Db,
   deliveryIds: string[],
@@ -138,8 +146,7 @@ export async function sweepLater(
 ): Promise<void> {
   await sql(
     `UPDATE delivery d
-        SET sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + greatest(:minMs * interval '1 ms',
-                         least(:maxMs * interval '1 ms', (now() - ${DUE_AT}) / 2)))
+        SET paused_since = NULL, sweep_at = ${LATER}
       WHERE d.id = ANY(:deliveryIds::uuid[]) AND ${STARTED}`,
     { deliveryIds, minMs: delay.minMs, maxMs: delay.maxMs },
   ).rows(db)

@@ -38,6 +38,7 @@ function retryRequestSql(selection: string, stillIn: string): string {
       UPDATE delivery d
          SET retry_requested = true,
              stop_reason = NULL,
+             paused_since = NULL,
              state = CASE WHEN ${AT_REST} THEN 'waiting' ELSE d.state END,
              next_attempt_at = CASE WHEN ${AT_REST} THEN now() ELSE d.next_attempt_at END,
              sweep_at = CASE WHEN ${AT_REST} THEN now() + ${SIGNAL_TIMEOUT} ELSE d.sweep_at END,

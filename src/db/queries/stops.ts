@@ -86,7 +86,7 @@ async function stopAll(
 
 /** A waiting delivery has a workflow that sleeps and has to be signalled; a failed one's has ended. */
 const STOPPED = `next_attempt_at = NULL, retry_requested = false, completed_at = now(),
-  owner = NULL, lease_until = NULL, sweep_at = CASE WHEN state = 'failed' THEN NULL ELSE now() END`
+  owner = NULL, lease_until = NULL, paused_since = NULL, sweep_at = CASE WHEN state = 'failed' THEN NULL ELSE now() END`
 
 /**
  * Takes deliveries whose workflow has still to be signalled of their end, for a while: stopped ones, and such as were

@@ -25,17 +25,18 @@ function slowAttemptSql(outcome: 'succeeded' | 'failed'): string {
 
 /**
  * CTEs that define which deliveries are stuck, for the metrics, the alerts and `posthorn doctor`. `known`: those that are
- * pending, in progress or overdue. `overdue`: due a minute ago or more, and no attempt is in progress. `busy`: they wait
- * for their endpoint, to which an attempt is in progress, or took longer than a second in the last five minutes.
- * What is overdue and not busy is stuck.
+ * pending, in progress or overdue. `overdue`: due a minute ago or more, no attempt is in progress, and the workflow is not
+ * paused. `busy`: they wait for their endpoint, to which an attempt is in progress, or took longer than a second in the
+ * last five minutes. What is overdue and not busy is stuck.
  */
 export const KNOWN = `near AS MATERIALIZED (
-       SELECT d.id, d.state, d.webhook_id, d.attempts, d.created_at, d.sweep_at, coalesce(d.next_attempt_at, d.created_at) AS due_at,
-              d.started_at IS NULL AND d.attempts = 0 AS unstarted,
+       SELECT d.id, d.state, d.webhook_id, d.attempts, d.created_at, d.sweep_at, d.paused_since,
+              coalesce(d.next_attempt_at, d.created_at) AS due_at, d.started_at IS NULL AND d.attempts = 0 AS unstarted,
               d.state = 'in_progress' AND d.lease_until > now() AS under_way
          FROM delivery d WHERE ${UNSTARTED} AND ${IS_NEAR} OR ${STARTED} AND ${IS_NEAR}
      ), late AS (
-       SELECT DISTINCT webhook_id FROM near WHERE NOT under_way AND due_at < now() - ${OVERDUE_AFTER}
+       SELECT DISTINCT webhook_id FROM near
+        WHERE NOT under_way AND paused_since IS NULL AND due_at < now() - ${OVERDUE_AFTER}
      ), busy AS (
        SELECT webhook_id FROM near WHERE under_way
        UNION SELECT webhook_id FROM late CROSS JOIN LATERAL (
@@ -43,7 +44,7 @@ export const KNOWN = `near AS MATERIALIZED (
        ) slow
      ), known AS (
        SELECT n.*, b.webhook_id IS NOT NULL AS busy,
-              NOT n.under_way AND n.due_at < now() - ${OVERDUE_AFTER} AS overdue
+              NOT n.under_way AND n.paused_since IS NULL AND n.due_at < now() - ${OVERDUE_AFTER} AS overdue
          FROM near n LEFT JOIN busy b USING (webhook_id)
      )`
 

@@ -8,11 +8,12 @@ import {
   takeUnstarted,
   type OverdueDelivery,
 } from '../../db/queries/recovery.ts'
+import { notePaused } from '../../db/queries/paused-deliveries.ts'
 import { markSignalled, takeToSignal } from '../../db/queries/stops.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
-import type { TerminateIfStuck } from '../../temporal/workflow-progress.ts'
+import type { TerminateIfStuck, WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { OverdueAttempts } from './overdue-attempts.ts'
@@ -33,7 +34,7 @@ const MAX_CONCURRENT_SIGNALS = 4
 /** Rows whose call failed are taken again after this delay, by any process. */
 const RETRY_DELAY_MS = 2_000
 
-/** Late deliveries whose workflow is alive are checked at growing intervals. */
+/** Late deliveries whose workflow is alive or paused are checked at growing intervals. */
 const ALIVE_CHECK_INTERVAL = { minMs: SWEEP_DELAY_MS, maxMs: 300_000 }
 
 export type RecoveryDependencies = {
@@ -57,8 +58,8 @@ export type RecoveryDependencies = {
 /** How many rows one part of a pass took, and whether it should be repeated at once. */
 export type Taken = { count: number; isMoreWaiting: boolean }
 
-/** Its next attempt was made here, its workflow is only late, or its workflow was started. */
-type Recovered = 'attempted' | 'alive' | 'started'
+/** Its next attempt was made here, its workflow is only late or paused, or its workflow was started. */
+type Recovered = 'attempted' | 'alive' | 'started' | { pausedSince: Date }
 
 const NOTHING: Taken = { count: 0, isMoreWaiting: false }
 
@@ -91,14 +92,19 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     const withResult = (wanted: Recovered): string[] =>
       idsOf(done.filter(({ result }) => result === wanted).map(({ row }) => row))
     const [started, alive] = [withResult('started'), withResult('alive')]
+    const paused = done.flatMap(({ row: { deliveryId, attempts }, result }) =>
+      typeof result === 'string' ? [] : [{ deliveryId, attempts, since: result.pausedSince }],
+    )
     if (started.length > 0) {
       await markStarted(dataSource, started, SWEEP_DELAY_MS)
       await sweepAgain(dataSource, started, SWEEP_DELAY_MS)
     }
     if (alive.length > 0) await sweepLater(dataSource, alive, ALIVE_CHECK_INTERVAL)
+    if (paused.length > 0) await notePaused(dataSource, paused, ALIVE_CHECK_INTERVAL)
     if (left.length > 0) await giveBack(dataSource, idsOf(left), RETRY_DELAY_MS)
     // Deliveries that are merely late are no reason for another pass at once.
-    const isMoreWaiting = taken.length === OVERDUE_LIMIT && done.length > 2 * alive.length
+    const late = alive.length + paused.length
+    const isMoreWaiting = taken.length === OVERDUE_LIMIT && done.length > 2 * late
     return { count: taken.length, isMoreWaiting }
   }
 
@@ -116,21 +122,36 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     return { count: taken.length, isMoreWaiting: taken.length === SIGNAL_LIMIT }
   }
 
-  /** Starting a workflow that may run is cheaper than describing it first: Temporal starts no second one. */
+  /**
+   * Starting a workflow that may run is cheaper than describing it first: Temporal starts no second one. Where this
+   * process makes the attempt it has to describe it: nothing overtakes a workflow that is paused.
+   */
   async function recover(delivery: OverdueDelivery): Promise<Recovered> {
-    if (await dependencies.overdueAttempts?.make(delivery)) return 'attempted'
-    if (!delivery.retryRequested && (await start(delivery))) {
+    const { overdueAttempts } = dependencies
+    if (overdueAttempts === null && !delivery.retryRequested && (await start(delivery))) {
       logRestarted(delivery)
       return 'started'
     }
     const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
+    if (progress.state === 'paused') return leavePaused(delivery, progress.since)
+    if (progress.state === 'stuck') logReplaced(delivery, progress)
+    if (await overdueAttempts?.make(delivery)) return 'attempted'
     // The signal of a requested retry starts a workflow where none runs.
     if (delivery.retryRequested) await workflows.wake(delivery, delivery.attempts)
     else if (progress.state === 'alive') return 'alive'
     else await start(delivery)
-    if (progress.state === 'stuck') logReplaced(delivery, progress)
     if (progress.state === 'gone') logRestarted(delivery)
     return 'started'
+  }
+
+  /** Says once that a workflow is paused. A retry requested meanwhile is signalled once, and acts when it is unpaused. */
+  async function leavePaused(delivery: OverdueDelivery, pausedSince: Date): Promise<Recovered> {
+    if (delivery.pausedSince !== null) return { pausedSince }
+    const { deliveryId, attempts } = delivery
+    if (delivery.retryRequested) await workflows.wake(delivery, attempts)
+    const fields = { event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince }
+    logger.warn(fields, fields.event)
+    return { pausedSince }
   }
 
   /** Returns false when the workflow runs already. */
@@ -151,7 +172,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
 
   function logReplaced(
     { deliveryId, attempts }: OverdueDelivery,
-    { cause, taskAttempts }: { cause: string; taskAttempts: number },
+    { cause, taskAttempts }: Extract<WorkflowProgress, { state: 'stuck' }>,
   ): void {
     metrics.workflowRecovered('stuck')
     const attempt = attempts + 1

@@ -4,6 +4,7 @@ import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
 import { incidentWorkflowId, type IncidentWorkflows } from '../../temporal/incident-workflows.ts'
 import { erasureWorkflowId, type ErasureWorkflows } from '../../temporal/erasure-workflows.ts'
 import { retryWorkflowId, type RetryWorkflows } from '../../temporal/retry-workflows.ts'
+import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import { createPollLoop } from './poll-loop.ts'
 import { createDeliveryRecovery, type RecoveryDependencies, type Taken } from './recover-deliveries.ts'
@@ -91,8 +92,9 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     const toSignal = await findIncidentsToSignal(dataSource, INCIDENT_LIMIT, [...signalledAtMs.keys()])
     metrics.sweepTook('incident', toSignal.length)
     const { done, left } = await callAll(toSignal, async (incident) => {
-      await replaceIfStuck(incidentWorkflowId(incident.webhookId, incident.incidentId))
-      await incidentWorkflows.signal(incident)
+      const { state } = await replaceIfStuck(incidentWorkflowId(incident.webhookId, incident.incidentId))
+      // Every signal would be one more event of its history; the row tells it everything when it goes on.
+      if (state !== 'paused') await incidentWorkflows.signal(incident)
     })
     for (const { row } of done) signalledAtMs.set(row.incidentId, performance.now())
     const failed = left.map(({ incidentId }) => incidentId)
@@ -110,13 +112,14 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     return { count: taken.length, isMoreWaiting: false }
   }
 
-  async function replaceIfStuck(workflowId: string): Promise<void> {
+  async function replaceIfStuck(workflowId: string): Promise<WorkflowProgress> {
     const progress = await terminateIfStuck(workflowId)
-    if (progress.state !== 'stuck') return
+    if (progress.state !== 'stuck') return progress
     const { cause, taskAttempts } = progress
     metrics.workflowRecovered('stuck')
     const fields = { event: 'sweep.replaced_workflow', workflowId, cause, taskAttempts }
     logger.error(fields, fields.event)
+    return progress
   }
 
   function callAll<Row extends object>(rows: readonly Row[], call: (row: Row) => Promise<void>) {

@@ -15,7 +15,7 @@ import { presentPayload } from './payload.ts'
 /** Presents a delivery to `reader`. */
 export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
   const { id, webhookId, eventId, eventKey, traceId, state, stopReason } = delivery
-  const { attemptCount, nextAttemptAt, createdAt, completedAt, latestAttempt } = delivery
+  const { attemptCount, nextAttemptAt, pausedSince, createdAt, completedAt, latestAttempt } = delivery
   return {
     id,
     webhookId,
@@ -26,6 +26,7 @@ export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
     stopReason,
     attemptCount,
     nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
+    pausedSince: pausedSince?.toISOString() ?? null,
     createdAt: createdAt.toISOString(),
     completedAt: completedAt?.toISOString() ?? null,
     latestAttempt: latestAttempt === null ? null : presentAttemptSummary(latestAttempt, reader),

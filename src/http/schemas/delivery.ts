@@ -108,6 +108,11 @@ export const DeliverySchema = Type.Object(
     }),
     attemptCount: Type.Integer({ examples: [1] }),
     nextAttemptAt: orNull(timestamp('2026-05-04T09:02:13.512Z')),
+    pausedSince: orNull(timestamp('2026-05-04T09:02:12.900Z'), {
+      description:
+        'Since when an operator has paused its workflow in Temporal, seen at most 15 s after the attempt was due; null otherwise. No attempt is made until it is unpaused',
+      examples: [null],
+    }),
     createdAt: timestamp('2026-05-04T09:02:11.204Z'),
     completedAt: orNull(timestamp('2026-05-04T09:02:13.731Z'), { examples: [null] }),
     latestAttempt: orNull(AttemptSummarySchema, { description: 'The last recorded attempt' }),

@@ -60,12 +60,14 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
     'Deliveries late by a minute or more, by whether they wait for their endpoints (busy) or are stuck (idle)',
     ['webhook'],
   )
+  const paused = define.gauge('paused_deliveries', 'Deliveries whose workflow is paused in Temporal')
   const incidents = define.gauge('incidents_open', 'Webhooks with an open incident')
 
   return (backlog) => {
     up.set(backlog === null ? 0 : 1)
     if (backlog === null) {
       for (const gauge of [deliveries, oldestPending, overdue]) gauge.reset()
+      paused.remove()
       incidents.remove()
       return
     }
@@ -77,6 +79,7 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
       oldestPending.set({ webhook }, backlog.oldestPendingAge[webhook])
       overdue.set({ webhook }, backlog.overdue[webhook])
     }
+    paused.set(backlog.paused)
     incidents.set(backlog.openIncidents)
   }
 }

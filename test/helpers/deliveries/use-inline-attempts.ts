@@ -71,6 +71,7 @@ type DeliveryColumns = {
   next_attempt_at: Date | null
   started_at: Date | null
   completed_at: Date | null
+  paused_since: Date | null
 }
 
 type FirstAttemptsSuite = {

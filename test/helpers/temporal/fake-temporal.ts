@@ -18,6 +18,10 @@ export type FakeTemporal = {
   startsOf(deliveryId: string): Start[]
   /** Deliveries whose workflow was started from the recorded outcome, in order. */
   backfilled: { deliveryId: string; attempts: number }[]
+  /** Since when the workflows of these deliveries are paused. */
+  paused: Map<string, Date>
+  /** The workflow of this delivery runs, and goes on. */
+  unpause(deliveryId: string): void
   /** Ids of deliveries whose workflow was woken. */
   woken: string[]
   workflows: DeliveryWorkflows
@@ -35,10 +39,21 @@ export function createFakeTemporal(): FakeTemporal {
     starts: [],
     startsOf: (id) => temporal.starts.filter(({ deliveryId }) => deliveryId === id),
     backfilled: [],
+    paused: new Map(),
+    unpause(deliveryId) {
+      temporal.paused.delete(deliveryId)
+      temporal.starts.push({
+        deliveryId,
+        webhookId: '',
+        next: { number: 1, dueAtMs: null },
+        allowRestart: false,
+      })
+    },
     woken: [],
     workflows: {
       async start({ deliveryId, webhookId }, next, { allowRestart, kind }) {
-        const runs = allowRestart && temporal.startsOf(deliveryId).length > 0
+        const runs =
+          temporal.paused.has(deliveryId) || (allowRestart && temporal.startsOf(deliveryId).length > 0)
         await note(
           () =>
             runs ||
@@ -54,6 +69,8 @@ export function createFakeTemporal(): FakeTemporal {
     async terminateIfStuck(workflowId) {
       await note(() => undefined)
       const deliveryId = workflowId.replace('delivery/', '')
+      const since = temporal.paused.get(deliveryId)
+      if (since !== undefined) return { state: 'paused', since }
       return { state: temporal.startsOf(deliveryId).length > 0 ? 'alive' : 'gone' }
     },
   }

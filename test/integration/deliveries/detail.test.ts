@@ -79,6 +79,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       'stopReason',
       'attemptCount',
       'nextAttemptAt',
+      'pausedSince',
       'createdAt',
       'completedAt',
       'latestAttempt',
@@ -92,6 +93,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       state: 'completed',
       attemptCount: 3,
       nextAttemptAt: null,
+      pausedSince: null,
     })
     expect(shown['payload']).to.include({ event: 'invoice:paid', triggeredBy: null })
     expect(shown['attempts']).to.deep.equal([

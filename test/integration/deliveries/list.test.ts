@@ -29,6 +29,7 @@ describe('GET /webhooks/:id/deliveries', () => {
       state: 'waiting',
       attemptCount: 1,
       nextAttemptAt: nextAttemptAt.toISOString(),
+      pausedSince: null,
       createdAt: createdAt.toISOString(),
       completedAt: null,
       stopReason: null,

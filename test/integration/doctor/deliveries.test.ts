@@ -152,6 +152,21 @@ describe('posthorn doctor examines deliveries', function () {
     })
   })
 
+  it('names overdue deliveries that are paused in Temporal, and accuses nothing else of them', async () => {
+    const [id] = await waiting(1)
+    await change(
+      `next_attempt_at = now() - interval '2 hours', sweep_at = now() + interval '5 minutes', paused_since = '2026-05-04T09:02:11.204Z'`,
+    )
+    const { problems, find } = await examine(settingsOf(database.url))
+    expect(problems).to.deep.equal(['warning deliveries.paused'])
+    const { seen, cure } = find('deliveries.paused')
+    expect(seen).to.include(
+      '1 overdue delivery(s) are paused in Temporal, the first since 2026-05-04T09:02:11.204Z',
+    )
+    expect(seen).to.include(id)
+    expect(cure).to.include('temporal workflow unpause')
+  })
+
   it('names deliveries that the sweeper never examines', async () => {
     await waiting(2)
     await change('sweep_at = NULL')

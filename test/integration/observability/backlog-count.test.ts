@@ -52,6 +52,7 @@ describe('the backlog count', () => {
       failed: 0,
       oldestPendingAge: { busy: 0, idle: 0 },
       overdue: { busy: 0, idle: 0 },
+      paused: 0,
       openIncidents: 0,
     })
   })

@@ -11,6 +11,7 @@ const EMPTY: Backlog = {
   failed: 0,
   oldestPendingAge: { busy: 0, idle: 0 },
   overdue: { busy: 0, idle: 0 },
+  paused: 0,
   openIncidents: 0,
 }
 const AWAY = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })

@@ -123,7 +123,7 @@ export function createDeliveryView(app, webhookId, id) {
 
   /** @param {DeliveryDetail} shown */
   function body(shown) {
-    const { attempts, eventKey, state, createdAt } = shown
+    const { attempts, eventKey, state, createdAt, pausedSince } = shown
     const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1)
     return html`<div class="heading">
         <div>
@@ -133,6 +133,14 @@ export function createDeliveryView(app, webhookId, id) {
         ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
       </div>
       ${state === 'stopped' ? stopNote(shown) : nothing}
+      ${
+        pausedSince === null
+          ? nothing
+          : html`<p class="note paused">
+              Paused in Temporal since ${app.times.at(pausedSince)}. No attempt is made until it is unpaused
+              there.
+            </p>`
+      }
       <div class="delivery">
         <div>
           <section class="card" aria-label="Attempts">
