@@ -22,7 +22,6 @@ import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
 import { listen } from '../http/listen.ts'
-import { createTrustedProxies } from '../http/middleware/trusted-proxies.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
@@ -172,10 +171,9 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     processId,
     shutdown,
   })
-  const urlPolicy = { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs }
-  const streamLimits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
   const positions = createPositions(config.encryptionKeys)
-  const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits: streamLimits })
+  const limits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
+  const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits })
   const backlog = createBacklogLimit({
     limit: config.publishBacklogLimit,
     count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
@@ -197,7 +195,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     retryWorkflows,
     incidentWorkflows,
     erasureWorkflows,
-    urlPolicy,
+    urlPolicy: { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs },
     trustedProxies: config.trustedProxies,
     webhooksPerOrganisation: webhookLimit(config, logger),
     catalogue,
@@ -218,7 +216,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
         host: config.host,
         port: config.port,
         maxConnections: config.apiConnections,
-        isTrustedProxy: createTrustedProxies(config.trustedProxies).has,
+        trustedProxies: config.trustedProxies,
         onRefused: () => metrics.connectionRefused(),
       })
     : null

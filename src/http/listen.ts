@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { PROBLEMS } from '../domain/problems.ts'
 import { createAdmission } from './limits/admission.ts'
+import { createTrustedProxies } from './middleware/trusted-proxies.ts'
 import { createPipeline, type HandleRequest, type PipelineLimits } from './limits/pipeline.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
@@ -27,8 +28,8 @@ export type ListenOptions = {
   /** 0 for any free port. */
   port: number
   maxConnections?: number
-  /** Whether the connections of an address may take more than its share: it carries those of many senders. */
-  isTrustedProxy?: (address: string) => boolean
+  /** Ranges of addresses that may take more than the share of one sender: they carry many. */
+  trustedProxies?: readonly string[]
   /** Called for a request, or a connection, that was refused because there are too many connections. */
   onRefused?: () => void
   closeGraceMs?: number
@@ -41,7 +42,7 @@ export type ListenOptions = {
  */
 export async function listen(app: Koa, options: ListenOptions): Promise<Listening> {
   const { maxConnections = DEFAULT_MAX_CONNECTIONS, onRefused = () => undefined } = options
-  const { isTrustedProxy = () => false } = options
+  const proxies = createTrustedProxies(options.trustedProxies ?? [])
   const { closeGraceMs = CLOSE_GRACE_MS } = options
   const handler = app.callback()
   const handle: HandleRequest = (request, response) => void handler(request, response)
@@ -55,7 +56,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     refuse(response)
   }
   const pipelines = new WeakMap<Socket, HandleRequest>()
-  const admission = createAdmission({ maxConnections, isTrustedProxy })
+  const admission = createAdmission({ maxConnections, proxies })
 
   const server = createServer(
     {

@@ -55,7 +55,8 @@ const RETRY_JITTER_MS = 4_000
  * needs more memory than its buffer, and none delays another.
  */
 export function createStream(options: StreamOptions): EventStream {
-  const { organisationId, keys, start, feed, seal, stallMs } = options
+  const { organisationId, keys, start, feed, stallMs } = options
+  const seal = (sealed: StreamPosition): string => options.seal(sealed)
   let { position, lastEventId } = start
   let isLive = false
   let events = 0

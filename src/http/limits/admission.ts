@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { TrustedProxies } from '../middleware/trusted-proxies.ts'
 import { senderNetwork } from './sender-network.ts'
 
 /** What a new connection may be used for; `probes`: every other request on it is refused. */
@@ -21,9 +22,9 @@ const SHARE_OF_SENDER = 1 / 2
  */
 export function createAdmission(options: {
   maxConnections: number
-  isTrustedProxy: (address: string) => boolean
+  proxies: Pick<TrustedProxies, 'has'>
 }): Admission {
-  const { maxConnections, isTrustedProxy } = options
+  const { maxConnections, proxies } = options
   const maxOfSender = Math.ceil(maxConnections * SHARE_OF_SENDER)
   const ofSender = new Map<string, number>()
   let open = 0
@@ -40,7 +41,7 @@ export function createAdmission(options: {
       // Empty once the connection is gone.
       const address = socket.remoteAddress ?? ''
       const sender = senderNetwork(address)
-      const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || isTrustedProxy(address)
+      const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || proxies.has(address)
       if (open < maxConnections && hasShare) {
         open++
         countSender(sender, 1)

@@ -30,18 +30,17 @@ export function compression(): Middleware {
   })
   let running = 0
   return async (ctx, next) => {
-    let isCounted = false
+    // Also of what is not compressed this time.
+    ctx.vary('Accept-Encoding')
+    await next()
+    if (ctx.method !== 'GET' || running >= MAX_CONCURRENT) return
+    running++
     try {
-      await compressOne(ctx, async () => {
-        await next()
-        isCounted = ctx.method === 'GET' && running < MAX_CONCURRENT
-        if (isCounted) running++
-        else ctx.compress = false
-      })
+      await compressOne(ctx, () => Promise.resolve())
       const body: unknown = ctx.body
       if (body instanceof Transform) ctx.body = await buffer(body)
     } finally {
-      if (isCounted) running--
+      running--
     }
   }
 }

@@ -46,11 +46,11 @@ export function createEventHistory(
     on: Pick<DataSource, 'query'>,
     [id, organisation, key]: [id: string, organisation: string, key: string],
   ): Promise<number> {
-    const [row] = (await on.query(
+    const [row] = await on.query<{ sequence: string }[]>(
       `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
        VALUES ($1, $2, $3, '{}', now(), 't') RETURNING sequence`,
       [id, organisation, key],
-    )) as { sequence: string }[]
+    )
     return Number(row?.sequence)
   }
 

@@ -150,7 +150,7 @@ describe('connections of the API', () => {
   })
 
   it('gives a trusted proxy all connections', async () => {
-    await serve({ maxConnections: 4, isTrustedProxy: (address) => address === '127.0.0.1' })
+    await serve({ maxConnections: 4, trustedProxies: ['127.0.0.1/32'] })
     for (let index = 0; index < 3; index++) await open()
     expect((await sendRaw(listening.url, { method: 'GET', path: '/item' })).status).to.equal(200)
   })

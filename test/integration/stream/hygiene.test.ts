@@ -226,7 +226,11 @@ describe('an open stream', () => {
     const { hostname, port } = new URL(api.url)
     const socket = connect(Number(port), hostname)
     const ids: (string | undefined)[] = []
-    const parser = createParser({ onEvent: ({ id, event }) => void (event !== 'position' && ids.push(id)) })
+    const parser = createParser({
+      onEvent({ id, event }) {
+        if (event !== 'position') ids.push(id)
+      },
+    })
     socket.on('error', () => undefined)
     // Without chunks, what follows the head is the stream as it is.
     socket.write(
