@@ -199,6 +199,22 @@ module.exports = {
       to: { path: 'node_modules/typeorm', dependencyTypesNot: ['type-only'] },
     },
     {
+      name: 'command-line-is-light',
+      severity: 'error',
+      comment:
+        'Help and a mistyped command are answered before anything heavy is loaded: each command imports its own.',
+      from: { path: '^src/cli/(posthorn\\.ts$|command-line/)' },
+      to: {
+        dynamic: false,
+        pathNot: [
+          '^src/cli/command-line/',
+          '^src/cli/(describe-error|listen/listen-defaults)',
+          '^package.json$',
+        ],
+        dependencyTypesNot: ['type-only', 'core'],
+      },
+    },
+    {
       name: 'cli-is-the-root',
       severity: 'error',
       from: { pathNot: ['^src/cli/', '^src/dev/'] },

@@ -19,14 +19,22 @@ export async function assertPortFree(port: number, what: string, variable: strin
   try {
     await listenOnce(port)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') {
-      const wayOut = `Stop what uses it or set ${variable} to another.`
-      throw new Error(`Port ${port} (${what}) is taken. ${wayOut}`, { cause: error })
-    }
-    const wayOut = `Set ${variable} to another.`
-    throw new Error(`Port ${port} (${what}) cannot be used: ${message}. ${wayOut}`, { cause: error })
+    throw portError(error, { port, what, variable })
   }
+}
+
+/** Returns the error of a port that cannot be listened on, with the variable that sets it. */
+export function portError(
+  error: unknown,
+  { port, what, variable }: { port: number; what: string; variable: string },
+): Error {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') {
+    const wayOut = `Stop what uses it or set ${variable} to another.`
+    return new Error(`Port ${port} (${what}) is taken. ${wayOut}`, { cause: error })
+  }
+  const wayOut = `Set ${variable} to another.`
+  return new Error(`Port ${port} (${what}) cannot be used: ${message}. ${wayOut}`, { cause: error })
 }
 
 async function listenOnce(port: number): Promise<number> {

@@ -1,74 +1,58 @@
 import { DateTime } from 'luxon'
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
-import { createReader, platformId, readOptions } from './read-options.ts'
-import { UsageError } from './usage-error.ts'
+import type { Arguments, Output } from './command-line/command.ts'
+import { createReader, platformId } from './command-line/read-arguments.ts'
+import { UsageError } from './command-line/usage-error.ts'
 
 export type ApiKeyCommand =
-  | { kind: 'help' }
   | { kind: 'create'; organisationId: string; memberId: string; name: string; expiresAt: Date | null }
   | { kind: 'list'; organisationId: string; memberId: string | null; json: boolean }
   | { kind: 'revoke'; organisationId: string; choice: ApiKeyChoice }
 
-/** What follows `posthorn api-key`, and which options each takes. */
-const VERBS = {
-  create: ['organisation', 'member', 'name', 'expires', 'expires-in-days'],
-  list: ['organisation', 'member', 'json'],
-  revoke: ['organisation', 'id', 'member', 'name'],
-} as const
-
-type Verb = keyof typeof VERBS
-type Option = (typeof VERBS)[Verb][number]
-type Reader = ReturnType<typeof createReader<Option>>
-
-/** All but these take a value. */
-const FLAGS = ['json'] as const
+type Reader = ReturnType<typeof createReader>
 
 const MAX_DAYS = 3_650
 const DAY_MS = 86_400_000
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
-export const API_KEY_USAGE = [
-  'Usage: posthorn api-key create --organisation ORG --member MEMBER --name NAME',
-  '                               [--expires 2027-01-01T00:00:00Z | --expires-in-days N]',
-  '       posthorn api-key list --organisation ORG [--member MEMBER] [--json]',
-  '       posthorn api-key revoke --organisation ORG (--id ID | --member MEMBER --name NAME)',
-  '',
-  'create prints the new key to standard output, this once, and all else to standard error.',
-  'list shows every key, the revoked ones too, but never its value.',
-  'revoke counts from the next request on. Revoking twice is harmless.',
-].join('\n')
-
-/** Reads what follows `posthorn api-key`; throws UsageError with every problem at once. */
-export function parseApiKeyArguments(args: readonly string[], now: Date): ApiKeyCommand {
-  const [first, ...rest] = args
-  if (args.includes('--help') || args.includes('-h')) return { kind: 'help' }
-  const verb = (Object.keys(VERBS) as Verb[]).find((name) => name === first)
-  if (verb === undefined)
-    throw new UsageError('api-key', [`it takes one of ${Object.keys(VERBS).join(', ')} first`])
-  const options: readonly Option[] = VERBS[verb]
-  const { given, problems } = readOptions({ after: verb, options, flags: FLAGS }, rest)
-  const command = toCommand(verb, createReader(given, problems), now)
-  if (problems.length > 0) throw new UsageError(`api-key ${verb}`, problems)
-  return command
+/** Runs each of `posthorn api-key …`. The database is loaded only for arguments that are right. */
+export async function runApiKey(args: Arguments, output: Output): Promise<number> {
+  const wanted = readApiKeyCommand(args, new Date())
+  const [{ runApiKeyCommand }, { loadConfig }, { withDatabase }] = await Promise.all([
+    import('./api-key.ts'),
+    import('../config/load.ts'),
+    import('./with-database.ts'),
+  ])
+  const database = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
+  await withDatabase(database, (db) => runApiKeyCommand(db, wanted, output))
+  return 0
 }
 
-function toCommand(verb: Verb, reader: Reader, now: Date): ApiKeyCommand {
+/** Reads the values of the options; throws UsageError with every problem at once. */
+export function readApiKeyCommand(args: Arguments, now: Date): ApiKeyCommand {
+  const { command, given, problems } = args
+  const wanted = toCommand(command, createReader(given, problems), now)
+  if (problems.length > 0) throw new UsageError(command, problems)
+  return wanted
+}
+
+function toCommand(command: string, reader: Reader, now: Date): ApiKeyCommand {
   const organisationId = reader.required('organisation', platformId)
-  switch (verb) {
-    case 'create': {
+  switch (command) {
+    case 'api-key create': {
       const memberId = reader.required('member', platformId)
       const name = reader.required('name', keyName)
-      return { kind: verb, organisationId, memberId, name, expiresAt: readExpiry(reader, now) }
+      return { kind: 'create', organisationId, memberId, name, expiresAt: readExpiry(reader, now) }
     }
-    case 'list':
+    case 'api-key list':
       return {
-        kind: verb,
+        kind: 'list',
         organisationId,
         memberId: reader.optional('member', platformId),
         json: reader.has('json'),
       }
-    case 'revoke':
-      return { kind: verb, organisationId, choice: readChoice(reader) }
+    default:
+      return { kind: 'revoke', organisationId, choice: readChoice(reader) }
   }
 }
 

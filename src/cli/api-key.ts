@@ -2,21 +2,15 @@ import type { DataSource } from 'typeorm'
 import { createApiKey, revokeKey } from '../accounts/api-keys.ts'
 import { findMissing, listApiKeys, type ApiKeyChoice, type ApiKeyRow } from '../db/queries/api-key-admin.ts'
 import type { ApiKeyCommand } from './api-key-arguments.ts'
+import type { Output } from './command-line/command.ts'
 import { presentApiKey } from '../http/presenters/member.ts'
 import { describeKeys } from './api-key-list.ts'
 import { commandLineActor } from './command-line-actor.ts'
 
-/** Prints results for scripts (`print`) and remarks for the user at the terminal (`note`). */
-export type Output = { print(text: string): void; note(text: string): void }
-
 type Wanted<Kind extends ApiKeyCommand['kind']> = Extract<ApiKeyCommand, { kind: Kind }>
 
 /** Runs one `posthorn api-key` command. Throws an error with a readable message when it is impossible. */
-export function runApiKeyCommand(
-  db: DataSource,
-  wanted: Exclude<ApiKeyCommand, { kind: 'help' }>,
-  output: Output,
-): Promise<void> {
+export function runApiKeyCommand(db: DataSource, wanted: ApiKeyCommand, output: Output): Promise<void> {
   switch (wanted.kind) {
     case 'create':
       return create(db, wanted, output)

@@ -2,11 +2,10 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { DataSource } from 'typeorm'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/load.ts'
-import { closeDataSource, createDataSource } from '../db/data-source.ts'
+import { closeDataSource } from '../db/data-source.ts'
 import { poolStatus } from '../db/pool-status.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
-import { listen } from '../http/listen.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import { createMetricsApp } from '../observability/metrics/app.ts'
@@ -14,6 +13,8 @@ import { createBacklogReader } from '../observability/metrics/backlog-reader.ts'
 import { createScrape } from '../observability/metrics/scrape.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
 import { installRuntime } from '../temporal/runtime.ts'
+import { connect } from './connect.ts'
+import { listenInWords } from './listen-in-words.ts'
 import { createReadiness, type ReadinessParts } from './readiness.ts'
 import type { Stack } from './shutdown-stack.ts'
 
@@ -55,7 +56,8 @@ export async function createMetering(
         temporal,
         coreMetricsUrl,
       })
-      const listening = await listen(
+      const listening = await listenInWords(
+        { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' },
         createMetricsApp({ scrape, readiness: createReadiness(parts), logger }),
         { host, port },
       )
@@ -72,7 +74,7 @@ async function openCountingConnection(
 ): Promise<DataSource> {
   const onIdleError = (error: Error): void =>
     logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost')
-  return createDataSource({ url, poolSize: 1, pooler, onIdleError }).initialize()
+  return connect({ url, poolSize: 1, pooler, onIdleError })
 }
 
 function showVersion(registry: Registry): void {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MigrationExecutor, type DataSource } from 'typeorm'
 import { isLockTimeout } from '../db/connection-errors.ts'
-import { closeDataSource, createDataSource } from '../db/data-source.ts'
+import { closeDataSource } from '../db/data-source.ts'
 import { MIGRATION_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/session-limits.ts'
+import { connect } from './connect.ts'
 
 /** For a transaction of somebody else that keeps a table locked. */
 const LOCKED_TIMEOUT_MS = 600_000
@@ -17,7 +18,7 @@ const LOCKED_RETRY_DELAY_MS = 3_000
  * @throws the error of the statement that failed; the migrations before it stay applied
  */
 export async function migrate(databaseUrl: string, pooler: Pooler = 'none'): Promise<string[]> {
-  const dataSource = createDataSource({
+  const dataSource = await connect({
     url: databaseUrl,
     poolSize: 2,
     pooler,
@@ -25,7 +26,6 @@ export async function migrate(databaseUrl: string, pooler: Pooler = 'none'): Pro
     // An index that is created concurrently waits for every older transaction, and nothing waits for it.
     lockTimeoutMs: 0,
   })
-  await dataSource.initialize()
   try {
     const before = new Set(await appliedMigrations(dataSource))
     await applyMigrations(dataSource)

@@ -1,8 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../config/load.ts'
-import { closeDataSource, createDataSource } from '../db/data-source.ts'
+import { closeDataSource } from '../db/data-source.ts'
 import { createDatabaseClock, readDatabaseMs, type DatabaseClock } from '../db/database-clock.ts'
 import type { Logger } from '../observability/logger.ts'
+import { connect } from './connect.ts'
 import type { Stack } from './shutdown-stack.ts'
 
 type DatabaseConfig = Pick<
@@ -12,7 +13,7 @@ type DatabaseConfig = Pick<
 
 /** Connects, and refuses a database that has not been brought up to date. */
 export async function openDatabase(config: DatabaseConfig, logger: Logger): Promise<DataSource> {
-  const dataSource = createDataSource({
+  const dataSource = await connect({
     url: config.databaseUrl,
     poolSize: config.databasePoolSize,
     pooler: config.databasePooler,
@@ -20,7 +21,6 @@ export async function openDatabase(config: DatabaseConfig, logger: Logger): Prom
     onIdleError: (error) =>
       logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost'),
   })
-  await dataSource.initialize()
   if (await dataSource.showMigrations()) {
     await closeDataSource(dataSource)
     throw new Error('The database is not up to date: run `posthorn migrate` first.')

@@ -1,11 +1,14 @@
-import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
 import { ACCOUNT_FORMATS, accountName, memberFields, organisationFields } from '../accounts/account-fields.ts'
 import { toFieldErrors } from '../ajv-errors.ts'
 import { ConfigError } from '../config/load.ts'
 import { PLATFORM_ID_PATTERN } from '../ids.ts'
+import { FileError, readTextFile } from './read-file.ts'
 import { badKeysIn, duplicatesIn } from './seed-rules.ts'
+
+/** Far more than the organisations of a platform take. */
+const MAX_FILE_MEGABYTES = 64
 
 const id = Type.String({ pattern: PLATFORM_ID_PATTERN })
 
@@ -45,31 +48,45 @@ export type Seed = Static<typeof SeedSchema>
  * organisation only, whose keys are short and public.
  */
 export async function readSeedFile(file: string, { isDemo = false } = {}): Promise<Seed> {
-  const seed = parseJson(await readText(file), file)
+  const seed = await readJson(file)
   const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: ACCOUNT_FORMATS })
   const validate = ajv.compile<Seed>(SeedSchema)
   if (!validate(seed)) {
     const errors = toFieldErrors(validate.errors ?? [])
-    throw new ConfigError(errors.map(({ pointer, detail }) => `${file}: ${pointer || '/'} ${detail}`))
+    throw badFile(
+      file,
+      errors.map(({ pointer, detail }) => `${pointer || '/'} ${detail}`),
+    )
   }
   const problems = duplicatesIn(seed).map((pointer) => `${pointer} stands there twice`)
   if (!isDemo) problems.push(...badKeysIn(seed).map(({ pointer, problem }) => `${pointer} ${problem}`))
   if (problems.length === 0) return seed
-  throw new ConfigError(problems.map((problem) => `${file}: ${problem}`))
+  throw badFile(file, problems)
 }
 
-async function readText(file: string): Promise<string> {
+async function readJson(file: string): Promise<unknown> {
   try {
-    return await readFile(file, 'utf8')
-  } catch {
-    throw new ConfigError([`the seed file ${file} cannot be read`])
+    return parseJson(await readTextFile(file, MAX_FILE_MEGABYTES))
+  } catch (error) {
+    if (error instanceof FileError) throw badFile(file, [error.message])
+    throw error
   }
 }
 
-function parseJson(json: string, file: string): unknown {
+/** Parses it without repeating any of its text, which has keys. */
+function parseJson(json: string): unknown {
   try {
     return JSON.parse(json) as unknown
-  } catch {
-    throw new ConfigError([`the seed file ${file} is not valid JSON`])
+  } catch (error) {
+    const [, position] = /at position (\d+)/.exec(String(error)) ?? []
+    const line = json.slice(0, position === undefined ? json.length : Number(position)).split('\n').length
+    throw new FileError(`is not valid JSON: see line ${line}`)
   }
+}
+
+function badFile(file: string, problems: readonly string[]): ConfigError {
+  return new ConfigError(
+    problems.map((problem) => `${file}: ${problem}`),
+    'The seed file',
+  )
 }

@@ -5,12 +5,12 @@ import { apiKeyPrefix, generateApiKey } from '../accounts/api-key-value.ts'
 import { saveMember } from '../accounts/members.ts'
 import { saveOrganisation } from '../accounts/organisations.ts'
 import { ConfigError } from '../config/load.ts'
-import { closeDataSource, createDataSource } from '../db/data-source.ts'
 import { hasApiKey, upsertApiKey } from '../db/queries/organisations.ts'
 import type { Pooler } from '../db/session-limits.ts'
 import { newId } from '../ids.ts'
 import { commandLineActor } from './command-line-actor.ts'
 import { readSeedFile, type Seed } from './seed-file.ts'
+import { withDatabase } from './with-database.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
 export type NewKey = { organisationId: string; memberId: string; name: string; key: string }
@@ -24,20 +24,16 @@ export async function seedFromFile(
   { pooler = 'none', isDemo = false }: { pooler?: Pooler; isDemo?: boolean } = {},
 ): Promise<{ summary: string; newKeys: NewKey[] }> {
   const seed = await readSeedFile(file, { isDemo })
-  const dataSource = createDataSource({ url: databaseUrl, poolSize: 2, pooler })
-  await dataSource.initialize()
-  try {
-    const newKeys = await dataSource.transaction((manager) => apply(manager, seed))
-    const members = seed.organisations.reduce(
-      (sum, organisation) => sum + (organisation.members?.length ?? 0),
-      0,
-    )
-    return {
-      summary: `Seeded ${seed.organisations.length} organisation(s) with ${members} member(s).`,
-      newKeys,
-    }
-  } finally {
-    await closeDataSource(dataSource)
+  const newKeys = await withDatabase({ databaseUrl, databasePooler: pooler }, (dataSource) =>
+    dataSource.transaction((manager) => apply(manager, seed)),
+  )
+  const members = seed.organisations.reduce(
+    (sum, organisation) => sum + (organisation.members?.length ?? 0),
+    0,
+  )
+  return {
+    summary: `Seeded ${seed.organisations.length} organisation(s) with ${members} member(s).`,
+    newKeys,
   }
 }
 

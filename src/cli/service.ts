@@ -21,7 +21,6 @@ import { createPublisher } from '../events/publish.ts'
 import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
-import { listen } from '../http/listen.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
@@ -42,6 +41,7 @@ import { createDispatch } from './dispatch.ts'
 import { createMetering } from './metrics.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
+import { listenInWords } from './listen-in-words.ts'
 import { onUnexpectedError } from './on-unexpected-error.ts'
 import { warnOfMissingKeys } from './missing-keys.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
@@ -57,6 +57,8 @@ import type { Stack } from './shutdown-stack.ts'
 
 /** A timer of Temporal fires a little late, so a retry goes to a worker ahead of its due time (ADR 0009). */
 const RETRY_LEAD_MS = 1_000
+
+const API_LISTENER = { what: 'API', hostVariable: 'HOST', portVariable: 'PORT' }
 
 /** The roles of a process: API, worker or both. */
 export type Roles = { api: boolean; worker: boolean }
@@ -212,7 +214,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const metricsUrl = await metering.serve(api, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api
-    ? await listen(app, {
+    ? await listenInWords(API_LISTENER, app, {
         host: config.host,
         port: config.port,
         maxConnections: config.apiConnections,

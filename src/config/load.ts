@@ -8,13 +8,13 @@ export type Config = { readonly [Name in keyof Settings]: ReturnType<Settings[Na
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Thrown with every problem of the environment at once. */
+/** Thrown with every problem of the environment, or of a file that was given, at once. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
 
-  constructor(problems: readonly string[]) {
-    super(`The configuration is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+  constructor(problems: readonly string[], what = 'The configuration') {
+    super(`${what} is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
     this.problems = problems
   }
 }

@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { COMMANDS } from '../cli/command-line/commands.ts'
+import { withOperand } from '../cli/command-line/help.ts'
 import { FULL_ACCESS } from '../domain/permissions.ts'
 import { FIELD_PROBLEMS } from '../domain/field-problems.ts'
 import { PROBLEMS } from '../domain/problems.ts'
@@ -19,6 +21,7 @@ const MAX_COLUMNS = 120
 /** Every generated part of the documents. */
 export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/configuration.md', name: 'settings', render: settingsTable },
+  { file: 'docs/production.md', name: 'commands', render: commandsTable },
   { file: 'docs/api.md', name: 'routes', render: routesTable },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/api.md', name: 'field-problems', render: fieldProblemsTable },
@@ -56,6 +59,15 @@ function settingsTable(): string {
     description,
   ])
   return table(['Variable', 'Default', 'Meaning'], rows)
+}
+
+function commandsTable(): string {
+  const commands = COMMANDS.flatMap((entry) => ('commands' in entry ? entry.commands : [entry]))
+  const rows = commands.map(({ name, operand, summary }) => [
+    code(`posthorn ${withOperand(name, operand)}`),
+    summary,
+  ])
+  return table(['Command', 'What it does'], rows)
 }
 
 function defaultInWords(fallback: string | undefined): string {

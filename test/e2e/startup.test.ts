@@ -44,7 +44,7 @@ describe('posthorn serve that cannot start', function () {
     const { code, output } = await serve({ PORT: String(port) })
     taken.close()
     expect(code).to.equal(1)
-    expect(output).to.include('EADDRINUSE').and.include(String(port))
+    expect(output).to.include(`Port ${port} (API) is taken. Stop what uses it or set PORT to another.`)
   })
 
   it('ends when the database cannot be reached', async () => {

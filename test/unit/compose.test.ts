@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { COMMAND_NAMES } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 
@@ -66,7 +66,7 @@ describe('docker-compose.yml', () => {
     for (const [name, service] of ourServices) {
       it(`start ${name} with a command of the CLI`, () => {
         expect(service.command).to.have.lengthOf(1)
-        expect(COMMAND_NAMES).to.include(service.command?.[0])
+        expect(COMMANDS.map(({ name }) => name)).to.include(service.command?.[0])
       })
 
       it(`give ${name} only variables that Posthorn reads`, () => {
@@ -257,7 +257,7 @@ describe('Dockerfile', () => {
     const { bin } = JSON.parse(read('package.json')) as { bin: { posthorn: string } }
     expect(dockerfile).to.include(`ENTRYPOINT ["node", "${bin.posthorn}"]`)
     const command = /^CMD \["(\w+)"\]$/m.exec(dockerfile)?.[1]
-    expect(COMMAND_NAMES).to.include(command)
+    expect(COMMANDS.map(({ name }) => name)).to.include(command)
   })
 
   it('copies only what .dockerignore lets through', () => {

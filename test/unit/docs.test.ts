@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../src/catalogue/built-in.ts'
-import { COMMAND_NAMES, COMMANDS } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/cli/command-line/commands.ts'
+import { findCommand } from '../../src/cli/command-line/find-command.ts'
 import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
 import { SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../../src/deliveries/lease-times.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
@@ -17,6 +18,7 @@ import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { headingsOf, itemsBetween, readDocument as read, tableBelow } from '../helpers/documents/documents.ts'
+import { argumentsOf } from '../helpers/cli/arguments-of.ts'
 import { payloadTable } from '../helpers/documents/payload-table.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -86,6 +88,29 @@ describe('the documentation', () => {
         expect(scripts).to.have.property(script)
     })
   }
+})
+
+describe('the commands in the documentation', () => {
+  const shell = /^\s*(?:npx |npm run (?:-s )?)?posthorn (?:-- )?([a-z].*?)(?: *[|>#;].*)?$/gm
+  for (const file of documents) {
+    const text = read(file)
+    const typed = [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) =>
+      [...block.replaceAll('\\\n', ' ').matchAll(shell)].map(([, line = '']) => line),
+    )
+
+    it(`are ones of posthorn, with options that it has, in ${file}`, () => {
+      for (const [, line = ''] of text.matchAll(
+        /`posthorn ([a-z-]+(?: (?:create|list|revoke|check|print))?)[^`]*`/g,
+      ))
+        expect(() => findCommand(COMMANDS, [...line.split(' '), '--help']), line).to.not.throw()
+      for (const line of typed) expect(argumentsOf(line.trim().split(/\s+/)).problems, line).to.deep.equal([])
+    })
+  }
+
+  it('are listed in docs/production.md', () => {
+    const shown = tableBelow(production, '## Commands').map(([command = '']) => command.split(/[ `]/)[2])
+    expect([...new Set(shown)]).to.deep.equal(COMMANDS.map(({ name }) => name))
+  })
 })
 
 describe('README.md', () => {
@@ -163,19 +188,6 @@ describe('docs/api.md', () => {
   it('orders the problem codes by status', () => {
     const statuses = Object.values(PROBLEMS).map(({ status }) => status)
     expect(statuses).to.deep.equal([...statuses].sort((one, other) => one - other))
-  })
-})
-
-describe('docs/production.md', () => {
-  it('describes the commands as the program itself does', () => {
-    const rows = firstTwoColumns(production, '## Commands')
-    expect(rows.map(([command = '']) => /^`posthorn ([\w-]+)/.exec(command)?.[1])).to.deep.equal(
-      COMMAND_NAMES,
-    )
-    for (const [index, name] of COMMAND_NAMES.entries()) {
-      const [inWords = ''] = COMMANDS[name].split(': ')
-      expect(rows[index]?.[1], name).to.include(inWords)
-    }
   })
 })
 

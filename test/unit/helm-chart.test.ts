@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { COMMAND_NAMES } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import {
   DENIED_IPV4_CIDRS,
@@ -69,7 +69,7 @@ describe('the Helm chart', () => {
   it('starts commands of the CLI', () => {
     expect(template).to.include('args: [migrate]').and.to.include('args: [{{ $component }}]')
     expect(template).to.include('range $component := list "api" "worker"')
-    expect(COMMAND_NAMES).to.include.members(['api', 'worker', 'migrate'])
+    expect(COMMANDS.map(({ name }) => name)).to.include.members(['api', 'worker', 'migrate'])
   })
 
   it('has the version of package.json', () => {

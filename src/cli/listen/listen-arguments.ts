@@ -1,11 +1,11 @@
 import { isKeyShaped } from '../../domain/api-key-shape.ts'
 import { checkWebhookUrl } from '../../outbound/url-rules.ts'
-import { createReader, platformId, readOptions } from '../read-options.ts'
-import { UsageError } from '../usage-error.ts'
-import { FORWARD_POLICY, FORWARD_TIMEOUT_MS } from './forward.ts'
+import type { Arguments, Output } from '../command-line/command.ts'
+import { createReader, platformId } from '../command-line/read-arguments.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+import { DEFAULT_API, FORWARD_POLICY } from './listen-defaults.ts'
 
 export type ListenCommand = {
-  kind: 'listen'
   /** Without a slash at its end. */
   apiUrl: string
   apiKey: string
@@ -20,41 +20,31 @@ export type ListenCommand = {
   printsBodies: boolean
 }
 
-const OPTIONS = ['events', 'forward-to', 'print', 'api', 'key', 'org', 'secret'] as const
-const FLAGS = ['print'] as const
-
-const DEFAULT_API = 'http://127.0.0.1:3000'
 const MAX_EVENTS_LENGTH = 8_000
-
-export const LISTEN_USAGE = [
-  'Usage: posthorn listen [--events KEY,KEY…] [--forward-to URL] [--print] [--secret SECRET]',
-  '                       [--api URL] [--key KEY] [--org ORG]',
-  '',
-  'Follows the event stream of an organisation and sends each event to URL, as webhooks send it.',
-  '',
-  '  --events      event keys, such as invoice:paid; all that the key may see by default',
-  '  --forward-to  where each event is POSTed, such as http://localhost:4000/hook',
-  '  --print       print the body of each event; without --forward-to nothing is sent',
-  '  --secret      signing secret; by default a new one, which is printed at the start',
-  `  --api         address of Posthorn; default: POSTHORN_URL, or ${DEFAULT_API}`,
-  '  --key         API key; default: POSTHORN_KEY, which other users of this machine do not see',
-  '  --org         organisation; default: POSTHORN_ORG, or that of the key',
-  '',
-  `A POST that is not answered with 2xx within ${FORWARD_TIMEOUT_MS / 1_000} seconds is shown, and not retried.`,
-  'After a break it resumes without a gap or a repeat. Ctrl-C ends it.',
-].join('\n')
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Parses what follows `posthorn listen`; throws UsageError with every problem at once. */
-export function parseListenArguments(
-  args: readonly string[],
+/** Runs `posthorn listen`. The HTTP client is loaded only for arguments that are right. */
+export async function runListen(args: Arguments, output: Output): Promise<never> {
+  const wanted = readListenCommand(args, process.env)
+  const [{ listen }, { onStopSignal }] = await Promise.all([
+    import('./listen.ts'),
+    import('../on-stop-signal.ts'),
+  ])
+  // Nothing has to be stopped: what is not forwarded is nowhere recorded as sent.
+  onStopSignal(() => Promise.resolve())
+  // The reader of a pipe is gone.
+  process.stdout.on('error', () => process.exit())
+  return listen(wanted, output)
+}
+
+/** Reads the values of the options; throws UsageError with every problem at once. */
+export function readListenCommand(
+  { command: name, given, problems }: Arguments,
   env: Environment,
-): ListenCommand | { kind: 'help' } {
-  if (args.includes('--help') || args.includes('-h')) return { kind: 'help' }
-  const { given, problems } = readOptions({ after: 'listen', options: OPTIONS, flags: FLAGS }, args)
+): ListenCommand {
   const reader = createReader(given, problems)
-  const orVariable = <T>(option: (typeof OPTIONS)[number], variable: string, parse: (text: string) => T) =>
+  const orVariable = <T>(option: string, variable: string, parse: (text: string) => T) =>
     reader.orVariable(option, variable, env[variable] ?? '', parse)
 
   const isKeyGiven = reader.has('key') || (env['POSTHORN_KEY'] ?? '') !== ''
@@ -63,7 +53,6 @@ export function parseListenArguments(
     reader.refuse('--forward-to or --print has to be given')
   if (reader.has('secret') && !reader.has('forward-to')) reader.refuse('--secret needs --forward-to')
   const command: ListenCommand = {
-    kind: 'listen',
     apiUrl: orVariable('api', 'POSTHORN_URL', apiUrl) ?? DEFAULT_API,
     apiKey: orVariable('key', 'POSTHORN_KEY', apiKey) ?? '',
     organisationId: orVariable('org', 'POSTHORN_ORG', platformId),
@@ -72,7 +61,7 @@ export function parseListenArguments(
     secret: reader.optional('secret', signingSecret),
     printsBodies: reader.has('print'),
   }
-  if (problems.length > 0) throw new UsageError('listen', problems)
+  if (problems.length > 0) throw new UsageError(name, problems)
   return command
 }
 

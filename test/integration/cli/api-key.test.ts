@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { parseApiKeyArguments } from '../../../src/cli/api-key-arguments.ts'
+import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { runApiKeyCommand } from '../../../src/cli/api-key.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
+import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
 import { runCli } from '../../helpers/cli/run-cli.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
@@ -21,8 +22,7 @@ describe('posthorn api-key', function () {
   /** The command without a process of its own. */
   const run = async (line: string): Promise<Outcome> => {
     const outcome = { code: 0, stdout: '', stderr: '' }
-    const wanted = parseApiKeyArguments(line.split(' '), new Date())
-    if (wanted.kind === 'help') throw new Error('no command')
+    const wanted = readApiKeyCommand(argumentsOf(['api-key', ...line.split(' ')]), new Date())
     const output = {
       print: (text: string) => void (outcome.stdout += `${text}\n`),
       note: (text: string) => void (outcome.stderr += `${text}\n`),
@@ -224,7 +224,7 @@ describe('posthorn api-key', function () {
   })
 
   it('prints its help without a database', async () => {
-    const { code, stdout, stderr } = await runCli(['api-key', 'create', '--help'])
+    const { code, stdout, stderr } = await runCli(['api-key', '--help'])
     expect([code, stderr]).to.deep.equal([0, ''])
     for (const verb of ['create', 'list', 'revoke']) expect(stdout).to.include(`posthorn api-key ${verb} `)
   })

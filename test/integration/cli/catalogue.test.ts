@@ -110,9 +110,9 @@ describe('posthorn catalogue', function () {
     const binary = files.pathOf('binary.json')
     writeFileSync(binary, Buffer.from([0x7b, 0xff, 0xfe, 0x7d]))
     for (const [file, problem] of [
-      [files.pathOf('.'), 'is not a file'],
+      [files.pathOf('.'), 'is a folder, not a file'],
       ['/dev/zero', 'is not a file'],
-      [files.pathOf('missing.json'), 'cannot be read: ENOENT'],
+      [files.pathOf('missing.json'), 'there is no such file'],
       [large, 'is larger than 2 MB'],
       [binary, 'is not UTF-8'],
     ] as const) {

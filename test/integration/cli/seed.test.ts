@@ -193,7 +193,7 @@ describe('posthorn seed', () => {
 
   it('reports an unreadable file', async () => {
     expect((await problemsOf(seedFromFile(database.url, files.pathOf('missing.json'))))[0]).to.match(
-      /cannot be read$/,
+      /cannot be read: there is no such file/,
     )
   })
 
@@ -237,7 +237,7 @@ describe('posthorn seed', () => {
     it('asks for a file and ends with 2', async () => {
       const { code, stderr } = await runCli(['seed'], { DATABASE_URL: database.url })
       expect(code).to.equal(2)
-      expect(stderr).to.include('posthorn seed takes one FILE')
+      expect(stderr).to.include('posthorn seed cannot be called like this:\n  - FILE is missing')
     })
   })
 })

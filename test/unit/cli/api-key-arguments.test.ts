@@ -1,12 +1,14 @@
 import { expect } from 'chai'
-import { parseApiKeyArguments } from '../../../src/cli/api-key-arguments.ts'
+import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-key-value.ts'
-import { UsageError } from '../../../src/cli/usage-error.ts'
+import { UsageError } from '../../../src/cli/command-line/usage-error.ts'
+import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
 const ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
 
-const parse = (line: string) => parseApiKeyArguments(line.split(' '), NOW)
+const read = (args: string[]) => readApiKeyCommand(argumentsOf(['api-key', ...args]), NOW)
+const parse = (line: string) => read(line.split(' '))
 const create = (more: string) => parse(`create --organisation org_a --member mem_a --name ci${more}`)
 
 describe('the arguments of posthorn api-key', () => {
@@ -33,10 +35,10 @@ describe('the arguments of posthorn api-key', () => {
 
   it('take a name of several words, or one that begins with dashes', () => {
     const args = ['create', '--organisation', 'org_a', '--member', 'mem_a']
-    expect(parseApiKeyArguments([...args, '--name', 'Zon – kassa 2'], NOW)).to.include({
+    expect(read([...args, '--name', 'Zon – kassa 2'])).to.include({
       name: 'Zon – kassa 2',
     })
-    expect(parseApiKeyArguments([...args, '--name=--ci'], NOW)).to.include({ name: '--ci' })
+    expect(read([...args, '--name=--ci'])).to.include({ name: '--ci' })
   })
 
   it('list all of an organisation, or of one member, as a table or as JSON', () => {
@@ -58,14 +60,10 @@ describe('the arguments of posthorn api-key', () => {
     })
   })
 
-  for (const line of ['--help', '-h', 'create --help', 'revoke --organisation --help', 'explode -h'])
-    it(`ask for help as "${line}"`, () => {
-      expect(parse(line)).to.deep.equal({ kind: 'help' })
-    })
-
   const bad: [line: string, problems: string[]][] = [
     ['', ['it takes one of create, list, revoke first']],
-    ['explode', ['it takes one of create, list, revoke first']],
+    ['explode', ['explode is not one of create, list, revoke']],
+    ['creat --name ci', ['creat is not one of create, list, revoke; did you mean create?']],
     ['--organisation org_a create', ['it takes one of create, list, revoke first']],
     ['create', ['--organisation is missing', '--member is missing', '--name is missing']],
     ['list', ['--organisation is missing']],
@@ -74,8 +72,13 @@ describe('the arguments of posthorn api-key', () => {
     ['list --organisation org_a --organisation org_b', ['--organisation stands there twice']],
     ['list --organisation org/a', ['--organisation must be 1 to 64 of A-Z a-z 0-9 _ -']],
     ['list --organisation org_a --json=yes', ['--json takes no value']],
-    ['list --organisation org_a stray', ['word 3 after "list" belongs to no option']],
+    ['list --organisation org_a stray', ['word 3 after "api-key list" is one too many']],
     ['list --organisation org_a --colour', ['--colour is not an option of it']],
+    ['list --organisation org_a -json', ['-json is not an option of it; did you mean --json?']],
+    [
+      'list --organization org_a',
+      ['--organization is not an option of it; did you mean --organisation?', '--organisation is missing'],
+    ],
     [
       'list --organisation org_a --name=ci -x',
       ['--name is not an option of it', '-x is not an option of it'],

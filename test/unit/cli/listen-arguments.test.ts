@@ -1,13 +1,16 @@
 import { expect } from 'chai'
-import { parseListenArguments } from '../../../src/cli/listen/listen-arguments.ts'
-import { UsageError } from '../../../src/cli/usage-error.ts'
+import { readListenCommand } from '../../../src/cli/listen/listen-arguments.ts'
+import { UsageError } from '../../../src/cli/command-line/usage-error.ts'
+import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
 
 const KEY = 'phk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'
 const ENV = { POSTHORN_KEY: KEY }
 const TO = '--forward-to http://localhost:4000/hook'
 
+const read = (args: string[], env: Record<string, string>) =>
+  readListenCommand(argumentsOf(['listen', ...args]), env)
 const parse = (line: string, env: Record<string, string> = ENV) =>
-  parseListenArguments(line === '' ? [] : line.split(' '), env)
+  read(line === '' ? [] : line.split(' '), env)
 
 function problemsOf(line: string, env: Record<string, string> = ENV): readonly string[] {
   try {
@@ -22,7 +25,6 @@ function problemsOf(line: string, env: Record<string, string> = ENV): readonly s
 describe('the arguments of posthorn listen', () => {
   it('need no more than a key and where to forward', () => {
     expect(parse(TO)).to.deep.equal({
-      kind: 'listen',
       apiUrl: 'http://127.0.0.1:3000',
       apiKey: KEY,
       organisationId: null,
@@ -52,7 +54,7 @@ describe('the arguments of posthorn listen', () => {
       printsBodies: true,
     })
     expect(parse('--print')).to.include({ forwardTo: null, printsBodies: true })
-    expect(parseListenArguments(['--print', '--events', 'a:b, c:d'], ENV)).to.include({ events: 'a:b,c:d' })
+    expect(read(['--print', '--events', 'a:b, c:d'], ENV)).to.include({ events: 'a:b,c:d' })
   })
 
   it('may lead anywhere that the user of this machine chooses', () => {
@@ -66,11 +68,6 @@ describe('the arguments of posthorn listen', () => {
       expect(parse(`--forward-to ${url}`), url).to.include({ forwardTo: url })
   })
 
-  for (const line of ['--help', '-h', `--events ${TO} --help`])
-    it(`ask for help as "${line}"`, () => {
-      expect(parse(line, {})).to.deep.equal({ kind: 'help' })
-    })
-
   const bad: [line: string, env: Record<string, string>, problems: (string | RegExp)[]][] = [
     ['', {}, ['--key or POSTHORN_KEY has to be given', '--forward-to or --print has to be given']],
     ['--print --key', {}, ['--key needs a value']],
@@ -78,7 +75,7 @@ describe('the arguments of posthorn listen', () => {
     [
       '--print stray --colour',
       ENV,
-      ['word 2 after "listen" belongs to no option', '--colour is not an option of it'],
+      ['word 2 after "listen" is one too many', '--colour is not an option of it'],
     ],
     ['--print=yes --print', ENV, ['--print takes no value', '--print stands there twice']],
     ['--print --secret local-secret', ENV, ['--secret needs --forward-to']],

@@ -6,14 +6,14 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly problems: readonly string[]
 
-  /** `command` as it was called, such as `api-key create`. */
+  /** `command` as it is typed after `posthorn`, such as `api-key create`; empty for `posthorn` itself. */
   constructor(command: string, problems: readonly string[]) {
-    const [name = ''] = command.split(' ')
+    const called = `posthorn ${command}`.trimEnd()
     super(
       [
-        `posthorn ${command} cannot be called like this:`,
+        `${called} cannot be called like this:`,
         ...problems.map((problem) => `  - ${problem}`),
-        `posthorn ${name} --help says how.`,
+        `${called} --help says how.`,
       ].join('\n'),
     )
     this.problems = problems

@@ -1,0 +1,115 @@
+import { API_KEY_COMMANDS } from './api-key-commands.ts'
+import type { Command, CommandGroup, RunCommand } from './command.ts'
+import { LISTEN_COMMAND } from './listen-command.ts'
+
+async function loadServe(roles: { api: boolean; worker: boolean }): Promise<RunCommand> {
+  const { serve } = await import('../serve.ts')
+  return async (_args, output) => {
+    await serve(roles, output)
+    return 0
+  }
+}
+
+/** Every command of `posthorn`, in the order of its help. Nothing heavy is imported here: help is printed at once. */
+export const COMMANDS: readonly (Command | CommandGroup)[] = [
+  {
+    name: 'serve',
+    summary: 'run the API and a worker in one process',
+    details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
+    examples: ['serve'],
+    load: () => loadServe({ api: true, worker: true }),
+  },
+  {
+    name: 'api',
+    summary: 'run the API without a worker; it never POSTs to receivers',
+    details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
+    examples: ['api'],
+    load: () => loadServe({ api: true, worker: false }),
+  },
+  {
+    name: 'worker',
+    summary: 'run a worker without the API',
+    details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
+    examples: ['worker'],
+    load: () => loadServe({ api: false, worker: true }),
+  },
+  {
+    name: 'migrate',
+    summary: 'bring the database up to date',
+    details: ['Needs DATABASE_URL. Repeating it is harmless.'],
+    examples: ['migrate'],
+    load: async () => (await import('../database-commands.ts')).runMigrate,
+  },
+  {
+    name: 'seed',
+    summary: 'bring in organisations, members and API keys',
+    details: [
+      'Applies a JSON file as a whole or not at all; what is in it is created or updated, everything else stays.',
+      'Needs DATABASE_URL. Generated API keys are printed, once. docs/production.md has an example of the file.',
+    ],
+    operand: 'FILE',
+    examples: ['seed organisations.json'],
+    load: async () => (await import('../database-commands.ts')).runSeed,
+  },
+  { name: 'api-key', summary: 'create, list and revoke API keys', commands: API_KEY_COMMANDS },
+  {
+    name: 're-encrypt',
+    summary: 'put every signing secret under the newest encryption key',
+    details: [
+      'Needs DATABASE_URL and POSTHORN_ENCRYPTION_KEYS. Repeating it is harmless.',
+      'Exit code 1 as long as a secret is left under another key.',
+    ],
+    examples: ['re-encrypt'],
+    load: async () => (await import('../database-commands.ts')).runReEncrypt,
+  },
+  {
+    name: 'doctor',
+    summary: 'find problems of an installation, with cures',
+    details: [
+      'Examines the settings, the database, Temporal, the keys, the outbound policy, mail, push, the deliveries, incidents,',
+      'retry jobs and erasures, with the settings of the environment. Prints one line for each finding, with its cure.',
+      'Changes nothing and sends nothing.',
+      'Exit code: 0 without an error, 1 with one, 2 when it is called wrongly. docs/troubleshooting.md has the codes.',
+    ],
+    options: [{ name: 'json', meaning: 'print one JSON document' }],
+    examples: ['doctor', 'doctor --json'],
+    load: async () => (await import('../doctor/doctor-command.ts')).runDoctor,
+  },
+  {
+    name: 'catalogue',
+    summary: 'check a catalogue of event keys, or print the built-in one',
+    commands: [
+      {
+        name: 'catalogue check',
+        summary: 'name every problem of a catalogue',
+        details: [
+          'Exit code: 0 without a problem, 1 where webhooks subscribe to missing keys, 2 for a bad file.',
+        ],
+        operand: 'FILE',
+        options: [
+          {
+            name: 'database',
+            meaning:
+              'also name the event keys that webhooks of DATABASE_URL subscribe to and that FILE lacks',
+          },
+        ],
+        examples: ['catalogue check catalogue.json', 'catalogue check catalogue.json --database'],
+        load: async () => (await import('../catalogue-commands.ts')).runCatalogueCheck,
+      },
+      {
+        name: 'catalogue print',
+        summary: 'print the built-in catalogue, to begin with',
+        examples: ['catalogue print > catalogue.json'],
+        load: async () => (await import('../catalogue-commands.ts')).runCataloguePrint,
+      },
+    ],
+  },
+  LISTEN_COMMAND,
+  {
+    name: 'openapi',
+    summary: 'print the OpenAPI document',
+    details: ['It documents the catalogue that POSTHORN_CATALOGUE names, or the built-in one.'],
+    examples: ['openapi > openapi.json'],
+    load: async () => (await import('../openapi-command.ts')).runOpenApi,
+  },
+]

@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
+import { findCommand } from '../../../src/cli/command-line/find-command.ts'
+import { findNearest } from '../../../src/cli/command-line/nearest.ts'
+import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
+
+const KNOWN = ['--organisation', '--member', '--name', '--json', '--forward-to', '--help']
+
+describe('the commands of posthorn', () => {
+  for (const command of COMMANDS.flatMap((entry) => ('commands' in entry ? entry.commands : [entry])))
+    it(`shows examples of ${command.name} that it accepts`, () => {
+      expect(command.examples).to.not.be.empty
+      for (const example of command.examples) {
+        const [line = ''] = example.split(' >')
+        const { command: name, problems } = argumentsOf(line.split(' '))
+        expect([name, problems], example).to.deep.equal([command.name, []])
+      }
+    })
+
+  for (const line of ['--help', '-h', 'help', '--help --json'])
+    it(`list themselves as "posthorn ${line}"`, () => {
+      expect(helpOf(line)).to.match(/^Usage: posthorn COMMAND /)
+    })
+
+  for (const line of ['seed --help', 'help seed', '--help seed', 'seed one two -h', 'seed --colour --help'])
+    it(`show the help of seed as "posthorn ${line}"`, () => {
+      expect(helpOf(line)).to.match(/^Usage: posthorn seed FILE\n/)
+    })
+
+  for (const line of ['api-key --help', 'help api-key', 'api-key --organisation --help'])
+    it(`show the help of all of api-key as "posthorn ${line}"`, () => {
+      expect(helpOf(line)).to.match(/^Usage: posthorn api-key COMMAND /)
+    })
+
+  for (const line of ['api-key revoke --organisation --help', 'help api-key revoke'])
+    it(`show the help of api-key revoke as "posthorn ${line}"`, () => {
+      expect(helpOf(line)).to.match(/^Usage: posthorn api-key revoke --organisation ORG \[--id ID\]/)
+    })
+})
+
+describe('the nearest known word', () => {
+  for (const [word, nearest] of [
+    ['--organization', '--organisation'],
+    ['--jsno', '--json'],
+    ['-json', '--json'],
+    ['--forward', '--forward-to'],
+    ['--NAME', '--name'],
+    ['--colour', null],
+    ['-x', null],
+  ] as const)
+    it(`is ${nearest ?? 'none'} for ${word}`, () => {
+      expect(findNearest(word, KNOWN)).to.equal(nearest)
+    })
+})
+
+function helpOf(line: string): string {
+  const wanted = findCommand(COMMANDS, line.split(' '))
+  if (wanted.kind !== 'help') throw new Error(`${line} asks for no help`)
+  return wanted.text
+}
