@@ -208,7 +208,7 @@ module.exports = {
         dynamic: false,
         pathNot: [
           '^src/cli/command-line/',
-          '^src/cli/(describe-error|listen/listen-defaults)',
+          '^src/cli/(describe-error|visible-text|listen/listen-defaults)',
           '^package.json$',
         ],
         dependencyTypesNot: ['type-only', 'core'],

@@ -1,4 +1,5 @@
 import type { ApiKeyRow } from '../db/queries/api-key-admin.ts'
+import { visibleText } from './visible-text.ts'
 
 const COLUMNS: readonly [title: string, cell: (key: ApiKeyRow) => string][] = [
   ['ID', ({ id }) => id],
@@ -15,7 +16,7 @@ const COLUMNS: readonly [title: string, cell: (key: ApiKeyRow) => string][] = [
 export function describeKeys(keys: readonly ApiKeyRow[]): string {
   const lines = [
     COLUMNS.map(([title]) => title),
-    ...keys.map((key) => COLUMNS.map(([, cell]) => printable(cell(key)))),
+    ...keys.map((key) => COLUMNS.map(([, cell]) => visibleText(cell(key)))),
   ]
   const widths = COLUMNS.map((_, column) => Math.max(...lines.map((cells) => lengthOf(cells[column] ?? ''))))
   return lines
@@ -30,11 +31,6 @@ export function describeKeys(keys: readonly ApiKeyRow[]): string {
 
 function inSeconds(time: Date | null): string {
   return time === null ? '-' : time.toISOString().replace(/\.\d+Z$/, 'Z')
-}
-
-/** Replaces characters of a name that move the cursor, hide text or change its direction by question marks. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }
 
 function lengthOf(text: string): number {

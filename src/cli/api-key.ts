@@ -6,6 +6,7 @@ import type { Output } from './command-line/command.ts'
 import { presentApiKey } from '../http/presenters/member.ts'
 import { describeKeys } from './api-key-list.ts'
 import { commandLineActor } from './command-line-actor.ts'
+import { visibleText } from './visible-text.ts'
 
 type Wanted<Kind extends ApiKeyCommand['kind']> = Extract<ApiKeyCommand, { kind: Kind }>
 
@@ -29,10 +30,12 @@ async function create(db: DataSource, wanted: Wanted<'create'>, output: Output):
   const made = await db.transaction((manager) => createApiKey(manager, actor, { memberId, name, expiresAt }))
   if (made === null)
     throw new Error(
-      `The member "${memberId}" has an API key "${name}" already. Revoke it first, or take another name.`,
+      `The member "${memberId}" has an API key "${visibleText(name)}" already. Revoke it first, or take another name.`,
     )
   const until = expiresAt === null ? 'It does not expire' : `It expires at ${expiresAt.toISOString()}`
-  output.note(`New API key "${name}" of "${memberId}" in "${organisationId}", id ${made.id}, shown only now.`)
+  output.note(
+    `New API key "${visibleText(name)}" of "${memberId}" in "${organisationId}", id ${made.id}, shown only now.`,
+  )
   output.note(`${until}.`)
   output.print(made.key)
 }
@@ -72,5 +75,5 @@ function inWords(choice: ApiKeyChoice): string {
 }
 
 function named({ prefix, name, memberId }: ApiKeyRow): string {
-  return `The API key ${prefix}… "${name}" of "${memberId}"`
+  return `The API key ${prefix}… "${visibleText(name)}" of "${memberId}"`
 }

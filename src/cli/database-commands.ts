@@ -4,6 +4,7 @@ import type { Arguments, Output } from './command-line/command.ts'
 import { migrate } from './migrate.ts'
 import { describeReEncryption, reEncrypt } from './re-encrypt.ts'
 import { seedFromFile } from './seed.ts'
+import { visibleText } from './visible-text.ts'
 import { withDatabase } from './with-database.ts'
 
 /** `posthorn migrate`. */
@@ -19,7 +20,7 @@ export async function runSeed({ operand: file }: Arguments, { print }: Output): 
   const { databaseUrl, databasePooler } = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
   const { summary, newKeys } = await seedFromFile(databaseUrl, file, { pooler: databasePooler })
   for (const { memberId, name, key } of newKeys)
-    print(`New API key "${name}" of ${memberId}, shown only now: ${key}`)
+    print(`New API key "${visibleText(name)}" of ${memberId}, shown only now: ${key}`)
   print(summary)
   return 0
 }

@@ -30,6 +30,7 @@ import { readSeedFile } from './seed-file.ts'
 import { startService, type Service } from './service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { createStack, type Stack } from './shutdown-stack.ts'
+import { visibleText } from './visible-text.ts'
 
 const env = process.env
 const stack = createStack()
@@ -200,7 +201,7 @@ async function seed(
     return { newKeys: [] }
   })
   for (const { organisationId, memberId, name, key } of newKeys) {
-    print(`New API key "${name}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
+    print(`New API key "${visibleText(name)}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
   }
   const { organisations } = await readSeedFile(file, { isDemo })
   const keys = organisations.flatMap(({ id, members = [] }) =>

@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
+import { visibleText } from '../cli/visible-text.ts'
 
 /** A webhook endpoint to try deliveries on. */
 export type DemoReceiver = {
@@ -13,6 +14,9 @@ export type DemoReceiver = {
 }
 
 const SLOW_ANSWER_MS = 2_000
+
+/** Anybody on this machine may send: one request is one line. */
+const MAX_SHOWN_LENGTH = 500
 
 /**
  * Starts an HTTP server on 127.0.0.1 that prints one line for each POST: on `port` if that is free, else on a free one.
@@ -64,7 +68,8 @@ async function answer(
   const status = path === '/fail' ? 500 : 200
   const eventId = String(request.headers['x-webhook-event-id'] ?? '(none)')
   const size = `${body.byteLength} bytes`
-  print(`POST ${path} ${readEventKey(body)} X-Webhook-Event-ID ${eventId}, ${size}, answered ${status}`)
+  const sent = visibleText(`${path} ${readEventKey(body)} X-Webhook-Event-ID ${eventId}`)
+  print(`POST ${sent.slice(0, MAX_SHOWN_LENGTH)}, ${size}, answered ${status}`)
   response
     .writeHead(status, { 'content-type': 'text/plain' })
     .end(status === 200 ? 'ok\n' : 'failing on purpose\n')

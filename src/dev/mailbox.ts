@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import PostalMime from 'postal-mime'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { visibleText } from '../cli/visible-text.ts'
 import { openMailFolder, type Mail } from './mail-folder.ts'
 
 /** A mail server to try notifications on: it takes every mail, and passes none on. */
@@ -32,7 +33,7 @@ export async function startMailbox(options: {
     const to = session.envelope.rcptTo.map(({ address }) => address).join(', ')
     const mail = { to, ...(await parse(source)), receivedAt: new Date().toISOString() }
     folder.keep(mail)
-    options.print(printable(`Mail to ${to}: ${mail.subject}`))
+    options.print(visibleText(`Mail to ${to}: ${mail.subject}`))
   }
   const server = new SMTPServer({
     size: MAX_MAIL_BYTES,
@@ -75,9 +76,4 @@ async function parse(source: Buffer): Promise<Pick<Mail, 'subject' | 'text' | 'h
     // A mail that cannot be parsed is shown as it is.
     return { subject: '(a mail that cannot be parsed)', text: source.toString('utf8'), html: null }
   }
-}
-
-/** Without control characters: a subject must not write to the terminal what it likes. */
-function printable(line: string): string {
-  return line.replaceAll(/\p{C}/gu, ' ')
 }

@@ -1,3 +1,4 @@
+import { visibleText } from '../visible-text.ts'
 import type { Finding, Level } from './finding.ts'
 
 /** What `posthorn doctor` found: `error` where there is an error, else `warning` where there is one, else `ok`. */
@@ -9,7 +10,8 @@ const LEVEL_WIDTH = 'warning'.length
 export function renderText({ findings }: Diagnosis): string {
   const codeWidth = Math.max(...findings.map(({ code }) => code.length))
   const lines = findings.map(({ level, code, seen, cure }) => {
-    const shown = cure === null ? seen : `${seen}. Cure: ${cure}`
+    const found = visibleText(seen)
+    const shown = cure === null ? found : `${found}. Cure: ${cure}`
     return `${level.padEnd(LEVEL_WIDTH)}  ${code.padEnd(codeWidth)}  ${shown}`
   })
   const count = (wanted: Level): number => findings.filter(({ level }) => level === wanted).length

@@ -163,7 +163,7 @@ describe('posthorn api-key', function () {
         'a\u001b[2J\u009b\u202eb\n',
       ])
       const { stdout } = await run(`list ${own()}`)
-      expect(stdout).to.include('  a?[2J??b?  ')
+      expect(stdout).to.include('  a\\u001b[2J\\u009b\\u202eb\\u000a  ')
       expect(stdout.trimEnd().split('\n')).to.have.length(2)
     })
 

@@ -99,7 +99,7 @@ describe('the mailbox', () => {
 
     it('prints one line for each mail, in which a subject cannot control the terminal', async () => {
       await send({ subject: `Alarm \u001b[2J\u202e!`, text: 't' })
-      expect(said).to.deep.equal(['Mail to info@zon.example: Alarm  [2J !'])
+      expect(said).to.deep.equal(['Mail to info@zon.example: Alarm \\u001b[2J\\u202e!'])
     })
 
     it('refuses more than a megabyte, announced or not', async () => {
