@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
-import { prepareDataFolder } from './data-folder.ts'
+import { OWNER_ONLY_UMASK, prepareDataFolder } from './data-folder.ts'
 import { lockDataFolder } from './data-folder-lock.ts'
 
 /** `npm start`. Locks the data folder before the rest is loaded, so that a second start on it is refused at once. */
+process.umask(OWNER_ONLY_UMASK)
 const { env } = process
 
 try {

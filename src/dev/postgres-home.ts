@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -52,11 +53,11 @@ export function findPostgresHome(dataDir: string, user: PostgresUser, print: (li
     const home = readFileSync(pointer, 'utf8').trim()
     if (existsSync(home)) return home
   }
-  allowEntering(dataDir)
+  giveAlone(dataDir, user)
   if (canEnter(dataDir, user)) return dataDir
-  mkdirSync(SHARED_FOLDER, { recursive: true })
+  provideSharedFolder()
   const home = mkdtempSync(join(SHARED_FOLDER, 'data-'))
-  allowEntering(home)
+  giveAlone(home, user)
   writeFileSync(pointer, `${home}\n`)
   print(`PostgreSQL keeps its data in ${home}: the user postgres cannot enter ${dataDir}.`)
   return home
@@ -88,7 +89,7 @@ export async function findInstalledPostgres(): Promise<InstalledPostgres> {
 }
 
 function copyAtOnce(from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true })
+  provideSharedFolder()
   const draft = mkdtempSync(`${to}-`)
   cpSync(from, draft, { recursive: true, verbatimSymlinks: true })
   allowEntering(draft)
@@ -101,6 +102,17 @@ function copyAtOnce(from: string, to: string): void {
   }
 }
 
+function provideSharedFolder(): void {
+  mkdirSync(SHARED_FOLDER, { recursive: true })
+  allowEntering(SHARED_FOLDER)
+}
+
 function allowEntering(folder: string): void {
   chmodSync(folder, 0o755)
+}
+
+/** Gives a folder to the user that PostgreSQL runs as, and to nobody else. */
+function giveAlone(folder: string, { uid, gid }: PostgresUser): void {
+  if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
+  chmodSync(folder, 0o700)
 }

@@ -137,6 +137,12 @@ describe('npm start', function () {
     expect((await callApi(api(), 'GET', '/readyz')).status).to.equal(200)
   })
 
+  it('keeps nothing that another user of the machine may read', async () => {
+    await start().ready()
+    const readable = execFileSync('find', [join(folder, 'data'), '-mindepth', '1', '-perm', '/077'])
+    expect(readable.toString()).to.equal('')
+  })
+
   it('has a mailbox that a browser and a program can read', async () => {
     const instance = start()
     await instance.ready()

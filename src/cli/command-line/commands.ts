@@ -81,7 +81,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     commands: [
       {
         name: 'catalogue check',
-        summary: 'name every problem of a catalogue',
+        summary: 'name every problem of a catalogue, and schemas that cannot be checked fast',
         details: [
           'Exit code: 0 without a problem, 1 where webhooks subscribe to missing keys, 2 for a bad file.',
         ],

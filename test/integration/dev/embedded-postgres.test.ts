@@ -48,6 +48,7 @@ describe('the embedded PostgreSQL', function () {
     )
     expect(refusal).to.equal('28P01')
     expect(statSync(join(folder, 'password')).mode & 0o777).to.equal(0o600)
+    expect(statSync(folder).mode & 0o777).to.equal(0o700)
   })
 
   function start(): Promise<EmbeddedPostgres> {
