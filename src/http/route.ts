@@ -118,6 +118,8 @@ export type Route = {
   countsAddress?: true
   /** Only pages of this very origin may send it, with a session or without one. */
   sameOrigin?: true
+  /** A read that the audit trail records: with a session only pages of this very origin may send it. */
+  audited?: true
   /** Query parameters, one property each; without it the query is ignored. */
   query?: TObject
   /** Headers that override a query parameter, by the header's name. */

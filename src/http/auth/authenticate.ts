@@ -13,7 +13,7 @@ import { authenticateApiKey } from './api-key.ts'
 import { requireScope } from './operator-key.ts'
 import { withRefusals, type Credential } from './refusals.ts'
 import { isLoopbackRequest, requireOwnHost } from '../middleware/requested-host.ts'
-import { isCrossSite, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
+import { isFromNoPage, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
 
 /** Who sent a request; `operator` where it was an operator key. */
 export type Authenticated = {
@@ -36,13 +36,11 @@ export const NO_CALLER: Caller = {
   isErasing: false,
 }
 
-const SAFE_METHODS = new Set(['GET', 'HEAD'])
-
 /**
  * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
  * An invalid credential counts against its sender's address. Beyond that limit only credentials that were valid here
  * lately are checked for the address, so that one sender cannot lock out others that share it.
- * Throws 401, 404 while the organisation is being erased, 403 for a request of another site or a missing scope, 421 for
+ * Throws 401, 404 while the organisation is being erased, 403 for a request of another origin or a missing scope, 421 for
  * a session at another host than the service's own, or 429 beyond a limit.
  */
 export async function authenticate(
@@ -64,9 +62,16 @@ export async function authenticate(
   if (limit !== null) ctx.set(await limit.count(limitedId(authenticated)))
   if (authenticated.caller.isErasing) throw notFound('organisation')
   if (operator !== null) requireScope(operator, scopeOf(route))
-  if (session !== null) requireOwnHost(ctx, dependencies.publicUrl)
-  if (session !== null && (!SAFE_METHODS.has(route.method) || isCrossSite(ctx))) requireSameOrigin(ctx)
+  if (session !== null) {
+    requireOwnHost(ctx, dependencies.publicUrl)
+    if (leavesTraces(route) || !isFromNoPage(ctx, dependencies)) requireSameOrigin(ctx)
+  }
   return authenticated
+}
+
+/** Whether the request changes something, or writes to the audit trail in the member's name. */
+function leavesTraces({ method, audited }: Route): boolean {
+  return method !== 'GET' || audited === true
 }
 
 /** An operator, an API key, or a member that portal links signed in: all its sessions count together. */

@@ -67,14 +67,19 @@ export function requireSameOrigin(ctx: Context): void {
   const isSameOrigin = site === '' ? hostOf(ctx.get('origin')) === ctx.host : site === 'same-origin'
   if (isSameOrigin) return
   throw new ProblemError('cross_site', {
-    detail: 'With a session in a cookie only pages of this very site may change anything.',
+    detail: 'With a session in a cookie only pages of this very origin may ask for this.',
   })
 }
 
 /**
- * Returns whether a page of another site made the request. Browsers leave a `SameSite=Strict` cookie out of such a
- * request; one that is sent from within frames comes with it.
+ * Returns whether no page made the request, as far as the browser says: an address was typed. A browser that says nothing
+ * of itself is believed where its cookie is `SameSite=Strict`; one that is sent from within frames comes with requests
+ * of every page.
  */
-export function isCrossSite(ctx: Context): boolean {
-  return ctx.get('sec-fetch-site') === 'cross-site'
+export function isFromNoPage(
+  ctx: Context,
+  { frameAncestors }: { frameAncestors: readonly string[] },
+): boolean {
+  const site = ctx.get('sec-fetch-site')
+  return site === 'none' || (site === '' && frameAncestors.length === 0)
 }

@@ -108,6 +108,7 @@ const requestRoute: Route = {
   description:
     "To the webhook's URL as it is now. Asks for the same rights as an update, and for the event key's own permission. The audit trail records it.",
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  audited: true,
   responses: {
     200: {
       description: 'The request, with its signature',

@@ -140,8 +140,9 @@ const signingSecretRoute: Route = {
   operationId: 'getSigningSecret',
   summary: 'Reveal the signing secret',
   description:
-    'Asks for the same rights as an update. The secret cannot be changed: delete the webhook and make a new one.',
+    'Asks for the same rights as an update. The audit trail records it. The secret cannot be changed: delete the webhook and make a new one.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  audited: true,
   responses: {
     200: {
       description: 'The signing secret',

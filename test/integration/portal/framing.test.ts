@@ -74,7 +74,12 @@ describe('framing of the developer area', () => {
     const ask = (method: string, site: string) =>
       framed.call(method, '/api/session', { headers: { cookie, 'sec-fetch-site': site } })
     for (const method of ['GET', 'DELETE'])
-      expect((await ask(method, 'cross-site')).json, method).to.include({ code: 'cross_site' })
+      for (const site of ['cross-site', 'same-site'])
+        expect((await ask(method, site)).json, method).to.include({ code: 'cross_site' })
+    const unmarked = await framed.call('GET', '/api/session', { headers: { cookie } })
+    expect(unmarked.json, 'a browser that does not say').to.include({ code: 'cross_site' })
+    const withKey = await framed.call('GET', '/api/session', { headers: { cookie }, apiKey: member.apiKey })
+    expect(withKey.status).to.equal(200)
     expect((await ask('GET', 'same-origin')).status).to.equal(200)
     expect((await ask('DELETE', 'same-origin')).status).to.equal(204)
   })
