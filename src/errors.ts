@@ -7,8 +7,17 @@ import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problem
  */
 export type FieldError = { pointer: string; code: string; detail: string }
 
+/** A member as the user of a browser knows it. */
+export type NamedMember = {
+  organisation: { id: string; name: string }
+  member: { id: string; name: string }
+}
+
 type ProblemDetails = {
   detail?: string
+  /** Whose session the browser has, and whom a portal link is for. */
+  signedIn?: NamedMember
+  requested?: NamedMember
   errors?: FieldError[]
   missingPermissions?: string[]
   headers?: Record<string, string>

@@ -1,11 +1,12 @@
-import type { DataSource } from 'typeorm'
+import type { DataSource, EntityManager } from 'typeorm'
 import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { insertPortalLink, takePortalLink } from '../db/queries/portal-links.ts'
+import { findIdentity } from '../db/queries/sessions.ts'
 import { developerAddress } from '../domain/portal-path.ts'
-import { notFound, ProblemError } from '../errors.ts'
+import { notFound, ProblemError, type NamedMember } from '../errors.ts'
 import type { KnownCredentials } from './known-credentials.ts'
-import { openMemberSession } from './sessions.ts'
+import { findFormerSession, isSameMember, openMemberSession } from './sessions.ts'
 
 /**
  * Creates a link that opens the developer area once, as a member of the actor's organisation, within `seconds`.
@@ -31,22 +32,53 @@ export async function createPortalLink(
   return { token, expiresAt }
 }
 
+/** The session that the browser has, by the hash of its token; whether the user has confirmed that it is to end. */
+type Present = { session: Buffer | null; isConfirmed: boolean }
+
 /**
- * Uses a link up: opens a session of its member, and returns it with the address in the developer area that the link
- * leads to. `origin`: of the request. Throws the same 401 for a link that is unknown, used or expired.
+ * Uses a link up: opens a session of its member in the place of the browser's present one, and returns it with the
+ * address in the developer area that the link leads to. `origin`: of the request. Throws the same 401 for a link that is
+ * unknown, used or expired; 409, with the link as it was, where another member is signed in and nobody confirmed.
  */
 export async function redeemPortalLink(
   { dataSource }: { dataSource: DataSource },
   token: string,
   origin: Pick<AuditActor, 'address' | 'requestId'>,
+  present: Present,
 ): Promise<{ session: { token: string; expiresAt: Date }; address: string }> {
   return dataSource.transaction(async (manager) => {
     const link = await takePortalLink(manager, hashCredential(token))
     if (link === null) throw invalidPortalLink()
-    const { organisationId, memberId, path } = link
-    const session = await openMemberSession(manager, { organisationId, memberId, ...origin })
+    const { path, ...member } = link
+    const former = await findFormerSession(manager, present.session)
+    if (former !== null && !isSameMember(former.caller, member) && !present.isConfirmed)
+      throw await anotherMember(manager, former.caller, member)
+    const session = await openMemberSession(manager, { ...member, ...origin }, former)
     return { session, address: developerAddress(path) ?? '/developer' }
   })
+}
+
+type MemberId = { organisationId: string; memberId: string }
+
+async function anotherMember(
+  manager: EntityManager,
+  signedIn: MemberId,
+  requested: MemberId,
+): Promise<ProblemError> {
+  return new ProblemError('another_member_signed_in', {
+    detail: 'This browser is signed in as another member. The link is still valid.',
+    signedIn: await namesOf(manager, signedIn),
+    requested: await namesOf(manager, requested),
+  })
+}
+
+async function namesOf(manager: EntityManager, { organisationId, memberId }: MemberId): Promise<NamedMember> {
+  const identity = await findIdentity(manager, organisationId, memberId)
+  if (identity === null) throw notFound('member')
+  return {
+    organisation: { id: organisationId, name: identity.organisationName },
+    member: { id: memberId, name: identity.memberName },
+  }
 }
 
 function invalidPortalLink(): ProblemError {

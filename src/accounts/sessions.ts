@@ -1,21 +1,38 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
-import { deleteSession, insertMemberSession, insertSession, type Session } from '../db/queries/sessions.ts'
-import { unauthenticated } from '../errors.ts'
-import type { Actor, KeyCaller } from './actor.ts'
+import { lockMember, movePushSubscriptions, type PushOwner } from '../db/queries/push-subscriptions.ts'
+import {
+  deleteSession,
+  deleteSessionsOf,
+  findCallerOfSession,
+  insertMemberSession,
+  insertSession,
+  type Session,
+} from '../db/queries/sessions.ts'
+import { notFound, unauthenticated } from '../errors.ts'
+import type { Actor, Caller, KeyCaller } from './actor.ts'
+import { requireOrganisation } from './organisations.ts'
 
 type Dependencies = { dataSource: DataSource }
 
 type OpenedSession = { token: string; expiresAt: Date }
 
+/** The session that a browser has when it signs in again. */
+export type FormerSession = NonNullable<Awaited<ReturnType<typeof findCallerOfSession>>>
+
+/** A member, with the origin of its request. */
+type SignedIn = Pick<Caller, 'organisationId' | 'memberId'> & Pick<AuditActor, 'address' | 'requestId'>
+
 /**
- * Opens a session of the actor's API key. The token is returned this once: only its hash is stored.
- * Throws the 401 of an invalid key when the key's value was replaced meanwhile.
+ * Opens a session of the actor's API key, and ends the one with the hash `former`, which the browser had. The token is
+ * returned this once: only its hash is stored. Throws the 401 of an invalid key when the key's value was replaced
+ * meanwhile.
  */
 export async function openSession(
   { dataSource }: Dependencies,
   actor: Actor & KeyCaller,
+  former: Buffer | null,
 ): Promise<OpenedSession> {
   const { organisationId, apiKeyId, keyHash } = actor
   const token = newToken()
@@ -23,6 +40,11 @@ export async function openSession(
   const expiresAt = await dataSource.transaction(async (manager) => {
     const end = await insertSession(manager, organisationId, { hash, apiKeyId, keyHash })
     if (end === null) throw unauthenticated()
+    await endFormer(manager, actor, await findFormerSession(manager, former), {
+      sessionHash: hash,
+      apiKeyId,
+      keyHash,
+    })
     await recordAudit(manager, actor, { action: 'session.opened' })
     return end
   })
@@ -30,26 +52,55 @@ export async function openSession(
 }
 
 /**
- * Opens a session of a member without an API key, in the transaction that uses up a portal link. It has the rights that
- * the member has at each request.
+ * Opens a session of a member without an API key, in the transaction that uses up a portal link, and ends the `former`
+ * one of the browser. It has the rights that the member has at each request.
  */
 export async function openMemberSession(
   manager: EntityManager,
-  member: { organisationId: string; memberId: string } & Pick<AuditActor, 'address' | 'requestId'>,
+  member: SignedIn,
+  former: FormerSession | null,
 ): Promise<OpenedSession> {
   const { organisationId, memberId } = member
   const token = newToken()
-  const expiresAt = await insertMemberSession(manager, {
-    hash: hashCredential(token),
-    organisationId,
-    memberId,
-  })
+  const hash = hashCredential(token)
+  const expiresAt = await insertMemberSession(manager, { hash, organisationId, memberId })
+  await endFormer(manager, member, former, { sessionHash: hash, apiKeyId: null, keyHash: null })
   const details = { by: 'portal_link' }
   await recordAudit(manager, { ...member, apiKeyId: null }, { action: 'session.opened', details })
   return { token, expiresAt }
 }
 
-/** Ends a session of the actor's organisation. */
+/** Returns the session that a browser has, by the hash of its token; null where it has none that counts. */
+export function findFormerSession(
+  manager: EntityManager,
+  hash: Buffer | null,
+): Promise<FormerSession | null> {
+  return hash === null ? Promise.resolve(null) : findCallerOfSession(manager, hash)
+}
+
+/** Ends the session that another one replaces. Its push subscriptions stay with the browser where the member stays. */
+async function endFormer(
+  manager: EntityManager,
+  next: SignedIn,
+  former: FormerSession | null,
+  owner: PushOwner,
+): Promise<void> {
+  if (former === null) return
+  const { caller, session } = former
+  if (isSameMember(caller, next)) await movePushSubscriptions(manager, caller, session.hash, owner)
+  await deleteSession(manager, caller.organisationId, session.hash)
+  const { address, requestId } = next
+  const actor = { ...caller, address, requestId }
+  await recordAudit(manager, actor, { action: 'session.ended', details: { by: 'sign_in' } })
+}
+
+type MemberId = Pick<Caller, 'organisationId' | 'memberId'>
+
+export function isSameMember(one: MemberId, other: MemberId): boolean {
+  return one.organisationId === other.organisationId && one.memberId === other.memberId
+}
+
+/** Ends a session of the actor's organisation, with the push subscriptions that were made in it. */
 export async function endSession(
   { dataSource }: Dependencies,
   actor: Actor,
@@ -58,5 +109,24 @@ export async function endSession(
   await dataSource.transaction(async (manager) => {
     await deleteSession(manager, actor.organisationId, hash)
     await recordAudit(manager, actor, { action: 'session.ended' })
+  })
+}
+
+/**
+ * Ends all sessions of a member, with its unopened portal links and the push subscriptions of its browsers. Throws 404
+ * when there is no such member.
+ */
+export async function endSessionsOf(
+  { dataSource }: Dependencies,
+  actor: AuditActor,
+  memberId: string,
+): Promise<void> {
+  const { organisationId } = actor
+  await dataSource.transaction(async (manager) => {
+    await requireOrganisation(manager, organisationId)
+    // The lock waits for links that are being opened, and these for it.
+    if (!(await lockMember(manager, organisationId, memberId, 'pessimistic_write'))) throw notFound('member')
+    const count = await deleteSessionsOf(manager, organisationId, memberId)
+    await recordAudit(manager, actor, { action: 'sessions.ended', details: { memberId, count } })
   })
 }

@@ -28,6 +28,7 @@ import { Uuidv7Function5 } from './migrations/0005-uuidv7.ts'
 import { ValidateConstraints6 } from './migrations/0006-validate-constraints.ts'
 import { OnlineIndexes7 } from './migrations/0007-online-indexes.ts'
 import { PausedWorkflows8 } from './migrations/0008-paused-workflows.ts'
+import { PushOwners9 } from './migrations/0009-push-owners.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -95,6 +96,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       ValidateConstraints6,
       OnlineIndexes7,
       PausedWorkflows8,
+      PushOwners9,
     ],
     migrationsTransactionMode: 'each',
     extra: {

@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = [
   'push_subscription.removed',
   'session.opened',
   'session.ended',
+  'sessions.ended',
   'portal_link.created',
   'api_key.created',
   'api_key.replaced',

@@ -84,7 +84,7 @@ export const PROBLEMS = {
   cross_site: {
     status: 403,
     title: 'Not from this site',
-    cause: 'A request with a session cookie or a portal link comes from a page of another site.',
+    cause: 'A request with a session cookie or a portal link comes from a page of another origin.',
     cure: 'Send requests from the pages of Posthorn, or with an API key instead of a session.',
   },
   not_found: {
@@ -144,6 +144,13 @@ export const PROBLEMS = {
     ...CONFLICT,
     cause: 'This installation sends no push messages.',
     cure: 'The operator sets `VAPID_PRIVATE_KEY`.',
+  },
+  another_member_signed_in: {
+    status: 409,
+    title: 'Another member is signed in',
+    cause:
+      'A portal link was opened in a browser where `signedIn` has a session; the link is for `requested`.',
+    cure: 'Ask the user. To go on as the member of the link, send it again with `"replace": true`.',
   },
   api_key_name_taken: {
     ...CONFLICT,

@@ -30,6 +30,8 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
   session: Session | null
   /** The cookie for a session on this connection; null where a session is not allowed. */
   cookie: SessionCookie | null
+  /** The hash of the session token that came with the request, valid or not, on routes that no session authenticates. */
+  sentSession(): Buffer | null
   /** The URL of this service as the client reaches it: the configured one, else of the requested host. */
   baseUrl(): string
 }

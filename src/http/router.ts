@@ -4,13 +4,14 @@ import type { Middleware } from 'koa'
 import type { Caller } from '../accounts/actor.ts'
 import { publishingOperator } from '../accounts/operator.ts'
 import { requirePermissions } from '../accounts/require-permissions.ts'
+import { hashCredential } from '../credentials.ts'
 import { invalidFields, methodNotAllowed, noSuchPath, notFound } from '../errors.ts'
 import type { TraceContext } from '../events/publish-event.ts'
 import { isPlatformId, parseUuid } from '../ids.ts'
 import { answer } from './answer.ts'
 import type { ApiDependencies } from './api.ts'
 import { authenticate, NO_CALLER, type Authenticated } from './auth/authenticate.ts'
-import { requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
+import { readSessionToken, requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
 import type { RequestState } from './middleware/request-metrics.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
 import type { Route, RouteRequest } from './route.ts'
@@ -131,7 +132,24 @@ async function readRequest(
       ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, bodyText)
       : null
   const baseUrl = (): string => dependencies.publicUrl || `${ctx.protocol}://${ctx.host}`
-  return { actor, operator, session, params, cookie, baseUrl, query, body, bodyText, idempotency, trace }
+  const sentSession = (): Buffer | null => {
+    const token = readSessionToken(ctx, cookie)
+    return token === null ? null : hashCredential(token)
+  }
+  return {
+    actor,
+    operator,
+    session,
+    params,
+    cookie,
+    sentSession,
+    baseUrl,
+    query,
+    body,
+    bodyText,
+    idempotency,
+    trace,
+  }
 }
 
 /** Returns the trace that the request belongs to, also for its log line. A malformed header is counted and ignored. */

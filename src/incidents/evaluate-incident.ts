@@ -9,6 +9,7 @@ import {
   type IncidentRow,
   type WebhookStanding,
 } from '../db/queries/incident-evaluation.ts'
+import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.ts'
 import type { IncidentEvaluation, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
@@ -86,6 +87,7 @@ function dueKinds(
 }
 
 async function address(manager: EntityManager, incident: IncidentRow, kind: NotificationKind): Promise<void> {
+  await deleteEndedPushSubscriptions(manager, incident.organisationId)
   const recipients = await findRecipients(manager, incident.organisationId, ORGANIZATION_SETTINGS_UPDATE)
   await addressNotification(manager, incident.id, kind, recipientsOf(recipients))
 }

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { Actor } from '../accounts/actor.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import {
+  deleteEndedPushSubscriptions,
   deleteOwnPushSubscription,
   deleteOwnPushSubscriptions,
   lockMember,
@@ -18,7 +19,8 @@ type Dependencies = { dataSource: DataSource }
 const MAX_SUBSCRIPTIONS = 20
 
 /**
- * Subscribes a browser of the calling member. An endpoint that is subscribed already gets its new keys and keeps its id.
+ * Subscribes a browser of the calling member. It ends with the session in which it is made, signed out or replaced, and
+ * with its API key. An endpoint that is subscribed already gets its new keys and owner, and keeps its id.
  * Throws 409 where push is not configured, and when the member has the maximum number of subscriptions.
  */
 export async function subscribeToPush(
@@ -28,19 +30,21 @@ export async function subscribeToPush(
     vapidPublicKey,
   }: Dependencies & { urlPolicy: UrlPolicy; vapidPublicKey: string | null },
   actor: Actor,
+  sessionHash: Buffer | null,
   requested: { endpoint: string; keys: { p256dh: string; auth: string } },
 ): Promise<{ subscription: PushSubscriptionRow; created: boolean }> {
   if (vapidPublicKey === null) throw conflict('push_not_configured', 'Push messages are not set up here.')
-  const { organisationId, memberId } = actor
+  const { organisationId, memberId, apiKeyId, keyHash } = actor
   const id = newId()
   const endpoint = canonicalUrl(requested.endpoint, urlPolicy)
   const p256dh = withoutPadding(requested.keys.p256dh)
   const auth = withoutPadding(requested.keys.auth)
   const subscription = await dataSource.transaction(async (manager) => {
     if (!(await lockMember(manager, organisationId, memberId))) throw notFound('member')
+    await deleteEndedPushSubscriptions(manager, organisationId)
     const saved = await upsertPushSubscription(
       manager,
-      { id, organisationId, memberId, endpoint, p256dh, auth },
+      { id, organisationId, memberId, endpoint, p256dh, auth, sessionHash, apiKeyId, keyHash },
       MAX_SUBSCRIPTIONS,
     )
     if (saved === null) throw tooManySubscriptions()

@@ -13,6 +13,7 @@ import {
   type PendingNotification,
 } from '../db/queries/notifications.ts'
 import {
+  deleteEndedPushSubscriptions,
   deletePushSubscription,
   findPushSubscription,
   type PushTarget,
@@ -132,6 +133,7 @@ async function prepare(
   { organisationId, incidentId }: Pick<SendRequest, 'organisationId' | 'incidentId'>,
   { id, kind, channel, recipient }: PendingNotification,
 ): Promise<() => Promise<SendOutcome>> {
+  await deleteEndedPushSubscriptions(dataSource, organisationId)
   const recipients = await findRecipients(dataSource, organisationId, ORGANIZATION_SETTINGS_UPDATE)
   const to = recipientsOf(recipients).find(
     (one) => one.channel === channel && isSame(one.recipient, recipient),

@@ -4,6 +4,7 @@ import { asOperator, operatorKeysText } from '../helpers/api/operator.ts'
 import { portalLinkOf } from '../helpers/api/portal.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createEmbedding, type Embedding } from '../helpers/browser/embedding.ts'
+import { createMember } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 
@@ -61,6 +62,29 @@ describe('portal links in a browser', function () {
       expect(page.url()).to.not.include('portal=')
       expect(await page.context().cookies()).to.deep.equal([])
     }
+  })
+
+  it('ask where another member is signed in, and have other tabs stop showing it', async () => {
+    const { organisationId } = area.stage.member
+    const victim = await createMember(area.stage.dataSource, { organisationId })
+    await area.stage.dataSource.query(`UPDATE member SET name = 'Victim' WHERE id = $1`, [victim.memberId])
+    const { page } = await area.signIn(victim)
+    const second = await page.context().newPage()
+    await second.goto(await createLink())
+    await second.getByRole('heading', { name: 'Change the account?' }).waitFor()
+    expect(await second.getByRole('main').innerText()).to.match(/signed in as Victim of .* as Test Member of/)
+    await second.getByRole('button', { name: 'Stay Victim' }).click()
+    await second.getByRole('heading', { name: 'Webhooks' }).waitFor()
+    expect(await second.getByRole('banner').innerText()).to.include('Victim')
+    await second.goto(await createLink())
+    await second.getByRole('button', { name: 'Change to Test Member' }).click()
+    await second.getByRole('banner').getByText('Test Member').waitFor()
+    await page.getByRole('heading', { name: 'Signed in as another member' }).waitFor()
+    expect(await page.getByRole('banner').count()).to.equal(0)
+    await page.getByRole('link', { name: 'Continue' }).click()
+    await page.getByRole('banner').getByText('Test Member').waitFor()
+    await second.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You signed out in another tab.').waitFor()
   })
 
   it('open also where the developer area is open already', async () => {

@@ -27,6 +27,17 @@ export class PushSubscription {
   @Column('text', { select: false })
   auth!: string
 
+  /** Of the session that made it, which may have expired since; ends with its sign-out. */
+  @Column('bytea', { name: 'session_hash', nullable: true })
+  sessionHash!: Buffer | null
+
+  /** The API key that made it, or that its session stood for: it counts while the key is valid with this value. */
+  @Column('uuid', { name: 'api_key_id', nullable: true })
+  apiKeyId!: string | null
+
+  @Column('bytea', { name: 'key_hash', nullable: true })
+  keyHash!: Buffer | null
+
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
 }

@@ -1,17 +1,39 @@
+// Hand-written where the API key behind a subscription decides whether it counts.
 import { Not } from 'typeorm'
-import type { Db } from '../db.ts'
+import { sql, type Db } from '../db.ts'
 import { Member } from '../entities/member.ts'
 import { PushSubscription } from '../entities/push-subscription.ts'
 import { returning } from '../entity-of-row.ts'
 
 const SHOWN = { id: true, endpoint: true, createdAt: true } as const
-const TARGET = { id: true, memberId: true, endpoint: true, p256dh: true, auth: true } as const
 
 /** A push subscription as the API shows it to its member: no keys. */
 export type PushSubscriptionRow = Pick<PushSubscription, keyof typeof SHOWN>
 
 /** What sending a push message takes. Endpoint and keys are secrets of the member. */
-export type PushTarget = Pick<PushSubscription, keyof typeof TARGET>
+export type PushTarget = Pick<PushSubscription, 'id' | 'memberId' | 'endpoint' | 'p256dh' | 'auth'>
+
+/** What a subscription ends with: the session in which it was made, and the API key behind it. */
+export type PushOwner = Pick<PushSubscription, 'sessionHash' | 'apiKeyId' | 'keyHash'>
+
+/** Whether the API key behind subscription `p` still has the value that made it. A portal link's session has no key. */
+const HAS_VALID_KEY = `(p.api_key_id IS NULL OR EXISTS (
+  SELECT 1 FROM api_key k
+   WHERE k.id = p.api_key_id AND k.hash = p.key_hash
+     AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)))`
+
+/**
+ * Deletes an organisation's subscriptions whose API key is revoked, expired, or has another value by now. Waits for no
+ * lock: a row that is locked is being deleted or renewed.
+ */
+export async function deleteEndedPushSubscriptions(db: Db, organisationId: string): Promise<void> {
+  await sql(
+    `DELETE FROM push_subscription WHERE id = ANY(ARRAY(
+       SELECT p.id FROM push_subscription p
+        WHERE p.organisation_id = :organisationId AND NOT ${HAS_VALID_KEY} FOR UPDATE SKIP LOCKED))`,
+    { organisationId },
+  ).rows(db)
+}
 
 /** Returns a member's own subscriptions, oldest first. */
 export function listPushSubscriptions(
@@ -19,27 +41,44 @@ export function listPushSubscriptions(
   organisationId: string,
   memberId: string,
 ): Promise<PushSubscriptionRow[]> {
-  const order = { createdAt: 'ASC', id: 'ASC' } as const
-  return db
-    .getRepository(PushSubscription)
-    .find({ select: SHOWN, where: { organisationId, memberId }, order })
+  return sql(
+    `SELECT p.id, p.endpoint, p.created_at AS "createdAt" FROM push_subscription p
+      WHERE p.organisation_id = :organisationId AND p.member_id = :memberId AND ${HAS_VALID_KEY}
+      ORDER BY p.created_at, p.id`,
+    { organisationId, memberId },
+  ).rows(db)
+}
+
+/** Has a member's subscriptions of a session belong to the one that replaces it. */
+export async function movePushSubscriptions(
+  db: Db,
+  { organisationId, memberId }: Pick<PushSubscription, 'organisationId' | 'memberId'>,
+  from: Buffer,
+  owner: PushOwner,
+): Promise<void> {
+  await db.getRepository(PushSubscription).update({ organisationId, memberId, sessionHash: from }, owner)
 }
 
 /** Locks the member's row until the transaction ends. False when there is no such member. */
-export async function lockMember(db: Db, organisationId: string, memberId: string): Promise<boolean> {
+export async function lockMember(
+  db: Db,
+  organisationId: string,
+  memberId: string,
+  mode: 'for_no_key_update' | 'pessimistic_write' = 'for_no_key_update',
+): Promise<boolean> {
   const where = { organisationId, id: memberId }
-  const lock = { mode: 'for_no_key_update' } as const
+  const lock = { mode } as const
   return (await db.getRepository(Member).findOne({ select: { id: true }, where, lock })) !== null
 }
 
 /**
- * Adds a subscription, or gives the member's one with that endpoint the new keys; null when the member has `max` others.
+ * Adds a subscription, or gives the member's one with that endpoint the new keys and owner; null when the member has `max` others.
  * The caller holds the member's lock, so that the count sees what others have committed. `id` is the one of the row that
  * was there, if any.
  */
 export async function upsertPushSubscription(
   db: Db,
-  subscription: PushTarget & Pick<PushSubscription, 'organisationId'>,
+  subscription: PushTarget & Partial<PushOwner> & Pick<PushSubscription, 'organisationId'>,
   max: number,
 ): Promise<PushSubscriptionRow | null> {
   const { organisationId, memberId, endpoint } = subscription
@@ -49,7 +88,10 @@ export async function upsertPushSubscription(
     .createQueryBuilder()
     .insert()
     .values(subscription)
-    .orUpdate(['p256dh', 'auth'], ['organisation_id', 'member_id', 'endpoint'])
+    .orUpdate(
+      ['p256dh', 'auth', 'session_hash', 'api_key_id', 'key_hash'],
+      ['organisation_id', 'member_id', 'endpoint'],
+    )
   const [written] = await returning(upsert, SHOWN)
   return written ?? null
 }
@@ -75,9 +117,13 @@ export async function deleteOwnPushSubscriptions(
   return affected ?? 0
 }
 
-/** Returns one subscription of any member; null when it was removed. */
+/** Returns one subscription of any member; null when it was removed, or its API key has ended. */
 export function findPushSubscription(db: Db, organisationId: string, id: string): Promise<PushTarget | null> {
-  return db.getRepository(PushSubscription).findOne({ select: TARGET, where: { organisationId, id } })
+  return sql(
+    `SELECT p.id, p.member_id AS "memberId", p.endpoint, p.p256dh, p.auth FROM push_subscription p
+      WHERE p.organisation_id = :organisationId AND p.id = :id AND ${HAS_VALID_KEY}`,
+    { organisationId, id },
+  ).first(db)
 }
 
 /** Deletes a subscription that its push service no longer knows; one that is gone already is no error. */

@@ -96,14 +96,42 @@ export async function findCallerOfSession(
   return { caller, session: { hash, expiresAt } }
 }
 
+/** Ends a session, with the push subscriptions that were made in it. */
 export async function deleteSession(db: Db, organisationId: string, hash: Buffer): Promise<void> {
   await sql(
-    `DELETE FROM session s
+    `WITH subscriptions AS (
+       DELETE FROM push_subscription WHERE organisation_id = :organisationId AND session_hash = :hash
+     )
+     DELETE FROM session s
       WHERE s.hash = :hash
         AND (s.organisation_id = :organisationId OR EXISTS (
           SELECT 1 FROM api_key k WHERE k.id = s.api_key_id AND k.organisation_id = :organisationId))`,
     { organisationId, hash },
   ).rows(db)
+}
+
+/**
+ * Ends all sessions of a member, its portal links that nobody has opened, and its push subscriptions but those that an
+ * API key made without a session. Returns how many sessions there were. The caller has locked the member's row, so that
+ * no link is being opened.
+ */
+export async function deleteSessionsOf(db: Db, organisationId: string, memberId: string): Promise<number> {
+  const ended = await sql(
+    `WITH links AS (
+       DELETE FROM portal_link WHERE organisation_id = :organisationId AND member_id = :memberId
+     ), subscriptions AS (
+       DELETE FROM push_subscription
+        WHERE organisation_id = :organisationId AND member_id = :memberId
+          AND (session_hash IS NOT NULL OR api_key_id IS NULL)
+     )
+     DELETE FROM session
+      WHERE (organisation_id = :organisationId AND member_id = :memberId)
+         OR api_key_id = ANY(ARRAY(
+              SELECT id FROM api_key WHERE organisation_id = :organisationId AND member_id = :memberId))
+     RETURNING hash`,
+    { organisationId, memberId },
+  ).rows(db)
+  return ended.length
 }
 
 /** How a signed-in member is greeted. */

@@ -1,5 +1,6 @@
 import { putMember, removeMember } from '../../accounts/members.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
+import { endSessionsOf } from '../../accounts/sessions.ts'
 import { findMember, listMembers } from '../../db/queries/organisation-admin.ts'
 import { notFound } from '../../errors.ts'
 import { presentMember } from '../presenters/member.ts'
@@ -92,4 +93,26 @@ const deleteRoute: Route = {
   },
 }
 
-export const operatorMemberRoutes: readonly Route[] = [listRoute, getRoute, putRoute, deleteRoute]
+const endSessionsRoute: Route = {
+  method: 'DELETE',
+  path: `${ONE}/sessions`,
+  operationId: 'deleteSessions',
+  summary: 'End all sessions of a member, in every browser',
+  description:
+    'Of portal links and of API keys, at once. The portal links of the member that nobody has opened, and the push subscriptions of its browsers, end too. Its API keys stay valid: with one, or with a new portal link, the member signs in again.',
+  access,
+  responses: { 204: { description: 'Ended; also where there was none' } },
+  async handle(dependencies, request) {
+    const actor = operatorInAudit(operatorOf(request), param(request, 'orgId'))
+    await endSessionsOf(dependencies, actor, param(request, 'memberId'))
+    return { status: 204 }
+  },
+}
+
+export const operatorMemberRoutes: readonly Route[] = [
+  listRoute,
+  getRoute,
+  putRoute,
+  deleteRoute,
+  endSessionsRoute,
+]

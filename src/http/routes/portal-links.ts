@@ -51,7 +51,7 @@ const openRoute = routeWithBody({
   operationId: 'openPortalLink',
   summary: 'Sign a browser in with a portal link',
   description:
-    'For the developer area: uses the link up, and sets a cookie for a session of its member, which lasts 12 hours at most. Over https, or on loopback, and from a page of this host only.',
+    'For the developer area: uses the link up, and sets a cookie for a session of its member, which lasts 12 hours at most. The session that the browser had ends. Over https, or on loopback, and from a page of this host only.',
   access: { kind: 'open' },
   sameOrigin: true,
   body: { schema: OpenPortalLinkSchema, maxBytes: MAX_BODY_BYTES },
@@ -66,17 +66,23 @@ const openRoute = routeWithBody({
       problem: true,
     },
     403: { description: '`cross_site` or `needs_tls`', problem: true },
+    409: {
+      description:
+        '`another_member_signed_in`: the link is not used up. Ask the user, who sees `signedIn` and `requested`, and send it again with `replace`',
+      problem: ['another_member_signed_in'],
+    },
     429: { description: 'Too many requests from this address', problem: true },
     503: { description: 'The database cannot be reached; see Retry-After', problem: true },
   },
   async handle(dependencies, request) {
     const cookie = requireSessionCookie(request.cookie)
     const { address, requestId } = request.actor
-    const { token } = request.body
+    const { token, replace: isConfirmed = false } = request.body
+    const present = { session: request.sentSession(), isConfirmed }
     const credential = { kind: 'portal_link', value: token } as const
     const asked = { credential, address, requestId, operationId: 'openPortalLink' }
     const opened = await withRefusals(dependencies.authRefusals, asked, () =>
-      redeemPortalLink(dependencies, token, { address, requestId }),
+      redeemPortalLink(dependencies, token, { address, requestId }, present),
     )
     const headers = { 'set-cookie': storeSession(cookie, opened.session.token, opened.session.expiresAt) }
     return { status: 200, headers, body: { address: opened.address } }

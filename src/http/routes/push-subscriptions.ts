@@ -38,7 +38,7 @@ const subscribeRoute = routeWithBody({
   operationId: 'createPushSubscription',
   summary: 'Have push messages sent to a browser of the calling member',
   description:
-    "The body is what the browser's `PushSubscription.toJSON()` gives. The same endpoint again changes its keys and keeps its id.",
+    "The body is what the browser's `PushSubscription.toJSON()` gives. The same endpoint again changes its keys and keeps its id. The subscription ends when the session that made it is signed out or replaced, and when the API key that made it, directly or in a session, is revoked, expires or gets another value.",
   access,
   body: {
     schema: CreatePushSubscriptionSchema,
@@ -58,8 +58,8 @@ const subscribeRoute = routeWithBody({
       problem: ['push_not_configured', 'too_many_subscriptions'],
     },
   },
-  async handle(dependencies, { actor, body }) {
-    const { subscription, created } = await subscribeToPush(dependencies, actor, body)
+  async handle(dependencies, { actor, session, body }) {
+    const { subscription, created } = await subscribeToPush(dependencies, actor, session?.hash ?? null, body)
     const presented = presentPushSubscription(subscription)
     if (!created) return { status: 200, body: presented }
     const location = `${COLLECTION.replace(':orgId', actor.organisationId)}/${presented.id}`

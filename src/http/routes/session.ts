@@ -15,7 +15,7 @@ const signInRoute: Route = {
   operationId: 'signIn',
   summary: 'Sign a browser in with an API key',
   description:
-    'For the developer area: the answer sets a cookie that stands for the key for 12 hours at most, and no longer than the key is valid. Over https, or on loopback. The key comes in the header; a session cannot make another one.',
+    'For the developer area: the answer sets a cookie that stands for the key for 12 hours at most, and no longer than the key is valid. Over https, or on loopback. The key comes in the header; a session cannot make another one. The session that the browser had ends.',
   access: { kind: 'key', sessions: false },
   countsAddress: true,
   responses: {
@@ -31,7 +31,11 @@ const signInRoute: Route = {
   },
   async handle(dependencies, request) {
     const cookie = requireSessionCookie(request.cookie)
-    const { token, expiresAt } = await openSession(dependencies, requireKey(request.actor))
+    const { token, expiresAt } = await openSession(
+      dependencies,
+      requireKey(request.actor),
+      request.sentSession(),
+    )
     const headers = { 'set-cookie': storeSession(cookie, token, expiresAt) }
     return { status: 200, headers, body: await describe(dependencies, request, expiresAt) }
   },

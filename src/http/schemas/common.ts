@@ -62,6 +62,21 @@ export const EnvelopeSchema = Type.Object(
   { title: 'Envelope', description: 'The envelope as it is delivered' },
 )
 
+/** A member as the user of a browser knows it. */
+const NamedMemberSchema = Type.Object(
+  {
+    organisation: Type.Object({
+      id: Type.String({ examples: ['org_camping'] }),
+      name: Type.String({ examples: ['Camping Zon'] }),
+    }),
+    member: Type.Object({
+      id: Type.String({ examples: ['mem_an'] }),
+      name: Type.String({ examples: ['An'] }),
+    }),
+  },
+  { title: 'NamedMember' },
+)
+
 const names = <Name extends string>(table: Readonly<Record<Name, unknown>>): Name[] =>
   Object.keys(table) as Name[]
 
@@ -87,6 +102,8 @@ export const ProblemSchema = Type.Object(
     detail: Type.Optional(Type.String()),
     errors: Type.Optional(Type.Array(FieldProblemSchema)),
     missingPermissions: Type.Optional(Type.Array(Type.String())),
+    signedIn: Type.Optional(NamedMemberSchema),
+    requested: Type.Optional(NamedMemberSchema),
   },
   { title: 'Problem', description: 'RFC 9457 problem' },
 )

@@ -46,6 +46,12 @@ export const OpenPortalLinkSchema = Type.Object(
       description: 'What follows `#portal=` in the link',
       examples: ['Zk3vXy0pQm'],
     }),
+    replace: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'The user has confirmed that the member of the link takes the place of who is signed in',
+      }),
+    ),
   },
   { title: 'OpenPortalLink', additionalProperties: false },
 )

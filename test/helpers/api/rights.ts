@@ -176,6 +176,7 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'getMember', to: MANAGE, status: 200 },
   { operation: 'putMember', to: MANAGE, status: 200, body: person },
   { operation: 'deleteMember', to: MANAGE, status: 204 },
+  { operation: 'deleteSessions', to: MANAGE, status: 204 },
   { operation: 'listApiKeys', to: MANAGE, status: 200 },
   { operation: 'createApiKey', to: MANAGE, status: 201, body: () => ({ name: 'another' }) },
   { operation: 'revokeApiKey', to: MANAGE, status: 204 },

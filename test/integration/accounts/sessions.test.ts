@@ -6,6 +6,7 @@ import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api
 import {
   createMember,
   createWebhookRow,
+  publishRow,
   replaceKeyValue,
   type TestMember,
 } from '../../helpers/database/factories.ts'
@@ -119,6 +120,61 @@ describe('sessions of the developer area', () => {
         expect(refusal(await ask(method, path, cookie, headers))).to.deep.equal([403, 'cross_site'])
       expect((await ask('GET', `${webhooks()}/${id}`, cookie)).status).to.equal(200)
     })
+
+  it('read for pages of this origin and for a typed address, and for no page of another origin', async () => {
+    const cookie = await signIn()
+    for (const site of ['cross-site', 'same-site'])
+      expect(refusal(await ask('GET', webhooks(), cookie, { 'sec-fetch-site': site })), site).to.deep.equal([
+        403,
+        'cross_site',
+      ])
+    for (const site of ['same-origin', 'none'])
+      expect((await ask('GET', webhooks(), cookie, { 'sec-fetch-site': site })).status, site).to.equal(200)
+    const options = { apiKey: member.apiKey, headers: { cookie, 'sec-fetch-site': 'same-site' } }
+    expect((await suite.api.call('GET', webhooks(), options)).status, 'with a key').to.equal(200)
+  })
+
+  it('read what the audit trail records for pages of this origin only', async () => {
+    const { organisationId } = member
+    const { dataSource } = suite.database
+    const { id } = await createWebhookRow(dataSource, { organisationId, url: 'https://a.example/' })
+    const [delivery] = await publishRow(dataSource, organisationId)
+    const paths = [`${webhooks()}/${id}/signing-secret`]
+    paths.push(`${webhooks()}/${id}/deliveries/${delivery!.deliveryId}/request`)
+    const cookie = await signIn()
+    const reads = () =>
+      query("SELECT 1 FROM audit_entry WHERE organisation_id = $1 AND action LIKE '%\\_read'", [
+        organisationId,
+      ])
+    for (const path of paths)
+      for (const headers of [{ 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }, {}])
+        expect(refusal(await ask('GET', path, cookie, headers)), path).to.deep.equal([403, 'cross_site'])
+    expect(await reads()).to.deep.equal([])
+    for (const path of paths) expect((await ask('GET', path, cookie, SAME_ORIGIN)).status, path).to.equal(200)
+    expect(await reads()).to.have.length(2)
+    for (const path of paths)
+      expect((await suite.api.call('GET', path, { apiKey: member.apiKey })).status, 'with a key').to.equal(
+        200,
+      )
+  })
+
+  it('are replaced by the next sign-in of the same browser, which ends them', async () => {
+    const colleague = await createMember(suite.database.dataSource, { organisationId: member.organisationId })
+    const cookie = await signIn()
+    const { headers } = await suite.api.call('POST', '/api/session', {
+      apiKey: colleague.apiKey,
+      headers: { cookie },
+    })
+    expect((await ask('GET', '/api/session', cookie)).status).to.equal(401)
+    const renewed = (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    expect((await ask('GET', '/api/session', renewed)).status).to.equal(200)
+    const ended = await query(
+      `SELECT member_id AS "memberId", details FROM audit_entry
+        WHERE organisation_id = $1 AND action = 'session.ended'`,
+      [member.organisationId],
+    )
+    expect(ended).to.deep.equal([{ memberId: member.memberId, details: { by: 'sign_in' } }])
+  })
 
   it('act for a request from the very same origin', async () => {
     const { organisationId } = member

@@ -1,10 +1,12 @@
 import { ApiProblem, createApi, currentSession, isTransient, openPortalLink } from './lib/api.js'
 import { html, render } from './lib/html.js'
 import { takePortalToken } from './lib/portal-link.js'
+import { adoptSubscription } from './lib/push.js'
 import { createTimes } from './lib/times.js'
 import { createDialog } from './parts/dialog.js'
 import { createToast } from './parts/toast.js'
 import { createClosedLink } from './views/closed-link.js'
+import { createAccountQuestion, createLeftAccount } from './views/other-account.js'
 import { renderShell } from './views/shell.js'
 import { createSignIn } from './views/sign-in.js'
 import { createView } from './views/view-of.js'
@@ -61,11 +63,40 @@ function showSignedOut(view) {
 
 /** @param {string} [reason] */
 function showSignIn(reason) {
-  showSignedOut(createSignIn({ update, reason: reason ?? '', onSignedIn: start }))
+  showSignedOut(createSignIn({ update, reason: reason ?? '', onSignedIn: startSignedIn }))
+}
+
+/**
+ * Tabs tell each other whose area they show, so that none goes on showing another member than the one whose cookie their
+ * requests have.
+ */
+const tabs = new BroadcastChannel('posthorn-session')
+const SIGNED_OUT = ''
+
+/** @param {Session} session */
+function identityOf({ organisation, member }) {
+  return `${organisation.id}/${member.id}`
+}
+
+tabs.addEventListener('message', ({ data }) => {
+  if (state.app === null || data === identityOf(state.app.session)) return
+  if (data === SIGNED_OUT) showSignIn('You signed out in another tab.')
+  else showSignedOut(createLeftAccount(state.app.session))
+})
+
+/**
+ * The same after a sign-in, which push messages of this browser follow.
+ * @param {Session} session
+ */
+async function startSignedIn(session) {
+  await start(session)
+  // Without it they stay as they are; the view of notifications shows that.
+  if (state.app !== null) await adoptSubscription(state.app.api).catch(() => undefined)
 }
 
 /** @param {Session} session */
 async function start(session) {
+  tabs.postMessage(identityOf(session))
   const onSignedOut = () => {
     if (state.app !== null) showSignIn('Your session has ended. Sign in again.')
   }
@@ -88,6 +119,7 @@ async function start(session) {
     showMessage: toast.show,
     async signOut() {
       await app.api.signOut().catch(() => undefined)
+      tabs.postMessage(SIGNED_OUT)
       showSignIn('You are signed out.')
     },
   }
@@ -128,11 +160,11 @@ setInterval(() => {
  * Shows the address's view, or `signedOut` where there is no session. An error that may pass says nothing of the session:
  * it is asked for again.
  */
-async function openArea(signedOut = () => showSignIn()) {
+async function openArea(signedOut = () => showSignIn(), startArea = start) {
   try {
     const session = await patiently(currentSession)
     if (session === null) signedOut()
-    else await patiently(() => start(session))
+    else await patiently(() => startArea(session))
   } catch (error) {
     showSignIn(reasonOf(error))
   }
@@ -140,10 +172,11 @@ async function openArea(signedOut = () => showSignIn()) {
 
 /**
  * Exchanges the token of a portal link for a session, and goes where the link leads. A link whose request got no answer
- * that counts is not used up.
+ * that counts is not used up, nor is one that asks whether the member who is signed in is to be replaced.
  * @param {string} token
+ * @param {boolean} [isConfirmed]
  */
-async function openLink(token) {
+async function openLink(token, isConfirmed = false) {
   showSignedOut(LOADING)
   /**
    * @param {string} title
@@ -151,15 +184,23 @@ async function openLink(token) {
    */
   const refuse = (title, reason) => showSignedOut(createClosedLink({ title, reason }))
   try {
-    const { address } = await patiently(() => openPortalLink(token))
+    const { address } = await patiently(() => openPortalLink(token, isConfirmed))
     history.replaceState(null, '', address)
   } catch (error) {
+    const { signedIn, requested } = error instanceof ApiProblem ? error.problem : {}
+    if (signedIn !== undefined && requested !== undefined) {
+      const onStay = () => void openArea()
+      const onSwitch = () => void openLink(token, true)
+      showSignedOut(createAccountQuestion({ signedIn, requested, onStay, onSwitch }))
+      return
+    }
     const isOver = error instanceof ApiProblem && error.problem.code === 'invalid_portal_link'
     refuse(isOver ? 'This link is no longer valid' : 'The link did not open', reasonOf(error))
     return
   }
-  await openArea(() =>
-    refuse('Not signed in', 'This browser keeps no cookie for this page, so the link cannot open it.'),
+  await openArea(
+    () => refuse('Not signed in', 'This browser keeps no cookie for this page, so the link cannot open it.'),
+    startSignedIn,
   )
 }
 

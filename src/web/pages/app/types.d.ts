@@ -22,6 +22,8 @@ import type { createTimes } from './lib/times.js'
 
 /** The answers of the API, typed by its schemas. */
 export type Problem = Static<typeof ProblemSchema>
+/** A member as a question names it. */
+export type NamedMember = NonNullable<Problem['signedIn']>
 export type Session = Static<typeof SessionSchema>
 export type Overview = Static<typeof OverviewListSchema>['data'][number]
 export type Activity = Static<typeof ActivitySchema>

@@ -82,11 +82,12 @@ export async function signIn(key) {
 /**
  * Uses a portal link up: afterwards the browser has a session of the link's member.
  * @param {string} token
+ * @param {boolean} replace the user has confirmed that the session of another member is to end
  * @returns {Promise<{ address: string }>} where the link leads
  */
-export async function openPortalLink(token) {
+export async function openPortalLink(token, replace) {
   return /** @type {{ address: string }} */ (
-    parsed(await call('POST', '/api/session/portal-link', { body: { token } }))
+    parsed(await call('POST', '/api/session/portal-link', { body: { token, replace } }))
   )
 }
 

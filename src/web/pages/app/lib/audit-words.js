@@ -16,6 +16,7 @@ const WORDS = {
   'push_subscription.removed': 'Switched push messages off in a browser',
   'session.opened': 'Signed in',
   'session.ended': 'Signed out',
+  'sessions.ended': 'Ended all sessions of a member',
   'portal_link.created': 'Created a portal link',
   'api_key.created': 'Created an API key',
   'api_key.replaced': 'Replaced an API key',

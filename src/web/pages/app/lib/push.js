@@ -53,6 +53,21 @@ export async function switchOff(api, known) {
   await subscription?.unsubscribe()
 }
 
+/**
+ * Has the subscription of this browser end with the session that was just opened, where it is the member's own; ends
+ * another member's.
+ * @param {Api} api
+ */
+export async function adoptSubscription(api) {
+  if (unsupportedReason() !== '') return
+  const subscription = await ownSubscription()
+  if (subscription === null) return
+  const { data } = await api.pushSubscriptions()
+  if (data.some(({ endpoint }) => endpoint === subscription.endpoint))
+    await api.subscribeToPush(subscription.toJSON())
+  else await subscription.unsubscribe()
+}
+
 /** @param {ServiceWorkerRegistration} registration */
 async function isActive(registration) {
   const worker = registration.installing ?? registration.waiting
