@@ -3,7 +3,6 @@ import { createBatchedStatement } from '../db/batched-statement.ts'
 import { DatabaseBusyError, isDatabaseDown, isStatementTimeout } from '../db/connection-errors.ts'
 import type { Db } from '../db/db.ts'
 import { createFairLimiter } from '../db/fair-limiter.ts'
-import { poolStatus } from '../db/pool-status.ts'
 import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
@@ -46,6 +45,9 @@ const TIMEOUTS = { startTimeoutMs: 2_500, timeoutMs: 9_000, maxQueued: 10_000 }
 
 /** The part of the pool that transactions of events with an idempotency key may have. */
 const KEYED_SHARE = 0.75
+
+/** Connections of a pool whose size is not given, by `pg`. */
+const DEFAULT_POOL_SIZE = 10
 
 /** Commits at once of events that have more deliveries than a batch: one of an organisation. */
 const LARGE = { concurrency: 2, perKey: 1 }
@@ -94,7 +96,8 @@ export function createPublisher(
     maxRows: MAX_BATCH_ROWS,
     ...TIMEOUTS,
   })
-  const concurrency = Math.max(2, Math.floor(KEYED_SHARE * poolStatus(dataSource).size))
+  const { poolSize = DEFAULT_POOL_SIZE } = dataSource.options
+  const concurrency = Math.max(2, Math.floor(KEYED_SHARE * poolSize))
   // One place remains for another organisation.
   const keyed = createFairLimiter({ concurrency, perKey: concurrency - 1, ...TIMEOUTS })
   const large = createFairLimiter({ ...LARGE, ...TIMEOUTS })

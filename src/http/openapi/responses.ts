@@ -43,6 +43,7 @@ const REFUSALS = {
       'incomplete_body',
       'invalid_cursor',
       'invalid_idempotency_key',
+      'repeated_host',
     ],
   },
   Unauthenticated: {
@@ -52,7 +53,7 @@ const REFUSALS = {
   },
   Forbidden: {
     status: 403,
-    description: 'Permission or scope missing, or a session is used from a page of another site',
+    description: 'Permission or scope missing, or a session is used from a page of another origin',
     codes: ['missing_permission', 'missing_scope', 'cross_site'],
   },
   NotFound: { status: 404, description: 'No such organisation or resource', codes: ['not_found'] },
@@ -64,6 +65,11 @@ const REFUSALS = {
   },
   BodyTooLarge: { status: 413, description: 'Body too large', codes: ['body_too_large'] },
   UnsupportedMediaType: { status: 415, description: 'Not JSON in UTF-8', codes: ['unsupported_media_type'] },
+  WrongHost: {
+    status: 421,
+    description: 'A session is used at another host than that of the service',
+    codes: ['wrong_host'],
+  },
   Invalid: {
     status: 422,
     description: 'Fields or parameters are not valid',
@@ -123,7 +129,7 @@ export function commonRefusals(route: Route): Record<string, object> {
   names.push(hasKey ? 'TooManyRequests' : 'TooManyFromAddress')
   // While its organisation is being erased, a key is answered 404 everywhere.
   if (hasKey) names.push('Unauthenticated', 'NotFound')
-  if (hasKey && (access.kind !== 'key' || access.sessions !== false)) names.push('Forbidden')
+  if (hasKey && (access.kind !== 'key' || access.sessions !== false)) names.push('Forbidden', 'WrongHost')
   if (body !== undefined) names.push('BodyTooLarge', 'UnsupportedMediaType')
   if (body !== undefined || query !== undefined)
     names.push('Unreadable', route.idempotent === true ? 'InvalidOrReused' : 'Invalid')

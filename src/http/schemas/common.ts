@@ -65,14 +65,14 @@ export const EnvelopeSchema = Type.Object(
 /** A member as the user of a browser knows it. */
 const NamedMemberSchema = Type.Object(
   {
-    organisation: Type.Object({
-      id: Type.String({ examples: ['org_camping'] }),
-      name: Type.String({ examples: ['Camping Zon'] }),
-    }),
-    member: Type.Object({
-      id: Type.String({ examples: ['mem_an'] }),
-      name: Type.String({ examples: ['An'] }),
-    }),
+    organisation: Type.Object(
+      { id: Type.String({ examples: ['org_camping'] }), name: Type.String({ examples: ['Camping Zon'] }) },
+      { title: 'NamedOrganisation' },
+    ),
+    member: Type.Object(
+      { id: Type.String({ examples: ['mem_an'] }), name: Type.String({ examples: ['An'] }) },
+      { title: 'NameOfMember' },
+    ),
   },
   { title: 'NamedMember' },
 )

@@ -25,6 +25,8 @@ export async function visitOperatorApi(visit: Visit): Promise<void> {
     await visit('PUT', `${members}/{memberId}`, { ...byOperator, memberId, body: person })
   await visit('PUT', `${members}/{memberId}`, { ...byOperator, memberId: 'a b', body: person })
   await visit('GET', `${members}/{memberId}`, { ...byOperator, memberId: 'mem_new' })
+  for (const memberId of ['mem_new', 'unknown'])
+    await visit('DELETE', `${members}/{memberId}/sessions`, { ...byOperator, memberId })
   await visit('DELETE', `${members}/{memberId}`, { ...byOperator, memberId: 'mem_new' })
   await visit('GET', organisations, byOperator)
   await visit('GET', organisations, asOperator('portal'))
