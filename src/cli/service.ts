@@ -5,8 +5,6 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
 import { closeDataSource } from '../db/data-source.ts'
-import { transactLonger } from '../db/longer-statements.ts'
-import { countPending } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../db/queries/recovery.ts'
 import { createEndpoints } from '../deliveries/attempt/endpoint-registry.ts'
 import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
@@ -16,8 +14,6 @@ import { createRecordFirstSuccess } from '../deliveries/attempt/record-successes
 import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../incidents/webhook-locks.ts'
 import { createWebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
-import { createBacklogLimit } from '../events/backlog-limit.ts'
-import { createPublisher } from '../events/publish.ts'
 import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
@@ -44,6 +40,7 @@ import { assertKeyRing } from './assert-key-ring.ts'
 import { listenInWords } from './listen-in-words.ts'
 import { onUnexpectedError } from './on-unexpected-error.ts'
 import { warnOfMissingKeys } from './missing-keys.ts'
+import { createPublishing } from './publishing.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
 import {
   httpClientSettings,
@@ -176,16 +173,11 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const positions = createPositions(config.encryptionKeys)
   const limits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
   const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits })
-  const backlog = createBacklogLimit({
-    limit: config.publishBacklogLimit,
-    count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
-    logger,
-  })
   const api = {
     dataSource,
     ...createAuthentication(dataSource, config, { logger, metrics }),
     secretBox,
-    publish: createPublisher(dataSource, lease, backlog),
+    publish: createPublishing(dataSource, config, { lease, logger }),
     lease,
     webhooks: attempts.webhooks,
     locks: attempts.locks,

@@ -83,6 +83,8 @@ describe('rotating the encryption key', function () {
   it('takes no arguments', async () => {
     const { code, stderr } = await runCli(['re-encrypt', 'k1'])
     expect(code).to.equal(2)
-    expect(stderr).to.include('posthorn re-encrypt cannot be called like this:\n  - word 1 after "re-encrypt" is one too many')
+    expect(stderr).to.include(
+      'posthorn re-encrypt cannot be called like this:\n  - word 1 after "re-encrypt" is one too many',
+    )
   })
 })

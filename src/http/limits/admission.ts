@@ -3,7 +3,7 @@ import type { TrustedProxies } from '../middleware/trusted-proxies.ts'
 import { senderNetwork } from './sender-network.ts'
 
 /** What a new connection may be used for; `probes`: every other request on it is refused. */
-export type Admitted = 'all' | 'probes' | 'refused'
+type Admitted = 'all' | 'probes' | 'refused'
 
 export type Admission = {
   /** Counts the connection until it closes. */
