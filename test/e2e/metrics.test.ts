@@ -193,6 +193,8 @@ describe('the metrics of real processes', function () {
     })
     taken.close()
     expect(code).to.equal(1)
-    expect(stderr).to.include('EADDRINUSE').and.include(port)
+    expect(stderr).to.include(
+      `Port ${port} (metrics) is taken. Stop what uses it or set METRICS_PORT to another.`,
+    )
   })
 })
