@@ -21,7 +21,8 @@ if (changed !== undefined) {
   process.exitCode = 1
 } else {
   const { register } = await import('tsx/esm/api')
-  register()
+  // Without it tsx takes the options of the current folder, which may be anywhere.
+  register({ tsconfig: fileURLToPath(new URL('../../tsconfig.json', import.meta.url)) })
   await import(source.href)
 }
 

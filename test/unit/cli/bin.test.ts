@@ -19,12 +19,22 @@ describe('bin.mjs', () => {
     utimesSync(join(checkout, 'src/cli/bin.mjs'), BEFORE_BUILD, BEFORE_BUILD)
     symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
     writeFileSync(join(checkout, 'package.json'), '{ "type": "module" }')
+    cpSync(join(ROOT, 'tsconfig.json'), join(checkout, 'tsconfig.json'))
   })
   afterEach(() => rmSync(checkout, { recursive: true, force: true }))
 
   it('runs the sources where there is no build', () => {
     writeSources(BEFORE_BUILD)
     expect(run()).to.deep.equal({ status: 0, stdout: 'sources', stderr: '' })
+  })
+
+  it('runs the sources with their own compiler options, whatever the current folder is', () => {
+    writeSources(BEFORE_BUILD)
+    const source = `function property(_: object, name: string) { process.stdout.write(name) }
+      export class Row { @property id = 1 }`
+    write('src/cli/posthorn.ts', source, BEFORE_BUILD)
+    for (const folder of [checkout, tmpdir()])
+      expect(run(folder), folder).to.deep.equal({ status: 0, stdout: 'id', stderr: '' })
   })
 
   it('installs the packages of a clone first that has none', () => {
@@ -76,9 +86,10 @@ describe('bin.mjs', () => {
     utimesSync(file, changedAt, changedAt)
   }
 
-  function run() {
+  function run(cwd = process.cwd()) {
     const { PATH = '', HOME = '' } = process.env
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(checkout, 'src/cli/bin.mjs')], {
+      cwd,
       encoding: 'utf8',
       env: { PATH, HOME },
     })
