@@ -5,8 +5,9 @@ import { stopDeliveries } from '../db/queries/stops.ts'
 import { deleteWebhook as deleteRow } from '../db/queries/webhooks.ts'
 import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { notFound } from '../errors.ts'
+import { transactOnOwn } from '../incidents/transact-on-own.ts'
 import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
-import { transactOnWebhook, type CommandDependencies } from '../incidents/webhook-locks.ts'
+import type { CommandDependencies } from '../incidents/webhook-locks.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
 type Dependencies = CommandDependencies &
@@ -18,7 +19,7 @@ type Dependencies = CommandDependencies &
 /** Deletes a webhook, stops its deliveries and closes its incident. */
 export async function deleteWebhook(dependencies: Dependencies, actor: Actor, id: string): Promise<void> {
   const { organisationId } = actor
-  const { closed, stopped } = await transactOnWebhook(dependencies, id, async (manager) => {
+  const { closed, stopped } = await transactOnOwn(dependencies, actor, id, async (manager) => {
     if (!(await deleteRow(manager, organisationId, id))) throw notFound('webhook')
     await recordAudit(manager, actor, { action: 'webhook.deleted', webhookId: id })
     const incident = await closeForGood(manager, id)

@@ -4,13 +4,14 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { resumeIncident } from '../db/queries/incidents.ts'
 import { stopDeliveries, stopUncoveredDeliveries } from '../db/queries/stops.ts'
-import { findWebhook, updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
+import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
 import { isCoveredBy } from '../domain/subscription.ts'
 import { urlFor } from '../domain/webhook-name.ts'
 import { notFound } from '../errors.ts'
+import { transactOnOwn } from '../incidents/transact-on-own.ts'
 import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
-import { transactOnWebhook, type CommandDependencies } from '../incidents/webhook-locks.ts'
+import type { CommandDependencies } from '../incidents/webhook-locks.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { isReduction, requireSubscriptionRights } from './subscription-rules.ts'
@@ -40,9 +41,7 @@ export async function updateWebhook(
   const { catalogue, urlPolicy, metrics } = dependencies
   const { organisationId } = actor
   let stopped = 0
-  const { result, toSignal } = await transactOnWebhook(dependencies, id, async (manager) => {
-    const before = await findWebhook(manager, organisationId, id)
-    if (before === null) throw notFound('webhook')
+  const { result, toSignal } = await transactOnOwn(dependencies, actor, id, async (manager, before) => {
     // The URL as this member sees it, which may be shortened, is no new one.
     const { url: wanted = before.url } = changes
     const isSameUrl = [before.url, urlFor(actor, before, catalogue.permissionFor)].includes(wanted)

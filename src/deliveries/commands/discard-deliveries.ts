@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm'
 import type { Actor } from '../../accounts/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { discardDelivery as discardRow, discardFailed, discardSelected } from '../../db/queries/stops.ts'
-import { findWebhook } from '../../db/queries/webhooks.ts'
 import type { DeliverySelection } from '../../domain/delivery-filter.ts'
-import { conflict, notFound } from '../../errors.ts'
+import { conflict } from '../../errors.ts'
 import { closeIfResolved } from '../../incidents/change-incident.ts'
+import { transactOnOwn } from '../../incidents/transact-on-own.ts'
 import { signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../incidents/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -71,16 +71,14 @@ async function discardMany(
   selected: Record<string, unknown>,
   discard: (manager: EntityManager) => Promise<number>,
 ): Promise<number> {
-  const { organisationId } = actor
-  const { result, toSignal } = await transactOnWebhook(dependencies, webhookId, async (manager) => {
-    if ((await findWebhook(manager, organisationId, webhookId)) === null) throw notFound('webhook')
-    return closeIfResolved(manager, webhookId, async () => {
+  const { result, toSignal } = await transactOnOwn(dependencies, actor, webhookId, (manager) =>
+    closeIfResolved(manager, webhookId, async () => {
       const count = await discard(manager)
       const details = { count, ...selected }
       await recordAudit(manager, actor, { action: 'deliveries.discarded', webhookId, details })
       return count
-    })
-  })
+    }),
+  )
   void signalIncident(dependencies, toSignal)
   dependencies.metrics.deliveriesStopped(result)
   return result
