@@ -111,6 +111,7 @@ describe('posthorn doctor', function () {
         'temporal.backlog',
         'keys.encryption',
         'keys.operator',
+        'http.proxy',
         'outbound.guard',
         'outbound.policy',
         'mail.server',
@@ -120,6 +121,7 @@ describe('posthorn doctor', function () {
         'deliveries.endpoints',
         'deliveries.recovery',
         'deliveries.workflows',
+        'deliveries.unpaused',
         'incidents.progress',
         'retry_jobs.progress',
         'retry_jobs.workflows',
@@ -131,8 +133,8 @@ describe('posthorn doctor', function () {
     const text = await runCli(['doctor'], env)
     expect(text.code).to.equal(0)
     const lines = text.stdout.trim().split('\n')
-    expect(lines).to.have.lengthOf(33)
-    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 32 ok, 0 skipped')
+    expect(lines).to.have.lengthOf(35)
+    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 34 ok, 0 skipped')
     expectNoSecret(text.stdout)
   })
 

@@ -66,8 +66,9 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: 'doctor',
     summary: 'find problems of an installation, with cures',
     details: [
-      'Examines the settings, the database, Temporal, the keys, the outbound policy, mail, push, the deliveries, incidents,',
-      'retry jobs and erasures, with the settings of the environment. Prints one line for each finding, with its cure.',
+      'Examines the settings, the database, Temporal, the keys, the proxy, the outbound policy, mail, push, the',
+      'deliveries, incidents, retry jobs and erasures, with the settings of the environment. Prints one line for each',
+      'finding, with its cure.',
       'Changes nothing and sends nothing.',
       'Exit code: 0 without an error, 1 with one, 2 when it is called wrongly. docs/troubleshooting.md has the codes.',
     ],

@@ -4,6 +4,7 @@ import { createDatabaseAccess } from './database-access.ts'
 import { databaseChecks } from './database-checks.ts'
 import { deliveryChecks } from './delivery-checks.ts'
 import type { Level } from './finding.ts'
+import { httpChecks } from './http-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
 import { outboundChecks } from './outbound-checks.ts'
@@ -16,8 +17,9 @@ import { createTemporalAccess } from './temporal-access.ts'
 import { temporalChecks } from './temporal-checks.ts'
 
 /**
- * Examines the installation that these settings describe: settings, database, Temporal, keys, outbound policy, mail, push,
- * deliveries, incidents, retry jobs and erasures. Changes nothing and sends nothing. Never rejects for what it examines, and ends within 25 seconds.
+ * Examines the installation that these settings describe: settings, database, Temporal, keys, proxy, outbound policy,
+ * mail, push, deliveries, incidents, retry jobs and erasures. Changes nothing and sends nothing. Never rejects for what it
+ * examines, and ends within 25 seconds.
  */
 export async function diagnose(env: Environment): Promise<Diagnosis> {
   const { config, findings: ofSettings } = await readSettings(env)
@@ -28,11 +30,12 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...databaseChecks(config, database),
       ...temporalChecks(config, temporal),
       ...keyChecks(config, database),
+      ...httpChecks(config),
       ...outboundChecks(config),
       ...notificationChecks(config),
       ...deliveryChecks(config, { database, temporal }),
-      ...recoveryChecks(config, { database, temporal }),
       ...pausedChecks(config, database),
+      ...recoveryChecks(config, { database, temporal }),
     ])
     const findings = [...ofSettings, ...found]
     const has = (wanted: Level): boolean => findings.some(({ level }) => level === wanted)

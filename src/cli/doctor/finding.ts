@@ -7,6 +7,7 @@ export const AREAS = [
   'database',
   'temporal',
   'keys',
+  'http',
   'outbound',
   'mail',
   'push',

@@ -60,6 +60,10 @@ export const PROBLEMS = {
   'keys.unsealed': error('restore these secrets from a backup, or create the webhooks anew'),
   'keys.rotation_unfinished': warning('run `posthorn re-encrypt`, then take the older keys out of the ring'),
 
+  'http.proxy_untrusted': warning(
+    'set TRUSTED_PROXIES to the addresses of the proxy with TLS: without it all senders share its address, so one of them can use up the limits of all',
+  ),
+
   'outbound.guard_broken': error('do not start this build: Posthorn could reach its own network'),
   'outbound.http_allowed': warning('remove POSTHORN_ALLOW_HTTP in production'),
   'outbound.private_allowed': warning(

@@ -62,6 +62,21 @@ describe('posthorn doctor examines keys, policy, mail and push', function () {
     expect(status).to.equal('error')
   })
 
+  it('names a proxy that speaks TLS and is not trusted', async () => {
+    const publicUrl = { POSTHORN_PUBLIC_URL: 'https://hooks.example.com' }
+    const { problems, find } = await examineWith(publicUrl)
+    expect(problems).to.deep.equal(['warning http.proxy_untrusted'])
+    expect(find('http.proxy_untrusted').cure).to.include('TRUSTED_PROXIES')
+    for (const env of [
+      { ...publicUrl, TRUSTED_PROXIES: '10.0.0.5' },
+      { POSTHORN_PUBLIC_URL: 'http://hooks.example.com' },
+    ]) {
+      const trusted = await examineWith(env)
+      expect(trusted.problems).to.deep.equal([])
+      expect(trusted.find('http.proxy').level).to.equal('ok')
+    }
+  })
+
   it('names every bad setting at once, and examines the rest', async () => {
     const { problems, skipped, find } = await examineWith({
       PORT: 'many',
