@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from './domain/plain-text.ts'
 import type { FieldError } from './errors.ts'
 
 type Params = Readonly<Record<string, unknown>>
@@ -34,7 +35,13 @@ const explanations: ReadonlyMap<string, (params: Params) => Explanation> = new M
   ['format', ({ format }) => ({ code: 'wrong_format', detail: `must be a valid ${shown(format)}` })],
   [
     'pattern',
-    ({ pattern }) => ({ code: 'wrong_format', detail: `must match the pattern ${shown(pattern)}` }),
+    ({ pattern }) => ({
+      code: 'wrong_format',
+      detail:
+        pattern === PLAIN_TEXT_PATTERN
+          ? `must be text ${PLAIN_TEXT_RULE}`
+          : `must match the pattern ${shown(pattern)}`,
+    }),
   ],
   ['minLength', atLeast('too_short', 'character')],
   ['maxLength', atMost('too_long', 'character')],

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { PERMISSION_PATTERN } from '../domain/event-key.ts'
 import { isMailAddress } from '../domain/mail-address.ts'
+import { PLAIN_TEXT_PATTERN } from '../domain/plain-text.ts'
 import { isTimeZone } from '../domain/time-zone.ts'
 
 /** The formats of the fields below, for ajv. */
@@ -10,12 +11,7 @@ export const ACCOUNT_FORMATS = { 'time-zone': isTimeZone, 'mail-address': isMail
 export const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 
 /** The name of an organisation, a member or a key: one line. */
-export const accountName = Type.String({
-  minLength: 1,
-  maxLength: 200,
-  // A lone surrogate would be stored as another character.
-  pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$',
-})
+export const accountName = Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN_TEXT_PATTERN })
 
 // An address goes into mail headers: one plain address, nothing that could be read as more.
 const email = Type.String({

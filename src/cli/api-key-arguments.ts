@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon'
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
+import { isPlainText, PLAIN_TEXT_RULE } from '../domain/plain-text.ts'
 import type { Arguments, Output } from './command-line/command.ts'
 import { createReader, platformId } from './command-line/read-arguments.ts'
 import { UsageError } from './command-line/usage-error.ts'
@@ -77,8 +78,8 @@ function readChoice(reader: Reader): ApiKeyChoice {
 }
 
 function keyName(text: string): string {
-  if (text.length > 200 || /[\u0000-\u001f\u007f]/.test(text))
-    throw new Error('must be up to 200 characters without control characters')
+  if (text.length > 200 || !isPlainText(text))
+    throw new Error(`must be up to 200 characters, ${PLAIN_TEXT_RULE}`)
   return text
 }
 

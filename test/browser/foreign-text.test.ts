@@ -94,6 +94,15 @@ describe('foreign text in the developer area', function () {
     expect(await page.evaluate('typeof hacked')).to.equal('undefined')
   })
 
+  it('reorders nothing outside of its own element', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('banner').waitFor()
+    const open = await page.evaluate(
+      `[...document.body.querySelectorAll('*')].filter((one) => !one.closest('svg') && getComputedStyle(one).unicodeBidi === 'normal').map((one) => one.localName)`,
+    )
+    expect(open).to.deep.equal([])
+  })
+
   it('cannot become markup even by a mistake of ours: the policy prevents it', async () => {
     const { page, faults } = await area.signIn(await createMember(area.stage.dataSource))
     const tried = `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'done' } catch (error) { return error.name } })()`

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
 import { toFieldErrors } from '../../src/ajv-errors.ts'
+import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../src/domain/plain-text.ts'
 import type { FieldError } from '../../src/errors.ts'
 
 type Row = [schema: object, value: unknown, pointer: string, code: string, detail: string]
@@ -37,6 +38,13 @@ const rows: Row[] = [
   [{ const: '*' }, 'B', '', 'not_allowed_value', 'must be *'],
   [{ type: 'string', format: 'date-time' }, 'now', '', 'wrong_format', 'must be a valid date-time'],
   [{ type: 'string', pattern: '^a+$' }, 'b', '', 'wrong_format', 'must match the pattern ^a+$'],
+  [
+    { type: 'string', pattern: PLAIN_TEXT_PATTERN },
+    'a\u202e',
+    '',
+    'wrong_format',
+    `must be text ${PLAIN_TEXT_RULE}`,
+  ],
   [{ type: 'string', minLength: 1 }, '', '', 'too_short', 'must have at least 1 character'],
   [{ type: 'string', maxLength: 2 }, 'abc', '', 'too_long', 'must have at most 2 characters'],
   [{ type: 'array', minItems: 1 }, [], '', 'too_few', 'must have at least 1 item'],

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../domain/plain-text.ts'
 import { id, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -15,9 +16,8 @@ const MAX_DESCRIPTION_LENGTH = 200
 
 const description = Type.String({
   maxLength: MAX_DESCRIPTION_LENGTH,
-  // Nor half a character, which the JSON of PostgreSQL refuses.
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
-  description: 'What users call the webhook, without control characters',
+  pattern: PLAIN_TEXT_PATTERN,
+  description: `What users call the webhook, ${PLAIN_TEXT_RULE}`,
   examples: ['Invoices to the accounting'],
 })
 

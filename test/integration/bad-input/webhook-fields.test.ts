@@ -90,6 +90,15 @@ const bodies: BadInput[] = [
     pointers: ['/description'],
     ...invalid,
   },
+  ...['\u061c', '\u200e', '\u200f', '\u202a', '\u202e', '\u2066', '\u2069'].map((character): BadInput => {
+    const point = character.charCodeAt(0).toString(16)
+    return {
+      title: `a description with the character ${point}, which reorders others`,
+      json: { ...goodWebhook, description: `gepj.${character}exe` },
+      pointers: ['/description'],
+      ...invalid,
+    }
+  }),
   {
     title: 'null for a description',
     json: { ...goodWebhook, description: null },

@@ -88,7 +88,7 @@ describe('the arguments of posthorn api-key', () => {
       [
         '--organisation must be 1 to 64 of A-Z a-z 0-9 _ -',
         '--member must be 1 to 64 of A-Z a-z 0-9 _ -',
-        '--name must be up to 200 characters without control characters',
+        '--name must be up to 200 characters, without control characters and without those that set the direction of text',
         '--expires and --expires-in-days exclude each other',
         '--expires-in-days must be a whole number from 1 to 3650',
         '--expires must be a time with its zone, such as 2027-01-01T00:00:00Z',

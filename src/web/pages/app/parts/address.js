@@ -56,10 +56,11 @@ function middleShortened(text, maxLength) {
 }
 
 /**
- * What people call a webhook: its description, or host and shortened path where it has none.
+ * What people call a webhook: its description, or host and shortened path where it has none. It stands inside of
+ * sentences and titles: an old description may still set the direction of text, which would reorder them.
  * @param {Pick<Overview, 'description' | 'name'>} webhook
  * @returns {string}
  */
 export function nameOf({ description, name }) {
-  return description === '' ? name : description
+  return description === '' ? name : description.replace(/\p{Bidi_Control}/gu, '')
 }

@@ -132,7 +132,7 @@ function row(app, { at, memberId, action, webhookId, deliveryId, details, addres
  * @param {AuditEntry['details']} details
  */
 function who({ session }, memberId, details) {
-  if (memberId === session.member.id) return `${session.member.name} (you)`
+  if (memberId === session.member.id) return html`<span>${session.member.name}</span> (you)`
   if (memberId !== null) return memberId
   const { actor } = details
   return typeof actor === 'string' ? actor : 'the operator'
