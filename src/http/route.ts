@@ -13,6 +13,7 @@ import type { SessionCookie } from './auth/session-cookie.ts'
 
 /** An authenticated and validated request, as a handler receives it. */
 export type RouteRequest<Body = unknown, Query = unknown> = {
+  /** Without a caller: one of no organisation, as `organisationId` is empty. */
   actor: Actor
   params: Readonly<Record<string, string>>
   /** Query parameters in the types of the route's schema; undefined where it has none. */
@@ -53,14 +54,14 @@ export type Reply = {
 export type LoggedTrace = { traceId: string; spanId: string | null }
 
 /**
- * `open`: no key · `key`: any valid key, or a session of one unless `sessions` is false · `organisation`: a key of the
+ * `open`: no key; where the process `recognises` callers, a valid key or session makes one, and anything else none · `key`: any valid key, or a session of one unless `sessions` is false · `organisation`: a key of the
  * organisation in the path whose member has `permission` (null: none required), or a session of such a key; with
  * `ticket` no session, but a ticket in the query; with `operatorScope` also an operator key of this scope, for every
  * organisation · `operator`: an operator key of this scope, in `x-operator-key`; without configured keys the route does
  * not exist.
  */
 type Access =
-  | { kind: 'open' }
+  | { kind: 'open'; recognises?: (dependencies: ApiDependencies) => boolean }
   | { kind: 'key'; sessions?: boolean }
   | { kind: 'organisation'; permission: string | null; ticket?: true; operatorScope?: OperatorScope }
   | { kind: 'operator'; scope: OperatorScope }

@@ -10,7 +10,7 @@ import type { TraceContext } from '../events/publish-event.ts'
 import { isPlatformId, parseUuid } from '../ids.ts'
 import { answer } from './answer.ts'
 import type { ApiDependencies } from './api.ts'
-import { authenticate, NO_CALLER, type Authenticated } from './auth/authenticate.ts'
+import { authenticate, recognise } from './auth/authenticate.ts'
 import { readSessionToken, requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
 import type { RequestState } from './middleware/request-metrics.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
@@ -102,8 +102,12 @@ async function readRequest(
   const { access } = route
   if (access.kind === 'open' || route.countsAddress === true)
     await dependencies.rateLimits.open?.count(ctx.ip)
-  const authenticated =
-    access.kind === 'open' ? ANONYMOUS : await authenticate(dependencies, route, ctx, cookie)
+  const authenticated = await (access.kind === 'open' ? recognise : authenticate)(
+    dependencies,
+    route,
+    ctx,
+    cookie,
+  )
   const address = ctx.ip
   const requestId = ctx.response.get('x-request-id')
   const { session } = authenticated
@@ -208,9 +212,6 @@ async function bodyOf({ body }: Route, ctx: RouterContext): Promise<{ text: stri
   if (body.optional === true && !hasBody(ctx)) return { text: '', value: {} }
   return readJsonBody(ctx, body.maxBytes)
 }
-
-/** The caller of open routes, which has no rights. */
-const ANONYMOUS: Authenticated = { caller: NO_CALLER, session: null, operator: null }
 
 /** Returns the query as it was sent, with parameters replaced by the headers that override them. */
 function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {

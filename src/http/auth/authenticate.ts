@@ -5,7 +5,7 @@ import type { Operator } from '../../accounts/operator.ts'
 import { findCallerOfSession, type Session } from '../../db/queries/sessions.ts'
 import { MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'
 import type { OperatorScope } from '../../domain/operator-scopes.ts'
-import { notFound, unauthenticated, unauthenticatedOperator } from '../../errors.ts'
+import { notFound, ProblemError, unauthenticated, unauthenticatedOperator } from '../../errors.ts'
 import { redeemTicket } from '../../stream/tickets.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route } from '../route.ts'
@@ -26,7 +26,7 @@ export type Authenticated = {
 type RequestCredential = { kind: Exclude<Credential['kind'], 'portal_link'>; value: string }
 
 /** The caller where there is no member: of open routes and of an operator key. It has no rights. */
-export const NO_CALLER: Caller = {
+const NO_CALLER: Caller = {
   organisationId: '',
   memberId: '',
   apiKeyId: null,
@@ -35,6 +35,8 @@ export const NO_CALLER: Caller = {
   permissions: [],
   isErasing: false,
 }
+
+const ANONYMOUS: Authenticated = { caller: NO_CALLER, session: null, operator: null }
 
 /**
  * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
@@ -72,6 +74,25 @@ export async function authenticate(
 /** Whether the request changes something, or writes to the audit trail in the member's name. */
 function leavesTraces({ method, audited }: Route): boolean {
   return method !== 'GET' || audited === true
+}
+
+/** The statuses of a credential that makes no caller; the limits of its sender and of its key stay in force. */
+const REFUSED: ReadonlySet<number> = new Set([401, 403, 404, 421])
+
+/** Finds the caller of an open route, where the route recognises callers; anybody without a valid credential is none. */
+export async function recognise(
+  dependencies: ApiDependencies,
+  route: Route,
+  ctx: Context,
+  cookie: SessionCookie | null,
+): Promise<Authenticated> {
+  const { access } = route
+  if (access.kind !== 'open' || access.recognises?.(dependencies) !== true) return ANONYMOUS
+  if (credentialOf(dependencies, route, ctx, cookie).value === '') return ANONYMOUS
+  return authenticate(dependencies, route, ctx, cookie).catch((error: unknown) => {
+    if (error instanceof ProblemError && REFUSED.has(error.problem.status)) return ANONYMOUS
+    throw error
+  })
 }
 
 /** An operator, an API key, or a member that portal links signed in: all its sessions count together. */

@@ -41,15 +41,6 @@ export function refinementsOf(
   catalogue: readonly EventKeyEntry[],
   events: readonly NamedEvent[],
 ): Refinements {
-  const shown = catalogue.find(({ key }) => key === SHOWN_KEY) ?? catalogue[0]
-  const subscribable = catalogue.filter((entry) => entry.subscribable).map(({ key }) => key)
-  const keys = catalogue.map(({ key }) => key).filter((key) => /^[\w:-]+$/.test(key))
-  const { maxItems, description } = CreateWebhookSchema.properties.subscribedEventKeys as {
-    maxItems?: number
-    description?: string
-  }
-  const wildcard = { type: 'array', items: { type: 'string', const: WILDCARD }, minItems: 1, maxItems: 1 }
-  const named = { type: 'array', items: eventKeyOf(subscribable, 'SubscribableEventKey'), minItems: 1 }
   return {
     WebhookUrl: URL_FORM,
     PushEndpoint: URL_FORM,
@@ -71,6 +62,22 @@ export function refinementsOf(
     MailAddress: { pattern: MAIL_ADDRESS_PATTERN },
     MailAddressOrNull: { pattern: MAIL_ADDRESS_PATTERN },
     PortalPath: { pattern: `^/(webhooks(/${UUID}(/deliveries/${UUID})?)?)?$` },
+    ...(catalogue.length === 0 ? {} : refinementsOfKeys(catalogue, events)),
+  }
+}
+
+/** What names the keys of the catalogue; without keys the plain schemas stand. */
+function refinementsOfKeys(catalogue: readonly EventKeyEntry[], events: readonly NamedEvent[]): Refinements {
+  const shown = catalogue.find(({ key }) => key === SHOWN_KEY) ?? catalogue[0]
+  const subscribable = catalogue.filter((entry) => entry.subscribable).map(({ key }) => key)
+  const keys = catalogue.map(({ key }) => key).filter((key) => /^[\w:-]+$/.test(key))
+  const { maxItems, description } = CreateWebhookSchema.properties.subscribedEventKeys as {
+    maxItems?: number
+    description?: string
+  }
+  const wildcard = { type: 'array', items: { type: 'string', const: WILDCARD }, minItems: 1, maxItems: 1 }
+  const named = { type: 'array', items: eventKeyOf(subscribable, 'SubscribableEventKey'), minItems: 1 }
+  return {
     EventKeys: { pattern: `^(\\*|(${keys.join('|')})(,(${keys.join('|')}))*)$`, examples: [keys[0]] },
     Subscription: replaced({
       description,

@@ -1,6 +1,8 @@
+import { builtInCatalogue } from '../../catalogue/built-in.ts'
 import { isDatabaseUp } from '../../db/queries/is-database-up.ts'
 import { isReady, presentReadiness } from '../../domain/readiness.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
+import type { ApiDependencies } from '../api.ts'
 import { openApiDocument } from '../openapi.ts'
 import type { Route } from '../route.ts'
 import { HealthSchema, OpenApiSchema, ReadinessSchema } from '../schemas/system.ts'
@@ -48,15 +50,30 @@ export function createSystemRoutes(other: readonly Route[]): readonly Route[] {
   const documentBytes = bytesOfCatalogue((catalogue) =>
     openApiDocument([...other, ...systemRoutes], catalogue),
   )
+  const bytesWithoutKeys = bytesOfCatalogue(() =>
+    openApiDocument([...other, ...systemRoutes], { eventKeys: [] }),
+  )
   const openApiRoute: Route = {
     method: 'GET',
     path: '/openapi.json',
     operationId: 'getOpenApi',
     summary: 'This document',
-    access: { kind: 'open' },
+    description:
+      'Where the service has an event catalogue of its own, the keys and payloads of its events are only in the document for callers with a valid key or session.',
+    access: { kind: 'open', recognises: hasOwnCatalogue },
     responses: { 200: { description: 'OpenAPI 3.1', schema: OpenApiSchema } },
-    handle: ({ catalogue }) => Promise.resolve({ status: 200, json: documentBytes(catalogue) }),
+    handle(dependencies, { actor }) {
+      const { catalogue } = dependencies
+      const isStranger = hasOwnCatalogue(dependencies) && actor.organisationId === ''
+      const bytes = isStranger ? bytesWithoutKeys(catalogue) : documentBytes(catalogue)
+      return Promise.resolve({ status: 200, json: bytes })
+    },
   }
   const systemRoutes = [healthRoute, readyRoute, openApiRoute]
   return systemRoutes
+}
+
+/** What such a catalogue tells of the platform is for its customers, as in `/api/event-keys`; the built-in one is public. */
+function hasOwnCatalogue({ catalogue }: Pick<ApiDependencies, 'catalogue'>): boolean {
+  return catalogue !== builtInCatalogue
 }

@@ -38,6 +38,11 @@ describe('a catalogue of the operator', () => {
     createMember(database.dataSource, { organisationId: full.organisationId, permissions })
   const call = (method: string, path: string, by: TestMember, body?: unknown): Promise<ApiResponse> =>
     api.call(method, `/api/orgs/${by.organisationId}${path}`, { apiKey: by.apiKey, body })
+  const signIn = async (apiKey: string): Promise<string> => {
+    const answer = await api.call('POST', '/api/session', { apiKey })
+    expect(answer.status, answer.text).to.equal(200)
+    return answer.headers.get('set-cookie')!.split(';')[0]!
+  }
   const publish = (event: string, data: unknown = {}): Promise<ApiResponse> =>
     call('POST', '/events', full, { event, data })
   const webhook = (subscribedEventKeys: string[], by = full): Promise<ApiResponse> =>
@@ -54,10 +59,29 @@ describe('a catalogue of the operator', () => {
     expect((json as { data: unknown }).data).to.deep.equal(JSON.parse(JSON.stringify(catalogue.eventKeys)))
   })
 
-  it('is what the OpenAPI document names', async () => {
-    const { json } = await api.call('GET', '/openapi.json')
-    const { webhooks } = json as { webhooks: object }
-    expect(Object.keys(webhooks)).to.have.members([SHIPPED, SALARY, CACHE, 'webhook:test'])
+  it('is what the OpenAPI document names to callers with a valid key or session', async () => {
+    const cookie = await signIn(full.apiKey)
+    for (const known of [{ apiKey: full.apiKey }, { headers: { cookie } }]) {
+      const { json } = await api.call('GET', '/openapi.json', known)
+      const { webhooks } = json as { webhooks: object }
+      expect(Object.keys(webhooks)).to.have.members([SHIPPED, SALARY, CACHE, 'webhook:test'])
+    }
+  })
+
+  it('is not in the OpenAPI document of anybody else, which has every route', async () => {
+    const whole = await api.call('GET', '/openapi.json', { apiKey: full.apiKey })
+    const cookie = `posthorn_session=${'A'.repeat(43)}`
+    for (const stranger of [{}, { apiKey: 'k'.repeat(40) }, { headers: { cookie } }]) {
+      const { status, text, json } = await api.call('GET', '/openapi.json', stranger)
+      expect(status).to.equal(200)
+      for (const { key, meaning } of catalogue.eventKeys) {
+        expect(text).to.not.include(key)
+        expect(text).to.not.include(meaning)
+      }
+      const { webhooks, paths } = json as { webhooks: object; paths: object }
+      expect(Object.keys(webhooks)).to.deep.equal(['webhook:test'])
+      expect(Object.keys(paths)).to.deep.equal(Object.keys((whole.json as { paths: object }).paths))
+    }
   })
 
   it('has examples that can all be published, and no key of the built-in catalogue', async () => {
