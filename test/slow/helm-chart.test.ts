@@ -11,6 +11,7 @@ type Container = {
   env: { name: string; value: string }[]
   ports?: { name: string; containerPort: number }[]
   securityContext: object
+  resources: { limits?: { cpu?: string; memory?: string } }
   livenessProbe?: Probe
   readinessProbe?: Probe
 }
@@ -20,11 +21,19 @@ type PodSpec = {
   containers: Container[]
   volumes: { name: string; secret?: { items: { key: string; path: string }[] } }[]
 }
-type Rule = { to: { ipBlock?: { cidr: string } }[]; ports: { port: number }[] }
+type Peer = { ipBlock?: { cidr: string } }
+type Rule = { to: Peer[]; ports: { port: number }[] }
+type IngressRule = { from?: Peer[]; ports: { port: number }[] }
 type Manifest = {
   kind: string
   metadata: { name: string; annotations?: Record<string, string> }
-  spec: { replicas?: number; template: { spec: PodSpec }; egress: Rule[]; metrics: object[] }
+  spec: {
+    replicas?: number
+    template: { spec: PodSpec }
+    egress: Rule[]
+    ingress: IngressRule[]
+    metrics: object[]
+  }
 }
 
 const CHART = fileURLToPath(new URL('../../deploy/helm/posthorn', import.meta.url))
@@ -62,6 +71,11 @@ const EVERYTHING = {
   temporalTls: { existingSecret: 'temporal-tls', caKey: 'ca.crt', certKey: 'tls.crt', keyKey: 'tls.key' },
   catalogue: { existingConfigMap: 'catalogue' },
   worker: { autoscaling: { enabled: true } },
+  networkPolicy: {
+    ...REQUIRED.networkPolicy,
+    api: { from: [{ ipBlock: { cidr: '10.0.7.0/24' } }] },
+    metrics: { from: [{ ipBlock: { cidr: '10.0.8.0/24' } }] },
+  },
   ingress: { enabled: true, className: 'nginx', tlsSecretName: 'tls', annotations: { a: 'b' } },
   serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
   imagePullSecrets: [{ name: 'registry' }],
@@ -210,6 +224,27 @@ describe('the Helm chart, as Helm renders it', function () {
       ],
       [open, [465]],
     ])
+  })
+
+  it('lets named peers in to the API and to the metrics; without names everybody to the API, and nobody else', () => {
+    const rulesOf = (policy: string, values: object): unknown[] =>
+      find(values, 'NetworkPolicy', policy).spec.ingress.map(({ from, ports }) => [
+        from?.map(({ ipBlock }) => ipBlock?.cidr),
+        ports.map(({ port }) => port),
+      ])
+    expect(rulesOf('hooks-posthorn-ingress', REQUIRED)).to.deep.equal([])
+    expect(rulesOf('hooks-posthorn-api-ingress', REQUIRED)).to.deep.equal([[undefined, [3000]]])
+    expect(rulesOf('hooks-posthorn-ingress', EVERYTHING)).to.deep.equal([[['10.0.8.0/24'], [9464]]])
+    expect(rulesOf('hooks-posthorn-api-ingress', EVERYTHING)).to.deep.equal([[['10.0.7.0/24'], [3000]]])
+    const unreachable = { ...REQUIRED, serviceMonitor: { enabled: true } }
+    expect(refusal(unreachable)).to.include('networkPolicy.metrics.from is required')
+  })
+
+  it('limits the memory of every container', () => {
+    for (const component of ['api', 'worker', 'migrate'] as const)
+      expect(podOf(component, REQUIRED).containers[0]!.resources.limits?.memory, component).to.match(
+        /^\d+[MG]i$/,
+      )
   })
 
   it('leaves the number of workers to the autoscaler where that is on', () => {

@@ -15,6 +15,7 @@ type Service = {
   entrypoint?: string[]
   restart?: string
   environment?: Record<string, string | null>
+  secrets?: string[]
   volumes?: string[]
   ports?: string[]
   networks: string[]
@@ -26,6 +27,7 @@ type Compose = {
   services: Record<string, Service>
   volumes: Record<string, unknown>
   networks: Record<string, { internal?: boolean } | null>
+  secrets: Record<string, { file: string }>
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -42,8 +44,17 @@ const NOT_NEEDED_HERE = [
 /** What only the API reads: no other process is to hold the operator keys. */
 const OF_THE_LISTENER = ['HOST', 'PORT', 'POSTHORN_OPERATOR_KEYS']
 
-/** Read from `.env` by the file itself, for PostgreSQL and Temporal. */
+/** Mounted as files: no process has them in its environment, and a setting without a file is empty. */
+const AS_FILES = [
+  'POSTHORN_ENCRYPTION_KEYS',
+  'POSTHORN_OPERATOR_KEYS',
+  'SMTP_PASSWORD',
+  'VAPID_PRIVATE_KEY',
+].map((variable) => `${variable}_FILE`)
+
+/** Read from `.env` by the file itself, for PostgreSQL, Temporal and the secrets. */
 const OF_THE_FILE = [
+  ...AS_FILES,
   'POSTGRES_PASSWORD',
   'TEMPORAL_POSTGRES_PASSWORD',
   'TEMPORAL_RETENTION',
@@ -54,6 +65,8 @@ const composeText = read('docker-compose.yml')
 const compose = parse(composeText, { merge: true }) as Compose
 const services = Object.entries(compose.services)
 const ourServices = services.filter(([, service]) => service.build !== undefined)
+/** What runs all the time, and reads every setting. */
+const processes = ourServices.filter(([name]) => name !== 'migrate')
 const allSettings = Object.values(SETTINGS)
 const allVariables: string[] = allSettings.map((setting) => setting.variable)
 
@@ -70,29 +83,51 @@ describe('docker-compose.yml', () => {
       })
 
       it(`give ${name} only variables that Posthorn reads`, () => {
-        expect(allVariables).to.include.members(Object.keys(environmentOf(service)))
+        expect([...allVariables, ...AS_FILES]).to.include.members(Object.keys(environmentOf(service)))
       })
+    }
 
+    for (const [name, service] of processes) {
       it(`give ${name} a value for every setting without a default`, () => {
         const required = allSettings.filter((setting) => setting.fallback === undefined)
         expect(required).to.not.be.empty
         for (const { variable } of required)
-          expect(environmentOf(service)[variable], variable).to.be.a('string')
+          expect(environmentOf(service)[nameIn(variable)], variable).to.be.a('string')
       })
 
       it(`let ${name} be tuned by every other setting`, () => {
-        const expected = allVariables.filter(
-          (variable) => ![...NOT_NEEDED_HERE, ...OF_THE_LISTENER].includes(variable),
-        )
+        const expected = allVariables
+          .filter((variable) => ![...NOT_NEEDED_HERE, ...OF_THE_LISTENER].includes(variable))
+          .map(nameIn)
         expect(Object.keys(environmentOf(service))).to.include.members(expected)
       })
     }
 
     it('do not start without their secrets', () => {
-      for (const [name, { environment = {} }] of ourServices) {
+      for (const [name, { environment = {} }] of ourServices)
         expect(environment['DATABASE_URL'], name).to.include('${POSTGRES_PASSWORD:?')
-        expect(environment['POSTHORN_ENCRYPTION_KEYS'], name).to.match(/^\$\{POSTHORN_ENCRYPTION_KEYS:\?/)
+      expect(compose.secrets['encryption-keys']?.file).to.match(/^\$\{POSTHORN_ENCRYPTION_KEYS_FILE:\?/)
+    })
+
+    it('read their other secrets from files, the operator keys in the API only', () => {
+      for (const [name, { environment = {}, secrets = [] }] of ourServices) {
+        const mounted = Object.entries(environment).filter(([variable]) => AS_FILES.includes(variable))
+        expect(
+          mounted.map(([, file]) => file),
+          name,
+        ).to.have.members(secrets.map((secret) => `/run/secrets/${secret}`))
+        for (const [variable, file] of mounted)
+          expect(compose.secrets[file?.split('/').at(-1) ?? '']?.file, variable).to.match(
+            new RegExp(`^\\$\\{${variable}:(\\?|-/dev/null\\}$)`),
+          )
+        expect('POSTHORN_OPERATOR_KEYS_FILE' in environment, name).to.equal(name === 'api')
       }
+    })
+
+    it('give the migration the address of the database alone', () => {
+      const { environment = {}, secrets } = service('migrate')
+      expect(Object.keys(environment)).to.deep.equal(['DATABASE_URL', 'DATABASE_POOLER'])
+      expect(secrets).to.equal(undefined)
     })
 
     it('reach the database with the role, the password and the database that are made for them', () => {
@@ -287,6 +322,11 @@ function service(name: string): Service {
 
 function environmentOf({ environment = {} }: Service): Record<string, string | null> {
   return environment
+}
+
+/** Returns the variable that a setting is passed by. */
+function nameIn(variable: string): string {
+  return AS_FILES.includes(`${variable}_FILE`) ? `${variable}_FILE` : variable
 }
 
 function tagOf(name: string): string | undefined {

@@ -12,7 +12,7 @@ const settings = Object.values(SETTINGS)
 const variables: string[] = settings.map(({ variable }) => variable)
 
 /** Without these nothing runs under docker compose. */
-const TO_FILL_IN = ['POSTHORN_ENCRYPTION_KEYS', 'POSTGRES_PASSWORD']
+const TO_FILL_IN = ['POSTGRES_PASSWORD', 'POSTHORN_ENCRYPTION_KEYS_FILE']
 
 describe('.env.example', () => {
   it('documents every variable once', () => {
