@@ -86,10 +86,10 @@ function isScalar(items: unknown): boolean {
   return [items.type].flat().every((type) => type !== 'object' && type !== 'array')
 }
 
-/** Keywords that say nothing about each member or item, nor several things about one value. */
+/** Keywords that say nothing about each member or item. Each is applied once to a value, those within it included. */
 const CONSTANT = new Set(
   [
-    ['type', 'properties', 'required', 'enum', 'const', 'format', 'pattern'],
+    ['type', 'properties', 'required', 'enum', 'const', 'format', 'pattern', 'if', 'then', 'else'],
     ['minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
     ['minItems', 'maxItems', 'minProperties', 'maxProperties'],
     ['$schema', '$comment', 'title', 'description', 'default', 'examples', 'deprecated'],

@@ -64,7 +64,11 @@ describe('posthorn catalogue', function () {
         schema: { properties: { a: text('('), b: text('['), c: { typ: 1 } } },
         example: {},
       },
-      { key: 'order:paid', meaning: 'x', schema: { required: ['id'] }, example: {}, colour: 'red' },
+      {
+        ...{ key: 'order:paid', meaning: 'x', colour: 'red' },
+        schema: { type: 'object', required: ['id'] },
+        example: {},
+      },
       { key: 'order:sent', meaning: 'x', schema: { $ref: '#/a', items: { $ref: '#/b' } } },
       { key: 'order:kept', meaning: 'x', schema: text('^(a+)+$'), example: { a: 1 } },
       'order:lost',

@@ -44,6 +44,7 @@ describe('posthorn doctor examines the database', function () {
       'deliveries.backlog',
       'deliveries.recovery',
       'deliveries.workflows',
+      'deliveries.unpaused',
       'incidents.progress',
       'retry_jobs.progress',
       'retry_jobs.workflows',
