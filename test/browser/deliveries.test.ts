@@ -64,11 +64,12 @@ describe('acting on deliveries in the developer area', function () {
 
   it('says of a delivery that it is paused in Temporal, and since when, until it goes on', async () => {
     const { stage } = area
-    const [deliveryId] = await backlog(stage.webhookId, 'waiting', 1)
+    const { id: webhookId } = await otherWebhook(false)
+    const [deliveryId] = await backlog(webhookId, 'waiting', 1)
     const pause = (since: string) =>
       stage.dataSource.query(`UPDATE delivery SET paused_since = ${since} WHERE id = $1`, [deliveryId])
     await pause(`'2026-05-04T09:02:11.204Z'`)
-    const path = `/developer?webhook=${stage.webhookId}&delivery=${deliveryId}`
+    const path = `/developer?webhook=${webhookId}&delivery=${deliveryId}`
     const { page } = await area.signIn(stage.member, { path })
     const note = page.locator('.note.paused')
     expect(await note.innerText()).to.match(/^Paused in Temporal since 4 May, /)
