@@ -26,7 +26,7 @@ export type WebhookLocks = {
 /** With the time limit of its statements, a request is answered within ten seconds. */
 const COMMAND_TIMEOUT_MS = 5_000
 
-/** An outcome is kept and tried again: this only lets the log and a metric tell of it. */
+/** After this time an outcome that waits for a lock is logged and counted. It is kept, and tried again. */
 const OUTCOME_TIMEOUT_MS = 10_000
 
 /** How long a transaction waits in PostgreSQL's queue: longer than a few others before it hold the lock. */

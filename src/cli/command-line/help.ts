@@ -53,7 +53,7 @@ function groupHelp({ name, commands }: CommandGroup): string {
   ].join('\n')
 }
 
-/** The command with everything that it takes; what may be left out stands in brackets. */
+/** The command with everything that it takes; optional parts are in brackets. */
 function usageOf({ name, operand, options = [] }: Command): string {
   const start = `Usage: posthorn ${withOperand(name, operand)}`
   const lines = [start]
