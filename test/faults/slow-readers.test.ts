@@ -8,7 +8,7 @@ import { useStage } from '../helpers/processes/use-stage.ts'
 
 const REQUESTS_AHEAD = 1_400
 
-/** The document is some 100 kB: unbounded, each of the connections would hold more than a hundred megabytes. */
+/** The document is some 370 kB: unbounded, each of the connections would hold more than a hundred megabytes. */
 const MAX_GROWTH_MB = 40
 
 describe('clients that pipeline requests and never read', function () {
