@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { FieldError } from '../errors.ts'
 import type { EventKeyDefinition } from './document.ts'
@@ -28,7 +29,8 @@ type Limits = {
 }
 
 const LIMITS: Limits = {
-  threads: 2,
+  // One processor is left to requests.
+  threads: Math.max(1, Math.min(2, availableParallelism() - 1)),
   checkTimeoutMs: 250,
   maxWaitMs: 5_000,
   maxWaiting: 16 * 1024 * 1024,

@@ -46,7 +46,7 @@ type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: s
 const KEY_WINDOW_SECONDS = 10
 const ADDRESS_WINDOW_SECONDS = 60
 
-/** A quarter of the time of two threads: some 500 ordinary payloads of 256 KiB. */
+/** A quarter of the time of two threads, half of that of one: some 500 ordinary payloads of 256 KiB. */
 const VALIDATION_MS = 5_000
 
 /**
