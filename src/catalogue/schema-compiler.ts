@@ -18,7 +18,8 @@ export type CompiledSchema = {
   problems: readonly string[]
 }
 
-const PAYLOAD_FORMATS = [
+/** The formats that payload schemas may name. */
+export const PAYLOAD_FORMATS = [
   'date-time',
   'date',
   'time',

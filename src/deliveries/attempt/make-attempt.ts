@@ -45,7 +45,8 @@ const MAX_LOST_WORKERS = 5
  * Builds the function that makes every attempt: wait until due → acquire a slot → claim → send → record → report.
  * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST. After the
  * POST it waits a few seconds until the outcome is recorded; then the attempt ends as `deferred`, and this process keeps
- * the outcome and its claim until the database accepts it: nothing is posted again meanwhile. Throws only for faults of ours before the POST, and when a signal aborts.
+ * the outcome and its claim until the database accepts it: nothing is posted again meanwhile. Throws only for faults of
+ * ours before the POST, and when a signal aborts.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   const { dataSource, endpoints, onAttempt, metrics, clock } = dependencies

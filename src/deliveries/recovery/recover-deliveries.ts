@@ -32,7 +32,7 @@ const SIGNAL_LIMIT = 200
 const MAX_CONCURRENT_SIGNALS = 4
 
 /** Rows whose call failed are taken again after this delay, by any process. */
-const RETRY_DELAY_MS = 2_000
+export const RETRY_DELAY_MS = 2_000
 
 /** Late deliveries whose workflow is alive or paused are checked at growing intervals. */
 const ALIVE_CHECK_INTERVAL = { minMs: SWEEP_DELAY_MS, maxMs: 300_000 }

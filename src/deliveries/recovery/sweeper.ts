@@ -7,7 +7,12 @@ import { retryWorkflowId, type RetryWorkflows } from '../../temporal/retry-workf
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import { createPollLoop } from './poll-loop.ts'
-import { createDeliveryRecovery, type RecoveryDependencies, type Taken } from './recover-deliveries.ts'
+import {
+  createDeliveryRecovery,
+  RETRY_DELAY_MS,
+  type RecoveryDependencies,
+  type Taken,
+} from './recover-deliveries.ts'
 
 /** Recovers deliveries, retry jobs, incidents and erasures whose process or workflow is gone. */
 export type Sweeper = {
@@ -32,9 +37,6 @@ const ERASURE_LIMIT = 50
 
 /** Incidents in one pass: where hundreds of endpoints hang, hundreds begin together, and none is urgent. */
 const INCIDENT_LIMIT = 10
-
-/** An incident whose signal failed is swept again after this delay: those behind it are first. */
-const RETRY_DELAY_MS = 2_000
 
 /** An incident whose workflow has not evaluated it by then is signalled again. */
 const SIGNAL_TTL_MS = 60_000
@@ -98,6 +100,7 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     })
     for (const { row } of done) signalledAtMs.set(row.incidentId, performance.now())
     const failed = left.map(({ incidentId }) => incidentId)
+    // Those behind them are first in the next pass.
     if (failed.length > 0) await sweepIncidentsAgain(dataSource, failed, RETRY_DELAY_MS)
     return { count: toSignal.length, isMoreWaiting: false }
   }
