@@ -8,7 +8,7 @@ type Dependencies = Pick<ApiDependencies, 'catalogue' | 'payloadThreads' | 'rate
 /**
  * Checks a payload that may take long, in a thread; any other one was checked with the rest of the body. Throws 422
  * naming its bad fields, also where it takes too long, 429 when the member has used up its time, or 503 when too many
- * wait. Releases `data`, of which `json` is the text, while it waits.
+ * wait. Releases `data`, of which `json` is the text.
  */
 export async function checkCostlyPayload(
   { catalogue, payloadThreads, rateLimits, logger }: Dependencies,
@@ -17,9 +17,10 @@ export async function checkCostlyPayload(
   json: string,
 ): Promise<void> {
   const { event: eventKey } = body
-  if (!catalogue.isCostly(eventKey, body.data)) return
-  // Parsed it takes up to twenty times the memory of its text.
+  const isCostly = catalogue.isCostly(eventKey, body.data)
+  // Parsed it takes up to twenty times the memory of its text, for as long as the request waits.
   body.data = {}
+  if (!isCostly) return
   const member = `${organisationId}/${memberId}`
   await rateLimits.validation?.check(member)
   const verdict = await payloadThreads.check({ organisationId, eventKey, json })
