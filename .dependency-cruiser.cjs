@@ -128,7 +128,7 @@ const folders = {
       '^src/web/[^/]+$',
       '^src/domain/',
       '^src/json-schema/',
-      '^src/(ajv-errors|credentials|errors|ids)',
+      '^src/(ajv-errors|credentials|errors|ids|round-robin-queue)',
       '^package.json$',
     ],
     npm: true,

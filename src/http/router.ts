@@ -129,7 +129,7 @@ async function readRequest(
   const params = access.kind === 'open' ? given : parseIds(given, route.method)
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
-  const { text: bodyText, value: body } = await bodyOf(route, ctx)
+  const { text: bodyText, value: body } = await bodyOf(route, ctx, caller.organisationId)
   const operation = `${route.method} ${route.path}`
   const idempotency =
     route.idempotent === true
@@ -207,10 +207,14 @@ const PLATFORM_IDS: ReadonlySet<string> = new Set(['orgId', 'memberId'])
 const NO_BODY = { text: '', value: undefined }
 
 /** Reads the body that the route takes. */
-async function bodyOf({ body }: Route, ctx: RouterContext): Promise<{ text: string; value: unknown }> {
+async function bodyOf(
+  { body }: Route,
+  ctx: RouterContext,
+  organisationId: string,
+): Promise<{ text: string; value: unknown }> {
   if (body === undefined) return NO_BODY
   if (body.optional === true && !hasBody(ctx)) return { text: '', value: {} }
-  return readJsonBody(ctx, body.maxBytes)
+  return readJsonBody(ctx, { maxBytes: body.maxBytes, organisationId })
 }
 
 /** Returns the query as it was sent, with parameters replaced by the headers that override them. */
