@@ -36,7 +36,14 @@ const folders = {
   },
   events: {
     own: '^src/events/',
-    may: ['^src/events/', '^src/db/', '^src/domain/', '^src/catalogue/', '^src/(errors|ids|ttl-cache)'],
+    may: [
+      '^src/events/',
+      '^src/deliveries/protocol/',
+      '^src/db/',
+      '^src/domain/',
+      '^src/catalogue/',
+      '^src/(errors|ids|ttl-cache)',
+    ],
     npm: true,
   },
   stream: {
@@ -54,6 +61,7 @@ const folders = {
     own: '^src/webhooks/',
     may: [
       '^src/webhooks/',
+      '^src/deliveries/protocol/',
       '^src/accounts/',
       '^src/incidents/',
       '^src/outbound/url-rules',
@@ -74,8 +82,13 @@ const folders = {
       '^src/db/',
       '^src/domain/',
       '^src/temporal/',
-      '^src/(errors|ids|round-robin-queue|secret-box|shutdown)',
+      '^src/(errors|ids|round-robin-queue|secret-box|shutdown|timers)',
     ],
+    npm: true,
+  },
+  protocol: {
+    own: '^src/deliveries/protocol/',
+    may: ['^src/deliveries/(protocol/|lease-times)', '^src/db/', '^src/domain/'],
     npm: true,
   },
   incidents: {

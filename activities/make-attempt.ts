@@ -1,7 +1,9 @@
 import { ApplicationFailure } from '@temporalio/activity'
-import type { AttemptDependencies, AttemptRequest } from '../src/deliveries/attempt/attempt-request.ts'
+import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../src/deliveries/attempt/make-attempt.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
+import type { AttemptRequest } from '../src/domain/attempt-request.ts'
+import { toAttemptRequest, withOldFields, type OldAttemptRequest } from '../src/domain/old-attempts.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
 import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'
 
@@ -14,14 +16,15 @@ const NEXT_RETRY_DELAY = '1 millisecond'
  */
 export function createMakeAttempt(
   dependencies: AttemptDependencies & { shutdown: Pick<Shutdown, 'stopping'> },
-): (request: AttemptRequest) => Promise<AttemptOutcome> {
+): (request: AttemptRequest | OldAttemptRequest) => Promise<AttemptOutcome> {
   const makeAttempt = createAttempt(dependencies)
   const { stopping } = dependencies.shutdown
   return (request) =>
     withHeartbeat(async (signals) => {
       const either = abortWith(signals.cancelled, stopping)
       try {
-        return await makeAttempt(request, { ...signals, cancelled: either.signal })
+        const wanted = toAttemptRequest(request)
+        return withOldFields(await makeAttempt(wanted, { ...signals, cancelled: either.signal }))
       } catch (error) {
         if (!stopping.aborted || signals.cancelled.aborted || !isStop(error)) throw error
         throw ApplicationFailure.create({

@@ -1,4 +1,5 @@
-import { requestRetry } from '../src/db/queries/retry-requests.ts'
+import { DELIVERY_STATES } from '../src/domain/delivery-state.ts'
+import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
 import { retryWhileUnavailable } from '../src/db/retry-while-unavailable.ts'
 import { transactOnWebhook, type CommandDependencies } from '../src/incidents/webhook-locks.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
@@ -12,7 +13,12 @@ export function createRequestRetry(dependencies: CommandDependencies) {
       await retryWhileUnavailable(
         () =>
           transactOnWebhook(dependencies, webhookId, (manager) =>
-            requestRetry(manager, organisationId, webhookId, deliveryId),
+            requestRetries(manager, {
+              organisationId,
+              webhookId,
+              ids: [deliveryId],
+              states: DELIVERY_STATES,
+            }),
           ),
         cancelled,
       )

@@ -1,23 +1,17 @@
 /** Items that wait, taken key by key in turn, so that many items of one key do not delay others. */
 export type RoundRobin<Item> = {
   add(key: string, item: Item): void
-  /** Considers a key again that may have room now. */
-  wake(key: string): void
+  /** Considers a key again that may have room now; without a key all of them. */
+  wake(key?: string): void
   /**
    * Removes and returns the next item: of the key that was served longest ago among those with room. Null where there is
    * none, and where `isWanted` is false for it: then it remains the next.
    */
   take(isWanted?: (next: Item) => boolean): Item | null
   size(): number
-  /** Returns the number of items whose key has room. */
-  ready(): number
   sizeOf(key: string): number
-  /** Returns the keys with items. */
-  keys(): string[]
-  /** Removes and returns all items. */
-  drain(): Item[]
-  /** Removes and returns all items of each key for whose next item `isTaken` is true. */
-  drainWhere(isTaken: (next: Item) => boolean): Item[]
+  /** Removes and returns the items for which `isTaken` is true. */
+  drain(isTaken?: (item: Item) => boolean): Item[]
 }
 
 /** A round-robin that runs its items. */
@@ -34,16 +28,6 @@ export function createRoundRobin<Item>(hasRoom: (key: string) => boolean = () =>
   const ready = new Set<string>()
   let size = 0
 
-  function drain(keys: readonly string[]): Item[] {
-    const items = keys.flatMap((key) => queues.get(key) ?? [])
-    for (const key of keys) {
-      queues.delete(key)
-      ready.delete(key)
-    }
-    size -= items.length
-    return items
-  }
-
   return {
     add(key, item) {
       const queue = queues.get(key)
@@ -53,7 +37,8 @@ export function createRoundRobin<Item>(hasRoom: (key: string) => boolean = () =>
       ready.add(key)
     },
     wake(key) {
-      if (queues.has(key)) ready.add(key)
+      if (key === undefined) for (const waiting of queues.keys()) ready.add(waiting)
+      else if (queues.has(key)) ready.add(key)
     },
     take(isWanted = () => true) {
       for (const key of ready) {
@@ -74,12 +59,18 @@ export function createRoundRobin<Item>(hasRoom: (key: string) => boolean = () =>
       return null
     },
     size: () => size,
-    ready: () => [...queues].reduce((sum, [key, items]) => sum + (hasRoom(key) ? items.length : 0), 0),
     sizeOf: (key) => queues.get(key)?.length ?? 0,
-    keys: () => [...queues.keys()],
-    drain: () => drain([...queues.keys()]),
-    drainWhere: (isTaken) =>
-      drain([...queues].flatMap(([key, [next]]) => (next !== undefined && isTaken(next) ? [key] : []))),
+    drain(isTaken = () => true) {
+      const taken: Item[] = []
+      for (const [key, items] of queues) {
+        const left: Item[] = []
+        for (const item of items) (isTaken(item) ? taken : left).push(item)
+        if (left.length === 0) queues.delete(key)
+        else queues.set(key, left)
+      }
+      size -= taken.length
+      return taken
+    },
   }
 }
 
@@ -117,7 +108,7 @@ export function createRoundRobinQueue<Item>(options: {
     },
     inFlight: () => running.size,
     async idle() {
-      await Promise.all(running)
+      while (running.size > 0) await Promise.all(running)
     },
   }
 }

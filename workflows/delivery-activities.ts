@@ -1,33 +1,27 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
+import type { AttemptRequest } from '../src/domain/attempt-request.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
-import { attemptQueue, type AttemptKind } from '../src/domain/task-queues.ts'
+import { attemptQueue } from '../src/domain/task-queues.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
 import type { DeliverEventInput } from './interface.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 
-/**
- * Runs attempt `number`: not before `dueAtMs` of the database's clock, unless that is null, and with `onlyIfDue` only if
- * the row is due.
- */
+/** Requests an attempt. It is not made before the row is due. */
 export function makeAttempt(
-  input: DeliverEventInput,
-  number: number,
-  options: { dueAtMs: number | null; onlyIfDue: boolean; kind: AttemptKind },
+  { organisationId, webhookId, deliveryId, leadMs }: DeliverEventInput,
+  { number, dueAtMs, queue }: Pick<AttemptRequest, 'number' | 'dueAtMs' | 'queue'>,
 ): Promise<AttemptOutcome> {
-  const { organisationId, webhookId, deliveryId, leadMs } = input
-  const { dueAtMs, onlyIfDue, kind } = options
-  const waitUntil = dueAtMs === null || leadMs === 0 ? null : { dueAtMs, maxWaitMs: leadMs }
   const { taskQueue } = workflowInfo()
-  const activityOptions = {
+  const options = {
     ...ACTIVITY_OPTIONS,
     summary: attemptName(number),
-    taskQueue: attemptQueue(taskQueue, kind),
+    taskQueue: attemptQueue(taskQueue, queue),
   }
-  return activities.makeAttempt.executeWithOptions(activityOptions, [
-    { organisationId, webhookId, deliveryId, number, waitUntil, onlyIfDue, kind },
+  return activities.makeAttempt.executeWithOptions(options, [
+    { organisationId, webhookId, deliveryId, number, dueAtMs, maxWaitMs: leadMs, queue },
   ])
 }
 

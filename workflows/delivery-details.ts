@@ -1,10 +1,14 @@
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow'
+import { describeOutcome } from '../src/domain/attempt-outcome.ts'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
-import type { DeliverySnapshot } from './interface.ts'
+import type { DeliverySnapshot, RecordedAttempt } from './interface.ts'
 
-/** Sets the current details in the Temporal UI: the last outcome and the next attempt. Adds no event to the history. */
-export function showDelivery(snapshot: DeliverySnapshot): void {
+/**
+ * Sets the current details in the Temporal UI: the last outcome and the next attempt, and a first attempt that was
+ * `recorded` before the workflow began. Adds no event to the history.
+ */
+export function showDelivery(snapshot: DeliverySnapshot, recorded?: RecordedAttempt): void {
   const next = snapshot.nextAttemptAtMs === null ? 'none' : new Date(snapshot.nextAttemptAtMs).toISOString()
   const lines = [
     '| | |',
@@ -13,6 +17,7 @@ export function showDelivery(snapshot: DeliverySnapshot): void {
     `| Attempts made | ${snapshot.attempts} |`,
     `| Last outcome | ${snapshot.lastOutcome ?? 'none yet'} |`,
     `| Next attempt | ${next} |`,
+    ...(recorded === undefined ? [] : [`| First attempt | ${describeFirstAttempt(recorded)} |`]),
   ]
   setCurrentDetails(lines.join('\n'))
 }
@@ -29,6 +34,18 @@ export function indexState(state: DeliveryState): void {
 export function isIndexedAsWaiting(): boolean {
   const attributes = workflowInfo().typedSearchAttributes.getAll()
   return attributes.some(({ key, value }) => key.name === 'DeliveryState' && value === 'waiting')
+}
+
+/** Returns who made the first attempt, when, and with which answer. */
+function describeFirstAttempt({
+  state,
+  atMs,
+  failureCode = null,
+  statusCode = null,
+}: RecordedAttempt): string {
+  const at = atMs === undefined ? '' : ` at ${new Date(atMs).toISOString()}`
+  const answer = describeOutcome({ state, failureCode, statusCode })
+  return `made inline by a Posthorn process${at}, before this workflow began: ${answer}`
 }
 
 function describeState(snapshot: DeliverySnapshot): string {

@@ -1,6 +1,8 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow'
-import type { DeliveryState } from '../src/domain/delivery-state.ts'
-import type { AttemptKind } from '../src/domain/task-queues.ts'
+import type { FailureCode } from '../src/domain/attempt-outcome.ts'
+import type { OldAttemptKind } from '../src/domain/old-attempts.ts'
+import type { DeliveryState, FinalState } from '../src/domain/delivery-state.ts'
+import type { AttemptQueue } from '../src/domain/task-queues.ts'
 
 /** Input of `deliverEvent`: ids, numbers and settings; payload, URL and secret stay in PostgreSQL. */
 export type DeliverEventInput = {
@@ -12,25 +14,36 @@ export type DeliverEventInput = {
    * and in how many ms that is. Without `waitMs` the workflow uses Temporal's clock.
    */
   next: { number: number; dueAtMs: number | null; waitMs?: number }
-  /** Kind of the first attempt to make; by default it follows from the number. */
-  kind?: AttemptKind
-  /** The outcome of a delivery that was completed without a workflow: it is only shown. */
-  recorded?: DeliverEventResult
-  /** How long before a retry is due its activity starts, and waits in the worker for the instant; 0 for no such wait. */
+  /** Task queue of the first attempt to make; by default it follows from the number. */
+  queue?: AttemptQueue
+  /** The same in inputs of release 0.1; goes with 0.3. */
+  kind?: OldAttemptKind
+  /** A first attempt that a process made without a workflow: it is only shown, unless a signal came meanwhile. */
+  recorded?: RecordedAttempt
+  /** How long before an attempt is due its activity starts, and waits in the worker for the instant; 0 for no such wait. */
   leadMs: number
-  /** What a cancelled run leaves to its successor: the wait as it was, and what it showed. */
+  /** What a run leaves to its successor: the wait as it was, and what it showed. */
   continued?: { next: NextAttempt; snapshot: DeliverySnapshot }
 }
 
-/** The next attempt: `dueAtMs` is on the database's clock, `wakeAtMs` on Temporal's. `onlyIfDue`: the row decides. */
+/**
+ * The next attempt to request. `dueAtMs`: when it is due, in Unix ms of the database's clock; null: the row is claimed at
+ * once, if it is due. `wakeAtMs`: when to request it, on Temporal's clock.
+ */
 export type NextAttempt = {
   number: number
   dueAtMs: number | null
   wakeAtMs: number
-  onlyIfDue: boolean
 }
 
-export type DeliverEventResult = { state: 'completed' | 'failed' | 'stopped'; attempts: number }
+export type DeliverEventResult = { state: FinalState; attempts: number }
+
+/** The recorded state of a delivery, when its first attempt began (Unix ms), and the answer. Inputs of 0.1 lack the latter. */
+export type RecordedAttempt = DeliverEventResult & {
+  atMs?: number
+  failureCode?: FailureCode | null
+  statusCode?: number | null
+}
 
 /**
  * Requests the next attempt at once. `isRecorded`: the row has the request; without it (a signal sent by an operator) the

@@ -11,10 +11,10 @@ import {
   findAllWebhookIds,
   findIncidentsOf,
   lockFinalDeliveries,
+  settleErased,
   stopForErasure,
 } from '../db/queries/erasure-batches.ts'
 import { addErased, lockErasure, NOTHING_ERASED } from '../db/queries/erasures.ts'
-import { markSignalled } from '../db/queries/stops.ts'
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
 import type { ErasedCounts } from '../db/entities/organisation-erasure.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -80,7 +80,7 @@ export async function eraseOrganisation(
   // Stopped and marked first: whatever breaks before the mark is removed, their workflows are ended again.
   const stopped = await whenUp(() => stopForErasure(dataSource, webhookIds, MAX_ENDED))
   await limit.map(stopped, (id) => termination.ofDelivery(id))
-  await whenUp(() => markSignalled(dataSource, stopped))
+  await whenUp(() => settleErased(dataSource, stopped))
   hasAdvanced ||= stopped.length > 0
   await run(async (manager) => {
     const ids = await lockFinalDeliveries(manager, webhookIds, BATCH_ROWS)

@@ -12,7 +12,7 @@ import { operatorInAudit, type Operator } from './operator.ts'
 type Dependencies = {
   dataSource: DataSource
   erasureWorkflows: ErasureWorkflows
-  webhooks: { invalidate(webhookId: string): void }
+  webhooks: { changed(webhookId: string): void }
   logger: Logger
 }
 
@@ -38,7 +38,7 @@ export async function requestErasure(
     return { before, webhookIds: await deleteAllWebhooks(manager, organisationId) }
   })
   if (before.erasure !== null) return before
-  for (const id of webhookIds) dependencies.webhooks.invalidate(id)
+  for (const id of webhookIds) dependencies.webhooks.changed(id)
   const { name, requestId } = operator
   const fields = { event: 'organisation.erasure_requested', organisationId, operator: name, requestId }
   logger.info(fields, fields.event)

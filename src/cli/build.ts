@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
 /**
- * `npm run build`: compiles to dist/, copies the pages next to it and bundles the workflows once, so that a worker starts
+ * `npm run build`: compiles to dist/, copies the pages and the statements next to it and bundles the workflows once, so that a worker starts
  * without a bundler. With a folder as its argument it builds there, as the tests have it, and leaves the types to
  * `npm run check`.
  */
@@ -22,7 +22,11 @@ execFileSync(
   ],
   { stdio: 'inherit' },
 )
-// What browsers get is served as it is.
+// What browsers get is served as it is, and statements are read as they are.
 cpSync(`${root}src/web/pages`, `${dist}/src/web/pages`, { recursive: true })
+cpSync(`${root}src/deliveries/protocol`, `${dist}/src/deliveries/protocol`, {
+  recursive: true,
+  filter: (source) => !source.endsWith('.ts'),
+})
 const { code } = await bundleWorkflowCode({ workflowsPath: `${root}workflows/index.ts` })
 writeFileSync(`${dist}/workflow-bundle.js`, code)

@@ -1,65 +1,65 @@
+import type { DataSource } from 'typeorm'
 import type { Config } from '../config/load.ts'
 import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
+import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
-import { createOverdueAttempts } from '../deliveries/recovery/overdue-attempts.ts'
+import type { WebhookChanges } from '../deliveries/dispatch/webhook-changes.ts'
+import { claimLeaseMs } from '../deliveries/lease-times.ts'
+import {
+  createFollowingWorkflows,
+  type FollowingWorkflows,
+} from '../deliveries/recovery/following-workflows.ts'
 import { createSweeper, type Sweeper } from '../deliveries/recovery/sweeper.ts'
-import { deliveryLeaseMs } from '../deliveries/lease-times.ts'
-import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
-import { createWorkflowBackfill, type WorkflowBackfill } from '../deliveries/recovery/workflow-backfill.ts'
+import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Shutdown } from '../shutdown.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import type { ErasureWorkflows } from '../temporal/erasure-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
+import { processTimers } from '../timers.ts'
 import type { Roles } from './service.ts'
 
 type Parts = AttemptDependencies & {
-  webhooks: WebhookCache
+  dataSource: DataSource
+  webhookChanges: WebhookChanges
   workflows: DeliveryWorkflows
   retryWorkflows: RetryWorkflows
   erasureWorkflows: ErasureWorkflows
   terminateIfStuck: TerminateIfStuck
   isServing: () => boolean
-  processId: string
   shutdown: Shutdown
 }
 
 type Dispatch = {
-  /** The lease of this process on the deliveries that it commits. */
-  lease: { owner: string; leaseMs: number }
+  commits: Commits
   dispatcher: Dispatcher
   sweep: Sweeper
-  backfill: WorkflowBackfill
+  following: FollowingWorkflows
 }
 
-/** Builds what begins with deliveries, and what recovers them. */
+/** Builds what begins deliveries, and what recovers them. */
 export function createDispatch(config: Config, roles: Roles, parts: Parts): Dispatch {
-  const { processId, isServing } = parts
-  const leaseMs = deliveryLeaseMs(config.attemptTimeoutMs)
-  const makeAttempt = createAttempt(parts)
+  const leaseMs = claimLeaseMs(config.attemptTimeoutMs)
+  const rows = createDeliveryRows({ ...parts, leaseMs })
   const dispatcher = createDispatcher({
     ...parts,
-    makeAttempt,
+    rows,
+    makeAttempt: createAttempt(parts),
+    timers: processTimers,
     mode: config.firstAttempt,
     concurrency: config.startConcurrency,
     makesAttempts: roles.worker,
-    isBackfillPending: () => backfill.isPending(),
+    isFollowingOwed: () => following.isOwed(),
     slots: config.firstAttemptSlots,
-    leaseMs,
   })
-  const sweep = createSweeper({
+  const sweep = createSweeper({ ...parts, rows, dispatcher })
+  const following = createFollowingWorkflows({
     ...parts,
-    dispatcher,
-    leaseMs,
-    attemptsInline: config.firstAttempt !== 'workflow',
-    overdueAttempts:
-      config.firstAttempt === 'direct' ? createOverdueAttempts({ ...parts, makeAttempt }) : null,
-  })
-  const backfill = createWorkflowBackfill({
-    ...parts,
-    isIdle: () => isServing() && dispatcher.isIdle(),
+    rows,
+    isQuiet: () => dispatcher.isQuiet(),
     hasRecentDeliveries: () => dispatcher.hasRecentDeliveries(),
   })
-  return { lease: { owner: processId, leaseMs }, dispatcher, sweep, backfill }
+  const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
+  return { commits, dispatcher, sweep, following }
 }

@@ -4,18 +4,19 @@ import { transactLonger } from '../db/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { createBacklogLimit } from '../events/backlog-limit.ts'
 import { createPublisher, type Publisher } from '../events/publish.ts'
+import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 
-/** Builds the publisher of a process, with its limit of waiting deliveries. `lease`: of the deliveries it commits. */
+/** Builds the publisher of a process, with its limit of waiting deliveries.  */
 export function createPublishing(
   dataSource: DataSource,
   config: Pick<Config, 'publishBacklogLimit'>,
-  { lease, logger }: { lease: { owner: string; leaseMs: number }; logger: Logger },
+  { commits, logger }: { commits: Commits; logger: Logger },
 ): Publisher {
   const backlog = createBacklogLimit({
     limit: config.publishBacklogLimit,
     count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
     logger,
   })
-  return createPublisher(dataSource, lease, backlog)
+  return createPublisher(dataSource, commits, backlog)
 }

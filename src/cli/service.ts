@@ -5,7 +5,6 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
 import { closeDataSource } from '../db/data-source.ts'
-import { sweepEverything } from '../db/queries/recovery.ts'
 import { createEndpoints } from '../deliveries/attempt/endpoint-registry.ts'
 import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
 import { createRunningClock } from '../deliveries/attempt/running-clock.ts'
@@ -13,7 +12,8 @@ import type { AttemptEvent } from '../deliveries/attempt/attempt-request.ts'
 import { createRecordFirstSuccess } from '../deliveries/attempt/record-successes.ts'
 import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../incidents/webhook-locks.ts'
-import { createWebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
+import { createWebhookChanges } from '../deliveries/dispatch/webhook-changes.ts'
+import { sweepEverything } from '../deliveries/recovery/sweep-everything.ts'
 import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
@@ -120,7 +120,8 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   const erasureWorkflows = createErasureWorkflows({ client, taskQueue })
   const notifyAfterMs = config.notifyAfterSeconds * 1_000
   const incidentWorkflows = createIncidentWorkflows({ client, taskQueue, notifyAfterMs })
-  const hasBackfill = config.firstAttempt === 'overflow'
+  // Only there a delivery that the process completed is to have a workflow too.
+  const followAfterMs = config.firstAttempt === 'overflow' ? 0 : null
   const locks = createWebhookLocks(config.databasePoolSize)
   const attempts = {
     dataSource,
@@ -131,10 +132,10 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     metrics,
     workflows,
     incidentWorkflows,
-    webhooks: createWebhookCache(dataSource),
+    webhookChanges: createWebhookChanges(),
     onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
-    recordFirstSuccess: createRecordFirstSuccess(dataSource, { hasBackfill }),
-    recordUnderLock: createRecordUnderLock({ dataSource, locks, hasBackfill }),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
+    recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
     locks,
     attemptTimeoutMs: config.attemptTimeoutMs,
     endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
@@ -161,13 +162,12 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
       : null,
     onDataLost: roles.worker ? () => sweepEverything(dataSource) : null,
   })
-  const { lease, dispatcher, sweep, backfill } = createDispatch(config, roles, {
+  const { commits, dispatcher, sweep, following } = createDispatch(config, roles, {
     ...attempts,
     retryWorkflows,
     erasureWorkflows,
     terminateIfStuck: createTerminateIfStuck(client),
     isServing: () => temporal.isServing(),
-    processId,
     shutdown,
   })
   const positions = createPositions(config.encryptionKeys)
@@ -177,9 +177,9 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     dataSource,
     ...createAuthentication(dataSource, config, { logger, metrics }),
     secretBox,
-    publish: createPublishing(dataSource, config, { lease, logger }),
-    lease,
-    webhooks: attempts.webhooks,
+    publish: createPublishing(dataSource, config, { commits, logger }),
+    commits,
+    webhooks: attempts.webhookChanges,
     locks: attempts.locks,
     sweep: roles.worker ? sweep : null,
     stopping: shutdown.stopping,
@@ -225,7 +225,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     // It waits for streams that end in good order, and cuts off what takes too long.
     'the API': () => Promise.all([streams.close(), listening?.close()]),
     'the sweep': () => sweep.stop(),
-    'the backfill': () => backfill.stop(),
+    'the workflows that follow': () => following.stop(),
     'the dispatcher': () => dispatcher.stop(),
     'the workers': () => temporal.stopWorking(),
     // Mails of which nothing has left yet are given back, and the workers need not wait for them.
@@ -233,8 +233,9 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
   })
   temporal.start()
   if (roles.worker) {
+    dispatcher.begin()
     sweep.start()
-    backfill.start()
+    following.start()
   }
   const urls = { url: listening?.url ?? null, metricsUrl }
   logger.info({ event: 'service.started', processId, roles, ...urls }, 'service.started')

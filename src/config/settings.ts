@@ -144,19 +144,19 @@ export const SETTINGS = {
   ),
   activitySlots: setting(
     'WORKER_ACTIVITY_SLOTS',
-    'first attempts of healthy webhooks in flight per worker',
+    'first attempts at fast endpoints in flight per worker',
     '200',
     integer(1, 10_000),
   ),
   retrySlots: setting(
     'WORKER_RETRY_SLOTS',
-    'retries, and attempts of webhooks that fail quickly, in flight per worker, with those that wait until they are due',
+    'retries at fast endpoints in flight per worker, with those that wait until they are due',
     '1000',
     integer(1, 10_000),
   ),
   slowSlots: setting(
     'WORKER_SLOW_SLOTS',
-    'attempts of slow, hanging or unproven webhooks in flight per worker',
+    'attempts at slow endpoints, and at those that never answered, in flight per worker',
     '1000',
     integer(1, 10_000),
   ),

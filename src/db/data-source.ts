@@ -29,6 +29,7 @@ import { ValidateConstraints6 } from './migrations/0006-validate-constraints.ts'
 import { OnlineIndexes7 } from './migrations/0007-online-indexes.ts'
 import { PausedWorkflows8 } from './migrations/0008-paused-workflows.ts'
 import { PushOwners9 } from './migrations/0009-push-owners.ts'
+import { DeliveryProtocol10 } from './migrations/0010-delivery-protocol.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -97,6 +98,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       OnlineIndexes7,
       PausedWorkflows8,
       PushOwners9,
+      DeliveryProtocol10,
     ],
     migrationsTransactionMode: 'each',
     extra: {

@@ -1,5 +1,5 @@
-import { MAX_ATTEMPTS, waitAfterAttempt } from './retry-schedule.ts'
-import type { DeliveryState } from './delivery-state.ts'
+import { MAX_ATTEMPTS } from './retry-schedule.ts'
+import type { DeliveryState, FinalState } from './delivery-state.ts'
 
 /** Why an attempt was made: by the schedule, or as a retry that a user requested. */
 export type AttemptTrigger = 'schedule' | 'retry'
@@ -44,39 +44,38 @@ export function stateAfterAttempt(
   return number < MAX_ATTEMPTS ? 'waiting' : 'failed'
 }
 
-/**
- * The outcome of an attempt for its workflow: the recorded state of the delivery and its `attempts` so far. `endedAtMs`:
- * when the latest attempt ended, in Unix ms of the database's clock; the next wait counts from it. `sinceEndMs`: how long
- * ago that was when this was reported. `immediately`: a user requested the next attempt at once.
- */
-export type AttemptOutcome =
-  | DeferredAttempt
-  | {
-      state: 'completed' | 'failed' | 'stopped'
-      attempts: number
-      failureCode: FailureCode | null
-      statusCode: number | null
-    }
-  | {
-      state: 'waiting'
-      attempts: number
-      endedAtMs: number
-      sinceEndMs: number
-      immediately: boolean
-      failureCode: FailureCode | null
-      statusCode: number | null
-    }
+/** The outcome of a requested attempt for its workflow: the recorded state of the delivery, and its attempts so far. */
+export type AttemptOutcome = DeferredAttempt | WaitingOutcome | FinalOutcome
 
-/** No attempt was made, since no slot of the endpoint was free: it is to be made after `delayMs`. */
+/** No attempt was made, since no slot of the endpoint was free: it is to be requested again after `delayMs`. */
 export type DeferredAttempt = { state: 'deferred'; delayMs: number }
+
+/**
+ * The delivery waits for its next attempt: one has failed, or none was made, since it is not due yet. `dueAtMs`: when it
+ * is due, in Unix ms of the database's clock. `dueInMs`: the rest by that clock when the database answered.
+ */
+export type WaitingOutcome = {
+  state: 'waiting'
+  attempts: number
+  dueAtMs: number
+  dueInMs: number
+  failureCode: FailureCode | null
+  statusCode: number | null
+}
+
+/** No attempt follows, unless a user requests one. */
+type FinalOutcome = {
+  state: FinalState
+  attempts: number
+  failureCode: FailureCode | null
+  statusCode: number | null
+}
 
 /** An attempt to be made. `dueAtMs`: when, in Unix ms of the database's clock; null: at once. */
 export type NextAttempt = { number: number; dueAtMs: number | null }
 
-/** Returns the attempt after a failed one: at once where a retry is requested, otherwise by the schedule. */
-export function nextAttempt(outcome: Extract<AttemptOutcome, { state: 'waiting' }>): NextAttempt {
-  const { attempts, endedAtMs, immediately } = outcome
-  const dueAtMs = immediately ? null : endedAtMs + (waitAfterAttempt(attempts) ?? 0)
+/** Returns the attempt after a failed one. */
+export function nextAttempt({ attempts, dueAtMs }: WaitingOutcome): NextAttempt {
   return { number: attempts + 1, dueAtMs }
 }
 

@@ -13,6 +13,9 @@ export const DELIVERY_STATES = [
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number]
 
+/** The states in which no attempt follows by itself. */
+export type FinalState = Extract<DeliveryState, 'completed' | 'failed' | 'stopped'>
+
 /**
  * Why a delivery is stopped: its webhook was disabled, deleted or no longer subscribed to its key while it waited, a
  * user discarded it, or it was a test event that failed.

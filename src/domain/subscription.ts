@@ -2,7 +2,8 @@ import { TEST_EVENT_KEY, WILDCARD } from './permissions.ts'
 
 /**
  * Returns whether a webhook with this subscription receives events with `eventKey`. A test event is sent to one webhook
- * regardless of its subscription, so it is always covered. `coversSql` states the same rule for the database.
+ * regardless of its subscription, so it is always covered. The SQL function `stop_reason_of` states the same rule for the
+ * database.
  */
 export function coversEventKey(subscribedEventKeys: readonly string[], eventKey: string): boolean {
   if (eventKey === TEST_EVENT_KEY || subscribedEventKeys.includes(WILDCARD)) return true

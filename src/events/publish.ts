@@ -3,8 +3,13 @@ import { createBatchedStatement } from '../db/batched-statement.ts'
 import { DatabaseBusyError, isDatabaseDown, isStatementTimeout } from '../db/connection-errors.ts'
 import type { Db } from '../db/db.ts'
 import { createFairLimiter } from '../db/fair-limiter.ts'
-import { insertEventsWithDeliveries, type DeliveryToStart, type NewEvent } from '../db/queries/events.ts'
 import { runOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
+import {
+  commitEvents,
+  type CommittedDelivery,
+  type Commits,
+  type NewEvent,
+} from '../deliveries/protocol/commit-events.ts'
 import { memberText, stripWhiteSpace } from '../domain/json-text.ts'
 import { overloaded } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -27,7 +32,7 @@ type PublishRequest = {
 type Published = {
   id: string
   deliveries: { id: string; webhookId: string }[]
-  toStart: DeliveryToStart[]
+  toStart: CommittedDelivery[]
   /** True for the stored answer to an earlier request. */
   replayed: boolean
 }
@@ -69,26 +74,36 @@ const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), commit
 
 /**
  * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit (a repeated request still gets its
- * answer), and where an event has no turn at the database or its statement runs into the time limit. The deliveries are
- * leased to `lease.owner` for `lease.leaseMs`. Concurrent events share a commit, except those with an idempotency key,
+ * answer), and where an event has no turn at the database or its statement runs into the time limit. Concurrent events share a commit, except those with an idempotency key,
  * which is stored in the transaction of its event, and those with many deliveries. Organisations take turns.
  */
 export function createPublisher(
   dataSource: DataSource,
-  lease: { owner: string; leaseMs: number },
+  commits: Commits,
   backlog: BacklogLimit = NO_LIMIT,
 ): Publisher {
   const fanOut = createFanOut(dataSource)
-  const insertOne = async (db: Db, event: NewEvent): Promise<DeliveryToStart[]> =>
-    (await insertEventsWithDeliveries(db, [event], lease))[0] ?? []
-  const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, DeliveryToStart[]>({
+  /** `rows`: the expected deliveries. */
+  async function insert(db: Db, events: readonly NewEvent[], rows: number): Promise<CommittedDelivery[][]> {
+    const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
+    const reserved = commits.reserve(organisationIds, rows)
+    try {
+      return await commitEvents(db, events, { ...reserved, leaseMs: commits.leaseMs })
+    } finally {
+      reserved.settle()
+    }
+  }
+
+  const insertOne = async (db: Db, event: NewEvent, rows: number): Promise<CommittedDelivery[]> =>
+    (await insert(db, [event], rows))[0] ?? []
+  const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, CommittedDelivery[]>({
     runAll: (sized) =>
-      insertEventsWithDeliveries(
+      insert(
         dataSource,
         sized.map(({ event }) => event),
-        lease,
+        sized.reduce((sum, { rows }) => sum + rows, 0),
       ),
-    runOne: ({ event }) => insertOne(dataSource, event),
+    runOne: ({ event, rows }) => insertOne(dataSource, event, rows),
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     keyOf: ({ event }) => event.organisationId,
@@ -111,17 +126,17 @@ export function createPublisher(
     if (idempotency === null) {
       if (isOverloaded) throw overloaded()
       const toStart = isLarge
-        ? await large(organisationId, () => insertOne(dataSource, event))
+        ? await large(organisationId, () => insertOne(dataSource, event, rows))
         : await insertBatched({ event, rows })
       backlog.committed(toStart.length)
       return { id: event.id, deliveries: toStart.map(presentDelivery), toStart, replayed: false }
     }
-    let toStart: DeliveryToStart[] = []
+    let toStart: CommittedDelivery[] = []
     const runInTurn = isLarge ? large : keyed
     const { answer, replayed } = await runInTurn(organisationId, () =>
       runOnce(dataSource, idempotency, async (db) => {
         if (isOverloaded) throw overloaded()
-        toStart = await insertOne(db, event)
+        toStart = await insertOne(db, event, rows)
         return { id: event.id, deliveries: toStart.map(presentDelivery) }
       }),
     )
@@ -159,9 +174,9 @@ function newEvent({ organisationId, event: key, json, ...request }: PublishReque
   const { traceId, spanId, triggeredBy } = request
   const timestamp = request.timestamp ?? Date.now()
   const body = serialiseEnvelope({ event: key, dataText, timestamp, traceId, spanId, triggeredBy })
-  return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId }
+  return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId, webhookId: null }
 }
 
-function presentDelivery({ deliveryId, webhookId }: DeliveryToStart): { id: string; webhookId: string } {
+function presentDelivery({ deliveryId, webhookId }: CommittedDelivery): { id: string; webhookId: string } {
   return { id: deliveryId, webhookId }
 }

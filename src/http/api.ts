@@ -6,7 +6,8 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { PayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
-import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
+import type { WebhookChanges } from '../deliveries/dispatch/webhook-changes.ts'
+import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Publisher } from '../events/publish.ts'
 import type { WebhookLocks } from '../incidents/webhook-locks.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -43,9 +44,8 @@ export type ApiDependencies = {
   retryWorkflows: RetryWorkflows
   incidentWorkflows: IncidentWorkflows
   erasureWorkflows: ErasureWorkflows
-  /** The lease that this process takes on the deliveries it commits. */
-  lease: { owner: string; leaseMs: number }
-  webhooks: Pick<WebhookCache, 'invalidate'>
+  commits: Commits
+  webhooks: Pick<WebhookChanges, 'changed'>
   urlPolicy: UrlPolicy
   /** Ranges of the proxies whose X-Forwarded-For, -Proto and -Host are trusted. */
   trustedProxies: readonly string[]

@@ -1,6 +1,6 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
-import type { DeliverEventInput } from '../../workflows/interface.ts'
-import type { AttemptKind } from '../domain/task-queues.ts'
+import type { DeliverEventInput, RecordedAttempt } from '../../workflows/interface.ts'
+import type { AttemptQueue } from '../domain/task-queues.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import type { DeliveryLabel } from '../domain/workflow-labels.ts'
 import { withCallTimeout, signalWithStart, startOnce } from './calls.ts'
@@ -9,16 +9,20 @@ import { searchAttributes } from './search-attributes.ts'
 /** Starts and signals the workflows of deliveries. Every call throws while Temporal is unavailable. */
 export type DeliveryWorkflows = {
   /**
-   * Starts `delivery/<deliveryId>`; returns false when it runs already, or, without `allowRestart`, when it has ever run.
-   * `kind` of the next attempt; by default it follows from the number.
+   * Starts `delivery/<deliveryId>` with the next attempt, also after a run that has ended: the row is the truth. Returns
+   * false when one runs already. Without `waitMs` the wait is computed by the clock; `queue` of the attempt, by default
+   * as its number says.
    */
   start(
     delivery: DeliveryLabel,
     next: DeliverEventInput['next'],
-    options: { allowRestart: boolean; kind?: AttemptKind },
+    options?: { queue?: AttemptQueue },
   ): Promise<boolean>
-  /** Starts the workflow of a delivery that was completed without one: it shows the recorded outcome, and ends. */
-  startBackfill(delivery: DeliveryLabel, attempts: number): Promise<void>
+  /**
+   * Starts the workflow of a delivery whose first attempt a process made without one, unless it ever had one: it shows
+   * the recorded attempt, and ends. Returns false where it had one.
+   */
+  startFollowing(delivery: DeliveryLabel, recorded: RecordedAttempt): Promise<boolean>
   /**
    * Signals the workflow that a retry is requested on the row; starts it after `attempts` recorded attempts if none
    * runs.
@@ -50,7 +54,7 @@ export function createDeliveryWorkflows(options: {
 
   function startOptions(
     delivery: DeliveryLabel,
-    first: Pick<DeliverEventInput, 'next' | 'kind' | 'recorded'>,
+    first: Pick<DeliverEventInput, 'next' | 'queue' | 'recorded'>,
   ) {
     const { organisationId, deliveryId, webhookId, eventKey, url } = delivery
     const input: DeliverEventInput = { organisationId, deliveryId, webhookId, leadMs, ...first }
@@ -80,17 +84,15 @@ export function createDeliveryWorkflows(options: {
   }
 
   return {
-    async start(delivery, next, { allowRestart, kind }) {
-      const { number, dueAtMs } = next
-      const hasWait = dueAtMs !== null && clock !== undefined
-      const timed = hasWait ? { number, dueAtMs, waitMs: dueAtMs - clock.nowMs() } : next
-      const first = kind === undefined ? { next: timed } : { next: timed, kind }
-      return startWorkflow(delivery, first, allowRestart ? ALLOW_DUPLICATE : REJECT_DUPLICATE)
+    async start(delivery, { number, dueAtMs, waitMs }, { queue } = {}) {
+      const restMs = dueAtMs === null ? undefined : (waitMs ?? (clock && dueAtMs - clock.nowMs()))
+      const next = { number, dueAtMs, ...(restMs !== undefined && { waitMs: restMs }) }
+      return startWorkflow(delivery, { next, ...(queue && { queue }) }, ALLOW_DUPLICATE)
     },
 
-    async startBackfill(delivery, attempts) {
-      const next = { number: attempts + 1, dueAtMs: null }
-      await startWorkflow(delivery, { next, recorded: { state: 'completed', attempts } }, REJECT_DUPLICATE)
+    async startFollowing(delivery, recorded) {
+      const next = { number: recorded.attempts + 1, dueAtMs: null }
+      return startWorkflow(delivery, { next, recorded }, REJECT_DUPLICATE)
     },
 
     async wake(delivery, attempts) {

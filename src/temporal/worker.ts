@@ -8,13 +8,13 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker'
 import type { Activities } from '../../activities/index.ts'
-import { attemptQueue, type QueueKind } from '../domain/task-queues.ts'
+import { attemptQueue, type AttemptQueue } from '../domain/task-queues.ts'
 
 export type WorkerSettings = {
   namespace: string
   taskQueue: string
   /** Activities in flight at once on each task queue. */
-  activitySlots: Readonly<Record<QueueKind, number>>
+  activitySlots: Readonly<Record<AttemptQueue, number>>
   /** Time for attempts in flight when the worker shuts down. */
   shutdownGraceMs: number
   /**
@@ -46,7 +46,7 @@ export type Workers = {
   load(): WorkerLoad
 }
 
-const KINDS: readonly QueueKind[] = ['first', 'retry', 'slow']
+const KINDS: readonly AttemptQueue[] = ['first', 'retry', 'slow']
 
 export type CreateWorker = (options: WorkerOptions) => Promise<Worker>
 
@@ -71,7 +71,7 @@ export async function createWorkers(
     maxConcurrentWorkflowTaskPolls: POLLERS,
     maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
   }
-  const create = (kind: QueueKind): Promise<Worker> =>
+  const create = (kind: AttemptQueue): Promise<Worker> =>
     createWorker({
       ...common,
       taskQueue: attemptQueue(taskQueue, kind),
@@ -81,7 +81,7 @@ export async function createWorkers(
       maxConcurrentActivityTaskExecutions: activitySlots[kind],
       maxConcurrentActivityTaskPolls: Math.min(POLLERS, activitySlots[kind]),
     })
-  const workers = new Map<QueueKind, Worker>()
+  const workers = new Map<AttemptQueue, Worker>()
   try {
     for (const kind of KINDS) workers.set(kind, await create(kind))
   } catch (error) {
@@ -117,7 +117,7 @@ function discard(worker: Worker): Promise<void> {
 /** The load of the workers of a process. `isRunning`: they take tasks. */
 export type WorkerLoad = {
   isRunning: boolean
-  activities: Readonly<Record<QueueKind, number>>
+  activities: Readonly<Record<AttemptQueue, number>>
   workflowTasks: number
   cachedWorkflows: number
 }
@@ -130,9 +130,9 @@ export const NO_LOAD: WorkerLoad = {
   cachedWorkflows: 0,
 }
 
-function loadOf(workers: ReadonlyMap<QueueKind, Worker>): WorkerLoad {
+function loadOf(workers: ReadonlyMap<AttemptQueue, Worker>): WorkerLoad {
   const statuses = new Map([...workers].map(([kind, worker]) => [kind, worker.getStatus()]))
-  const activities = (kind: QueueKind): number => statuses.get(kind)?.numInFlightActivities ?? 0
+  const activities = (kind: AttemptQueue): number => statuses.get(kind)?.numInFlightActivities ?? 0
   const main = statuses.get('first')
   return {
     isRunning: [...statuses.values()].every(({ runState }) => runState === 'RUNNING'),

@@ -1,9 +1,9 @@
 import type { Actor } from '../accounts/actor.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { closeForGood } from '../db/queries/incidents.ts'
-import { stopDeliveries } from '../db/queries/stops.ts'
 import { deleteWebhook as deleteRow } from '../db/queries/webhooks.ts'
-import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
+import { stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
+import type { WebhookChanges } from '../deliveries/dispatch/webhook-changes.ts'
 import { notFound } from '../errors.ts'
 import { transactOnOwn } from '../incidents/transact-on-own.ts'
 import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
@@ -12,7 +12,7 @@ import type { Metrics } from '../observability/metrics.ts'
 
 type Dependencies = CommandDependencies &
   SignalDependencies & {
-    webhooks: Pick<WebhookCache, 'invalidate'>
+    webhooks: Pick<WebhookChanges, 'changed'>
     metrics: Pick<Metrics, 'deliveriesStopped'>
   }
 
@@ -23,9 +23,9 @@ export async function deleteWebhook(dependencies: Dependencies, actor: Actor, id
     if (!(await deleteRow(manager, organisationId, id))) throw notFound('webhook')
     await recordAudit(manager, actor, { action: 'webhook.deleted', webhookId: id })
     const incident = await closeForGood(manager, id)
-    return { closed: incident, stopped: await stopDeliveries(manager, organisationId, id, 'webhook_deleted') }
+    return { closed: incident, stopped: await stopUnwanted(manager, { organisationId, webhookId: id }) }
   })
-  dependencies.webhooks.invalidate(id)
+  dependencies.webhooks.changed(id)
   dependencies.metrics.deliveriesStopped(stopped)
   void signalIncident(dependencies, closed)
 }

@@ -3,9 +3,9 @@ import type { Actor } from '../accounts/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { resumeIncident } from '../db/queries/incidents.ts'
-import { stopDeliveries, stopUncoveredDeliveries } from '../db/queries/stops.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
-import type { WebhookCache } from '../deliveries/dispatch/webhook-cache.ts'
+import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
+import type { WebhookChanges } from '../deliveries/dispatch/webhook-changes.ts'
 import { isCoveredBy } from '../domain/subscription.ts'
 import { urlFor } from '../domain/webhook-name.ts'
 import { notFound } from '../errors.ts'
@@ -21,7 +21,7 @@ type Dependencies = CommandDependencies &
   SignalDependencies & {
     catalogue: Pick<Catalogue, 'permissionFor'>
     urlPolicy: UrlPolicy
-    webhooks: Pick<WebhookCache, 'invalidate'>
+    webhooks: Pick<WebhookChanges, 'changed'>
     metrics: Pick<Metrics, 'deliveriesStopped'>
   }
 
@@ -30,7 +30,8 @@ type Changes = Partial<Pick<WebhookRow, 'url' | 'description' | 'subscribedEvent
 /**
  * Changes the given fields; what repeats the webhook as the member sees it changes nothing. Requires the permissions of the subscription before and after: otherwise a member could
  * direct events that they must not see to a URL of their own. A change that only reduces what the webhook does requires
- * none of them. Disabling, and narrowing the subscription, stop the deliveries that are no longer wanted.
+ * none of them. Disabling, and narrowing the subscription, stop the deliveries that are no longer wanted; enabling, and
+ * widening it, resume those that were stopped before any attempt.
  */
 export async function updateWebhook(
   dependencies: Dependencies,
@@ -59,17 +60,18 @@ export async function updateWebhook(
     if (after === null) throw notFound('webhook')
     const details = changesForAudit(before, after)
     await recordAudit(manager, actor, { action: 'webhook.updated', webhookId: id, details })
-    if (before.enabled && !enabled) {
-      // The open incident stays as it is: its notifications wait until the webhook is enabled again.
-      stopped = await stopDeliveries(manager, organisationId, id, 'webhook_disabled')
-      return { result: after, toSignal: null }
-    }
-    const resumed = before.enabled === enabled ? null : await resumeIncident(manager, id)
-    if (!isCoveredBy(subscribedEventKeys, before.subscribedEventKeys))
-      stopped = await stopUncoveredDeliveries(manager, organisationId, id)
-    return { result: after, toSignal: resumed }
+    const of = { organisationId, webhookId: id }
+    const isReduced =
+      (before.enabled && !enabled) || !isCoveredBy(subscribedEventKeys, before.subscribedEventKeys)
+    if (isReduced) stopped = await stopUnwanted(manager, of)
+    const isWidened =
+      enabled && (!before.enabled || !isCoveredBy(before.subscribedEventKeys, subscribedEventKeys))
+    if (isWidened) await resumeUnattempted(manager, of)
+    // Switching off leaves the open incident as it is: its notifications wait until the webhook is switched on again.
+    const isSwitchedOn = enabled && !before.enabled
+    return { result: after, toSignal: isSwitchedOn ? await resumeIncident(manager, id) : null }
   })
-  dependencies.webhooks.invalidate(id)
+  dependencies.webhooks.changed(id)
   metrics.deliveriesStopped(stopped)
   void signalIncident(dependencies, toSignal)
   return result

@@ -1,6 +1,7 @@
 import { Client } from '@temporalio/client'
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
+import { findOwed } from '../../db/queries/recovery.ts'
 import {
   countOverdue,
   countStuck,
@@ -24,7 +25,6 @@ const STUCK_PROBLEMS: Readonly<Record<StuckReason, ProblemCode>> = {
   unstarted: 'deliveries.unstarted',
   attempt_lost: 'deliveries.attempt_lost',
   unswept: 'deliveries.unswept',
-  unrecoverable: 'deliveries.unrecoverable',
 }
 
 /** Checks which deliveries are stuck, since when and why, and which wait for their endpoints. */
@@ -49,6 +49,13 @@ export function deliveryChecks(
       needs,
       failure,
       run: async (given) => checkStuck(await access.database.open(given)),
+    }),
+    defineCheck(config, {
+      name: 'deliveries.following',
+      settings,
+      needs,
+      failure,
+      run: async (given) => checkOwed(await access.database.open(given)),
     }),
     defineCheck(config, {
       name: 'deliveries.workflows',
@@ -97,6 +104,17 @@ async function checkStuck(db: DataSource): Promise<Finding[]> {
       `${count} delivery(s), the oldest due since ${oldestDueAt.toISOString()}, such as ${example}`,
     ),
   )
+}
+
+/** Workflows that follow come later under load, and hours later only where Temporal is too small for the rate. */
+const OWED_TIMEOUT_MS = 3_600_000
+
+async function checkOwed(db: DataSource): Promise<Finding[]> {
+  const owed = await findOwed(db)
+  if (owed === null) return [ok('deliveries.following', 'every delivery that is to have a workflow has one')]
+  const seen = `${owed.count} delivery(s) are owed a workflow, the oldest since ${owed.since.toISOString()}`
+  const isLate = Date.now() - owed.since.getTime() > OWED_TIMEOUT_MS
+  return [isLate ? problem('deliveries.workflows_owed', seen) : ok('deliveries.following', seen)]
 }
 
 async function checkWorkflows(db: DataSource, client: Client): Promise<Finding[]> {

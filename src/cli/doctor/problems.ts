@@ -86,11 +86,11 @@ export const PROBLEMS = {
   ),
   'deliveries.attempt_lost': error('start a process with a worker: its sweeper repeats these attempts'),
   'deliveries.unswept': error('start a process with a worker; if one runs, read `sweep.failed` in its log'),
-  'deliveries.unrecoverable': error(
-    'run `UPDATE delivery SET sweep_at = now()` for them: nothing else recovers them',
-  ),
   'deliveries.paused': warning(
     'unpause each in the Temporal UI, or with `temporal workflow unpause --workflow-id delivery/ID`; to end one, discard it',
+  ),
+  'deliveries.workflows_owed': warning(
+    'Temporal is too small for this rate: give it more, or set FIRST_ATTEMPT to direct',
   ),
   'deliveries.workflow_gone': error('start a process with a worker: its sweeper starts new workflows'),
   'deliveries.workflow_stuck': error(

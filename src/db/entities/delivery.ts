@@ -5,7 +5,8 @@ import { Webhook } from './webhook.ts'
 
 /**
  * One event on its way to one webhook. `id` is sent as `X-Webhook-Event-ID` on every attempt.
- * This row is the truth about a delivery; its workflow only carries it out.
+ * This row is the truth about a delivery; its workflow only carries it out. Only the statements in
+ * `src/deliveries/protocol` change it, and the checks hold what each state implies.
  */
 @Entity('delivery')
 @Check(
@@ -16,6 +17,21 @@ import { Webhook } from './webhook.ts'
   'delivery_stop_reason_check',
   `"stop_reason" IN ('webhook_disabled', 'webhook_deleted', 'unsubscribed', 'discarded', 'test_failed')`,
 )
+@Check('delivery_open_check', `("completed_at" IS NULL) = ("state" IN ('pending', 'in_progress', 'waiting'))`)
+@Check('delivery_sweep_check', `"completed_at" IS NOT NULL OR "sweep_at" IS NOT NULL`)
+@Check('delivery_owner_check', `("owner" IS NOT NULL) = ("state" = 'in_progress')`)
+@Check('delivery_lease_check', `("owner" IS NULL) = ("lease_until" IS NULL)`)
+@Check('delivery_runs_check', `("runs" > 0) = ("state" = 'in_progress') OR "state" = 'stopped'`)
+@Check(
+  'delivery_attempts_check',
+  `"state" IN ('in_progress', 'stopped') OR ("attempts" = 0) = ("state" = 'pending')`,
+)
+@Check('delivery_due_check', `("next_attempt_at" IS NOT NULL) = ("completed_at" IS NULL AND "attempts" > 0)`)
+@Check('delivery_requested_check', `NOT "attempt_requested" OR "state" = 'in_progress'`)
+@Check('delivery_retry_check', `NOT "retry_requested" OR "completed_at" IS NULL`)
+@Check('delivery_paused_check', `"paused_since" IS NULL OR "state" IN ('pending', 'waiting', 'in_progress')`)
+@Check('delivery_stopped_check', `("stop_reason" IS NOT NULL) = ("state" = 'stopped')`)
+@Check('delivery_test_check', `NOT "is_test" OR "state" NOT IN ('waiting', 'failed')`)
 @Index('delivery_event_idx', ['eventId'])
 @Index('delivery_webhook_idx', ['webhookId', 'id'])
 @Index('delivery_waiting_idx', ['webhookId', 'id'], { where: "state = 'waiting'" })
@@ -26,16 +42,16 @@ import { Webhook } from './webhook.ts'
   where: "state IN ('waiting', 'failed', 'in_progress') AND attempts > 0",
 })
 @Index('delivery_unstarted_idx', ['webhookId', 'sweepAt'], {
-  where: "state IN ('pending', 'in_progress', 'waiting') AND started_at IS NULL AND attempts = 0",
+  where: 'completed_at IS NULL AND workflow_started_at IS NULL',
 })
-@Index('delivery_started_idx', ['sweepAt'], {
-  where: "state IN ('pending', 'in_progress', 'waiting') AND (started_at IS NOT NULL OR attempts > 0)",
+@Index('delivery_started_idx', ['webhookId', 'sweepAt'], {
+  where: 'completed_at IS NULL AND workflow_started_at IS NOT NULL',
 })
 @Index('delivery_signal_idx', ['sweepAt'], {
-  where: "sweep_at IS NOT NULL AND (state = 'stopped' OR state = 'completed' AND started_at IS NOT NULL)",
+  where: 'completed_at IS NOT NULL AND sweep_at IS NOT NULL AND workflow_started_at IS NOT NULL',
 })
-@Index('delivery_backfill_idx', ['sweepAt'], {
-  where: "sweep_at IS NOT NULL AND state = 'completed' AND started_at IS NULL",
+@Index('delivery_follow_idx', ['sweepAt'], {
+  where: 'completed_at IS NOT NULL AND sweep_at IS NOT NULL AND workflow_started_at IS NULL',
 })
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })
 export class Delivery {
@@ -68,9 +84,9 @@ export class Delivery {
   @Column('integer', { default: 0 })
   attempts!: number
 
-  /** How often the next attempt was begun without being recorded, this time included: its workers were lost. */
+  /** Runs of the next attempt that may have sent its POST, each counted before it; 0 between attempts. */
   @Column('integer', { default: 0 })
-  claims!: number
+  runs!: number
 
   /** A user requested the next attempt at once; cleared by the claim of that attempt. */
   @Column('boolean', { name: 'retry_requested', default: false })
@@ -83,17 +99,17 @@ export class Delivery {
   @Column('timestamptz', { name: 'next_attempt_at', nullable: true })
   nextAttemptAt!: Date | null
 
-  /** Owner of the lease: the process that is to start the workflow, or the run of the attempt in progress. */
+  /** The run that may be sending the POST of a delivery in progress: each run has an id of its own. */
   @Column('uuid', { nullable: true })
   owner!: string | null
 
-  /** Until then only `owner` starts a `pending` delivery, or posts for one that is `in_progress`. */
+  /** Until then only `owner` posts. After it, its process is lost: any other run may claim the delivery. */
   @Column('timestamptz', { name: 'lease_until', nullable: true })
   leaseUntil!: Date | null
 
   /**
-   * When the sweep makes sure that somebody still keeps this row; null once the state is final, but for a `stopped`
-   * delivery whose workflow has still to be signalled, and a `completed` one that is still to have a workflow.
+   * When the sweeper looks at this row: for another process to take it up, or to check its workflow. On a final row it is
+   * what its workflow is still owed: a signal, or a start where it has none. Null once nothing is owed.
    */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })
   sweepAt!: Date | null
@@ -102,8 +118,8 @@ export class Delivery {
   createdAt!: Date
 
   /** When its workflow was seen to have started: by the dispatcher, or by its first attempt; null while it has none. */
-  @Column('timestamptz', { name: 'started_at', nullable: true })
-  startedAt!: Date | null
+  @Column('timestamptz', { name: 'workflow_started_at', nullable: true })
+  workflowStartedAt!: Date | null
 
   /** Since when its workflow is paused in Temporal, as the sweeper saw it; cleared with every step of the delivery. */
   @Column('timestamptz', { name: 'paused_since', nullable: true })

@@ -1,6 +1,7 @@
 // Hand-written: statistics over partial indexes.
 import type { DataSource } from 'typeorm'
 import { sql, type Db } from '../db.ts'
+import { IS_OWED_WORKFLOW, STARTED, UNSTARTED } from './recovery.ts'
 import { KNOWN, SWEEP_HORIZON } from './stuck-deliveries.ts'
 
 /** What is not at its end, over all organisations. Ages are in seconds, 0 where there is nothing. */
@@ -15,6 +16,9 @@ export type Backlog = {
   overdue: ByWebhook
   /** Deliveries whose workflow is paused in Temporal: they are not counted as overdue. */
   paused: number
+  /** Deliveries that were attempted without a workflow, and to which one is owed. */
+  owedWorkflows: number
+  oldestOwedAge: number
   openIncidents: number
 }
 
@@ -35,6 +39,8 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             count(*) FILTER (WHERE overdue AND busy)::int AS "overdueBusy",
             count(*) FILTER (WHERE overdue AND NOT busy)::int AS "overdueIdle",
             count(*) FILTER (WHERE paused_since IS NOT NULL)::int AS paused,
+            (SELECT count(*)::int FROM delivery d WHERE ${IS_OWED_WORKFLOW}) AS "owedWorkflows",
+            (SELECT ${secondsSince('min(d.completed_at)')} FROM delivery d WHERE ${IS_OWED_WORKFLOW}) AS "oldestOwedAge",
             (SELECT count(*)::int FROM incident WHERE closed_at IS NULL) AS "openIncidents"
        FROM known`).first<BacklogColumns>(db)
   if (found === null) throw new Error('a count without a row')
@@ -65,9 +71,9 @@ export async function countPending(db: Db, limit: number): Promise<number> {
   const near = `state = 'pending' AND sweep_at < now() + ${SWEEP_HORIZON}`
   const found = await sql(
     `SELECT count(*)::int AS pending FROM (
-       (SELECT 1 FROM delivery WHERE ${near} AND started_at IS NULL AND attempts = 0 LIMIT :limit)
+       (SELECT 1 FROM delivery d WHERE ${near} AND ${UNSTARTED} LIMIT :limit)
        UNION ALL
-       (SELECT 1 FROM delivery WHERE ${near} AND (started_at IS NOT NULL OR attempts > 0) LIMIT :limit)
+       (SELECT 1 FROM delivery d WHERE ${near} AND ${STARTED} LIMIT :limit)
      ) AS pending`,
     { limit },
   ).first<{ pending: number }>(db)

@@ -44,18 +44,27 @@ export async function stopForErasure(db: Db, webhookIds: string[], limit: number
     `WITH chosen AS (
        SELECT id FROM delivery
         WHERE webhook_id = ANY(:webhookIds::uuid[])
-          AND (state = 'waiting' OR state IN ('pending', 'in_progress') AND coalesce(lease_until < now(), true)
-               OR state IN ('completed', 'failed', 'stopped') AND sweep_at IS NOT NULL)
+          AND (state IN ('pending', 'waiting') OR state = 'in_progress' AND lease_until < delivery_now()
+               OR completed_at IS NOT NULL AND sweep_at IS NOT NULL)
         LIMIT :limit FOR UPDATE SKIP LOCKED
      )
      UPDATE delivery d
         SET state = 'stopped', stop_reason = 'webhook_deleted', next_attempt_at = NULL, retry_requested = false,
-            completed_at = coalesce(completed_at, now()), owner = NULL, lease_until = NULL, sweep_at = now() + ${ENDING}
+            attempt_requested = false, paused_since = NULL, runs = 0, owner = NULL, lease_until = NULL,
+            completed_at = coalesce(completed_at, delivery_now()), sweep_at = delivery_now() + ${ENDING}
        FROM chosen WHERE d.id = chosen.id
      RETURNING d.id`,
     { webhookIds, limit },
   ).rows<{ id: string }>(db)
   return stopped.map(({ id }) => id)
+}
+
+/** Notes that the workflows of stopped deliveries were ended. */
+export async function settleErased(db: Db, ids: string[]): Promise<void> {
+  await sql(
+    `UPDATE delivery SET sweep_at = NULL WHERE id = ANY(:ids::uuid[]) AND completed_at IS NOT NULL RETURNING id`,
+    { ids },
+  ).rows(db)
 }
 
 /** Deletes deliveries with their attempts; returns how many of each. */

@@ -9,14 +9,6 @@ const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId
   (SELECT w.url FROM webhook w WHERE w.id = i.webhook_id) AS url, i.opened_at AS "openedAt"`
 
 /**
- * SQL for whether a webhook has an unresolved delivery: one that failed at least once, and is neither completed nor
- * stopped. Until it has none, its open incident stays open.
- */
-export function hasUnresolvedSql(webhookId: string): string {
-  return `EXISTS (SELECT 1 FROM delivery WHERE webhook_id = ${webhookId} AND state IN ('waiting', 'failed', 'in_progress') AND attempts > 0)`
-}
-
-/**
  * Records a failure in the incident of a webhook: opens one, or updates the one that is open. `isExhausted`: a delivery
  * failed permanently. `incident.id` is that of a new one. The caller holds the lock of the webhook.
  */
@@ -46,7 +38,7 @@ export async function resumeIncident(db: Db, webhookId: string): Promise<Inciden
 
 /** Closes the webhook's open incident if no delivery is unresolved. */
 export async function closeResolvedIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return closeIncident(db, webhookId, `NOT ${hasUnresolvedSql('i.webhook_id')}`)
+  return closeIncident(db, webhookId, `NOT has_unresolved(i.webhook_id)`)
 }
 
 /** Closes the open incident of a deleted webhook, whatever is left of its deliveries. */

@@ -1,175 +1,174 @@
-// Hand-written: rows are chosen and taken in one statement, which passes over those that another process takes.
+// Hand-written: rows are found webhook by webhook in turn, each by a probe of a partial index, without reading the rest.
+import type { FailureCode } from '../../domain/attempt-outcome.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import { sql, type Db } from '../db.ts'
-import { HAS_OPEN_INCIDENT, type DeliveryToStart } from './events.ts'
-import { LABEL } from './leases.ts'
 
-const NOT_FINAL = `d.state IN ('pending', 'in_progress', 'waiting')`
+/** Deliveries `d` that are not final and have no workflow (`delivery_unstarted_idx`). */
+export const UNSTARTED = `(d.completed_at IS NULL AND d.workflow_started_at IS NULL)`
 
-/** Deliveries `d` that have had neither a workflow nor an attempt (`delivery_unstarted_idx`). */
-export const UNSTARTED = `(${NOT_FINAL} AND d.started_at IS NULL AND d.attempts = 0)`
+/** Those that are not final and have one (`delivery_started_idx`). */
+export const STARTED = `(d.completed_at IS NULL AND d.workflow_started_at IS NOT NULL)`
 
-/** All other deliveries `d` that are not final (`delivery_started_idx`). */
-export const STARTED = `(${NOT_FINAL} AND (d.started_at IS NOT NULL OR d.attempts > 0))`
+/** Final deliveries that were attempted without a workflow and are owed one (`delivery_follow_idx`). */
+export const IS_OWED_WORKFLOW = `(d.completed_at IS NOT NULL AND d.sweep_at IS NOT NULL AND d.workflow_started_at IS NULL)`
 
 /** When the next attempt of delivery `d` should have begun. */
-export const DUE_AT = `coalesce(d.next_attempt_at, d.started_at, d.created_at)`
+export const DUE_AT = `coalesce(d.next_attempt_at, d.workflow_started_at, d.created_at)`
 
-/** Of a webhook at least so many, if the others leave room; and at most so many while it has an open incident. */
-const MIN_PER_WEBHOOK = 20
+/** What the workflow of delivery `t` is named by, with its event `e` and its webhook `w`. */
+const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
+            e.key AS "eventKey", w.url`
 
-/** Overdue deliveries, of all webhooks, among which the next ones are chosen. */
-const OVERDUE_WINDOW = 2_000
-
-/** The place of a delivery among those of its webhook counts no more than this in `sweepEverything`. */
-const MAX_SPREAD_MS = 5_000
-
-/** Of webhook `hook`. */
-const OPEN_INCIDENT = `SELECT 1 FROM incident i WHERE i.webhook_id = hook.id AND i.closed_at IS NULL`
+/** Of a webhook at least so many are found, if there are and it has room for them: no more are read of each of many. */
+export const MIN_PER_WEBHOOK = 20
 
 /**
- * Takes up to `limit` deliveries that are not begun and whose lease is over, for this process: round
- * robin over webhooks, of each the longest overdue first. `rooms` limits how many of a webhook are taken.
- * `onlyHealthy`: of webhooks without an open incident.
- * One whose process was lost in an inline attempt is `pending` again.
+ * CTEs that find the rows that are due for the sweeper: `found`, in turn by webhook, of each those that are due longest.
+ * `room`: SQL for how many of webhook `hook`.
  */
-export async function takeUnstarted(
-  db: Db,
-  options: {
-    owner: string
-    leaseMs: number
-    limit: number
-    onlyHealthy: boolean
-    rooms: readonly { webhookId: string; room: number }[]
-  },
-): Promise<DeliveryToStart[]> {
-  const readAtMs = performance.now()
-  const taken = await sql(
-    `WITH RECURSIVE hook AS (
-       (SELECT d.webhook_id AS id FROM delivery d WHERE ${UNSTARTED} ORDER BY d.webhook_id LIMIT 1)
+function dueSql(which: string, room: string): string {
+  return `RECURSIVE hook AS (
+       (SELECT d.webhook_id AS id FROM delivery d WHERE ${which} ORDER BY d.webhook_id LIMIT 1)
        UNION ALL
-       SELECT (SELECT d.webhook_id FROM delivery d WHERE ${UNSTARTED} AND d.webhook_id > hook.id
+       SELECT (SELECT d.webhook_id FROM delivery d WHERE ${which} AND d.webhook_id > hook.id
                 ORDER BY d.webhook_id LIMIT 1)
          FROM hook WHERE hook.id IS NOT NULL
-     ), overdue AS (
-       SELECT oldest.id, oldest.sweep_at, row_number() OVER (PARTITION BY hook.id ORDER BY oldest.sweep_at) AS place
-         FROM hook CROSS JOIN LATERAL (
-           SELECT d.id, d.sweep_at FROM delivery d
-            WHERE ${UNSTARTED} AND d.webhook_id = hook.id AND d.sweep_at < now()
-            ORDER BY d.sweep_at
-            LIMIT coalesce((SELECT given.room FROM unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room) WHERE given.id = hook.id),
-                           CASE WHEN EXISTS (${OPEN_INCIDENT}) THEN ${MIN_PER_WEBHOOK}
-                                ELSE greatest(${MIN_PER_WEBHOOK}, :limit / (SELECT greatest(1, count(id)) FROM hook)) END)
-         ) oldest
-        WHERE NOT :onlyHealthy OR NOT EXISTS (${OPEN_INCIDENT})
-     ), chosen AS (
-       SELECT id FROM overdue ORDER BY place, sweep_at LIMIT :limit
      ), due AS (
-       SELECT d.id FROM delivery d JOIN chosen USING (id) WHERE ${UNSTARTED} AND d.sweep_at < now()
-          FOR UPDATE OF d SKIP LOCKED
-     ), taken AS (
-       UPDATE delivery d
-          SET sweep_at = now() + :leaseMs * interval '1 ms', lease_until = now() + :leaseMs * interval '1 ms', owner = :owner::uuid,
-              state = CASE WHEN d.state = 'in_progress' AND d.lease_until < now() THEN 'pending' ELSE d.state END
-         FROM due WHERE d.id = due.id
-       RETURNING d.*
-     )
-     SELECT ${LABEL}, ${HAS_OPEN_INCIDENT}
-       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
-    {
-      owner: options.owner,
-      leaseMs: options.leaseMs,
-      limit: options.limit,
-      onlyHealthy: options.onlyHealthy,
-      webhookIds: options.rooms.map(({ webhookId }) => webhookId),
-      rooms: options.rooms.map(({ room }) => room),
-    },
-  ).rows<Omit<DeliveryToStart, 'readAtMs' | 'fresh'>>(db)
-  return taken.map((delivery) => ({ ...delivery, readAtMs, fresh: null }))
+       SELECT oldest.*, row_number() OVER (PARTITION BY hook.id ORDER BY oldest.sweep_at) AS place
+         FROM hook CROSS JOIN LATERAL (
+           SELECT d.* FROM delivery d
+            WHERE ${which} AND d.webhook_id = hook.id AND d.sweep_at < delivery_now()
+            ORDER BY d.sweep_at
+            LIMIT least(${room}, greatest(${MIN_PER_WEBHOOK}, 2 * :limit::bigint / (SELECT greatest(1, count(id)) FROM hook)))
+         ) oldest
+     ), found AS (
+       SELECT * FROM due ORDER BY place, sweep_at LIMIT :limit::bigint
+     )`
 }
 
-/** A delivery whose attempt is overdue, though it has a workflow, or is to have one from its second attempt on. */
-export type OverdueDelivery = Omit<DeliveryToStart, 'hasOpenIncident' | 'readAtMs' | 'fresh'> & {
+/** A delivery without a workflow that any process may take up. `attempts` > 0: its first attempt failed without one. */
+export type UnstartedDelivery = DeliveryLabel & {
   attempts: number
   nextAttemptAt: Date | null
+  sweepAt: Date
+}
+
+/**
+ * Finds up to `limit` deliveries without a workflow that are due for the sweeper, in turn by webhook: of each as many as
+ * it has room, `defaultRoom` where it is not listed. Takes nothing.
+ */
+export function findUnstarted(
+  db: Db,
+  options: { limit: number; defaultRoom: number; rooms: readonly { webhookId: string; room: number }[] },
+): Promise<UnstartedDelivery[]> {
+  const { limit, defaultRoom, rooms } = options
+  const room = `coalesce((SELECT given.room FROM unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room)
+                            WHERE given.id = hook.id), :defaultRoom::int)`
+  return sql(
+    `WITH ${dueSql(UNSTARTED, room)}
+     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.sweep_at AS "sweepAt"
+       FROM found t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id
+      ORDER BY t.place, t.sweep_at`,
+    {
+      limit,
+      defaultRoom,
+      webhookIds: rooms.map(({ webhookId }) => webhookId),
+      rooms: rooms.map(({ room }) => room),
+    },
+  ).rows(db)
+}
+
+/** A delivery that is late, though it has a workflow. */
+export type OverdueDelivery = UnstartedDelivery & {
+  state: DeliveryState
   /** A user requested the next attempt at once, and the workflow may not have been signalled. */
   retryRequested: boolean
   /** Since when its workflow is paused in Temporal, if that was seen before. */
   pausedSince: Date | null
+  /** For how many ms it has been due, by the database's clock. */
+  lateMs: number
 }
 
-/** Takes up to `limit` overdue deliveries for `holdMs`: round robin over webhooks, of each the longest overdue first. */
-export function takeOverdue(db: Db, options: { holdMs: number; limit: number }): Promise<OverdueDelivery[]> {
+/** Finds up to `limit` deliveries with a workflow that are due for the sweeper, in turn by webhook. Takes nothing. */
+export function findOverdue(db: Db, limit: number): Promise<OverdueDelivery[]> {
   return sql(
-    `WITH overdue AS (
-       SELECT d.id, d.webhook_id, d.sweep_at FROM delivery d WHERE ${STARTED} AND d.sweep_at < now()
-        ORDER BY d.sweep_at LIMIT ${OVERDUE_WINDOW}
-     ), chosen AS (
-       SELECT id FROM (SELECT id, sweep_at, row_number() OVER (PARTITION BY webhook_id ORDER BY sweep_at) AS place
-                         FROM overdue) placed
-        ORDER BY place, sweep_at LIMIT :limit
-     ), due AS (
-       SELECT d.id FROM delivery d JOIN chosen USING (id) WHERE ${STARTED} AND d.sweep_at < now()
-          FOR UPDATE OF d SKIP LOCKED
-     ), taken AS (
-       UPDATE delivery d SET sweep_at = now() + :holdMs * interval '1 ms' FROM due WHERE d.id = due.id RETURNING d.*
-     )
-     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.retry_requested AS "retryRequested",
-            t.paused_since AS "pausedSince"
-       FROM taken t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id`,
-    { holdMs: options.holdMs, limit: options.limit },
+    `WITH ${dueSql(STARTED, ':limit::bigint')}
+     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.sweep_at AS "sweepAt", t.state,
+            t.retry_requested AS "retryRequested", t.paused_since AS "pausedSince",
+            greatest(0, extract(epoch FROM delivery_now() - ${DUE_AT.replaceAll('d.', 't.')}) * 1000)::float8 AS "lateMs"
+       FROM found t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id
+      ORDER BY t.place, t.sweep_at`,
+    { limit },
   ).rows(db)
 }
 
-/** Sweeps deliveries that go on again `delayMs` from now, or from the instant at which their next attempt is due. */
-export async function sweepAgain(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
-  await sql(
-    `UPDATE delivery d
-        SET paused_since = NULL,
-            sweep_at = greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + :delayMs * interval '1 ms')
-      WHERE d.id = ANY(:deliveryIds::uuid[]) AND ${STARTED}`,
-    { deliveryIds, delayMs },
+/** A final delivery whose workflow waits and is owed a signal. */
+export type OwedSignal = { deliveryId: string; sweepAt: Date }
+
+/** Finds final deliveries whose workflow is owed a signal, those first that have waited longest. */
+export function findOwedSignals(db: Db, limit: number): Promise<OwedSignal[]> {
+  return sql(
+    `SELECT id AS "deliveryId", sweep_at AS "sweepAt" FROM delivery
+      WHERE completed_at IS NOT NULL AND sweep_at IS NOT NULL AND workflow_started_at IS NOT NULL
+        AND sweep_at < delivery_now()
+      ORDER BY sweep_at LIMIT :limit`,
+    { limit },
   ).rows(db)
 }
 
-/**
- * When to sweep a late delivery `d` again: after half of the time for which it has been overdue, at least `:minMs` and at
- * most `:maxMs`.
- */
-export const LATER = `greatest(d.sweep_at, greatest(now(), ${DUE_AT}) + greatest(:minMs * interval '1 ms',
-                        least(:maxMs * interval '1 ms', (now() - ${DUE_AT}) / 2)))`
+/** A final delivery that was attempted without a workflow, and is owed one that follows; with its latest attempt. */
+export type OwedWorkflow = DeliveryLabel & {
+  state: Extract<DeliveryState, 'completed' | 'failed' | 'stopped'>
+  attempts: number
+  failureCode: FailureCode | null
+  statusCode: number | null
+  attemptedAt: Date | null
+  sweepAt: Date
+}
 
-/** The same for deliveries that are only late, at growing intervals. */
-export async function sweepLater(
+/** Finds final deliveries that are owed a workflow, those first that have waited longest. */
+export function findOwedWorkflows(db: Db, limit: number): Promise<OwedWorkflow[]> {
+  return sql(
+    `SELECT ${LABEL}, t.state, t.attempts, a.failure_code AS "failureCode", a.status_code AS "statusCode",
+            a.started_at AS "attemptedAt", t.sweep_at AS "sweepAt"
+       FROM (SELECT * FROM delivery d WHERE ${IS_OWED_WORKFLOW} AND d.sweep_at < delivery_now()
+              ORDER BY d.sweep_at LIMIT :limit) t
+       JOIN event e ON e.id = t.event_id
+       JOIN webhook w ON w.id = t.webhook_id
+       LEFT JOIN attempt a ON a.delivery_id = t.id AND a.number = t.attempts
+      ORDER BY t.sweep_at`,
+    { limit },
+  ).rows(db)
+}
+
+/** How many deliveries are owed a workflow, and since when; null where none is. */
+export function findOwed(db: Db): Promise<{ count: number; since: Date } | null> {
+  return sql(
+    `SELECT count(*)::int AS count, min(d.completed_at) AS since FROM delivery d WHERE ${IS_OWED_WORKFLOW}
+     HAVING count(*) > 0`,
+  ).first(db)
+}
+
+/** How the first attempts of these deliveries stand: `open`, not made yet; `completed`; or made otherwise, or not to be made. */
+export async function findFirstAttempts(
   db: Db,
-  deliveryIds: string[],
-  delay: { minMs: number; maxMs: number },
-): Promise<void> {
-  await sql(
-    `UPDATE delivery d
-        SET paused_since = NULL, sweep_at = ${LATER}
-      WHERE d.id = ANY(:deliveryIds::uuid[]) AND ${STARTED}`,
-    { deliveryIds, minMs: delay.minMs, maxMs: delay.maxMs },
-  ).rows(db)
-}
-
-/** Releases what this process took and could not recover; any process takes it after `delayMs`, or half more. */
-export async function giveBack(db: Db, deliveryIds: string[], delayMs: number): Promise<void> {
-  await sql(
-    `UPDATE delivery SET sweep_at = least(sweep_at, now() + :delayMs * (1 + random() / 2) * interval '1 ms')
-      WHERE id = ANY(:deliveryIds::uuid[]) AND sweep_at IS NOT NULL AND state <> 'completed'`,
-    { deliveryIds, delayMs },
-  ).rows(db)
+  deliveryIds: readonly string[],
+): Promise<Map<string, 'open' | 'completed' | 'other'>> {
+  const found = await sql(
+    `SELECT id, CASE WHEN attempts = 0 AND completed_at IS NULL THEN 'open'
+                     WHEN state = 'completed' THEN 'completed' ELSE 'other' END AS state
+       FROM delivery WHERE id = ANY(:deliveryIds::uuid[])`,
+    { deliveryIds },
+  ).rows<{ id: string; state: 'open' | 'completed' | 'other' }>(db)
+  return new Map(found.map(({ id, state }) => [id, state]))
 }
 
 /**
- * Makes everything due for the sweeper that had a workflow and does not wait for its time: overdue deliveries, round
- * robin over webhooks; open incidents, incidents with messages left to send, and retry jobs. All workflows are gone.
+ * Makes everything due for the sweeper besides deliveries that had a workflow: open incidents, incidents with messages
+ * left to send, retry jobs and erasures. Temporal has lost its data, and with it all workflows.
  */
-export async function sweepEverything(db: Db): Promise<void> {
-  await sql(`UPDATE delivery d SET sweep_at = now() + least(o.place, ${MAX_SPREAD_MS}) * interval '1 ms'
-       FROM (SELECT d.id, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.sweep_at) AS place
-               FROM delivery d WHERE ${STARTED} AND d.sweep_at IS NOT NULL AND ${DUE_AT} < now()) o
-      WHERE d.id = o.id AND ${STARTED} AND d.sweep_at IS NOT NULL`).rows(db)
+export async function sweepOthers(db: Db): Promise<void> {
   await sql(`UPDATE incident i SET sweep_at = now()
       WHERE i.closed_at IS NULL
          OR EXISTS (SELECT 1 FROM notification n WHERE n.incident_id = i.id AND n.state IN ('pending', 'sending'))`).rows(

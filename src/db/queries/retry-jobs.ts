@@ -5,7 +5,7 @@ import type { RetryMode } from '../../domain/retry-mode.ts'
 import { sql, type Db } from '../db.ts'
 import { allowLongerStatements } from '../longer-statements.ts'
 import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
-import { COVERED_BY, type RequestedAttempt } from './retry-requests.ts'
+import { COVERED_BY, type RequestedAttempt } from './covered-deliveries.ts'
 import { isCoveredSql } from './webhooks.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
@@ -63,6 +63,7 @@ export async function insertRetryJob(
        CROSS JOIN LATERAL (
          SELECT count(*)::int AS count FROM delivery d
           WHERE d.webhook_id = w.id AND (${covered}) AND ${IS_SELECTED} AND ${isCoveredSql('d')}
+            AND coalesce(d.completed_at, d.created_at) <= now()
        ) covered
       WHERE w.organisation_id = :organisationId AND w.enabled AND w.deleted_at IS NULL
         AND (:webhookId::uuid IS NULL OR w.id = :webhookId) AND covered.count > 0`,

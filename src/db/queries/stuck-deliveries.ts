@@ -15,7 +15,7 @@ const OVERDUE_AFTER = `interval '1 minute'`
 /** Attempts to an endpoint that hangs follow each other more closely than this, also where hundreds hang. */
 const SLOW_FOR = `interval '5 minutes'`
 
-const IS_NEAR = `(d.sweep_at < now() + ${SWEEP_HORIZON} OR d.sweep_at IS NULL)`
+const IS_NEAR = `d.sweep_at < now() + ${SWEEP_HORIZON}`
 
 /** One row if there is such an attempt. With LIMIT, so that it is read from an index for each webhook that is late. */
 function slowAttemptSql(outcome: 'succeeded' | 'failed'): string {
@@ -31,7 +31,7 @@ function slowAttemptSql(outcome: 'succeeded' | 'failed'): string {
  */
 export const KNOWN = `near AS MATERIALIZED (
        SELECT d.id, d.state, d.webhook_id, d.attempts, d.created_at, d.sweep_at, d.paused_since,
-              coalesce(d.next_attempt_at, d.created_at) AS due_at, d.started_at IS NULL AND d.attempts = 0 AS unstarted,
+              coalesce(d.next_attempt_at, d.created_at) AS due_at, d.workflow_started_at IS NULL AS unstarted,
               d.state = 'in_progress' AND d.lease_until > now() AS under_way
          FROM delivery d WHERE ${UNSTARTED} AND ${IS_NEAR} OR ${STARTED} AND ${IS_NEAR}
      ), late AS (
@@ -79,22 +79,21 @@ export async function countOverdue(db: Db): Promise<OverdueDeliveries> {
 /**
  * Why a delivery is stuck. `unstarted`: neither a workflow nor an attempt was started, and its lease is over.
  * `attempt_lost`: its attempt was in progress, and the lease of that is over. `unswept`: the sweeper should have
- * examined it. `unrecoverable`: the sweeper never examines it.
+ * examined it.
  */
-export type StuckReason = 'unstarted' | 'attempt_lost' | 'unswept' | 'unrecoverable'
+export type StuckReason = 'unstarted' | 'attempt_lost' | 'unswept'
 
 export type StuckDeliveries = { reason: StuckReason; count: number; oldestDueAt: Date; example: string }
 
-/** Counts stuck deliveries that the sweeper should have recovered, and all that it never examines, by reason. */
+/** Counts stuck deliveries that the sweeper should have recovered, by reason. */
 export function countStuck(db: Db): Promise<StuckDeliveries[]> {
   return sql(
     `WITH ${KNOWN}, stuck AS (
        SELECT id, due_at,
-              CASE WHEN sweep_at IS NULL THEN 'unrecoverable'
-                   WHEN state = 'in_progress' THEN 'attempt_lost'
+              CASE WHEN state = 'in_progress' THEN 'attempt_lost'
                    WHEN unstarted THEN 'unstarted'
                    ELSE 'unswept' END AS reason
-         FROM known WHERE sweep_at IS NULL OR overdue AND NOT busy AND sweep_at < now() - ${UNSWEPT_AFTER}
+         FROM known WHERE overdue AND NOT busy AND sweep_at < now() - ${UNSWEPT_AFTER}
      )
      SELECT reason, count(*)::int AS count, min(due_at) AS "oldestDueAt",
             (array_agg(id ORDER BY due_at))[1] AS example

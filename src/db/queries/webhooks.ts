@@ -1,6 +1,5 @@
-// Repositories; the SQL of a subscription's rules is shared by claims and fan-out, and publishing counts many at once.
+// Repositories; hand-written: publishing counts the webhooks of many organisations at once, and locks are advisory.
 import { IsNull, type FindOptionsWhere } from 'typeorm'
-import { TEST_EVENT_KEY, WILDCARD } from '../../domain/permissions.ts'
 import { Webhook } from '../entities/webhook.ts'
 import { isLockTimeout } from '../connection-errors.ts'
 import { returning } from '../entity-of-row.ts'
@@ -20,23 +19,12 @@ const SHOWN = {
 export type WebhookRow = Pick<Webhook, keyof typeof SHOWN>
 
 /**
- * SQL for whether `webhook` (an alias) receives events with the key that the expression `key` gives. The subscription is
- * the authority over attempts and retries: `coversEventKey` states the same rule for a webhook that was read.
+ * SQL for whether the webhook of the delivery with alias `delivery` takes it: two reads by primary key for each row. The
+ * SQL function `stop_reason_of` states the rule; `coversEventKey` states it for a webhook that was read.
  */
-export function coversSql(key: string, webhook = 'w'): string {
-  const keys = `${webhook}.subscribed_event_keys`
-  return `(${keys} = ARRAY['${WILDCARD}'] OR ${key} = ANY (${keys} || '${TEST_EVENT_KEY}'::text))`
-}
-
-/** SQL for the same of the delivery with alias `delivery`: two reads by primary key for each row. */
 export function isCoveredSql(delivery: string): string {
-  return `(SELECT ${coversSql('e.key')} FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
-}
-
-/** SQL for why webhook `w` takes no delivery with the key that the expression `key` gives; null where it does. */
-export function stopReasonSql(key: string): string {
-  return `CASE WHEN w.deleted_at IS NOT NULL THEN 'webhook_deleted' WHEN NOT w.enabled THEN 'webhook_disabled'
-               WHEN NOT ${coversSql(key)} THEN 'unsubscribed' END`
+  return `(SELECT stop_reason_of(w.deleted_at, true, w.subscribed_event_keys, e.key) IS NULL
+             FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
 }
 
 function notDeleted(organisationId: string): FindOptionsWhere<Webhook> {
@@ -101,17 +89,6 @@ export async function lockWebhookWithin(db: Db, id: string, timeoutMs: number): 
   }
   await sql(`SELECT set_config('lock_timeout', :timeout, true)`, { timeout: before?.value ?? '0' }).rows(db)
   return true
-}
-
-/** Where a webhook's deliveries of the subscribed keys go, with the sealed secret they are signed with. */
-export type Target = Pick<Webhook, 'url' | 'secret' | 'subscribedEventKeys'>
-
-/** Null when the webhook takes no deliveries. */
-export function findTarget(db: Db, organisationId: string, id: string): Promise<Target | null> {
-  return db.getRepository(Webhook).findOne({
-    select: { url: true, secret: true, subscribedEventKeys: true },
-    where: { ...notDeleted(organisationId), id, enabled: true },
-  })
 }
 
 /** The sealed signing secret, or null when the webhook is unknown or deleted. */

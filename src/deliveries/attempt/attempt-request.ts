@@ -1,13 +1,14 @@
 import type { DataSource } from 'typeorm'
 import type { DatabaseClock } from '../../db/database-clock.ts'
-import type { AttemptKey, Claim } from '../../db/queries/claims.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { AttemptKind } from '../../domain/task-queues.ts'
+import type { AttemptRequest } from '../../domain/attempt-request.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { HttpClient } from '../../outbound/http-client.ts'
 import type { SecretBox } from '../../secret-box.ts'
+import type { WebhookLocks } from '../../incidents/webhook-locks.ts'
 import type { IncidentWorkflows } from '../../temporal/incident-workflows.ts'
+import type { Claim } from '../protocol/claim.ts'
 import type { Endpoints, Slot } from './endpoint-registry.ts'
 import type { Pace } from './pace.ts'
 import type { RecordFirstSuccess } from './record-successes.ts'
@@ -16,6 +17,7 @@ import type { RecordUnderLock } from './record-under-lock.ts'
 /** The dependencies of an attempt. `attemptTimeoutMs` is the deadline of one whole POST. */
 export type AttemptDependencies = {
   dataSource: DataSource
+  locks: WebhookLocks
   httpClient: HttpClient
   secretBox: SecretBox
   logger: Logger
@@ -42,16 +44,6 @@ export type AttemptEvent = {
   deliveryId: string
 }
 
-export type AttemptRequest = AttemptKey & {
-  webhookId: string
-  /** The instant to wait for, in Unix ms of the database's clock, for `maxWaitMs` at most. */
-  waitUntil: { dueAtMs: number; maxWaitMs: number } | null
-  /** Makes the attempt only if the row is due: its workflow was woken, for a retry or for a stop. */
-  onlyIfDue: boolean
-  /** Only a `slow` attempt is made at an endpoint that is slow or hangs. */
-  kind: AttemptKind
-}
-
 /**
  * `cancelled`: the attempt is not to be made any more, unless its POST has begun. `shutDown`: the process ends, and cuts
  * the POST off.
@@ -59,10 +51,10 @@ export type AttemptRequest = AttemptKey & {
 export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
 /**
- * A first attempt that is made without a workflow, in `slot`. `claim`: the row as read under the lease that `owner` has
- * since its commit; null when the row is to be claimed.
+ * An attempt that is made without a workflow, in `slot`. `claim`: the row as it was claimed by a statement that was sent
+ * at `claimedAtMs`, on `performance.now()`.
  */
-export type InlineAttempt = { owner: string; claim: Claim | null; slot: Slot }
+export type InlineAttempt = { claim: Claim; claimedAtMs: number; slot: Slot }
 
 /** Makes one attempt. `inline` is null for the attempts of workflows. */
 export type MakeAttempt = (

@@ -1,4 +1,5 @@
 import { SLOW_POST_MS } from '../../domain/task-queues.ts'
+import { processTimers, type Timers } from '../../timers.ts'
 import { HEALTH_TTL_MS, isHanging, type Endpoint, type EndpointHealth, type Post } from './endpoint.ts'
 import { createEndpointMap } from './endpoint-map.ts'
 import { createUnrecordedOutcomes, isBlocked, MIN_UNRECORDED_RETRY_MS } from './unrecorded-outcomes.ts'
@@ -30,24 +31,30 @@ export type Endpoints = {
   /** Waits for a slot where one is expected to be free within MAX_WAIT_MS. */
   acquireSoon(webhookId: string, deliveryId: string): Promise<Slot | Deferral>
   health(webhookId: string): EndpointHealth
+  /** True once a POST has ended otherwise than by a time-out. */
+  hasAnswered(webhookId: string): boolean
   /** Returns how many POSTs the endpoint takes at once. */
   limit(webhookId: string): number
-  /** Returns how many attempts may come at once so that none is deferred: quick ones follow each other. */
-  attemptsTogether(webhookId: string): number
+  /** Returns how many further POSTs can begin within so many ms: quick ones follow each other. */
+  room(webhookId: string, withinMs: number): number
   hasFreeSlot(webhookId: string): boolean
-  /** Counts a success of another process: it raises the limit, and the endpoint fails less. */
-  succeededElsewhere(webhookId: string): void
   /** Returns the free slots that no expected retry needs. */
   freeSlots(webhookId: string): number
-  /** Returns the webhooks whose endpoints are slow or hang. */
+  /** Counts a success of another process: it raises the limit. */
+  succeededElsewhere(webhookId: string): void
+  /** Counts a fault of ours in an attempt: the endpoint is slow for a while, so that Temporal spaces the attempts out. */
+  noteFault(webhookId: string): void
+  /** Returns the webhooks whose endpoints are slow, and those with a slot in use. */
   slow(): string[]
+  inUse(): string[]
   /** Notes that an outcome of the endpoint could not be recorded for a while: see UnrecordedOutcomes. */
   keepUnrecorded(webhookId: string, deliveryId: string, recording: Promise<unknown>): number | null
   recorded(): Promise<void>
 }
 
-/** Limit of an unknown endpoint. Slow start doubles it with each round of successes. */
-const INITIAL_LIMIT = 2
+/** Limit of an endpoint until it answers, and at least from then on. Slow start doubles it with each round of successes. */
+const INITIAL_LIMIT = 1
+const ANSWERED_LIMIT = 2
 const MIN_LIMIT = 1
 
 /** Slots of an endpoint that hangs. */
@@ -55,12 +62,6 @@ const HANGING_LIMIT = 2
 
 /** Weight of the newest POST in the moving averages of durations. */
 const NEWEST_WEIGHT = 0.2
-
-/** The same for the share of failures: smaller, so that a few failures in a row are no sign of a failing endpoint. */
-const FAILURE_WEIGHT = 0.05
-
-/** An endpoint that refuses a larger share is failing. Below, most deliveries need no workflow. */
-const FAILING_SHARE = 1 / 2
 
 /** Duration assumed for POSTs until one has ended. */
 const ASSUMED_DURATION_MS = 1_000
@@ -71,6 +72,10 @@ const MAX_WAIT_MS = 250
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 5 * 60_000
 
+/** Of so many deferred deliveries each comes back sooner: its endpoint may have recovered. More would come too often. */
+const SOON_RETRY_MS = 25_000
+const MAX_SOON = 200
+
 /** An expected delivery that is later went to another worker, or is final. */
 const EXPECTED_TTL_MS = 60_000
 
@@ -80,18 +85,20 @@ const MAX_EXPECTED_DELAY_MS = 10_000
 /**
  * Limits the POSTs in flight of each endpoint, by additive increase and multiplicative decrease as in TCP: a success
  * adds to the limit, up to `maxLimit`; a round of time-outs halves it. A hanging endpoint has at most HANGING_LIMIT.
- * Quick failures leave the limit as it is, and slow successes raise it.
+ * Quick failures leave the limit as it is, and slow successes raise it. Until it answers, an endpoint has one slot.
  */
 export function createEndpoints(options: {
   maxLimit: number
   initialLimit?: number
-  nowMs?: () => number
+  timers?: Timers
   /** A clock that stops while this process stalls: then no endpoint hangs. */
   runningMs?: () => number
 }): Endpoints {
-  const { maxLimit, nowMs = () => performance.now() } = options
+  const { maxLimit, timers = processTimers } = options
+  const { nowMs } = timers
   const runningMs = options.runningMs ?? nowMs
   const initialLimit = Math.min(options.initialLimit ?? INITIAL_LIMIT, maxLimit)
+  const answeredLimit = Math.min(ANSWERED_LIMIT, maxLimit)
   const { known: endpoints, of: endpointOf } = createEndpointMap({ initialLimit, nowMs })
   const unrecorded = createUnrecordedOutcomes(nowMs)
 
@@ -135,18 +142,16 @@ export function createEndpoints(options: {
     const { succeeded, durationMs, isTimeout, retry = null } = outcome
     const now = nowMs()
     endpoint.lastAtMs = now
-    endpoint.slowAtMs = durationMs > SLOW_POST_MS ? now : -Infinity
-    endpoint.timedOutAtMs = isTimeout ? now : -Infinity
-    endpoint.failureShare = average(endpoint.failureShare, succeeded ? 0 : 1, FAILURE_WEIGHT)
+    endpoint.slowAtMs = isTimeout || durationMs > SLOW_POST_MS ? now : -Infinity
     if (succeeded) {
+      grow(endpoint)
       endpoint.succeededRunningMs = runningMs()
       endpoint.averageSuccessMs = average(endpoint.averageSuccessMs, durationMs)
-      // Earlier time-outs do not count any more.
-      endpoint.averageMs = endpoint.averageSuccessMs
-      grow(endpoint)
-      return
     }
-    endpoint.averageMs = average(endpoint.averageMs, durationMs)
+    if (!isTimeout && !endpoint.hasAnswered) endpoint.limit = Math.max(endpoint.limit, answeredLimit)
+    endpoint.hasAnswered ||= !isTimeout
+    // After a success, earlier time-outs do not count any more.
+    endpoint.averageMs = succeeded ? endpoint.averageSuccessMs : average(endpoint.averageMs, durationMs)
     if (!isTimeout) return
     if (retry !== null && retry.inMs <= MAX_EXPECTED_DELAY_MS)
       endpoint.expected.set(retry.deliveryId, now + retry.inMs + EXPECTED_TTL_MS)
@@ -174,15 +179,11 @@ export function createEndpoints(options: {
     dropExpired(endpoint)
     const { expected, averageMs } = endpoint
     expected.delete(deliveryId)
-    const isUnproven = averageMs === null && !isHanging(endpoint, runningMs())
-    const rounds = Math.ceil((expected.size + 1) / (isUnproven ? maxLimit : Math.max(1, limitOf(endpoint))))
-    const retryAfterMs = Math.min(
-      MAX_RETRY_MS,
-      Math.max(
-        isBlocked(endpoint) ? MIN_UNRECORDED_RETRY_MS : MIN_RETRY_MS,
-        rounds * (averageMs ?? ASSUMED_DURATION_MS),
-      ),
-    )
+    const isUnknown = averageMs === null && !isHanging(endpoint, runningMs())
+    const rounds = Math.ceil((expected.size + 1) / (isUnknown ? maxLimit : Math.max(1, limitOf(endpoint))))
+    const minMs = isBlocked(endpoint) ? MIN_UNRECORDED_RETRY_MS : MIN_RETRY_MS
+    const maxMs = Math.min(MAX_RETRY_MS, SOON_RETRY_MS * Math.max(1, expected.size / MAX_SOON))
+    const retryAfterMs = Math.min(maxMs, Math.max(minMs, rounds * (averageMs ?? ASSUMED_DURATION_MS)))
     expected.set(deliveryId, nowMs() + retryAfterMs + EXPECTED_TTL_MS)
     return { retryAfterMs }
   }
@@ -194,57 +195,46 @@ export function createEndpoints(options: {
     }
   }
 
-  function slowness(endpoint: Endpoint): 'hanging' | 'slow' | null {
-    const sinceMs = nowMs() - HEALTH_TTL_MS
-    if (isBlocked(endpoint) || isHanging(endpoint, runningMs()) || endpoint.timedOutAtMs >= sinceMs)
-      return 'hanging'
-    return endpoint.slowAtMs >= sinceMs ? 'slow' : null
+  function isSlow(endpoint: Endpoint): boolean {
+    const isSlowNow = isBlocked(endpoint) || isHanging(endpoint, runningMs())
+    return isSlowNow || endpoint.slowAtMs >= nowMs() - HEALTH_TTL_MS
   }
 
-  function isFailing({ failureShare, lastAtMs }: Endpoint): boolean {
-    return failureShare > FAILING_SHARE && lastAtMs >= nowMs() - HEALTH_TTL_MS
+  function room(endpoint: Endpoint, withinMs: number, averageMs = endpoint.averageMs ?? Infinity): number {
+    const rounds = isHanging(endpoint, runningMs()) ? 1 : 1 + Math.floor(withinMs / averageMs)
+    return Math.max(0, limitOf(endpoint) * rounds - endpoint.slots.size - endpoint.waiting.size)
   }
 
-  function attemptsTogether(endpoint: Endpoint, averageMs: number): number {
-    const limit = limitOf(endpoint)
-    if (isHanging(endpoint, runningMs())) return limit
-    return Math.min(maxLimit, limit * (1 + Math.floor(MAX_WAIT_MS / averageMs)))
-  }
-
-  function isShortWait(endpoint: Endpoint): boolean {
-    const { slots, waiting, averageMs } = endpoint
-    return slots.size + waiting.size < attemptsTogether(endpoint, averageMs ?? 0)
+  function idsWhere(isListed: (endpoint: Endpoint) => boolean): string[] {
+    return [...endpoints].flatMap(([id, endpoint]) => (isListed(endpoint) ? [id] : []))
   }
 
   return {
     acquire,
     async acquireSoon(webhookId, deliveryId) {
       const endpoint = endpointOf(webhookId)
+      // A slot may also come soon where no POST has shown how long they take.
+      const canWait = room(endpoint, MAX_WAIT_MS, endpoint.averageMs ?? 0) > 0
       const isRecording = endpoint.unrecorded.has(deliveryId)
-      if (isRecording || endpoint.slots.size < limitOf(endpoint) || !isShortWait(endpoint))
+      if (isRecording || endpoint.slots.size < limitOf(endpoint) || !canWait)
         return acquire(webhookId, deliveryId)
-      const slot = await nextSlot(endpoint)
+      const slot = await nextSlot(endpoint, timers)
       if (slot === null) return acquire(webhookId, deliveryId)
       endpoint.expected.delete(deliveryId)
       return slot
     },
     health(webhookId) {
       const endpoint = endpoints.get(webhookId)
-      if (endpoint === undefined) return 'unproven'
-      const slow = slowness(endpoint)
-      if (slow !== null) return slow
-      if (isFailing(endpoint)) return 'failing'
-      return endpoint.averageSuccessMs === null ? 'unproven' : 'healthy'
+      return endpoint !== undefined && isSlow(endpoint) ? 'slow' : 'fast'
     },
+    hasAnswered: (webhookId) => endpoints.get(webhookId)?.hasAnswered ?? false,
     limit(webhookId) {
       const endpoint = endpoints.get(webhookId)
       return endpoint === undefined ? initialLimit : limitOf(endpoint)
     },
-    attemptsTogether(webhookId) {
+    room(webhookId, withinMs) {
       const endpoint = endpoints.get(webhookId)
-      return endpoint === undefined
-        ? initialLimit
-        : attemptsTogether(endpoint, endpoint.averageMs ?? Infinity)
+      return endpoint === undefined ? initialLimit : room(endpoint, withinMs)
     },
     hasFreeSlot(webhookId) {
       const endpoint = endpoints.get(webhookId)
@@ -252,8 +242,11 @@ export function createEndpoints(options: {
     },
     succeededElsewhere(webhookId) {
       const endpoint = endpointOf(webhookId)
-      endpoint.failureShare = average(endpoint.failureShare, 0, FAILURE_WEIGHT)
+      endpoint.hasAnswered = true
       grow(endpoint)
+    },
+    noteFault(webhookId) {
+      endpointOf(webhookId).slowAtMs = nowMs()
     },
     freeSlots(webhookId) {
       const endpoint = endpointOf(webhookId)
@@ -263,23 +256,24 @@ export function createEndpoints(options: {
     keepUnrecorded: (webhookId, deliveryId, recording) =>
       unrecorded.keep(endpointOf(webhookId), deliveryId, recording),
     recorded: () => unrecorded.recorded(),
-    slow: () => [...endpoints].flatMap(([id, endpoint]) => (slowness(endpoint) === null ? [] : [id])),
+    slow: () => idsWhere(isSlow),
+    inUse: () => idsWhere(({ slots }) => slots.size > 0),
   }
 }
 
 /** Returns the next free slot, in order of the calls; null after MAX_WAIT_MS. */
-function nextSlot({ waiting }: Endpoint): Promise<Slot | null> {
+function nextSlot({ waiting }: Endpoint, timers: Timers): Promise<Slot | null> {
   return new Promise((resolve) => {
     const end = (slot: Slot | null): void => {
-      clearTimeout(timer)
+      cancel()
       waiting.delete(end)
       resolve(slot)
     }
-    const timer = setTimeout(() => end(null), MAX_WAIT_MS)
+    const cancel = timers.after(MAX_WAIT_MS, () => end(null))
     waiting.add(end)
   })
 }
 
-function average(mean: number | null, newest: number, weight = NEWEST_WEIGHT): number {
-  return mean === null ? newest : mean + weight * (newest - mean)
+function average(mean: number | null, newest: number): number {
+  return mean === null ? newest : mean + NEWEST_WEIGHT * (newest - mean)
 }

@@ -1,14 +1,11 @@
 import type { Slot } from './endpoint-registry.ts'
 
 /**
- * The health of an endpoint, the receiving side of a webhook, as far as this process has seen: `failing` endpoints refuse
- * most POSTs, `slow` ones answer late, `hanging` ones not at all.
+ * The health of an endpoint, the receiving side of a webhook, as far as this process has seen. `slow`: it hangs, it timed
+ * out or took longer than a second in the last minute, or its outcomes cannot be recorded. All others are `fast`,
+ * whatever they answer.
  */
-export type EndpointHealth = 'healthy' | 'unproven' | 'failing' | 'slow' | 'hanging'
-
-export function isSlowOrHanging(health: EndpointHealth): boolean {
-  return health === 'slow' || health === 'hanging'
-}
+export type EndpointHealth = 'fast' | 'slow'
 
 /** What POSTs have shown counts for so long. */
 export const HEALTH_TTL_MS = 60_000
@@ -34,15 +31,13 @@ export function newEndpoint(limit: number) {
     expected: new Map<string, number>(),
     /** Deliveries whose outcome this process could not record for a while, with the time since when. */
     unrecorded: new Map<string, number>(),
+    hasAnswered: false,
     /** Moving averages of the durations of all POSTs, and of successful ones; null before the first. */
     averageMs: null as number | null,
     averageSuccessMs: null as number | null,
     succeededRunningMs: -Infinity,
-    /** Share of the latest POSTs that failed, as a moving average. */
-    failureShare: 0,
+    /** When it was slow, or timed out, last; -Infinity once it was fast again. */
     slowAtMs: -Infinity,
-    /** Of the latest POST, if it timed out. */
-    timedOutAtMs: -Infinity,
     lastAtMs: -Infinity,
   }
 }

@@ -1,36 +1,23 @@
-import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
-import {
-  claimAttempt,
-  findStanding,
-  releaseClaim,
-  type Claim,
-  type Standing,
-} from '../../db/queries/claims.ts'
 import { isTimeout, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import type { AttemptRequest } from '../../domain/attempt-request.ts'
+import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
+import { signalIncident } from '../../incidents/signal-incident.ts'
+import { StoppingError } from '../../shutdown.ts'
+import { claimLeaseMs } from '../lease-times.ts'
+import { releaseRuns, type Claim } from '../protocol/claim.ts'
 import type {
   AttemptDependencies,
   AttemptEvent,
-  AttemptRequest,
   AttemptSignals,
   InlineAttempt,
   MakeAttempt,
 } from './attempt-request.ts'
-import { isSlowOrHanging } from './endpoint.ts'
+import { claimAttempt, isFresh, type Claimed } from './claim-attempt.ts'
 import type { Deferral, Endpoints, Slot } from './endpoint-registry.ts'
-import { waitUntilDue } from './wait-until-due.ts'
-import { retryWhileUnavailable } from '../../db/retry-while-unavailable.ts'
-import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
-import { signalIncident } from '../../incidents/signal-incident.ts'
-import { StoppingError } from '../../shutdown.ts'
-import { createClaimRenewal, type RenewClaim } from './claim-renewal.ts'
+import { createLeaseRenewal, type RenewLease } from './lease-renewal.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
-import { outcomeOfRow } from './outcome-of-row.ts'
-import { CLAIM_MARGIN_MS, claimLeaseMs, SWEEP_DELAY_MS } from '../lease-times.ts'
-
-/** Interval at which a run tries to claim a row that another run leases: most are released before the lease ends. */
-const CLAIM_INTERVAL_MS = 250
+import { waitUntilDue } from './wait-until-due.ts'
 
 /** An outcome that is not recorded by then is recorded without the slot of its attempt. */
 const RECORD_WAIT_MS = 5_000
@@ -45,16 +32,16 @@ const MAX_LOST_WORKERS = 5
  * Builds the function that makes every attempt: wait until due → acquire a slot → claim → send → record → report.
  * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST. After the
  * POST it waits a few seconds until the outcome is recorded; then the attempt ends as `deferred`, and this process keeps
- * the outcome and its claim until the database accepts it: nothing is posted again meanwhile. Throws only for faults of
+ * the outcome and its lease until the database accepts it: nothing is posted again meanwhile. Throws only for faults of
  * ours before the POST, and when a signal aborts.
  */
 export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   const { dataSource, endpoints, onAttempt, metrics, clock } = dependencies
-  const renewClaim = createClaimRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
-  const tools = { ...dependencies, renewClaim }
+  const renewLease = createLeaseRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
+  const tools = { ...dependencies, renewLease }
   return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
-    if (request.waitUntil !== null) await waitUntilDue(clock, request.waitUntil, signals.cancelled)
-    const { webhookId, deliveryId } = request
+    const { webhookId, deliveryId, dueAtMs, maxWaitMs } = request
+    if (dueAtMs !== null) await waitUntilDue(clock, { dueAtMs, maxWaitMs }, signals.cancelled)
     const slot = inline?.slot ?? (await slotFor(endpoints, request))
     if ('retryAfterMs' in slot) {
       metrics.attemptDeferred()
@@ -81,67 +68,67 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
   }
 }
 
-/** Defers an attempt of another kind at a slow endpoint: the workflow then requests a `slow` one. */
+/** Defers an attempt of another queue at a slow endpoint: the workflow then requests one on the queue `slow`. */
 function slotFor(
   endpoints: Endpoints,
-  { kind, webhookId, deliveryId }: AttemptRequest,
+  { queue, webhookId, deliveryId }: AttemptRequest,
 ): Slot | Deferral | Promise<Slot | Deferral> {
-  const isOnWrongQueue = kind !== 'slow' && isSlowOrHanging(endpoints.health(webhookId))
+  const isOnWrongQueue = queue !== 'slow' && endpoints.health(webhookId) === 'slow'
   return isOnWrongQueue ? { retryAfterMs: 0 } : endpoints.acquireSoon(webhookId, deliveryId)
 }
 
 async function claimSendRecord(
-  dependencies: AttemptDependencies & { renewClaim: RenewClaim },
+  dependencies: AttemptDependencies & { renewLease: RenewLease },
   request: AttemptRequest,
   signals: AttemptSignals,
   inline: InlineAttempt | null,
   slot: Slot & { recorded: () => void },
 ): Promise<AttemptOutcome> {
-  const { metrics, clock, endpoints, renewClaim } = dependencies
+  const { clock, endpoints, renewLease } = dependencies
   const { webhookId, deliveryId } = request
-  const owner = inline?.owner ?? randomUUID()
-  const isInline = inline !== null
-  const leaseMs = claimLeaseMs(dependencies.attemptTimeoutMs)
-  // Temporal replaces a lost worker of a workflow; without a workflow the sweeper does, as soon as the lease ends.
-  const run: Run = { owner, isInline, leaseMs, sweepAfterMs: isInline ? leaseMs : leaseMs + SWEEP_DELAY_MS }
-  let leased = inline?.claim ?? null
-  // Repeats an attempt that has no outcome, or whose failure does not count since another run took the row.
+  const lease = { leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs), isWorkflow: inline === null }
+  let given: Claimed | null = inline
+  // Repeats an attempt that has no outcome, or whose failure does not count since another run took the row. Each time it
+  // is a run of its own, and counted.
   for (;;) {
-    const claim = leased ?? (await claimRow(dependencies, request, run, signals.cancelled))
-    leased = null
-    if (!('body' in claim)) return claim
-    if (claim.state === 'stopped') {
-      metrics.deliveriesStopped(1)
-      return { state: 'stopped', attempts: request.number - 1, failureCode: null, statusCode: null }
+    const claimed = given ?? (await claimAttempt(dependencies, request, lease, signals.cancelled))
+    given = null
+    if (!('claim' in claimed)) return claimed
+    const { claim } = claimed
+    if (!isFresh(claimed)) {
+      await release(dependencies, deliveryId, claim, false)
+      continue
     }
     const sent =
-      claim.claims > MAX_LOST_WORKERS
+      claim.runs > MAX_LOST_WORKERS
         ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
-        : await send(dependencies, request, claim, owner, { slot, shutDown: signals.shutDown })
-    if (sent.result.isInconclusive) logRepeated(dependencies, request, claim)
-    else {
-      const { succeeded, durationMs, failureCode } = sent.result
-      const timedOut = isTimeout(failureCode)
-      const waitMs = waitAfterAttempt(request.number)
-      const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
-      slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
-      const stopRenewal = renewClaim({ deliveryId, owner, sweepAfterMs: run.sweepAfterMs })
-      const recording = recordOutcome(dependencies, request, claim, run, sent).finally(stopRenewal)
-      if (!(await endsWithin(recording, RECORD_WAIT_MS))) {
-        claim.body = NO_BYTES
-        const delayMs = endpoints.keepUnrecorded(webhookId, deliveryId, recording)
-        // What waits for the endpoint may go on. The sweeper signals the incident.
-        void recording.then(slot.recorded, slot.recorded)
-        // An inline attempt has freed its slot by then, and the lease of its row is the only claim.
-        if (delayMs !== null && !isInline) return { state: 'deferred', delayMs }
-      }
-      const recorded = await recording
-      if (recorded !== null) {
-        // Time-outs come together: they are reported to Temporal at a pace, and the sweeper signals their incidents.
-        if (!timedOut) await signalIncident(dependencies, recorded.toSignal)
-        else if (!isInline) await dependencies.timeoutPace.next(signals.cancelled)
-        return recorded.outcome
-      }
+        : await send(dependencies, request, claim, { slot, shutDown: signals.shutDown })
+    if (sent.result.isInconclusive) {
+      logRepeated(dependencies, request, claim)
+      await release(dependencies, deliveryId, claim, true)
+      continue
+    }
+    const { succeeded, durationMs, failureCode } = sent.result
+    const timedOut = isTimeout(failureCode)
+    const waitMs = waitAfterAttempt(request.number)
+    const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
+    slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
+    const stopRenewal = renewLease({ deliveryId, owner: claim.owner })
+    const recording = recordOutcome(dependencies, request, claim, sent).finally(stopRenewal)
+    if (!(await endsWithin(recording, RECORD_WAIT_MS))) {
+      claim.body = NO_BYTES
+      const delayMs = endpoints.keepUnrecorded(webhookId, deliveryId, recording)
+      // What waits for the endpoint may go on. The sweeper signals the incident.
+      void recording.then(slot.recorded, slot.recorded)
+      // An inline attempt has freed its slot by then, and the lease of its row is the only claim.
+      if (delayMs !== null && inline === null) return { state: 'deferred', delayMs }
+    }
+    const recorded = await recording
+    if (recorded !== null) {
+      // Time-outs come together: they are reported to Temporal at a pace, and the sweeper signals their incidents.
+      if (!timedOut) await signalIncident(dependencies, recorded.toSignal)
+      else if (inline === null) await dependencies.timeoutPace.next(signals.cancelled)
+      return recorded.outcome
     }
   }
 }
@@ -175,12 +162,12 @@ function logRepeated(
  * from the ring) and a stopping process cost no attempt; a POST that is cut off counts as a lost worker.
  */
 async function send(
-  { dataSource, secretBox, httpClient, logger }: AttemptDependencies,
+  dependencies: AttemptDependencies,
   request: AttemptRequest,
   claim: Claim,
-  owner: string,
   { slot, shutDown }: { slot: Slot; shutDown: AbortSignal },
 ): Promise<Sent> {
+  const { secretBox, httpClient } = dependencies
   let isPosting = false
   try {
     const headers = deliveryHeaders(secretBox, request.deliveryId, claim)
@@ -188,55 +175,20 @@ async function send(
     slot.begin()
     return await post(httpClient, claim, headers, shutDown)
   } catch (error) {
-    const counts = isPosting && !(error instanceof StoppingError)
-    await releaseClaim(dataSource, request, { owner, counts }).catch((failure: unknown) => {
-      const fields = { event: 'attempt.release_failed', deliveryId: request.deliveryId, err: failure }
-      logger.warn(fields, 'attempt.release_failed')
-    })
+    await release(dependencies, request.deliveryId, claim, isPosting && !(error instanceof StoppingError))
     throw error
   }
 }
 
-/** One run of an attempt. `isInline`: it has no workflow, and `owner` is the process that leases the delivery. */
-type Run = { owner: string; isInline: boolean; leaseMs: number; sweepAfterMs: number }
-
-/**
- * Claims the row for this attempt, after the lease of another run has ended and the row is due by the database's clock;
- * or returns the outcome that is recorded already, or `deferred` while another run renews its lease.
- */
-async function claimRow(
-  { dataSource }: AttemptDependencies,
-  request: AttemptRequest,
-  { owner, isInline: inline, leaseMs, sweepAfterMs }: Run,
-  signal: AbortSignal,
-): Promise<Claim | AttemptOutcome> {
-  const onlyIfDue = request.onlyIfDue || request.waitUntil !== null
-  const lease = { owner, leaseMs, sweepAfterMs, onlyIfDue, inline }
-  const waitUntilMs = performance.now() + leaseMs
-  for (;;) {
-    signal.throwIfAborted()
-    const startedAtMs = performance.now()
-    const claim = await retryWhileUnavailable(() => claimAttempt(dataSource, request, lease), signal)
-    // The lease of a slow claim could end in mid-POST: the same owner claims again.
-    if (claim !== null && performance.now() - startedAtMs > CLAIM_MARGIN_MS / 2) continue
-    if (claim !== null) return claim
-    const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
-    const waitMs = standing === null ? null : waitForRow(standing, request)
-    if (waitMs === null) return outcomeOfRow(standing, request.number)
-    // The run that leases the row has ended its POST, and renews its lease until the outcome is recorded.
-    if (standing?.state === 'in_progress' && performance.now() > waitUntilMs)
-      return { state: 'deferred', delayMs: leaseMs }
-    await delay(waitMs, undefined, { signal })
-  }
-}
-
-/** Returns after how many ms to claim the row again; null when this run is not to wait for it. */
-function waitForRow(standing: Standing, { number, waitUntil, onlyIfDue }: AttemptRequest): number | null {
-  const isFinal = !['pending', 'waiting', 'in_progress'].includes(standing.state)
-  if (isFinal || standing.attempts !== number - 1) return null
-  if (standing.state !== 'waiting') return Math.min(standing.leasedForMs + 1, CLAIM_INTERVAL_MS)
-  if (standing.dueInMs <= 0) return 1
-  // The clocks of Temporal and the database differ by so much that the workflow has to wait again.
-  if (onlyIfDue || waitUntil === null || standing.dueInMs > waitUntil.maxWaitMs) return null
-  return Math.ceil(standing.dueInMs)
+/** Returns the row. Where that fails, its lease ends by itself. */
+async function release(
+  { dataSource, logger }: AttemptDependencies,
+  deliveryId: string,
+  { owner }: Claim,
+  hasPosted: boolean,
+): Promise<void> {
+  await releaseRuns(dataSource, [{ deliveryId, owner, hasPosted }]).catch((failure: unknown) => {
+    const fields = { event: 'attempt.release_failed', deliveryId, err: failure }
+    logger.warn(fields, fields.event)
+  })
 }

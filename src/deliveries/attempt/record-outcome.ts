@@ -1,9 +1,11 @@
-import { findStanding, type Claim } from '../../db/queries/claims.ts'
-import type { AttemptRecord } from '../../db/queries/outcomes.ts'
+import { findStanding } from '../../db/queries/standing.ts'
 import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-labels.ts'
-import type { AttemptDependencies, AttemptRequest } from './attempt-request.ts'
+import type { AttemptRequest } from '../../domain/attempt-request.ts'
+import type { Claim } from '../protocol/claim.ts'
+import type { AttemptRecord } from '../protocol/record-attempts.ts'
+import type { AttemptDependencies } from './attempt-request.ts'
 import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './outcome-of-row.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../lease-times.ts'
@@ -24,20 +26,19 @@ type RecordedOutcome = { outcome: AttemptOutcome; toSignal: IncidentLabel | null
 /**
  * Writes the attempt and the delivery's new state, and repeats this until the database accepts it.
  * A success is recorded whatever the owner of the row; where another run recorded one before, that is returned.
- * A failure is recorded only while `owner` leases the row; otherwise it does not count, and null is returned.
+ * A failure is recorded only while this run owns the row; otherwise it does not count, and null is returned.
  */
 export async function recordOutcome(
   dependencies: RecordDependencies,
   request: AttemptRequest,
   claim: Claim,
-  { owner, isInline: underLease }: { owner: string; isInline: boolean },
   sent: Sent,
 ): Promise<RecordedOutcome | null> {
   const { result } = sent
   const durationMs = Math.round(result.durationMs)
-  const trigger = claim.retryRequested ? 'retry' : 'schedule'
+  const trigger = claim.isRequested ? 'retry' : 'schedule'
   const { organisationId, deliveryId, number } = request
-  const { webhookId, eventKey, traceId, url } = claim
+  const { webhookId, eventKey, traceId, url, owner } = claim
   const { succeeded, startedAt, failureCode, statusCode, error, response } = result
   // Not spread, here and below: spreading objects of so many shapes took a tenth of a delivery's time.
   const record = {
@@ -55,7 +56,6 @@ export async function recordOutcome(
     error,
     response,
     owner,
-    underLease,
   } as const
   const { logger, metrics } = dependencies
   const { outcome, isNew, toSignal } = await untilRecorded(
@@ -69,10 +69,10 @@ export async function recordOutcome(
     logger.warn({ event: 'attempt.superseded', ...ids, attempt: number, failureCode }, 'attempt.superseded')
     return null
   }
-  const lateMs = request.waitUntil === null ? null : startedAt.getTime() - request.waitUntil.dueAtMs
+  const lateMs = request.dueAtMs === null ? null : startedAt.getTime() - request.dueAtMs
   if (isNew && outcome.state !== 'deferred') {
     // At a slow endpoint the delay is that of the deliveries before it.
-    const isFirst = number === 1 && request.kind !== 'slow'
+    const isFirst = number === 1 && request.queue !== 'slow'
     metrics.attemptRecorded({
       succeeded,
       failureCode,
@@ -122,12 +122,11 @@ async function write(
     return { outcome: { state: next, attempts, failureCode, statusCode }, isNew: true, toSignal: null }
 
   const waitMs = waitAfterAttempt(attempts)
-  const sinceEndMs = (): number => performance.now() - endedAtMs
   const { result: recorded, toSignal } = await recordUnderLock({
     ...record,
     next,
     // The wait counts from the end of the POST.
-    dueInMs: () => (waitMs === null ? null : waitMs - sinceEndMs()),
+    dueInMs: () => (waitMs === null ? null : waitMs - (performance.now() - endedAtMs)),
     ...(isTimeout(failureCode) ? AFTER_TIMEOUT : AFTER_FAILURE),
   })
   if (recorded === null && next !== 'completed') return { outcome: null, isNew: false, toSignal }
@@ -135,16 +134,13 @@ async function write(
     const standing = await findStanding(dataSource, record)
     return { outcome: outcomeOfRow(standing, attempts), isNew: false, toSignal }
   }
-  if (recorded.state !== 'waiting')
-    return { outcome: { state: recorded.state, attempts, failureCode, statusCode }, isNew: true, toSignal }
-  const outcome: AttemptOutcome = {
-    state: 'waiting',
-    attempts,
-    endedAtMs: recorded.nextAttemptAt.getTime() - (waitMs ?? 0),
-    sinceEndMs: sinceEndMs(),
-    immediately: recorded.retryRequested,
-    failureCode,
-    statusCode,
-  }
+  const codes = { failureCode, statusCode }
+  if (!('state' in recorded))
+    return { outcome: { state: 'completed', attempts, ...codes }, isNew: true, toSignal }
+  const { state, dueAt, dueInMs } = recorded
+  const outcome: AttemptOutcome =
+    state === 'waiting'
+      ? { state, attempts, dueAtMs: dueAt.getTime(), dueInMs, ...codes }
+      : { state, attempts, ...codes }
   return { outcome, isNew: true, toSignal }
 }

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
-import { recordFirstSuccesses, type AttemptRecord } from '../../db/queries/outcomes.ts'
+import { recordFirstSuccesses, type AttemptRecord, type FollowAfter } from '../protocol/record-attempts.ts'
 
 /** Records a first attempt that succeeded. False if that takes the lock of its webhook, or another one is recorded. */
 export type RecordFirstSuccess = BatchedStatement<AttemptRecord, boolean>
@@ -18,11 +18,11 @@ const LINGER_MS = 5
 /** Successes that come close together share a statement and its commit. */
 export function createRecordFirstSuccess(
   dataSource: DataSource,
-  { hasBackfill }: { hasBackfill: boolean },
+  { followAfterMs }: { followAfterMs: FollowAfter },
 ): RecordFirstSuccess {
   return createBatchedStatement({
-    runAll: (records) => recordFirstSuccesses(dataSource, records, hasBackfill),
-    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], hasBackfill))[0] === true,
+    runAll: (records) => recordFirstSuccesses(dataSource, records, followAfterMs),
+    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], followAfterMs))[0] === true,
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     lingerMs: LINGER_MS,

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
-import type { EndedAttempt } from '../../db/queries/outcomes.ts'
-import { recordAttempts, type RecordedAttempt } from '../../incidents/change-incident.ts'
+import { recordAttempts, type EndedAttempt, type RecordedAttempt } from './record-attempts.ts'
+import type { FollowAfter } from '../protocol/record-attempts.ts'
 import { recordOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
 
 /** `dueInMs` is called when the statement is sent. */
@@ -23,12 +23,12 @@ const RECORD_TIMEOUT_MS = 600_000
 
 /**
  * Attempts of one webhook that wait for its lock share a transaction: an endpoint that fails or recovers ends attempts
- * faster than a disk commits them one by one. `hasBackfill`: see `recordSuccesses`.
+ * faster than a disk commits them one by one. `followAfterMs`: see FollowAfter.
  */
 export function createRecordUnderLock(dependencies: {
   dataSource: DataSource
   locks: WebhookLocks
-  hasBackfill: boolean
+  followAfterMs: FollowAfter
 }): RecordUnderLock {
   const webhooks = new Map<string, { record: RecordUnderLock; waiting: number }>()
 
@@ -36,7 +36,7 @@ export function createRecordUnderLock(dependencies: {
     const recordAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> =>
       recordOnWebhook(dependencies, of.webhookId, (manager) => {
         const ended = attempts.map(({ dueInMs, ...attempt }) => ({ ...attempt, dueInMs: dueInMs() }))
-        return recordAttempts(manager, of, ended, dependencies.hasBackfill)
+        return recordAttempts(manager, of, ended, dependencies.followAfterMs)
       })
     return createBatchedStatement({
       runAll: recordAll,

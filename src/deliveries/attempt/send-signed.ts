@@ -1,7 +1,7 @@
-import type { Claim } from '../../db/queries/claims.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
 import { signedHeaders } from '../../outbound/signed-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
+import type { Claim } from '../protocol/claim.ts'
 
 /** The result of a POST, and when it ended, on `performance.now()`. */
 export type Sent = { result: PostResult; endedAtMs: number }

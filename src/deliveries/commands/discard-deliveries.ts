@@ -1,14 +1,16 @@
 import type { EntityManager } from 'typeorm'
 import type { Actor } from '../../accounts/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
-import { discardDelivery as discardRow, discardFailed, discardSelected } from '../../db/queries/stops.ts'
-import type { DeliverySelection } from '../../domain/delivery-filter.ts'
+import { listDiscardable } from '../../db/queries/covered-deliveries.ts'
+import { allowLongerStatements } from '../../db/longer-statements.ts'
+import { EVERY_DELIVERY, type DeliverySelection } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../errors.ts'
 import { closeIfResolved } from '../../incidents/change-incident.ts'
 import { transactOnOwn } from '../../incidents/transact-on-own.ts'
 import { signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../incidents/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { discard } from '../protocol/change-deliveries.ts'
 import { requireDelivery } from './preconditions.ts'
 import { selectionForAudit } from './selection-for-audit.ts'
 
@@ -29,7 +31,7 @@ export async function discardDelivery(
   await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
   const { result: discarded, toSignal } = await transactOnWebhook(dependencies, webhookId, (manager) =>
     closeIfResolved(manager, webhookId, async () => {
-      const found = await discardRow(manager, organisationId, webhookId, deliveryId)
+      const [found = null] = await discard(manager, { organisationId, webhookId, ids: [deliveryId] })
       if (found !== null)
         await recordAudit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
       return found
@@ -47,9 +49,7 @@ export function discardFailedDeliveries(
   actor: Actor,
   webhookId: string,
 ): Promise<number> {
-  return discardMany(dependencies, actor, webhookId, {}, (manager) =>
-    discardFailed(manager, actor.organisationId, webhookId),
-  )
+  return discardMany(dependencies, actor, webhookId, { states: ['failed'], selection: EVERY_DELIVERY })
 }
 
 /** Stops the waiting and permanently failed deliveries that are selected for good; returns how many. */
@@ -59,22 +59,21 @@ export function discardSelectedDeliveries(
   webhookId: string,
   selection: DeliverySelection,
 ): Promise<number> {
-  return discardMany(dependencies, actor, webhookId, selectionForAudit(selection), (manager) =>
-    discardSelected(manager, actor.organisationId, webhookId, selection),
-  )
+  return discardMany(dependencies, actor, webhookId, { states: ['waiting', 'failed'], selection })
 }
+
+type Discarded = { states: readonly ('waiting' | 'failed')[]; selection: DeliverySelection }
 
 async function discardMany(
   dependencies: Dependencies,
   actor: Actor,
   webhookId: string,
-  selected: Record<string, unknown>,
-  discard: (manager: EntityManager) => Promise<number>,
+  which: Discarded,
 ): Promise<number> {
   const { result, toSignal } = await transactOnOwn(dependencies, actor, webhookId, (manager) =>
     closeIfResolved(manager, webhookId, async () => {
-      const count = await discard(manager)
-      const details = { count, ...selected }
+      const count = await discardAll(manager, { organisationId: actor.organisationId, webhookId }, which)
+      const details = { count, ...selectionForAudit(which.selection) }
       await recordAudit(manager, actor, { action: 'deliveries.discarded', webhookId, details })
       return count
     }),
@@ -82,4 +81,21 @@ async function discardMany(
   void signalIncident(dependencies, toSignal)
   dependencies.metrics.deliveriesStopped(result)
   return result
+}
+
+/** There may be hundreds of thousands of them. */
+async function discardAll(
+  manager: EntityManager,
+  of: { organisationId: string; webhookId: string },
+  which: Discarded,
+): Promise<number> {
+  await allowLongerStatements(manager)
+  let count = 0
+  for (let after: string | null = null; ;) {
+    const ids: string[] = await listDiscardable(manager, of, { ...which, after })
+    const last = ids.at(-1)
+    if (last === undefined) return count
+    count += (await discard(manager, { ...of, ids })).length
+    after = last
+  }
 }

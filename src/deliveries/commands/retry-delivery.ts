@@ -2,13 +2,14 @@ import type { DataSource } from 'typeorm'
 import type { Actor } from '../../accounts/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
-import { requestRetry } from '../../db/queries/retry-requests.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
+import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
 import { coversEventKey } from '../../domain/subscription.ts'
 import { conflict, notFound, type ProblemError } from '../../errors.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../incidents/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import { requestRetries } from '../protocol/change-deliveries.ts'
 import { wakeWorkflows } from '../retry-jobs/wake-workflows.ts'
 import { requireDelivery, requireEnabled, webhookDisabled } from './preconditions.ts'
 
@@ -16,6 +17,9 @@ type Dependencies = CommandDependencies & {
   workflows: Pick<DeliveryWorkflows, 'wake'>
   logger: Logger
 }
+
+/** All but completed. */
+const RETRIED_STATES = DELIVERY_STATES.filter((state) => state !== 'completed')
 
 /** Retries one delivery at once, in any undelivered state. Throws 409 with the reason where that is not possible. */
 export async function retryDelivery(
@@ -29,7 +33,8 @@ export async function retryDelivery(
   await requireEnabled(dataSource, organisationId, webhookId)
   await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
   const requested = await transactOnWebhook(dependencies, webhookId, async (manager) => {
-    const delivery = await requestRetry(manager, organisationId, webhookId, deliveryId)
+    const of = { organisationId, webhookId, ids: [deliveryId], states: RETRIED_STATES }
+    const [delivery = null] = await requestRetries(manager, of)
     if (delivery !== null)
       await recordAudit(manager, actor, { action: 'delivery.retried', webhookId, deliveryId })
     return delivery

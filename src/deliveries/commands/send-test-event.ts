@@ -2,7 +2,6 @@ import type { DataSource } from 'typeorm'
 import type { Actor } from '../../accounts/actor.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
-import { insertTestEvent } from '../../db/queries/events.ts'
 import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { mayReadPayload, TEST_EVENT_KEY } from '../../domain/permissions.ts'
 import { coversEventKey } from '../../domain/subscription.ts'
@@ -10,6 +9,7 @@ import { conflict, forbidden, notFound } from '../../errors.ts'
 import { testEnvelope } from '../../events/test-event.ts'
 import { newId } from '../../ids.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { commitEvents, type Commits } from '../protocol/commit-events.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { webhookDisabled } from './preconditions.ts'
 
@@ -18,7 +18,7 @@ type Dependencies = {
   catalogue: Pick<Catalogue, 'find' | 'permissionFor'>
   dispatcher: Pick<Dispatcher, 'start'>
   metrics: Pick<Metrics, 'eventPublished'>
-  lease: { owner: string; leaseMs: number }
+  commits: Commits
 }
 
 /**
@@ -26,7 +26,7 @@ type Dependencies = {
  * delivery. Throws 403 where the member may not read the key, 409 where the webhook is disabled or not subscribed to it.
  */
 export async function sendTestEvent(
-  { dataSource, catalogue, dispatcher, metrics, lease }: Dependencies,
+  { dataSource, catalogue, dispatcher, metrics, commits }: Dependencies,
   actor: Actor,
   webhookId: string,
   eventKey: string | null,
@@ -38,15 +38,18 @@ export async function sendTestEvent(
     eventKey === null
       ? { key: TEST_EVENT_KEY, data: { webhookId } }
       : { key: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
-  const event = { id: newId(), organisationId, ...testEnvelope(sent.key, sent.data) }
-  const delivery = await dataSource.transaction(async (manager) => {
-    const inserted = await insertTestEvent(manager, event, webhookId, lease)
-    if (inserted === null) throw webhookDisabled()
-    const { deliveryId } = inserted
+  const event = { id: newId(), organisationId, webhookId, ...testEnvelope(sent.key, sent.data) }
+  const reserved = commits.reserve([organisationId], 1)
+  const commit = { ...reserved, leaseMs: commits.leaseMs }
+  const transaction = dataSource.transaction(async (manager) => {
+    const [[committed] = []] = await commitEvents(manager, [event], commit)
+    if (committed === undefined) throw webhookDisabled()
+    const { deliveryId } = committed
     const details = eventKey === null ? {} : { eventKey }
     await recordAudit(manager, actor, { action: 'webhook.tested', webhookId, deliveryId, details })
-    return inserted
+    return committed
   })
+  const delivery = await transaction.finally(() => reserved.settle())
   metrics.eventPublished(1)
   dispatcher.start([delivery])
   return delivery.deliveryId

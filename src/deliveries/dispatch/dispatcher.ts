@@ -1,220 +1,242 @@
-import type { DeliveryToStart } from '../../db/queries/events.ts'
-import { findFirstAttempts } from '../../db/queries/leases.ts'
-import { isTimeout, nextAttempt } from '../../domain/attempt-outcome.ts'
+import { randomUUID } from 'node:crypto'
+import type { OverdueDelivery } from '../../db/queries/recovery.ts'
+import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import { every } from '../../timers.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
-import { backlogRoom, hasBacklogRoom } from './backlog-room.ts'
+import { START_HOLD_MS } from '../lease-times.ts'
+import type { CommittedDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'
-import { createDeliveryStates } from './delivery-states.ts'
-import { createInlineAttempts, type InlineAttemptDependencies, type InlineResult } from './inline-attempts.ts'
-import { createLeases } from './leases.ts'
+import { claimedByCommit, withoutPayload } from './committed.ts'
+import type { DeliveryRows } from './delivery-rows.ts'
+import { createInTemporal } from './in-temporal.ts'
 import {
-  healthOf,
-  isForHealthyEndpoint,
-  routeDelivery,
-  type FirstAttemptMode,
-  type RoutedDelivery,
-} from './route-delivery.ts'
-import { createWorkflowStarts, type StartResult, type WorkflowStartDependencies } from './workflow-starts.ts'
+  createInlineAttempts,
+  type ClaimedDelivery,
+  type InlineAttemptDependencies,
+} from './inline-attempts.ts'
+import { createPuller } from './puller.ts'
+import { createReservations } from './reservations.ts'
+import { createRowChanges } from './row-changes.ts'
+import { createWorkflowStarts, type HeldDelivery, type WorkflowStartDependencies } from './workflow-starts.ts'
 
-/** Decides who makes the first attempt of each delivery that this process leases, and starts it. */
+/**
+ * Who makes the first attempt: the workflow, or, at fast endpoints, the process itself: always (`direct`), or while
+ * Temporal is behind (`overflow`).
+ */
+export type FirstAttemptMode = 'workflow' | 'overflow' | 'direct'
+
+/** Decides who makes the first attempt of each delivery, and begins it. */
 export type Dispatcher = {
-  /** Takes deliveries that are leased to this process; returns at once. */
-  start(deliveries: readonly DeliveryToStart[]): void
-  /** Updates the state of a delivery by what its attempt reports. */
+  /** Starts to take up deliveries from their rows. */
+  begin(): void
+  /**
+   * Reserves room for the deliveries of a commit; call it just before the statement is sent. At most `count` rows are
+   * expected, of events of these organisations.
+   */
+  reserve(organisationIds: readonly string[], count: number): Reservation
+  /** Takes deliveries that this process has committed; returns at once. */
+  start(deliveries: readonly CommittedDelivery[]): void
+  /** Makes overdue attempts in this process (`direct`). Returns the ids of those that it has claimed. */
+  attemptOverdue(deliveries: readonly OverdueDelivery[]): Promise<ReadonlySet<string>>
+  /** Updates what is known of a delivery by what its attempt reports. */
   onAttempt(event: AttemptEvent): void
-  /** True while enough deliveries are queued, or Temporal is unavailable: then the sweeper takes fewer. */
-  isBusy(): boolean
-  /** True while no queued delivery could start now, few deliveries arrive, and Temporal is not behind. */
-  isIdle(): boolean
-  /** True when deliveries of healthy webhooks arrived in the last second. */
+  /** True while few deliveries arrive, and Temporal is not behind. */
+  isQuiet(): boolean
+  /** True when deliveries of fast endpoints arrived in the last second. */
   hasRecentDeliveries(): boolean
   load(): DispatcherLoad
-  /** Returns for each slow or failing webhook how many more of its deliveries may be taken. */
-  rooms(): { webhookId: string; room: number }[]
-  /** Releases what is queued, and returns when nothing is in flight. May be called again. */
+  /** Runs one pass over the rows. */
+  pull(): Promise<void>
+  /** Gives back what has not begun, and returns when nothing is in flight. May be called again. */
   stop(): Promise<void>
 }
 
 /** Queued deliveries, workflow starts in flight, and inline attempts in flight. */
 export type DispatcherLoad = { queued: number; startsInFlight: number; inlineInFlight: number }
 
-/** Above this, further deliveries are released at once, and recovered later. */
-const MAX_BACKLOG = 10_000
+const NO_ROOMS: Rooms = { defaultRoom: 0, webhooks: [] }
 
-/** Above this many queued deliveries that could start now, the dispatcher is busy. */
-const MAX_IDLE_BACKLOG = 200
+/** Interval at which starts that wait are considered for inline attempts, and how long they wait for Temporal first. */
+const CHECK_INTERVAL_MS = 250
+const MAX_START_DELAY_MS = 500
 
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
-const CHECK_INTERVAL_MS = 2_000
+const ELSEWHERE_INTERVAL_MS = 2_000
 
-type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'leases'> &
-  Omit<WorkflowStartDependencies, 'leases' | 'inTemporal' | 'onStarting' | 'onEnded'> & {
+export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'onReleased' | 'changes'> &
+  Omit<WorkflowStartDependencies, 'changes' | 'inTemporal' | 'onRefused'> & {
+    rows: DeliveryRows
+    webhookChanges: InlineAttemptDependencies['changes']
     mode: FirstAttemptMode
-    leaseMs: number
-    /** True while completed deliveries still have to get a workflow: new deliveries do not queue behind them. */
-    isBackfillPending: () => boolean
+    /** True while workflows that follow are still to be started: new deliveries do not queue behind them. */
+    isFollowingOwed: () => boolean
   }
 
 /**
- * Builds the dispatcher. Bounds: `concurrency` starts at once, MAX_BACKLOG deliveries, and per webhook as many first
- * attempts in Temporal as its endpoint takes at once, since others would be deferred. When the process dies its leases
- * expire, and the sweeper of another process takes the rows.
+ * Builds the dispatcher. What it holds begins within seconds, or returns to its row: inline attempts by MAX_CLAIM_AGE_MS,
+ * workflow starts by START_HOLD_MS. What waits, waits on its row.
  */
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { dataSource, endpoints, logger, metrics, makesAttempts } = dependencies
+  const { rows, endpoints, logger, metrics, timers, makesAttempts, webhookChanges } = dependencies
   const mode = makesAttempts ? dependencies.mode : 'workflow'
-  const states = createDeliveryStates()
-  const leases = createLeases({ ...dependencies, owner: dependencies.processId })
-  const starts = createWorkflowStarts({
-    ...dependencies,
-    leases,
-    inTemporal: (webhookId) => states.inTemporal(webhookId),
-    onStarting: (delivery, isSlow) =>
-      states.set(delivery, { at: 'in_temporal', sinceMs: performance.now(), isBegun: false, isSlow }),
-    onEnded: startEnded,
-  })
-  const inline = createInlineAttempts({ ...dependencies, leases, onEnded: inlineEnded })
+  const changes = createRowChanges(dependencies)
+  const inTemporal = createInTemporal(timers.nowMs)
+  const starts = createWorkflowStarts({ ...dependencies, changes, inTemporal, onRefused })
+  const inline = createInlineAttempts({ ...dependencies, changes: webhookChanges, onReleased, onEnded })
+  const reservations = createReservations(inline)
   const backpressure = createBackpressure({
-    waiting: () => starts.waiting() + states.waitingInTemporal(),
+    waiting: () => starts.queued() + inTemporal.waiting(),
     isTemporalUnavailable: () => starts.isPaused(),
+    nowMs: timers.nowMs,
   })
-  const checking = setInterval(() => {
-    void dropAttempted(states.inTemporalSince(performance.now() - CHECK_INTERVAL_MS))
-  }, CHECK_INTERVAL_MS)
-  let stopping = false
+  const puller = createPuller({ ...dependencies, starts, reservations, isInline, claim })
+  const checks = [
+    every(timers, CHECK_INTERVAL_MS, () => {
+      if (isInline()) beginHeld(starts.takeWaiting(MAX_START_DELAY_MS))
+    }),
+    every(timers, ELSEWHERE_INTERVAL_MS, () => void dropAttemptedElsewhere()),
+  ]
+  let isStopping = false
 
-  function take(delivery: DeliveryToStart): void {
-    const { deliveryId, readAtMs } = delivery
-    const state = states.of(deliveryId)
-    // The sweeper may recover a delivery whose outcome is still being recorded.
-    if (state?.at === 'queued' || state?.at === 'inline') return
-    if (stopping || states.count('queued') + states.count('inline') >= MAX_BACKLOG) return release(delivery)
-    leases.add(deliveryId, readAtMs)
-    if (isForHealthyEndpoint(delivery, endpoints)) backpressure.arrived()
-    if (!tryInline(delivery)) queueStart(delivery)
+  /** The one decision who makes the first attempt at a fast endpoint. At a slow one the workflow does. */
+  function isInline(): boolean {
+    switch (mode) {
+      case 'workflow':
+        return false
+      case 'direct':
+        return true
+      case 'overflow':
+        return backpressure.isTemporalBehind() || dependencies.isFollowingOwed()
+    }
   }
 
-  /** Queues an inline attempt, and returns true, if the delivery is routed to one. */
-  function tryInline(delivery: DeliveryToStart): boolean {
-    const route = routeDelivery({
-      mode,
-      ...healthOf(delivery, endpoints),
-      isTemporalBehind: backpressure.isTemporalBehind(),
-      isBackfillPending: dependencies.isBackfillPending(),
+  /** Claims those for which there is room, in one statement, and begins their attempts. Returns their ids. */
+  async function claim(
+    deliveries: readonly (DeliveryLabel & { attempts: number })[],
+  ): Promise<ReadonlySet<string>> {
+    const claimed = new Set<string>()
+    if (isStopping) return claimed
+    const { fitting, settle } = reservations.forClaims(deliveries)
+    const claimedAtMs = timers.nowMs()
+    const runs = fitting.map(({ organisationId, deliveryId, attempts }) => {
+      return { organisationId, deliveryId, number: attempts + 1, owner: randomUUID(), isWorkflow: false }
     })
-    if (stopping || route !== 'inline') return false
-    states.set(delivery, { at: 'queued' })
-    inline.add(delivery)
-    return true
+    try {
+      const claims = fitting.length === 0 ? [] : await rows.claim(runs)
+      for (const [index, delivery] of fitting.entries()) {
+        const granted = claims[index] ?? null
+        if (granted === null) continue
+        claimed.add(delivery.deliveryId)
+        inline.add({ ...delivery, number: delivery.attempts + 1, claim: granted, claimedAtMs })
+      }
+    } catch (error) {
+      warn('claim', error)
+    } finally {
+      settle()
+    }
+    return claimed
   }
 
-  function queueStart(delivery: RoutedDelivery): void {
-    const { webhookId } = delivery
-    const isSlow = !isForHealthyEndpoint(delivery, endpoints)
-    if (stopping || (isSlow && !hasBacklogRoom(backlogOf(webhookId)))) return release(delivery)
-    states.set(delivery, { at: 'queued' })
-    starts.add(delivery, isSlow)
+  /** Begins deliveries whose rows are left to this process. */
+  function beginHeld(held: readonly HeldDelivery[]): void {
+    const toClaim = held.filter((delivery) => {
+      if (isInline() && endpoints.health(delivery.webhookId) === 'fast') return true
+      starts.add(delivery)
+      return false
+    })
+    if (toClaim.length > 0) void claimHeld(toClaim)
   }
 
-  function release({ deliveryId, webhookId }: DeliveryToStart, after?: StartResult): void {
-    const wasInTemporal = states.of(deliveryId)?.at === 'in_temporal'
-    states.remove(deliveryId)
-    if (wasInTemporal) starts.wake(webhookId)
-    leases.release(deliveryId)
-    // A refused start has been counted as such.
-    if (after !== 'refused') metrics.startEnded('released')
-  }
-
-  function startEnded(delivery: DeliveryToStart, result: StartResult): void {
-    switch (result) {
-      case 'unhealthy':
-        return queueStart(delivery)
-      case 'started':
-        // In a process without a worker no attempt reports its end.
-        if (!makesAttempts) states.remove(delivery.deliveryId)
-        return
-      case 'refused':
-      case 'paused':
-        if (!tryInline(delivery)) release(delivery, result)
+  async function claimHeld(held: readonly HeldDelivery[]): Promise<void> {
+    const claimed = await claim(held)
+    const left = held.filter(({ deliveryId }) => !claimed.has(deliveryId))
+    for (const delivery of left) {
+      changes.giveBack(delivery)
+      puller.noteWaiting(delivery.webhookId)
     }
   }
 
-  /** Continues with a delivery whose inline attempt has ended, or was not made. */
-  function inlineEnded(delivery: DeliveryToStart, result: InlineResult): void {
-    if (result === 'stopping') return release(delivery)
-    if (result === 'fault') return queueStart({ ...delivery, hasFault: true })
-    if (result === 'unhealthy' || result.state === 'deferred') return queueStart(delivery)
-    states.remove(delivery.deliveryId)
-    leases.forget(delivery.deliveryId)
+  function onRefused(delivery: HeldDelivery): void {
+    if (isInline() && endpoints.health(delivery.webhookId) === 'fast') void claimHeld([delivery])
+  }
+
+  function onReleased({ deliveryId, claim: { owner } }: ClaimedDelivery): void {
+    metrics.startEnded('released')
+    changes.release({ deliveryId, owner })
+  }
+
+  function onEnded(delivery: ClaimedDelivery, outcome: AttemptOutcome): void {
     metrics.startEnded('inline')
-    if (result.state !== 'waiting') return
-    starts.addRetry(delivery, nextAttempt(result), isTimeout(result.failureCode) ? 'slow' : 'retry')
+    if (outcome.state !== 'waiting') return
+    starts.addRetry(delivery, nextAttempt(outcome), isTimeout(outcome.failureCode) ? 'slow' : 'retry')
   }
 
-  function onAttempt({ type, isInline, webhookId, deliveryId }: AttemptEvent): void {
-    const state = states.of(deliveryId)
-    if (type === 'begun' && isInline) states.set({ deliveryId, webhookId }, { at: 'inline' })
-    else if (state?.at === 'in_temporal') {
-      if (type === 'begun') states.set({ deliveryId, webhookId }, { ...state, isBegun: true })
-      if (type === 'ended') states.remove(deliveryId)
-    }
+  function onAttempt({ type, isInline: isMadeHere, webhookId, deliveryId }: AttemptEvent): void {
+    if (!isMadeHere) inTemporal.remove(deliveryId)
     if (type === 'begun') return
     starts.wake(webhookId)
     inline.wake(webhookId)
+    puller.wake(webhookId)
   }
 
-  async function dropAttempted(attempts: { deliveryId: string; webhookId: string }[]): Promise<void> {
+  async function dropAttemptedElsewhere(): Promise<void> {
+    const attempts = inTemporal.since(ELSEWHERE_INTERVAL_MS)
     if (attempts.length === 0) return
     try {
-      const ids = attempts.map(({ deliveryId }) => deliveryId)
-      const recorded = await findFirstAttempts(dataSource, ids)
+      const found = await rows.findFirstAttempts(attempts.map(({ deliveryId }) => deliveryId))
       for (const { deliveryId, webhookId } of attempts) {
-        const state = recorded.get(deliveryId)
+        const state = found.get(deliveryId)
         if (state === 'open') continue
         if (state === 'completed') endpoints.succeededElsewhere(webhookId)
         onAttempt({ type: 'ended', isInline: false, deliveryId, webhookId })
       }
     } catch (error) {
-      const fields = { event: 'dispatcher.database_failed', what: 'check', err: error }
-      logger.warn(fields, fields.event)
+      warn('check', error)
     }
   }
 
-  function backlogOf(webhookId: string) {
-    return {
-      endpoint: endpoints.health(webhookId),
-      limit: endpoints.limit(webhookId),
-      freeSlots: endpoints.freeSlots(webhookId),
-      queued: starts.slowWaiting(webhookId),
-      inTemporal: states.inTemporal(webhookId),
-    }
+  function warn(what: string, error: unknown): void {
+    const fields = { event: 'dispatcher.database_failed', what, err: error }
+    logger.warn(fields, fields.event)
   }
 
   return {
+    begin: () => puller.start(),
+    reserve(organisationIds, count) {
+      const isLeftToTemporal = isStopping || !isInline()
+      if (isLeftToTemporal) return { rooms: NO_ROOMS, sweepAfterMs: START_HOLD_MS, settle: () => undefined }
+      return { ...reservations.forCommit(organisationIds, count), sweepAfterMs: 0 }
+    },
     start(deliveries) {
-      for (const delivery of deliveries) take(delivery)
+      const held: HeldDelivery[] = []
+      for (const delivery of deliveries) {
+        reservations.note(delivery)
+        if (endpoints.health(delivery.webhookId) === 'fast') backpressure.arrived()
+        const claimed = claimedByCommit(delivery, timers.nowMs())
+        if (claimed !== null) inline.add(claimed)
+        else if (delivery.heldUntilMs > timers.nowMs()) held.push(withoutPayload(delivery))
+        else puller.noteWaiting(delivery.webhookId)
+      }
+      beginHeld(held)
     },
+    attemptOverdue: (deliveries) => (mode === 'direct' ? claim(deliveries) : Promise.resolve(new Set())),
     onAttempt,
-    isBusy: () => starts.ready() + inline.ready() > MAX_IDLE_BACKLOG || starts.isPaused(),
-    isIdle: () => starts.ready() + inline.ready() === 0 && backpressure.isQuiet(),
+    isQuiet: () => backpressure.isQuiet(),
     hasRecentDeliveries: () => backpressure.hasRecentDeliveries(),
-    rooms() {
-      const webhookIds = new Set([...starts.slowWebhooks(), ...states.slowInTemporal(), ...endpoints.slow()])
-      return [...webhookIds].map((webhookId) => ({ webhookId, room: backlogRoom(backlogOf(webhookId)) }))
-    },
     load: () => ({
-      queued: states.count('queued'),
+      queued: inline.queued() + starts.queued(),
       startsInFlight: starts.inFlight(),
-      inlineInFlight: states.count('inline'),
+      inlineInFlight: inline.inFlight(),
     }),
+    pull: () => puller.runOnce(),
     async stop() {
-      stopping = true
-      clearInterval(checking)
-      leases.close()
-      for (const delivery of starts.drain()) release(delivery)
-      await inline.stop()
-      await starts.stop()
-      await leases.flush()
+      isStopping = true
+      for (const stopChecking of checks) stopChecking()
+      const stopped = Promise.all([puller.stop(), inline.stop(), starts.stop()])
+      await changes.flush()
+      await stopped
+      await changes.flush()
     },
   }
 }

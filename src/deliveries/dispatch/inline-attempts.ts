@@ -1,205 +1,183 @@
-import type { DataSource } from 'typeorm'
-import type { Claim } from '../../db/queries/claims.ts'
-import type { DeliveryToStart } from '../../db/queries/events.ts'
-import { markInFlight } from '../../db/queries/leases.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import { coversEventKey } from '../../domain/subscription.ts'
+import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Logger } from '../../observability/logger.ts'
+import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
+import { every, type Timers } from '../../timers.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Endpoints, Slot } from '../attempt/endpoint-registry.ts'
-import type { Leases } from './leases.ts'
-import { createRoundRobinQueue } from '../../round-robin-queue.ts'
-import { isForHealthyEndpoint } from './route-delivery.ts'
-import { claimLeaseMs } from '../lease-times.ts'
-import { WEBHOOK_TTL_MS, type WebhookCache } from './webhook-cache.ts'
+import { MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
+import type { Claim } from '../protocol/claim.ts'
+import { createRate } from './rate.ts'
+import type { WebhookChanges } from './webhook-changes.ts'
 
-/** Makes first attempts in this process, without a workflow. */
+/** A delivery that this process has claimed, by a statement that was sent at `claimedAtMs`. */
+export type ClaimedDelivery = DeliveryLabel & { number: number; claim: Claim; claimedAtMs: number }
+
+/** Makes attempts in this process, without a workflow. */
 export type InlineAttempts = {
-  /** Queues a delivery of a healthy webhook, and makes its attempt as soon as a slot is free. */
-  add(delivery: DeliveryToStart): void
+  /** Queues an attempt at a fast endpoint. It begins within MAX_CLAIM_AGE_MS of its claim, or its run is released. */
+  add(delivery: ClaimedDelivery): void
   /** Tries the deliveries of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
-  /** Returns the deliveries that are queued for endpoints with a free slot. */
-  ready(): number
-  /** Ends what is queued as `stopping`, and returns when no attempt is in flight. */
+  /** Returns how many attempts, queued ones included, can begin soon: of all endpoints, and of one. */
+  room(): number
+  roomOf(webhookId: string): number
+  queued(): number
+  queuedOf(webhookId: string): number
+  inFlight(): number
+  /** Releases what is queued, and returns when no attempt is in flight. */
   stop(): Promise<void>
 }
 
-/**
- * How an inline attempt ended: with an outcome, of this process or of another before; or not made, since its endpoint is
- * not healthy any more (`unhealthy`), by a fault of ours (`fault`), or since this process stops (`stopping`).
- */
-export type InlineResult = AttemptOutcome | 'unhealthy' | 'fault' | 'stopping'
+/** What can begin within this time is claimed: half of what a claim is good for, since endpoints become slower. */
+const ROOM_MS = MAX_CLAIM_AGE_MS / 2
 
 /** Share of the slots for endpoints that never answered. */
-const UNPROVEN_SHARE = 1 / 4
+const UNKNOWN_SHARE = 1 / 4
 
-/** A POST that takes longer is marked `in_progress` on its row, and frees its slot. */
+/** A POST that takes longer frees its slot, up to so many. */
 const SLOW_POST_MS = 500
-const CHECK_INTERVAL_MS = 250
-
-/** Slow POSTs without a slot; further ones keep theirs. */
 const MAX_SLOW = 1_000
 
-/** Queued payloads in memory. Deliveries above this are queued without, and their payload is read again. */
+/** Interval at which what has not begun is released, and endpoints are considered again. */
+const CHECK_INTERVAL_MS = 250
+
+/** Queued payloads in memory, above which nothing more is claimed. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 
-const FIRST_ATTEMPT = { number: 1, waitUntil: null, onlyIfDue: false, kind: 'first' } as const
-
-/** An attempt in flight. `free` frees its slot for the next delivery. */
-type InFlight = { deliveryId: string; beganAtMs: number; isSlow: boolean; free: () => void }
-
 export type InlineAttemptDependencies = {
-  dataSource: DataSource
   makeAttempt: MakeAttempt
   endpoints: Endpoints
-  webhooks: WebhookCache
+  changes: WebhookChanges
   logger: Logger
-  processId: string
+  timers: Timers
   shutdown: Pick<Shutdown, 'stopping' | 'cutOff'>
-  attemptTimeoutMs: number
   /** Attempts in flight at once, of all endpoints together. */
   slots: number
-  leases: Pick<Leases, 'remainingMs'>
-  onEnded: (delivery: DeliveryToStart, result: InlineResult) => void
+  onReleased: (delivery: ClaimedDelivery) => void
+  onEnded: (delivery: ClaimedDelivery, outcome: AttemptOutcome) => void
 }
 
 export function createInlineAttempts(dependencies: InlineAttemptDependencies): InlineAttempts {
-  const { dataSource, makeAttempt, endpoints, webhooks, logger, processId, shutdown } = dependencies
-  const { attemptTimeoutMs, leases, slots, onEnded } = dependencies
-  const inFlight = new Map<InFlight, Promise<void>>()
-  let queuedBytes = 0
+  const { makeAttempt, endpoints, changes, logger, timers, shutdown, slots } = dependencies
+  const completions = createRate(timers.nowMs)
+  const inFlight = new Set<Promise<void>>()
+  const unknownSlots = Math.max(1, Math.floor(slots * UNKNOWN_SHARE))
+  let [unknownInUse, slow, queuedBytes, isStopping] = [0, 0, 0, false]
+  const queue = createRoundRobinQueue<ClaimedDelivery>({
+    concurrency: slots,
+    hasRoom: (webhookId) =>
+      endpoints.hasFreeSlot(webhookId) && (endpoints.hasAnswered(webhookId) || unknownInUse < unknownSlots),
+    run: begin,
+  })
+  const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
+    releaseAll(queue.drain((delivery) => !mayBegin(delivery)))
+    queue.wake()
+  })
 
-  const createQueue = (concurrency: number) =>
-    createRoundRobinQueue({
-      concurrency,
-      hasRoom: (webhookId) => endpoints.hasFreeSlot(webhookId),
-      run: begin,
-    })
-  const unprovenSlots = Math.max(1, Math.floor(slots * UNPROVEN_SHARE))
-  const queues = {
-    healthy: createQueue(Math.max(1, slots - unprovenSlots)),
-    unproven: createQueue(unprovenSlots),
-  }
-  const bothQueues = [queues.healthy, queues.unproven]
-
-  /** Makes the attempt. Returns when its slot is free again: at its end, or sooner for a slow POST. */
-  function begin(delivery: DeliveryToStart): Promise<void> {
-    queuedBytes -= bytesOf(delivery)
-    const { webhookId, deliveryId } = delivery
-    const slot = isForHealthyEndpoint(delivery, endpoints) ? endpoints.acquire(webhookId, deliveryId) : null
-    if (slot === null || 'retryAfterMs' in slot) {
-      onEnded(delivery, 'unhealthy')
-      return Promise.resolve()
-    }
-    return new Promise((free) => {
-      const entry = { deliveryId, beganAtMs: performance.now(), isSlow: false, free }
-      const task = make(delivery, slot).finally(() => {
-        slot.release(null)
-        inFlight.delete(entry)
-        free()
-      })
-      inFlight.set(entry, task)
-    })
-  }
-
-  async function make(delivery: DeliveryToStart, slot: Slot): Promise<void> {
-    const { organisationId, webhookId, deliveryId } = delivery
-    const request = { organisationId, webhookId, deliveryId, ...FIRST_ATTEMPT }
-    const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
-    try {
-      const inline = { owner: processId, claim: await claimUnderLease(delivery), slot }
-      onEnded(delivery, await makeAttempt(request, signals, inline))
-    } catch (error) {
-      const isStopping = shutdown.stopping.aborted
-      const fields = { event: 'inline_attempt.failed', deliveryId, err: error }
-      if (!isStopping) logger.error(fields, fields.event)
-      onEnded(delivery, isStopping ? 'stopping' : 'fault')
-    }
-  }
-
-  /**
-   * Returns the delivery as it was committed, with its webhook as it was at most WEBHOOK_TTL_MS ago. The row is leased to
-   * this process for longer than a POST may take, and needs no claim. Null where it does: the payload is not in memory,
-   * the lease is too short, or the webhook does not take such deliveries.
-   */
-  async function claimUnderLease(delivery: DeliveryToStart): Promise<Claim | null> {
-    const { organisationId, deliveryId, webhookId, eventKey, url, fresh, readAtMs } = delivery
-    if (fresh === null || leases.remainingMs(deliveryId) < attemptTimeoutMs) return null
-    const { body, secret, traceId } = fresh
-    const webhook =
-      performance.now() - readAtMs < WEBHOOK_TTL_MS
-        ? { target: { url, secret, subscribedEventKeys: [eventKey] }, readAtMs }
-        : await webhooks.get(organisationId, webhookId).catch(() => null)
-    if (!webhook?.target || webhooks.hasChangedSince(webhookId, webhook.readAtMs)) return null
-    const { target } = webhook
-    if (!coversEventKey(target.subscribedEventKeys, eventKey)) return null
-    return {
-      state: 'in_progress',
-      retryRequested: false,
-      claims: 1,
-      ageMs: performance.now() - readAtMs,
-      webhookId,
-      eventKey,
-      traceId,
-      url: target.url,
-      secret: target.secret,
-      body,
-    }
-  }
-
-  /** Returns deliveries to the dispatcher whose endpoint is not healthy any more. */
-  function rerouteQueued(): void {
-    for (const queue of bothQueues)
-      for (const delivery of queue.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))) {
-        queuedBytes -= bytesOf(delivery)
-        onEnded(delivery, 'unhealthy')
-      }
-  }
-
-  function markSlow(): void {
-    const before = performance.now() - SLOW_POST_MS
-    const slow = [...inFlight.keys()].filter((entry) => !entry.isSlow && entry.beganAtMs < before)
-    if (slow.length === 0) return
-    let room = MAX_SLOW - [...inFlight.keys()].filter(({ isSlow }) => isSlow).length
-    for (const entry of slow) {
-      entry.isSlow = true
-      if (room-- > 0) entry.free()
-    }
-    const ids = slow.map(({ deliveryId }) => deliveryId)
-    const lease = { owner: processId, leaseMs: claimLeaseMs(attemptTimeoutMs) }
-    markInFlight(dataSource, ids, lease).catch((error: unknown) =>
-      logger.warn({ event: 'inline_attempt.mark_failed', err: error }, 'inline_attempt.mark_failed'),
+  function mayBegin({ webhookId, claimedAtMs }: ClaimedDelivery): boolean {
+    const isFresh = timers.nowMs() - claimedAtMs < MAX_CLAIM_AGE_MS
+    return (
+      isFresh && !changes.hasChangedSince(webhookId, claimedAtMs) && endpoints.health(webhookId) === 'fast'
     )
   }
 
-  const checking = setInterval(() => {
-    rerouteQueued()
-    markSlow()
-  }, CHECK_INTERVAL_MS)
+  /** Makes the attempt. Returns when its slot is free again: at its end, or sooner for a slow POST. */
+  function begin(delivery: ClaimedDelivery): Promise<void> {
+    const { webhookId, deliveryId } = delivery
+    queuedBytes -= delivery.claim.body.length
+    const slot = mayBegin(delivery) ? endpoints.acquire(webhookId, deliveryId) : null
+    if (slot === null || 'retryAfterMs' in slot) {
+      dependencies.onReleased(delivery)
+      return Promise.resolve()
+    }
+    return occupySlot(webhookId, make(delivery, slot))
+  }
+
+  function occupySlot(webhookId: string, attempt: Promise<void>): Promise<void> {
+    const isUnknown = !endpoints.hasAnswered(webhookId)
+    if (isUnknown) unknownInUse++
+    inFlight.add(attempt)
+    let isSlow = false
+    return new Promise((resolve) => {
+      let free = (): void => {
+        free = () => undefined
+        if (isUnknown) unknownInUse--
+        resolve()
+      }
+      const cancel = timers.after(SLOW_POST_MS, () => {
+        if (slow >= MAX_SLOW) return
+        isSlow = true
+        slow++
+        free()
+      })
+      void attempt.finally(() => {
+        cancel()
+        inFlight.delete(attempt)
+        if (isSlow) slow--
+        free()
+      })
+    })
+  }
+
+  /** Never rejects: a run without an outcome has released its row. */
+  async function make(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
+    const { organisationId, webhookId, deliveryId, number, claim, claimedAtMs } = delivery
+    const request = { organisationId, webhookId, deliveryId, number, dueAtMs: null, maxWaitMs: 0 }
+    const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
+    const queueName = number === 1 ? 'first' : 'retry'
+    try {
+      const outcome = await makeAttempt({ ...request, queue: queueName }, signals, {
+        claim,
+        claimedAtMs,
+        slot,
+      })
+      completions.count()
+      dependencies.onEnded(delivery, outcome)
+    } catch (error) {
+      if (shutdown.stopping.aborted) return
+      endpoints.noteFault(webhookId)
+      logger.error({ event: 'inline_attempt.failed', deliveryId, err: error }, 'inline_attempt.failed')
+    } finally {
+      slot.release(null)
+    }
+  }
+
+  function releaseAll(deliveries: readonly ClaimedDelivery[]): void {
+    for (const delivery of deliveries) {
+      queuedBytes -= delivery.claim.body.length
+      dependencies.onReleased(delivery)
+    }
+  }
 
   return {
     add(delivery) {
-      const hasRoom = queuedBytes + bytesOf(delivery) <= MAX_QUEUED_BYTES
-      const queued = hasRoom ? delivery : { ...delivery, fresh: null }
-      queuedBytes += bytesOf(queued)
-      const { webhookId } = delivery
-      const isProven = endpoints.health(webhookId) === 'healthy'
-      queues[isProven ? 'healthy' : 'unproven'].add(webhookId, queued)
+      if (isStopping || !mayBegin(delivery)) {
+        dependencies.onReleased(delivery)
+        return
+      }
+      queuedBytes += delivery.claim.body.length
+      queue.add(delivery.webhookId, delivery)
     },
-    wake(webhookId) {
-      for (const queue of bothQueues) queue.wake(webhookId)
+    wake: (webhookId) => queue.wake(webhookId),
+    room() {
+      if (isStopping || queuedBytes >= MAX_QUEUED_BYTES) return 0
+      const soon = Math.floor((completions.perSecond() * ROOM_MS) / 1_000)
+      return Math.max(0, Math.max(slots, soon) - queue.size())
     },
-    ready: () => bothQueues.reduce((sum, queue) => sum + queue.ready(), 0),
+    roomOf(webhookId) {
+      if (endpoints.health(webhookId) === 'slow') return 0
+      return Math.max(0, endpoints.room(webhookId, ROOM_MS) - queue.sizeOf(webhookId))
+    },
+    queued: () => queue.size(),
+    queuedOf: (webhookId) => queue.sizeOf(webhookId),
+    inFlight: () => inFlight.size,
     async stop() {
-      for (const queue of bothQueues) for (const delivery of queue.drain()) onEnded(delivery, 'stopping')
-      while (inFlight.size > 0) await Promise.all(inFlight.values())
-      clearInterval(checking)
+      isStopping = true
+      stopChecking()
+      releaseAll(queue.drain())
+      while (inFlight.size > 0) await Promise.all(inFlight)
     },
   }
-}
-
-function bytesOf({ fresh }: DeliveryToStart): number {
-  return fresh?.body.length ?? 0
 }

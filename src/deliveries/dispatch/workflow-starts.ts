@@ -1,202 +1,228 @@
-import type { DeliveryToStart } from '../../db/queries/events.ts'
+import type { NextAttempt } from '../../domain/attempt-outcome.ts'
+import type { AttemptQueue } from '../../domain/task-queues.ts'
+import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { createRoundRobinQueue } from '../../round-robin-queue.ts'
+import type { Shutdown } from '../../shutdown.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
-import type { Shutdown } from '../../shutdown.ts'
-import type { NextAttempt } from '../../domain/attempt-outcome.ts'
-import type { AttemptKind } from '../../domain/task-queues.ts'
-import { isSlowOrHanging, type EndpointHealth } from '../attempt/endpoint.ts'
+import { every, type Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
-import type { Leases } from './leases.ts'
-import { createRoundRobinQueue } from '../../round-robin-queue.ts'
-import { isForHealthyEndpoint } from './route-delivery.ts'
+import { START_HOLD_MS } from '../lease-times.ts'
+import type { SweptRow } from '../protocol/sweep.ts'
+import type { InTemporal } from './in-temporal.ts'
+import type { RowChanges } from './row-changes.ts'
 
-/** Starts the workflows of deliveries. */
+/** A delivery without a workflow whose row is left to this process until `heldUntilMs`. */
+export type HeldDelivery = DeliveryLabel &
+  SweptRow & { attempts: number; nextAttemptAt: Date | null; heldUntilMs: number }
+
+/** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
 export type WorkflowStarts = {
-  /** Queues a start with the first attempt. `isSlow`: the endpoint is slow, hangs or fails. */
-  add(delivery: DeliveryToStart, isSlow: boolean): void
-  /** Starts the workflow with the retry of an inline attempt. The sweeper recovers what cannot be started. */
-  addRetry(delivery: DeliveryToStart, next: NextAttempt, kind: AttemptKind): void
+  /** Queues the start; an attempt at a slow endpoint only where it has a free slot. */
+  add(delivery: HeldDelivery): void
+  /** Starts the workflow with the retry of an inline attempt, in a moment. */
+  addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
   /** Tries the starts of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
-  /** Returns the queued starts of healthy endpoints. */
-  waiting(): number
-  /** Returns those of them for which there is room. */
-  ready(): number
-  /** Returns the queued starts of a slow or failing endpoint. */
-  slowWaiting(webhookId: string): number
-  /** Returns the webhooks with queued starts of slow or failing endpoints. */
-  slowWebhooks(): string[]
+  /** Returns the queued starts of fast endpoints, and those of one endpoint. */
+  queued(): number
+  queuedOf(webhookId: string): number
+  /** Returns how many starts there is room for: of all endpoints, of one, and of all that are slow. */
+  room(): number
+  roomOf(webhookId: string): number
+  slowRoom(): number
+  /** Removes and returns the starts of fast endpoints that have waited for `ms`, or all. */
+  takeWaiting(ms: number): HeldDelivery[]
   inFlight(): number
   /** True while Temporal is unavailable, and shortly after. */
   isPaused(): boolean
-  /** Removes and returns what is queued. */
-  drain(): DeliveryToStart[]
-  /** Returns when no start is in flight. */
+  /** Gives back what is queued, and returns when no start is in flight. */
   stop(): Promise<void>
 }
-
-/**
- * `refused`: Temporal refused the start. `paused`: not tried, since Temporal is unavailable. `unhealthy`: not tried, since
- * the endpoint is not healthy any more.
- */
-export type StartResult = 'started' | 'refused' | 'paused' | 'unhealthy'
 
 /** Delay of all starts after one that found Temporal unavailable. */
 const PAUSE_DELAY_MS = 1_000
 
-/** Starts for slow and failing endpoints in flight at once. */
+/** Starts for slow endpoints in flight at once, and what their pace allows in the time for which a row is held. */
 const SLOW_CONCURRENCY = 4
+const MAX_SLOW_QUEUED = 16
+
+/** Queued starts of fast endpoints, and of one of them: a few seconds of what a small Temporal takes. */
+const MAX_QUEUED = 200
+const MAX_QUEUED_OF_WEBHOOK = 100
 
 /** Inline attempts that fail together: their workflows, started together, would leave Temporal no time for others. */
 const RETRY_PACE = { intervalMs: 18, maxDelayMs: 600 }
 
-/** Starts for retries that wait for their pace or are in flight. The sweeper recovers what exceeds this. */
+/** Starts for retries that wait for their pace or are in flight. */
 const MAX_RETRIES = 1_000
 
-/** Interval at which deliveries of unhealthy endpoints leave the queue of healthy ones. */
-const CHECK_INTERVAL_MS = 250
+/** As many first attempts of an endpoint are in Temporal as get a slot within this time. */
+const SLOT_WAIT_MS = 250
 
-type QueueName = 'healthy' | 'slow' | 'hanging'
+const CHECK_INTERVAL_MS = 250
 
 export type WorkflowStartDependencies = {
   workflows: Pick<DeliveryWorkflows, 'start'>
   endpoints: Endpoints
   logger: Logger
-  metrics: Metrics
+  metrics: Pick<Metrics, 'startEnded'>
+  timers: Timers
   /** Starts in flight at once. */
   concurrency: number
-  /** False in a process without a worker: it leaves all attempts to others. */
+  /** False in a process without a worker: it leaves all attempts to others, and knows no endpoint. */
   makesAttempts: boolean
   /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
-  leases: Pick<Leases, 'markStarted'>
+  changes: RowChanges
+  inTemporal: InTemporal
   shutdown: Pick<Shutdown, 'stopping'>
-  /** Paces the starts for hanging endpoints. */
+  /** Paces the starts for slow endpoints. */
   timeoutPace: Pace
-  /** Returns the first attempts of the webhook in Temporal. */
-  inTemporal: (webhookId: string) => number
-  onStarting: (delivery: DeliveryToStart, isSlow: boolean) => void
-  onEnded: (delivery: DeliveryToStart, result: StartResult) => void
+  /** Called with a delivery whose start Temporal has refused. Its row is left to this process until `heldUntilMs`. */
+  onRefused: (delivery: HeldDelivery) => void
 }
 
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
-  const { workflows, endpoints, logger, metrics, concurrency, makesAttempts, leases, onEnded } = dependencies
-  const { timeoutPace } = dependencies
-  let pausedUntilMs = -Infinity
-
-  const createQueue = (name: QueueName, slots: number) =>
-    createRoundRobinQueue<DeliveryToStart>({
-      concurrency: slots,
-      hasRoom: (webhookId) => !makesAttempts || hasRoom(webhookId, name),
-      run: (delivery) => start(delivery, name),
-    })
-  // Hanging, slow or failing, and healthy endpoints do not wait for each other.
-  const queues = {
-    healthy: createQueue('healthy', concurrency),
-    slow: createQueue('slow', Math.min(SLOW_CONCURRENCY, concurrency)),
-    hanging: createQueue('hanging', 1),
-  }
-  const allQueues = [queues.healthy, queues.slow, queues.hanging]
-  const retryPace = createPace(RETRY_PACE)
+  const { workflows, endpoints, logger, metrics, timers, makesAttempts, changes, inTemporal } = dependencies
+  const { timeoutPace, shutdown } = dependencies
+  const retryPace = createPace({ ...RETRY_PACE, timers })
   const retries = new Set<Promise<unknown>>()
-  const checking = setInterval(rerouteQueued, CHECK_INTERVAL_MS)
+  let pausedUntilMs = -Infinity
+  let isStopping = false
 
-  function hasRoom(webhookId: string, name: QueueName): boolean {
-    if (dependencies.inTemporal(webhookId) >= endpoints.attemptsTogether(webhookId)) return false
-    // Expected retries come first.
-    return name !== 'hanging' || endpoints.freeSlots(webhookId) > 0
+  const createQueue = (isSlow: boolean, concurrency: number) =>
+    createRoundRobinQueue<HeldDelivery>({
+      concurrency,
+      hasRoom: (webhookId) => slots(webhookId) > 0,
+      run: (delivery) => startHeld(delivery, isSlow),
+    })
+  // Slow and fast endpoints do not wait for each other.
+  const fast = createQueue(false, dependencies.concurrency)
+  const slow = createQueue(true, Math.min(SLOW_CONCURRENCY, dependencies.concurrency))
+  const queues = [fast, slow]
+  const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
+    for (const queue of queues) {
+      for (const delivery of queue.drain(isOver)) drop(delivery)
+      queue.wake()
+    }
+  })
+
+  /** Returns how many more first attempts of the webhook may be in Temporal, so that none is deferred. */
+  function slots(webhookId: string): number {
+    if (!makesAttempts) return Infinity
+    const isSlow = endpoints.health(webhookId) === 'slow'
+    const free = isSlow ? endpoints.freeSlots(webhookId) : endpoints.room(webhookId, SLOT_WAIT_MS)
+    return Math.max(0, free - inTemporal.of(webhookId))
   }
 
-  async function start(delivery: DeliveryToStart, from: QueueName): Promise<void> {
-    if (from === 'hanging') await timeoutPace.next(dependencies.shutdown.stopping)
-    const isUnhealthy = from === 'healthy' && !isForHealthyEndpoint(delivery, endpoints)
-    if (isUnhealthy || isPaused()) {
-      onEnded(delivery, isUnhealthy ? 'unhealthy' : 'paused')
+  async function startHeld(delivery: HeldDelivery, isSlow: boolean): Promise<void> {
+    const { deliveryId, webhookId, attempts, nextAttemptAt } = delivery
+    if (isSlow) await timeoutPace.next(shutdown.stopping)
+    const isOtherwise = (endpoints.health(webhookId) === 'slow') !== isSlow
+    if (isOtherwise || isPaused() || isOver(delivery)) {
+      drop(delivery)
       return
     }
-    const { webhookId } = delivery
-    const kind = kindOf(endpoints.health(webhookId), from === 'healthy')
-    dependencies.onStarting(delivery, from !== 'healthy')
-    const isStarted = await callTemporal(delivery, { number: 1, dueAtMs: null }, kind)
-    onEnded(delivery, isStarted ? 'started' : 'refused')
-    if (!isStarted) wake(webhookId)
+    const isUnknown = makesAttempts && !endpoints.hasAnswered(webhookId)
+    const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
+    const fastQueue = attempts === 0 ? 'first' : 'retry'
+    const queue = isSlow || isUnknown ? 'slow' : fastQueue
+    if (makesAttempts) inTemporal.add(delivery, queue === 'slow')
+    if (await start(delivery, next, queue)) return
+    inTemporal.remove(deliveryId)
+    dependencies.onRefused(delivery)
+    wake(webhookId)
   }
 
-  function kindOf(health: EndpointHealth, isForHealthy: boolean): AttemptKind {
-    if (isSlowOrHanging(health)) return 'slow'
-    if (makesAttempts && health === 'unproven') return 'unproven'
-    return isForHealthy ? 'first' : 'retry'
+  const isOver = ({ heldUntilMs }: HeldDelivery): boolean => timers.nowMs() >= heldUntilMs
+
+  /** Another process may start the workflow, or make the attempt, as soon as this one cannot. */
+  function drop(delivery: HeldDelivery): void {
+    metrics.startEnded('released')
+    if (isPaused() && !isOver(delivery)) changes.giveBack(delivery)
   }
 
-  async function callTemporal(
-    delivery: DeliveryToStart,
-    next: NextAttempt,
-    kind: AttemptKind,
-  ): Promise<boolean> {
+  async function start(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): Promise<boolean> {
     const { deliveryId } = delivery
     try {
-      await workflows.start(delivery, next, { allowRestart: false, kind })
-      leases.markStarted(deliveryId)
+      await workflows.start(delivery, next, { queue })
+      changes.workflowStarted(deliveryId)
       metrics.startEnded('started')
       return true
     } catch (error) {
       metrics.startEnded('refused')
       // One log line is enough while Temporal is unavailable.
       if (isPaused()) return false
-      if (isTemporalUnavailable(error)) pausedUntilMs = performance.now() + PAUSE_DELAY_MS
+      if (isTemporalUnavailable(error)) pausedUntilMs = timers.nowMs() + PAUSE_DELAY_MS
       logger.warn({ event: 'workflow_start.refused', deliveryId, err: error }, 'workflow_start.refused')
       return false
     }
   }
 
   function isPaused(): boolean {
-    return performance.now() < pausedUntilMs || !dependencies.isServing()
-  }
-
-  /** Returns deliveries to the dispatcher whose endpoint is not healthy any more, and all while Temporal is unavailable. */
-  function rerouteQueued(): void {
-    const unhealthy = queues.healthy.drainWhere((next) => !isForHealthyEndpoint(next, endpoints))
-    for (const delivery of unhealthy) onEnded(delivery, 'unhealthy')
-    if (dependencies.isServing()) return
-    for (const delivery of queues.healthy.drain()) onEnded(delivery, 'paused')
+    return isStopping || timers.nowMs() < pausedUntilMs || !dependencies.isServing()
   }
 
   function wake(webhookId: string): void {
-    for (const queue of allQueues) queue.wake(webhookId)
+    for (const queue of queues) queue.wake(webhookId)
   }
 
   return {
-    add(delivery, isSlow) {
-      // Frees the payload: the workflow reads it again.
+    add(delivery) {
       const { webhookId } = delivery
-      const slowQueue = endpoints.health(webhookId) === 'hanging' ? 'hanging' : 'slow'
-      queues[isSlow ? slowQueue : 'healthy'].add(webhookId, { ...delivery, fresh: null })
+      const isSlow = endpoints.health(webhookId) === 'slow'
+      const queue = isSlow ? slow : fast
+      const hasRoom = isSlow
+        ? Math.min(slowRoom(), roomOf(webhookId)) > 0
+        : room() > 0 && fast.sizeOf(webhookId) < MAX_QUEUED_OF_WEBHOOK
+      if (isPaused() || !hasRoom) drop(delivery)
+      else queue.add(webhookId, delivery)
     },
-    addRetry(delivery, next, kind) {
-      if (isPaused() || retries.size >= MAX_RETRIES) return
-      const pace = kind === 'slow' ? timeoutPace : retryPace
-      const withoutPayload = { ...delivery, fresh: null }
+    addRetry(delivery, next, queue) {
+      const pace = queue === 'slow' ? timeoutPace : retryPace
+      if (isPaused() || retries.size >= MAX_RETRIES || pace.waitMs() > START_HOLD_MS) return
       const retry = pace
-        .next(dependencies.shutdown.stopping)
-        .then(() => callTemporal(withoutPayload, next, kind))
+        .next(shutdown.stopping)
+        .then(() => start(delivery, next, queue))
         .finally(() => retries.delete(retry))
       retries.add(retry)
     },
     wake,
-    waiting: () => queues.healthy.size(),
-    ready: () => queues.healthy.ready(),
-    slowWaiting: (webhookId) => queues.slow.sizeOf(webhookId) + queues.hanging.sizeOf(webhookId),
-    slowWebhooks: () => [...queues.slow.keys(), ...queues.hanging.keys()],
-    inFlight: () => allQueues.reduce((sum, queue) => sum + queue.inFlight(), 0),
+    queued: () => fast.size(),
+    queuedOf,
+    room,
+    roomOf,
+    slowRoom,
+    takeWaiting: (ms) =>
+      fast.drain(({ heldUntilMs }) => isPaused() || timers.nowMs() >= heldUntilMs - START_HOLD_MS + ms),
+    inFlight: () => fast.inFlight() + slow.inFlight(),
     isPaused,
-    drain: () => allQueues.flatMap((queue) => queue.drain()),
     async stop() {
-      clearInterval(checking)
-      await Promise.all(allQueues.map((queue) => queue.idle()))
+      isStopping = true
+      stopChecking()
+      for (const queue of queues) for (const delivery of queue.drain()) drop(delivery)
+      await Promise.all(queues.map((queue) => queue.idle()))
       await Promise.all(retries)
     },
+  }
+
+  function room(): number {
+    return Math.max(0, MAX_QUEUED - fast.size())
+  }
+
+  function slowRoom(): number {
+    return isPaused() ? 0 : Math.max(0, MAX_SLOW_QUEUED - slow.size() - slow.inFlight())
+  }
+
+  function queuedOf(webhookId: string): number {
+    return fast.sizeOf(webhookId) + slow.sizeOf(webhookId)
+  }
+
+  function roomOf(webhookId: string): number {
+    return Math.max(0, slots(webhookId) - queuedOf(webhookId))
   }
 }

@@ -1,9 +1,12 @@
 import { isDatabaseUnavailable } from '../../db/connection-errors.ts'
 import type { Logger } from '../../observability/logger.ts'
+import { processTimers, type Timers } from '../../timers.ts'
 
 /** Runs a function repeatedly, in passes that do not overlap. */
 export type PollLoop = {
   start(): void
+  /** Has the next pass follow at once. */
+  wake(): void
   /** Aborts the signal of the running pass, and returns when it has ended. */
   stop(): Promise<void>
   /** Returns for how many ms the current pass has run; null between passes. */
@@ -19,18 +22,22 @@ export function createPollLoop(options: {
   run: (signal: AbortSignal) => Promise<boolean>
   event: string
   logger: Logger
+  timers?: Timers
 }): PollLoop {
-  const { intervalMs, run, event, logger } = options
+  const { intervalMs, run, event, logger, timers = processTimers } = options
   const stopping = new AbortController()
-  let timer: NodeJS.Timeout | undefined
+  let cancel: (() => void) | null = null
   let running: Promise<void> = Promise.resolve()
   let beganAtMs: number | null = null
+  let wakes = 0
 
   async function pass(): Promise<void> {
-    beganAtMs = performance.now()
+    cancel = null
+    beganAtMs = timers.nowMs()
+    const wakesBefore = wakes
     let delayMs = intervalMs
     try {
-      if (await run(stopping.signal)) delayMs = 0
+      if ((await run(stopping.signal)) || wakes > wakesBefore) delayMs = 0
     } catch (error) {
       if (stopping.signal.aborted) return
       const fields = { event, err: error }
@@ -44,18 +51,24 @@ export function createPollLoop(options: {
 
   function schedule(delayMs: number): void {
     if (stopping.signal.aborted) return
-    timer = setTimeout(() => {
+    cancel = timers.after(delayMs, () => {
       running = pass()
-    }, delayMs)
+    })
   }
 
   return {
     start: () => schedule(0),
+    wake() {
+      wakes++
+      if (cancel === null) return
+      cancel()
+      schedule(0)
+    },
     async stop() {
       stopping.abort()
-      clearTimeout(timer)
+      cancel?.()
       await running
     },
-    runningForMs: () => (beganAtMs === null ? null : performance.now() - beganAtMs),
+    runningForMs: () => (beganAtMs === null ? null : timers.nowMs() - beganAtMs),
   }
 }

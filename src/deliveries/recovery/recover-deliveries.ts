@@ -1,163 +1,115 @@
-import type { DataSource } from 'typeorm'
-import { markStarted } from '../../db/queries/leases.ts'
-import {
-  giveBack,
-  sweepAgain,
-  sweepLater,
-  takeOverdue,
-  takeUnstarted,
-  type OverdueDelivery,
-} from '../../db/queries/recovery.ts'
-import { notePaused } from '../../db/queries/paused-deliveries.ts'
-import { markSignalled, takeToSignal } from '../../db/queries/stops.ts'
+import type { OverdueDelivery } from '../../db/queries/recovery.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import type { TerminateIfStuck, WorkflowProgress } from '../../temporal/workflow-progress.ts'
-import { callForEach } from './bounded-calls.ts'
+import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import type { OverdueAttempts } from './overdue-attempts.ts'
 import { SWEEP_DELAY_MS } from '../lease-times.ts'
-
-/** Deliveries without a workflow in one pass; fewer while the dispatcher is busy. */
-const UNSTARTED_LIMIT = 200
-const UNSTARTED_LIMIT_WHEN_BUSY = 20
+import type { NextSweep, SweptRow } from '../protocol/sweep.ts'
+import { callForEach } from './bounded-calls.ts'
 
 /** Overdue deliveries in one pass: most are merely late, and each costs a call to Temporal. */
 const OVERDUE_LIMIT = 50
 const MAX_CONCURRENT_RECOVERIES = 16
 
-/** Final deliveries to signal in one pass. */
+/** Final deliveries to signal in one pass, and how long they are left to this process. */
 const SIGNAL_LIMIT = 200
+const SIGNAL_HOLD_MS = 60_000
 const MAX_CONCURRENT_SIGNALS = 4
 
-/** Rows whose call failed are taken again after this delay, by any process. */
+/** Rows whose call failed are swept again after this delay, or up to half as long again: not all at one instant. */
 export const RETRY_DELAY_MS = 2_000
 
-/** Late deliveries whose workflow is alive or paused are checked at growing intervals. */
-const ALIVE_CHECK_INTERVAL = { minMs: SWEEP_DELAY_MS, maxMs: 300_000 }
+/** A late delivery whose workflow is alive or paused is checked again after half of the time for which it has been late. */
+const MAX_ALIVE_INTERVAL_MS = 300_000
 
 export type RecoveryDependencies = {
-  dataSource: DataSource
+  rows: DeliveryRows
   workflows: DeliveryWorkflows
   terminateIfStuck: TerminateIfStuck
-  dispatcher: Dispatcher
+  dispatcher: Pick<Dispatcher, 'attemptOverdue'>
   logger: Logger
   metrics: Metrics
-  processId: string
-  /** How long deliveries are leased for the dispatcher. */
-  leaseMs: number
-  /** False while Temporal is unavailable, as far as this process knows. */
-  isServing: () => boolean
-  /** This process makes first attempts of healthy webhooks inline while Temporal is unavailable. */
-  attemptsInline: boolean
-  /** Makes overdue attempts of endpoints that are well; null where their workflows do. */
-  overdueAttempts: OverdueAttempts | null
 }
 
 /** How many rows one part of a pass took, and whether it should be repeated at once. */
 export type Taken = { count: number; isMoreWaiting: boolean }
 
-/** Its next attempt was made here, its workflow is only late or paused, or its workflow was started. */
-type Recovered = 'attempted' | 'alive' | 'started' | { pausedSince: Date }
-
-const NOTHING: Taken = { count: 0, isMoreWaiting: false }
-
-/** Builds the parts of a pass that recover deliveries whose process died or whose workflow is gone or stuck. */
+/** Builds the parts of a pass that recover deliveries whose workflow is gone, stuck, or does not know of their end. */
 export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() => Promise<Taken>)[] {
-  const { dataSource, processId, workflows, dispatcher, logger, metrics, leaseMs, isServing } = dependencies
+  const { rows, workflows, dispatcher, logger, metrics } = dependencies
 
-  /** Gives the dispatcher deliveries that no process has started. */
-  async function startUnstarted(): Promise<Taken> {
-    // Without Temporal it takes only what it can attempt inline: another process may reach Temporal.
-    const onlyHealthy = !isServing()
-    if (onlyHealthy && !dependencies.attemptsInline) return NOTHING
-    const limit = dispatcher.isBusy() ? UNSTARTED_LIMIT_WHEN_BUSY : UNSTARTED_LIMIT
-    const rooms = dispatcher.rooms()
-    const taken = await takeUnstarted(dataSource, { owner: processId, leaseMs, limit, onlyHealthy, rooms })
-    metrics.sweepTook('delivery', taken.length)
-    dispatcher.start(taken)
-    return { count: taken.length, isMoreWaiting: taken.length === UNSTARTED_LIMIT }
-  }
-
-  /** Makes overdue attempts, or starts deliveries again whose workflow is gone or stuck. */
+  /** Makes overdue attempts, or starts workflows again that are gone or stuck. */
   async function recoverOverdue(): Promise<Taken> {
-    if (!isServing()) return NOTHING
-    const taken = await takeOverdue(dataSource, { holdMs: SWEEP_DELAY_MS, limit: OVERDUE_LIMIT })
+    const found = await rows.findOverdue(OVERDUE_LIMIT)
+    const taken = await hold(rows, found, SWEEP_DELAY_MS, ({ pausedSince }) => pausedSince)
     metrics.sweepTook('delivery', taken.length)
-    const { done, left } = await callForEach(taken, recover, {
-      concurrency: MAX_CONCURRENT_RECOVERIES,
-      onFailed: logRefused,
-    })
-    const withResult = (wanted: Recovered): string[] =>
-      idsOf(done.filter(({ result }) => result === wanted).map(({ row }) => row))
-    const [started, alive] = [withResult('started'), withResult('alive')]
-    const paused = done.flatMap(({ row: { deliveryId, attempts }, result }) =>
-      typeof result === 'string' ? [] : [{ deliveryId, attempts, since: result.pausedSince }],
-    )
-    if (started.length > 0) {
-      await markStarted(dataSource, started, SWEEP_DELAY_MS)
-      await sweepAgain(dataSource, started, SWEEP_DELAY_MS)
-    }
-    if (alive.length > 0) await sweepLater(dataSource, alive, ALIVE_CHECK_INTERVAL)
-    if (paused.length > 0) await notePaused(dataSource, paused, ALIVE_CHECK_INTERVAL)
-    if (left.length > 0) await giveBack(dataSource, idsOf(left), RETRY_DELAY_MS)
+    const options = { concurrency: MAX_CONCURRENT_RECOVERIES, onFailed: logRefused }
+    const read = await callForEach(taken, readProgress, options)
+    // Nothing overtakes a workflow that is paused.
+    const notPaused = read.done.flatMap(({ row, result }) => (result.state === 'paused' ? [] : [row]))
+    const attempted = await dispatcher.attemptOverdue(notPaused)
+    const progresses = new Map(read.done.map(({ row, result }) => [row, result]))
+    const toRecover = [...progresses.keys()].filter(({ deliveryId }) => !attempted.has(deliveryId))
+    const recover = (row: OverdueDelivery) => recoverOne(row, progresses.get(row) ?? { state: 'gone' })
+    const { done, left } = await callForEach(toRecover, recover, options)
+    const later = done.flatMap(({ result }) => (result === null ? [] : [result]))
+    await rows.sweepLater([...later, ...[...read.left, ...left].map(sweepSoon)])
     // Deliveries that are merely late are no reason for another pass at once.
-    const late = alive.length + paused.length
-    const isMoreWaiting = taken.length === OVERDUE_LIMIT && done.length > 2 * late
+    const isMoreWaiting = found.length === OVERDUE_LIMIT && taken.length > 2 * later.length
     return { count: taken.length, isMoreWaiting }
   }
 
-  /** Signals the workflows of deliveries that were stopped, or completed by another run. */
+  async function readProgress(delivery: OverdueDelivery): Promise<WorkflowProgress> {
+    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
+    if (progress.state === 'stuck') logReplaced(delivery, progress)
+    return progress
+  }
+
+  /** Returns when to sweep the row again; null where its workflow goes on, and is swept as before. */
+  async function recoverOne(
+    delivery: OverdueDelivery,
+    progress: WorkflowProgress,
+  ): Promise<NextSweep | null> {
+    const { deliveryId, sweepAt, attempts, nextAttemptAt, retryRequested, lateMs } = delivery
+    const inMs = Math.min(MAX_ALIVE_INTERVAL_MS, Math.max(SWEEP_DELAY_MS, lateMs / 2))
+    switch (progress.state) {
+      case 'paused':
+        await leavePaused(delivery, progress.since)
+        return { deliveryId, sweepAt, inMs, pausedSince: progress.since }
+      case 'alive':
+        if (retryRequested) await workflows.wake(delivery, attempts)
+        return { deliveryId, sweepAt, inMs, pausedSince: null }
+      case 'gone':
+      case 'stuck':
+        await workflows.start(delivery, { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null })
+        if (progress.state === 'gone') logRestarted(delivery)
+        return null
+    }
+  }
+
+  /** Reports once that a workflow is paused. A retry requested meanwhile is signalled once, and acts when it is unpaused. */
+  async function leavePaused(delivery: OverdueDelivery, pausedSince: Date): Promise<void> {
+    if (delivery.pausedSince !== null) return
+    const { deliveryId, attempts } = delivery
+    if (delivery.retryRequested) await workflows.wake(delivery, attempts)
+    const fields = { event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince }
+    logger.warn(fields, fields.event)
+  }
+
+  /** Signals the workflows of deliveries that have ended without them. */
   async function signalFinal(): Promise<Taken> {
-    if (!isServing()) return NOTHING
-    const taken = await takeToSignal(dataSource, SIGNAL_LIMIT)
+    const found = await rows.findOwedSignals(SIGNAL_LIMIT)
+    const taken = await hold(rows, found, SIGNAL_HOLD_MS)
     metrics.sweepTook('stopped', taken.length)
     const { done, left } = await callForEach(taken, ({ deliveryId }) => workflows.stop(deliveryId), {
       concurrency: MAX_CONCURRENT_SIGNALS,
       onFailed: logRefused,
     })
-    if (done.length > 0) await markSignalled(dataSource, idsOf(done.map(({ row }) => row)))
-    if (left.length > 0) await giveBack(dataSource, idsOf(left), RETRY_DELAY_MS)
+    const settled = done.map(({ row }) => ({ ...row, inMs: null, pausedSince: null }))
+    await rows.sweepLater([...settled, ...left.map(sweepSoon)])
     return { count: taken.length, isMoreWaiting: taken.length === SIGNAL_LIMIT }
-  }
-
-  /**
-   * Starting a workflow that may run is cheaper than describing it first: Temporal starts no second one. Where this
-   * process makes the attempt it has to describe it: nothing overtakes a workflow that is paused.
-   */
-  async function recover(delivery: OverdueDelivery): Promise<Recovered> {
-    const { overdueAttempts } = dependencies
-    if (overdueAttempts === null && !delivery.retryRequested && (await start(delivery))) {
-      logRestarted(delivery)
-      return 'started'
-    }
-    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    if (progress.state === 'paused') return leavePaused(delivery, progress.since)
-    if (progress.state === 'stuck') logReplaced(delivery, progress)
-    if (await overdueAttempts?.make(delivery)) return 'attempted'
-    // The signal of a requested retry starts a workflow where none runs.
-    if (delivery.retryRequested) await workflows.wake(delivery, delivery.attempts)
-    else if (progress.state === 'alive') return 'alive'
-    else await start(delivery)
-    if (progress.state === 'gone') logRestarted(delivery)
-    return 'started'
-  }
-
-  /** Says once that a workflow is paused. A retry requested meanwhile is signalled once, and acts when it is unpaused. */
-  async function leavePaused(delivery: OverdueDelivery, pausedSince: Date): Promise<Recovered> {
-    if (delivery.pausedSince !== null) return { pausedSince }
-    const { deliveryId, attempts } = delivery
-    if (delivery.retryRequested) await workflows.wake(delivery, attempts)
-    const fields = { event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince }
-    logger.warn(fields, fields.event)
-    return { pausedSince }
-  }
-
-  /** Returns false when the workflow runs already. */
-  function start(delivery: OverdueDelivery): Promise<boolean> {
-    const next = { number: delivery.attempts + 1, dueAtMs: delivery.nextAttemptAt?.getTime() ?? null }
-    return workflows.start(delivery, next, { allowRestart: true })
   }
 
   function logRefused({ deliveryId }: { deliveryId: string }, error: unknown): void {
@@ -180,9 +132,9 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     logger.error(fields, fields.event)
   }
 
-  return [startUnstarted, recoverOverdue, signalFinal]
+  return [recoverOverdue, signalFinal]
 }
 
-function idsOf(deliveries: readonly { deliveryId: string }[]): string[] {
-  return deliveries.map(({ deliveryId }) => deliveryId)
+function sweepSoon({ deliveryId, sweepAt }: SweptRow): NextSweep {
+  return { deliveryId, sweepAt, inMs: RETRY_DELAY_MS * (1 + Math.random() / 2), pausedSince: null }
 }

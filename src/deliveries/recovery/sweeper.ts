@@ -1,3 +1,4 @@
+import type { DataSource } from 'typeorm'
 import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
 import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
@@ -14,7 +15,7 @@ import {
   type Taken,
 } from './recover-deliveries.ts'
 
-/** Recovers deliveries, retry jobs, incidents and erasures whose process or workflow is gone. */
+/** Recovers deliveries, retry jobs, incidents and erasures whose workflow is gone. */
 export type Sweeper = {
   /** Runs one pass; returns how many rows the part with the most rows took. */
   runOnce(): Promise<number>
@@ -44,30 +45,28 @@ const SIGNAL_TTL_MS = 60_000
 const MAX_CONCURRENT_CALLS = 4
 
 type SweeperDependencies = RecoveryDependencies & {
+  dataSource: DataSource
+  /** False while Temporal is unavailable, as far as this process knows. */
+  isServing: () => boolean
   retryWorkflows: RetryWorkflows
   incidentWorkflows: IncidentWorkflows
   erasureWorkflows: ErasureWorkflows
 }
 
 /**
- * Builds the sweeper. One pass of bounded duration starts deliveries whose process died or that wait for Temporal;
- * continues overdue ones whose workflow is gone or stuck in a new workflow; wakes workflows for a retry or a stop that
- * they may not know of; and starts or signals the workflows of retry jobs, incidents and
- * erasures. What needs Temporal is left to
- * other processes while this one cannot reach it.
+ * Builds the sweeper. One pass of bounded duration continues overdue deliveries whose workflow is gone or stuck in a new
+ * workflow; wakes workflows for a retry or an end that they may not know of; and starts or signals the workflows of retry
+ * jobs, incidents and erasures. All of it is left to other processes while this one cannot reach Temporal.
  */
 export function createSweeper(dependencies: SweeperDependencies): Sweeper {
   const { dataSource, retryWorkflows, incidentWorkflows, erasureWorkflows } = dependencies
   const { terminateIfStuck, logger, metrics } = dependencies
-  const recoverDeliveries = createDeliveryRecovery(dependencies)
+  const parts = [...createDeliveryRecovery(dependencies), sweepJobs, sweepIncidents, sweepErasures]
   // Incidents signalled lately: their workflow may take a while to update the row.
   const signalledAtMs = new Map<string, number>()
 
   async function sweepAll(): Promise<Taken> {
-    const parts = [
-      ...recoverDeliveries,
-      ...(dependencies.isServing() ? [sweepJobs, sweepIncidents, sweepErasures] : []),
-    ]
+    if (!dependencies.isServing()) return { count: 0, isMoreWaiting: false }
     // A part that fails does not end the others.
     const ended = await Promise.allSettled(parts.map((part) => part()))
     for (const end of ended) if (end.status === 'rejected') throw end.reason
@@ -151,10 +150,7 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
       metrics.sweepStarted()
       loop.start()
     },
-    async stop() {
-      await loop.stop()
-      await dependencies.overdueAttempts?.stop()
-    },
+    stop: () => loop.stop(),
     isStalled: () => (loop.runningForMs() ?? 0) > STALLED_TIMEOUT_MS,
   }
 }

@@ -1,17 +1,14 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError } from '../../db/connection-errors.ts'
-import {
-  requestNextRetries,
-  findRequestedAttempts,
-  type RetryRequestedDelivery,
-} from '../../db/queries/retry-requests.ts'
+import { COVERED_STATES, findRequestedAttempts, listCovered } from '../../db/queries/covered-deliveries.ts'
 import {
   finishRetryJob,
   listUnfinishedWebhooks,
   lockRetryPart,
   updateRetryPart,
 } from '../../db/queries/retry-jobs.ts'
+import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { retryWhileUnavailable } from '../../db/retry-while-unavailable.ts'
@@ -62,7 +59,7 @@ export async function advanceRetryJob(
   return { isRunning, hasAdvanced: steps.some(({ hasAdvanced }) => hasAdvanced) }
 }
 
-type Step = { requested: RetryRequestedDelivery[]; isFinished: boolean; hasAdvanced: boolean }
+type Step = { requested: RequestedRetry[]; isFinished: boolean; hasAdvanced: boolean }
 
 const LEFT_OUT: Step = { requested: [], isFinished: false, hasAdvanced: false }
 
@@ -100,9 +97,13 @@ async function takeStep(
   const limit = webhookConcurrency - open.length
   const next =
     limit > 0
-      ? await requestNextRetries(manager, { ...part, mode, selection, cursor, limit })
-      : { requested: [], last: cursor }
-  const begun = next.requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 }))
+      ? await listCovered(manager, { ...part, mode, selection, cursor, limit })
+      : { ids: [], last: cursor }
+  const { organisationId, webhookId } = part
+  // What was begun since it was listed is left alone.
+  const of = { organisationId, webhookId, ids: next.ids, states: COVERED_STATES[mode] }
+  const requested = next.ids.length === 0 ? [] : await requestRetries(manager, of)
+  const begun = requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 }))
   const underWay = [...open.map(({ deliveryId, number }) => ({ deliveryId, number })), ...begun]
   const hasMoved = next.last !== null && next.last !== cursor
   const isFinished = next.last === null && underWay.length === 0
@@ -114,5 +115,5 @@ async function takeStep(
     underWay,
     finished: isFinished,
   })
-  return { requested: next.requested, isFinished, hasAdvanced: hasMoved || ended > 0 }
+  return { requested, isFinished, hasAdvanced: hasMoved || ended > 0 }
 }

@@ -1,6 +1,6 @@
-import type { RetryRequestedDelivery } from '../../db/queries/retry-requests.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import type { RequestedRetry } from '../protocol/change-deliveries.ts'
 import { callForEach } from '../recovery/bounded-calls.ts'
 
 const MAX_CONCURRENT_WAKES = 10
@@ -12,9 +12,9 @@ const MAX_CONCURRENT_WAKES = 10
 export async function wakeWorkflows(
   { workflows, logger }: { workflows: Pick<DeliveryWorkflows, 'wake'>; logger: Logger },
   webhook: { organisationId: string; webhookId: string },
-  requested: readonly RetryRequestedDelivery[],
+  requested: readonly RequestedRetry[],
 ): Promise<void> {
-  const retries = requested.filter(({ isFirst }) => !isFirst)
+  const retries = requested.filter(({ state }) => state === 'waiting')
   await callForEach(retries, (delivery) => workflows.wake({ ...webhook, ...delivery }, delivery.attempts), {
     concurrency: MAX_CONCURRENT_WAKES,
     timeoutMs: Infinity,

@@ -105,7 +105,7 @@ const updateRoute = routeWithBody({
   operationId: 'updateWebhook',
   summary: 'Update a webhook',
   description:
-    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value, as GET shows it to the member, changes nothing. `id`, `createdAt` and `updatedAt` are accepted with their present values only. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost; they cannot be retried until the key is added again.',
+    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value, as GET shows it to the member, changes nothing. `id`, `createdAt` and `updatedAt` are accepted with their present values only. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost, as `enabled: false` stops all. When the webhook takes them again, those that were never attempted go on by themselves, and the others can be retried.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   body: {
     schema: UpdateWebhookSchema,

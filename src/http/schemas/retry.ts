@@ -21,7 +21,7 @@ export const RetryDeliveriesSchema = Type.Object(
   {
     mode: Type.Enum([...RETRY_MODES], {
       description:
-        '`failed`: permanently failed deliveries only; `force`: waiting ones too, ignoring their waits; `stopped`: those that were stopped with their webhook or subscription go on with their schedule, discarded ones are left alone; `undelivered`: waiting, permanently failed and stopped ones whatever the reason, only with `deliveryIds` or `filter`',
+        '`failed`: permanently failed deliveries only; `force`: waiting ones too, ignoring their waits; `stopped`: those that were stopped with their webhook or subscription after an attempt go on with their schedule, discarded ones are left alone; `undelivered`: waiting, permanently failed and stopped ones whatever the reason, only with `deliveryIds` or `filter`',
     }),
     id: Type.Optional(
       Type.String({

@@ -2,10 +2,10 @@ import type { NotificationChannel, NotificationKind } from '../../domain/inciden
 import { seconds, type Define } from './define.ts'
 
 /**
- * `started`: the workflow. `inline`: the process made the first attempt. `backfilled`: the workflow of a delivery completed
- * inline. `released`: to the sweeper, without a try.
+ * `started`: the workflow. `inline`: the process made the attempt. `followed`: the workflow of a delivery that has ended
+ * without one. `released`: to its row, without a try.
  */
-type StartResult = 'started' | 'inline' | 'backfilled' | 'refused' | 'released'
+type StartResult = 'started' | 'inline' | 'followed' | 'refused' | 'released'
 
 type SweptKind = 'delivery' | 'stopped' | 'retry_job' | 'incident' | 'erasure'
 
@@ -26,7 +26,7 @@ export type DispatchMetrics = {
   notificationEnded(notification: EndedNotification): void
 }
 
-const START_RESULTS: readonly StartResult[] = ['started', 'inline', 'backfilled', 'refused', 'released']
+const START_RESULTS: readonly StartResult[] = ['started', 'inline', 'followed', 'refused', 'released']
 const SWEPT_KINDS: readonly SweptKind[] = ['delivery', 'stopped', 'retry_job', 'incident', 'erasure']
 const SEND_STATES: readonly SendState[] = ['sent', 'refused', 'failed', 'unknown']
 const CHANNELS: readonly NotificationChannel[] = ['email', 'push']

@@ -61,14 +61,18 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
     ['webhook'],
   )
   const paused = define.gauge('paused_deliveries', 'Deliveries whose workflow is paused in Temporal')
+  const owed = define.gauge(
+    'owed_workflows',
+    'Deliveries that were attempted without a workflow, which follows',
+  )
+  const oldestOwed = define.gauge('oldest_owed_workflow_age_seconds', 'Time since the oldest of them ended')
   const incidents = define.gauge('incidents_open', 'Webhooks with an open incident')
 
   return (backlog) => {
     up.set(backlog === null ? 0 : 1)
     if (backlog === null) {
       for (const gauge of [deliveries, oldestPending, overdue]) gauge.reset()
-      paused.remove()
-      incidents.remove()
+      for (const gauge of [paused, owed, oldestOwed, incidents]) gauge.remove()
       return
     }
     deliveries.set({ state: 'pending' }, backlog.pending)
@@ -80,6 +84,8 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
       overdue.set({ webhook }, backlog.overdue[webhook])
     }
     paused.set(backlog.paused)
+    owed.set(backlog.owedWorkflows)
+    oldestOwed.set(backlog.oldestOwedAge)
     incidents.set(backlog.openIncidents)
   }
 }

@@ -1,0 +1,143 @@
+// Hand-written: a page of each mode is read from partial indexes in the order of ids.
+import { EVERY_DELIVERY, type DeliverySelection } from '../../domain/delivery-filter.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import type { RetryMode } from '../../domain/retry-mode.ts'
+import { sql, type Db } from '../db.ts'
+import { IS_SELECTED, MAX_LOOKED_AT, selectionParameters } from './delivery-selection.ts'
+import { isCoveredSql } from './webhooks.ts'
+
+/**
+ * The deliveries `d` that each mode covers; each condition is served by an index in the order of ids. `stopped` passes
+ * over what a user discarded.
+ */
+export const COVERED_BY: Record<RetryMode, string[]> = {
+  failed: [`d.state = 'failed'`],
+  force: [`d.state = 'failed'`, `d.state = 'waiting'`],
+  stopped: [
+    `d.state = 'stopped' AND NOT d.is_test AND d.attempts > 0 AND d.stop_reason IN ('webhook_disabled', 'unsubscribed')`,
+  ],
+  undelivered: [
+    `d.state = 'failed'`,
+    `d.state = 'waiting'`,
+    `d.state = 'stopped' AND NOT d.is_test AND d.attempts > 0`,
+  ],
+}
+
+/** The states that each mode covers. */
+export const COVERED_STATES: Record<RetryMode, readonly DeliveryState[]> = {
+  failed: ['failed'],
+  force: ['failed', 'waiting'],
+  stopped: ['stopped'],
+  undelivered: ['failed', 'waiting', 'stopped'],
+}
+
+type Page = {
+  organisationId: string
+  webhookId: string
+  mode: RetryMode
+  selection?: DeliverySelection
+  cursor: string | null
+}
+
+/**
+ * Returns the ids of the next `limit` deliveries of a webhook after `cursor` that a retry job covers, without those
+ * created or ended after the job. With a filter it looks at {@link MAX_LOOKED_AT} deliveries at most. `last` is the next
+ * cursor; null when nothing is left.
+ */
+export async function listCovered(
+  db: Db,
+  page: Page & { jobId: string; limit: number },
+): Promise<{ ids: string[]; last: string | null }> {
+  const { organisationId, webhookId, cursor, jobId, limit, selection = EVERY_DELIVERY } = page
+  const upTo = selection.filter === null ? null : await lastLookedAt(db, page)
+  const pageOf = (state: string): string =>
+    `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND ${state}
+        AND (:cursor::uuid IS NULL OR id > :cursor::uuid) AND (:upTo::uuid IS NULL OR id <= :upTo::uuid) AND ${IS_SELECTED}
+        AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = :jobId)
+        AND ${isCoveredSql('d')}
+      ORDER BY id LIMIT :limit)`
+  const pages = COVERED_BY[page.mode].map(pageOf).join(' UNION ALL ')
+  const found = await sql(`SELECT id FROM (${pages}) covered ORDER BY id LIMIT :limit`, {
+    organisationId,
+    webhookId,
+    cursor,
+    upTo,
+    jobId,
+    limit,
+    ...selectionParameters(selection),
+  }).rows<{ id: string }>(db)
+  const ids = found.map(({ id }) => id)
+  return { ids, last: ids.at(-1) ?? upTo }
+}
+
+/** Returns how far one step looks for deliveries that fit a filter; null where the rest is within its bound. */
+async function lastLookedAt(db: Db, page: Page): Promise<string | null> {
+  const { organisationId, webhookId, mode, selection = EVERY_DELIVERY, cursor } = page
+  const { from, before } = selectionParameters(selection)
+  const pageOf = (state: string): string =>
+    `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND ${state}
+        AND (:cursor::uuid IS NULL OR id > :cursor::uuid) AND id >= :from::uuid AND id < :before::uuid
+      ORDER BY id LIMIT :limit)`
+  const pages = COVERED_BY[mode].map(pageOf).join(' UNION ALL ')
+  const last = await sql(`SELECT id FROM (${pages}) covered ORDER BY id OFFSET :limit - 1 LIMIT 1`, {
+    organisationId,
+    webhookId,
+    cursor,
+    from,
+    before,
+    limit: MAX_LOOKED_AT,
+  }).first<{ id: string }>(db)
+  return last?.id ?? null
+}
+
+/** The attempt `number` that a retry job requested. */
+export type RequestedAttempt = { deliveryId: string; number: number }
+
+/**
+ * Returns the outcome of each attempt, in the order given: `none` where the delivery ended without it (stopped, or
+ * purged).
+ */
+export async function findRequestedAttempts(
+  db: Db,
+  organisationId: string,
+  attempts: readonly RequestedAttempt[],
+): Promise<(RequestedAttempt & { outcome: 'under_way' | 'succeeded' | 'failed' | 'none' })[]> {
+  return sql(
+    `SELECT requested.id AS "deliveryId", requested.number, CASE
+              WHEN a.outcome IS NOT NULL THEN a.outcome
+              WHEN d.attempts < requested.number AND d.completed_at IS NULL THEN 'under_way'
+              ELSE 'none' END AS outcome
+       FROM unnest(:deliveryIds::uuid[], :numbers::int[]) WITH ORDINALITY AS requested (id, number, place)
+       LEFT JOIN delivery d ON d.id = requested.id AND d.organisation_id = :organisationId
+       LEFT JOIN attempt a ON a.delivery_id = d.id AND a.number = requested.number
+      ORDER BY requested.place`,
+    {
+      organisationId,
+      deliveryIds: attempts.map(({ deliveryId }) => deliveryId),
+      numbers: attempts.map(({ number }) => number),
+    },
+  ).rows(db)
+}
+
+/** Ids of one statement that discards. */
+const DISCARD_LIMIT = 5_000
+
+/** Returns the ids of the next waiting and failed deliveries of a webhook that are selected. */
+export async function listDiscardable(
+  db: Db,
+  of: { organisationId: string; webhookId: string },
+  which: { states: readonly ('waiting' | 'failed')[]; selection: DeliverySelection; after: string | null },
+): Promise<string[]> {
+  const { states, selection, after } = which
+  const pages = states.map(
+    (state) => `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId
+        AND state = '${state}' AND (:after::uuid IS NULL OR id > :after::uuid) AND ${IS_SELECTED} ORDER BY id LIMIT :limit)`,
+  )
+  const found = await sql(`SELECT id FROM (${pages.join(' UNION ALL ')}) page ORDER BY id LIMIT :limit`, {
+    ...of,
+    after,
+    limit: DISCARD_LIMIT,
+    ...selectionParameters(selection),
+  }).rows<{ id: string }>(db)
+  return found.map(({ id }) => id)
+}

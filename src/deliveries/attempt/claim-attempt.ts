@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
+import { findStanding, type Standing } from '../../db/queries/standing.ts'
+import { retryWhileUnavailable } from '../../db/retry-while-unavailable.ts'
+import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import type { AttemptRequest } from '../../domain/attempt-request.ts'
+import { transactOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { claimAttempts, releaseRuns, type Claim } from '../protocol/claim.ts'
+import { stopUnwanted } from '../protocol/change-deliveries.ts'
+import { outcomeOfRow } from './outcome-of-row.ts'
+
+/** A claimed row, and when the statement that claimed it was sent, on `performance.now()`. */
+export type Claimed = { claim: Claim; claimedAtMs: number }
+
+/** Interval at which a run tries to claim a row that another run has: most are released before the lease ends. */
+const CLAIM_INTERVAL_MS = 250
+
+/**
+ * No POST begins longer after its claim: the webhook may have been switched off meanwhile, and the lease has to outlast
+ * the POST.
+ */
+export const MAX_CLAIM_AGE_MS = 1_000
+
+export function isFresh({ claimedAtMs }: Pick<Claimed, 'claimedAtMs'>): boolean {
+  return performance.now() - claimedAtMs < MAX_CLAIM_AGE_MS
+}
+
+type ClaimDependencies = {
+  dataSource: DataSource
+  locks: WebhookLocks
+  metrics: Pick<Metrics, 'deliveriesStopped'>
+}
+
+/**
+ * Claims the row for a run of this attempt, after the lease of another run has ended and the row is due by the database's
+ * clock; or returns the outcome on the row, or `deferred` while another run renews its lease. Stops the delivery where its
+ * webhook does not take it any more.
+ */
+export async function claimAttempt(
+  dependencies: ClaimDependencies,
+  request: AttemptRequest,
+  { leaseMs, isWorkflow }: { leaseMs: number; isWorkflow: boolean },
+  signal: AbortSignal,
+): Promise<Claimed | AttemptOutcome> {
+  const { dataSource } = dependencies
+  const { organisationId, deliveryId, number } = request
+  const waitUntilMs = performance.now() + leaseMs
+  for (;;) {
+    signal.throwIfAborted()
+    const owner = randomUUID()
+    const run = { organisationId, deliveryId, number, owner, isWorkflow }
+    let claimedAtMs = performance.now()
+    let isRepeated = false
+    const [claim = null] = await retryWhileUnavailable(async () => {
+      // The answer to the first try may have been lost.
+      if (isRepeated) await releaseRuns(dataSource, [{ deliveryId, owner, hasPosted: false }])
+      isRepeated = true
+      claimedAtMs = performance.now()
+      return claimAttempts(dataSource, [run], leaseMs)
+    }, signal)
+    if (claim !== null && isFresh({ claimedAtMs })) return { claim, claimedAtMs }
+    if (claim !== null) {
+      await retryWhileUnavailable(
+        () => releaseRuns(dataSource, [{ deliveryId, owner, hasPosted: false }]),
+        signal,
+      )
+      continue
+    }
+    const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
+    if (standing !== null && isUnwanted(standing)) {
+      await stopDeliveries(dependencies, request, signal)
+      continue
+    }
+    const waitMs = standing === null ? null : waitForRow(standing, request)
+    if (waitMs === null) return outcomeOfRow(standing, number)
+    // The run that has the row has ended its POST, and renews its lease until the outcome is recorded.
+    if (standing?.state === 'in_progress' && performance.now() > waitUntilMs)
+      return { state: 'deferred', delayMs: leaseMs }
+    await delay(waitMs, undefined, { signal })
+  }
+}
+
+/** The webhook does not take the delivery, and no run has it. */
+function isUnwanted({ state, isTaken, leasedForMs }: Standing): boolean {
+  return !isTaken && ['pending', 'waiting', 'in_progress'].includes(state) && leasedForMs === 0
+}
+
+async function stopDeliveries(
+  dependencies: ClaimDependencies,
+  { organisationId, webhookId }: AttemptRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const stopped = await retryWhileUnavailable(
+    () =>
+      transactOnWebhook(dependencies, webhookId, (manager) =>
+        stopUnwanted(manager, { organisationId, webhookId }),
+      ),
+    signal,
+  )
+  dependencies.metrics.deliveriesStopped(stopped)
+}
+
+/** Returns after how many ms to claim the row again; null when this run is not to wait for it. */
+function waitForRow(standing: Standing, { number, maxWaitMs }: AttemptRequest): number | null {
+  const { state, attempts, dueInMs, leasedForMs } = standing
+  const isFinal = !['pending', 'waiting', 'in_progress'].includes(state)
+  if (isFinal || attempts !== number - 1) return null
+  if (state !== 'waiting') return Math.min(leasedForMs + 1, CLAIM_INTERVAL_MS)
+  if (dueInMs <= 0) return 1
+  // A longer rest is the workflow's: it was woken before its time, or the clocks differ by so much.
+  return dueInMs > maxWaitMs ? null : Math.ceil(dueInMs)
+}

@@ -1,0 +1,90 @@
+// Hand-written: a check of many deliveries against their webhooks.
+import type { DataSource } from 'typeorm'
+import { sql } from '../../db/db.ts'
+import {
+  findFirstAttempts,
+  findOverdue,
+  findOwedSignals,
+  findOwedWorkflows,
+  findUnstarted,
+} from '../../db/queries/recovery.ts'
+import { transactOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { stopUnwanted } from '../protocol/change-deliveries.ts'
+import { claimAttempts, releaseRuns, type Claim, type ReleasedRun, type Run } from '../protocol/claim.ts'
+import { markWorkflowsStarted, sweepLater, type NextSweep, type SweptRow } from '../protocol/sweep.ts'
+
+/**
+ * The rows of deliveries, as the dispatcher and the sweeper use them. What finds rows changes none. What changes them
+ * leaves a row alone that has gone on since it was read.
+ */
+export type DeliveryRows = ReturnType<typeof createDeliveryRows>
+
+/** `leaseMs`: how long a claim leases the row. */
+export function createDeliveryRows(dependencies: {
+  dataSource: DataSource
+  locks: WebhookLocks
+  metrics: Pick<Metrics, 'deliveriesStopped'>
+  leaseMs: number
+}) {
+  const { dataSource, metrics, leaseMs } = dependencies
+
+  async function stopRefused(deliveryIds: readonly string[]): Promise<void> {
+    const webhooks = await sql(
+      `SELECT DISTINCT d.organisation_id AS "organisationId", d.webhook_id AS "webhookId"
+         FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
+        WHERE d.id = ANY(:deliveryIds::uuid[]) AND d.completed_at IS NULL
+          AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL`,
+      { deliveryIds },
+    ).rows<{ organisationId: string; webhookId: string }>(dataSource)
+    for (const of of webhooks)
+      metrics.deliveriesStopped(
+        await transactOnWebhook(dependencies, of.webhookId, (manager) => stopUnwanted(manager, of)),
+      )
+  }
+
+  return {
+    findUnstarted: (options: Parameters<typeof findUnstarted>[1]) => findUnstarted(dataSource, options),
+    /**
+     * Claims deliveries in one statement. Returns null for each that was not: it is not due, another run has it, or its
+     * webhook does not take it; then it is stopped.
+     */
+    claim: async (runs: readonly Run[]): Promise<(Claim | null)[]> => {
+      const claims = await claimAttempts(dataSource, runs, leaseMs)
+      const refused = runs.filter((_, index) => claims[index] === null).map(({ deliveryId }) => deliveryId)
+      // Not awaited: what was claimed has to begin within a second. What fails is refused again by the next pass.
+      if (refused.length > 0) stopRefused(refused).catch(() => undefined)
+      return claims
+    },
+    release: (runs: readonly ReleasedRun[]) => releaseRuns(dataSource, runs),
+    sweepLater: (rows: readonly NextSweep[]) => sweepLater(dataSource, rows),
+    markWorkflowsStarted: (deliveryIds: readonly string[]) => markWorkflowsStarted(dataSource, deliveryIds),
+    findFirstAttempts: (deliveryIds: readonly string[]) => findFirstAttempts(dataSource, deliveryIds),
+    findOverdue: (limit: number) => findOverdue(dataSource, limit),
+    findOwedSignals: (limit: number) => findOwedSignals(dataSource, limit),
+    findOwedWorkflows: (limit: number) => findOwedWorkflows(dataSource, limit),
+  }
+}
+
+/** Has no other process take up rows for `holdMs`. Returns those that this process has now, with their new `sweepAt`. */
+export async function hold<Row extends SweptRow>(
+  rows: Pick<DeliveryRows, 'sweepLater'>,
+  found: readonly Row[],
+  holdMs: number,
+  pausedSince: (row: Row) => Date | null = () => null,
+): Promise<Row[]> {
+  if (found.length === 0) return []
+  const held = await rows.sweepLater(
+    found.map((row) => ({
+      deliveryId: row.deliveryId,
+      sweepAt: row.sweepAt,
+      inMs: holdMs,
+      pausedSince: pausedSince(row),
+    })),
+  )
+  const sweepAts = new Map(held.map(({ deliveryId, sweepAt }) => [deliveryId, sweepAt]))
+  return found.flatMap((row) => {
+    const sweepAt = sweepAts.get(row.deliveryId)
+    return sweepAt === undefined ? [] : [{ ...row, sweepAt }]
+  })
+}

@@ -1,0 +1,57 @@
+import { EntityManager } from 'typeorm'
+import type { Db } from '../../db/db.ts'
+import { allowLongerStatements } from '../../db/longer-statements.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
+import { loadSql, type ProtocolStatement } from './load-sql.ts'
+
+const REQUEST_RETRY = loadSql('request-retry')
+const STOP = loadSql('stop')
+const RESUME = loadSql('resume')
+const DISCARD = loadSql('discard')
+
+/** A delivery whose next attempt a user requested. Before its first attempt, and during one, no workflow has to be woken. */
+export type RequestedRetry = {
+  deliveryId: string
+  attempts: number
+  eventKey: string
+  url: string
+  state: Extract<DeliveryState, 'pending' | 'in_progress' | 'waiting'>
+}
+
+/** Which deliveries of a webhook. The caller holds the lock of the webhook, here and below. */
+type OfWebhook = { organisationId: string; webhookId: string }
+
+/** Requests the next attempts of deliveries that are in one of `states`. Returns those for which it is requested. */
+export function requestRetries(
+  db: Db,
+  of: OfWebhook & { ids: readonly string[]; states: readonly DeliveryState[] },
+): Promise<RequestedRetry[]> {
+  const { organisationId, webhookId, ids, states } = of
+  return REQUEST_RETRY.with({ organisationId, webhookId, ids, states }).rows(db)
+}
+
+/** Stops the deliveries that the webhook, as it is in this transaction, does not take. Returns how many. */
+export function stopUnwanted(db: Db, of: OfWebhook): Promise<number> {
+  return changeAll(db, STOP, of)
+}
+
+/**
+ * Resumes the deliveries that were stopped before any attempt and that the webhook, as it is in this transaction, takes.
+ * Returns how many.
+ */
+export function resumeUnattempted(db: Db, of: OfWebhook): Promise<number> {
+  return changeAll(db, RESUME, of)
+}
+
+/** There may be hundreds of thousands of them. */
+async function changeAll(db: Db, statement: ProtocolStatement, of: OfWebhook): Promise<number> {
+  if (db instanceof EntityManager) await allowLongerStatements(db)
+  const { organisationId, webhookId } = of
+  return (await statement.with({ organisationId, webhookId }).first<{ count: number }>(db))?.count ?? 0
+}
+
+/** Stops waiting and failed deliveries for good. Returns the ids of those that were. */
+export async function discard(db: Db, of: OfWebhook & { ids: readonly string[] }): Promise<string[]> {
+  const { organisationId, webhookId, ids } = of
+  return (await DISCARD.with({ organisationId, webhookId, ids }).rows<{ id: string }>(db)).map(({ id }) => id)
+}

@@ -1,0 +1,30 @@
+-- Takes deliveries for attempts, each by a run of its own, by compare-and-set: the delivery has `number` - 1 recorded
+-- attempts, it is pending, or due, or the lease of the run that has it is over, and its webhook takes it.
+-- Nothing is ever claimed before its time, whoever asks. The tolerance is the precision to which processes know the
+-- offset of their clocks. A run is counted before its POST: after five that were lost the attempt has failed.
+UPDATE delivery d
+   SET state = 'in_progress',
+       runs = d.runs + 1,
+       owner = g.owner,
+       lease_until = delivery_now() + :leaseMs * interval '1 ms',
+       -- Temporal replaces a lost worker of a workflow; without a workflow the sweeper does.
+       sweep_at = delivery_now() + :leaseMs * interval '1 ms'
+         + CASE WHEN g.is_workflow OR d.workflow_started_at IS NOT NULL THEN :sweepDelayMs ELSE 0 END * interval '1 ms',
+       -- A retry that was requested before the first attempt is that attempt.
+       attempt_requested = d.state <> 'pending' AND (d.retry_requested OR d.attempt_requested),
+       retry_requested = false,
+       paused_since = NULL,
+       workflow_started_at = CASE WHEN g.is_workflow THEN coalesce(d.workflow_started_at, delivery_now())
+                                  ELSE d.workflow_started_at END
+  FROM unnest(:ids::uuid[], :organisationIds::text[], :numbers::int[], :owners::uuid[], :areWorkflows::bool[])
+         WITH ORDINALITY AS g (id, organisation_id, number, owner, is_workflow, place),
+       webhook w, event e
+ WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.attempts = g.number - 1
+   AND (d.state = 'pending'
+        OR d.state = 'waiting' AND d.next_attempt_at <= delivery_now() + interval '3 ms'
+        OR d.state = 'in_progress' AND d.lease_until < delivery_now())
+   AND w.id = d.webhook_id AND e.id = d.event_id
+   AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL
+RETURNING g.place::int AS place, d.owner, d.runs, d.attempt_requested AS "isRequested", d.webhook_id AS "webhookId",
+          e.key AS "eventKey", e.trace_id AS "traceId", w.url, w.secret, e.body,
+          (extract(epoch FROM delivery_now() - d.created_at) * 1000)::float8 AS "ageMs"

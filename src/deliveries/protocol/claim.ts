@@ -1,0 +1,88 @@
+import type { Db } from '../../db/db.ts'
+import { SWEEP_DELAY_MS } from '../lease-times.ts'
+import { loadSql } from './load-sql.ts'
+
+const CLAIM = loadSql('claim')
+const RELEASE = loadSql('release')
+const RENEW = loadSql('renew-lease')
+
+/** Which attempt of which delivery. `number` is 1-based. */
+export type AttemptKey = { organisationId: string; deliveryId: string; number: number }
+
+/** A run of an attempt: `owner` is its id, and no other run's. `isWorkflow`: a workflow makes it. */
+export type Run = AttemptKey & { owner: string; isWorkflow: boolean }
+
+/** What a run needs to make its attempt. */
+export type Claim = {
+  /** The run that owns the row. */
+  owner: string
+  /** The runs of this attempt that may have posted, this one included. */
+  runs: number
+  /** True when a user requested this attempt. */
+  isRequested: boolean
+  /** How long ago the delivery was committed, on the database's clock. */
+  ageMs: number
+  webhookId: string
+  eventKey: string
+  /** Of the event, for the log. */
+  traceId: string
+  url: string
+  /** Sealed. */
+  secret: string | null
+  body: Buffer
+}
+
+/**
+ * Claims deliveries for runs, in one statement. Returns for each run what it needs; null where it did not get its row:
+ * the attempt is recorded or not due, another run has it, or the webhook does not take it (`findStanding` returns why).
+ */
+export async function claimAttempts(
+  db: Db,
+  runs: readonly Run[],
+  leaseMs: number,
+): Promise<(Claim | null)[]> {
+  // In the order of ids: of two processes that claim the same rows, neither waits for the other in a circle.
+  const inOrder = [...runs].sort((a, b) => (a.deliveryId < b.deliveryId ? -1 : 1))
+  const statement = CLAIM.with({
+    ids: inOrder.map(({ deliveryId }) => deliveryId),
+    organisationIds: inOrder.map(({ organisationId }) => organisationId),
+    numbers: inOrder.map(({ number }) => number),
+    owners: inOrder.map(({ owner }) => owner),
+    areWorkflows: inOrder.map(({ isWorkflow }) => isWorkflow),
+    leaseMs,
+    sweepDelayMs: SWEEP_DELAY_MS,
+  })
+  const claimed = await statement.preparedRows<Claim & { place: number }>(db, CLAIM.name)
+  const byOwner = new Map<string, Claim>(claimed.map((claim) => [claim.owner, claim]))
+  return runs.map(({ owner }) => byOwner.get(owner) ?? null)
+}
+
+/** A run that ends without an outcome. `hasPosted`: its POST may have been sent, so it counts as a lost one. */
+export type ReleasedRun = { deliveryId: string; owner: string; hasPosted: boolean }
+
+/** Returns the rows of runs, as far as they still own them. */
+export async function releaseRuns(db: Db, runs: readonly ReleasedRun[]): Promise<void> {
+  if (runs.length === 0) return
+  const statement = RELEASE.with({
+    ids: runs.map(({ deliveryId }) => deliveryId),
+    owners: runs.map(({ owner }) => owner),
+    havePosted: runs.map(({ hasPosted }) => hasPosted),
+    sweepDelayMs: SWEEP_DELAY_MS,
+  })
+  await statement.rows(db)
+}
+
+/** Renews the leases of runs, as far as they still own their rows. */
+export async function renewLeases(
+  db: Db,
+  runs: readonly { deliveryId: string; owner: string }[],
+  leaseMs: number,
+): Promise<void> {
+  const statement = RENEW.with({
+    ids: runs.map(({ deliveryId }) => deliveryId),
+    owners: runs.map(({ owner }) => owner),
+    leaseMs,
+    sweepDelayMs: SWEEP_DELAY_MS,
+  })
+  await statement.rows(db)
+}

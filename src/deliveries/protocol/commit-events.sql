@@ -1,0 +1,44 @@
+-- Commits events, each with a delivery for every webhook of its organisation that takes it, or for the one webhook that
+-- it is addressed to (a test event).
+--
+-- The commit is the claim of what begins at once: of each webhook as many deliveries as the process has reserved slots
+-- for (`room`) are written as in progress, by a run of their own that counts as the first. The rest is pending: a POST
+-- never begins before its row is in progress. One statement, so that an event is never without its deliveries.
+WITH given AS (
+  SELECT id, organisation_id, webhook_id, key, emitted_at, trace_id, place,
+         substring(:bodies::bytea FROM start FOR length) AS body
+    FROM unnest(:ids::uuid[], :organisationIds::text[], :webhookIds::uuid[], :keys::text[], :emittedAts::timestamptz[],
+                :traceIds::text[], :starts::int[], :lengths::int[])
+      WITH ORDINALITY AS given (id, organisation_id, webhook_id, key, emitted_at, trace_id, start, length, place)
+), matching AS (
+  SELECT g.id AS event_id, g.organisation_id, g.webhook_id AS addressee, g.key, w.id AS webhook_id, w.url, w.secret,
+         row_number() OVER (PARTITION BY w.id ORDER BY g.place) <= coalesce(reserved.room, :defaultRoom::int) AS begins
+    FROM given g
+    JOIN webhook w ON w.organisation_id = g.organisation_id AND w.deleted_at IS NULL
+    LEFT JOIN unnest(:roomIds::uuid[], :rooms::int[]) AS reserved (webhook_id, room) ON reserved.webhook_id = w.id
+   WHERE (g.webhook_id IS NULL OR g.webhook_id = w.id)
+     AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, g.key) IS NULL
+), new_event AS (
+  INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, is_test)
+  SELECT id, organisation_id, key, body, emitted_at, trace_id, webhook_id IS NOT NULL
+    FROM given g
+   -- A test event whose webhook takes none is not written.
+   WHERE webhook_id IS NULL OR EXISTS (SELECT 1 FROM matching m WHERE m.event_id = g.id)
+), new_delivery AS (
+  INSERT INTO delivery (id, event_id, webhook_id, organisation_id, is_test, state, runs, owner, lease_until, sweep_at,
+                        created_at)
+  SELECT uuidv7(), event_id, webhook_id, organisation_id, addressee IS NOT NULL,
+         CASE WHEN begins THEN 'in_progress' ELSE 'pending' END,
+         CASE WHEN begins THEN 1 ELSE 0 END,
+         CASE WHEN begins THEN gen_random_uuid() END,
+         CASE WHEN begins THEN delivery_now() + :leaseMs * interval '1 ms' END,
+         delivery_now() + CASE WHEN begins THEN :leaseMs ELSE :sweepAfterMs END * interval '1 ms',
+         delivery_now()
+    FROM matching
+  RETURNING id, event_id, webhook_id, owner, sweep_at
+)
+SELECT d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
+       m.key AS "eventKey", m.url, m.secret, d.owner, d.sweep_at AS "sweepAt"
+  FROM new_delivery d
+  JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
+ ORDER BY d.id

@@ -1,0 +1,32 @@
+-- Stops the deliveries of a webhook that it, as it is now, does not take: it is switched off, deleted, or no longer
+-- subscribed to their keys. An attempt under way finishes first, and its record goes by the webhook; one whose run was
+-- lost is stopped here, and keeps its count of runs. The caller holds the lock of the webhook.
+-- A workflow that waits is owed a signal; a delivery that was attempted without a workflow is owed one that follows.
+--
+-- MATERIALIZED, since PostgreSQL rechecks a row that another transaction had locked against the row that it was joined
+-- with. It does not remember which row of an inlined UNION that was, reads the UNION again, and may miss it.
+-- In the order of ids, as claims are, so that a switch-off and a batch of claims never deadlock.
+WITH unwanted AS MATERIALIZED (
+  SELECT d.id, stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) AS reason
+    FROM (SELECT id, event_id, webhook_id FROM delivery
+           WHERE organisation_id = :organisationId AND webhook_id = :webhookId
+             AND completed_at IS NULL AND workflow_started_at IS NULL
+          UNION ALL
+          SELECT id, event_id, webhook_id FROM delivery
+           WHERE organisation_id = :organisationId AND webhook_id = :webhookId
+             AND completed_at IS NULL AND workflow_started_at IS NOT NULL) d
+    JOIN event e ON e.id = d.event_id
+    JOIN webhook w ON w.id = d.webhook_id
+   WHERE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL
+   ORDER BY d.id
+), stopped AS (
+  UPDATE delivery d
+     SET state = 'stopped', stop_reason = unwanted.reason, completed_at = delivery_now(), next_attempt_at = NULL,
+         retry_requested = false, attempt_requested = false, owner = NULL, lease_until = NULL, paused_since = NULL,
+         sweep_at = CASE WHEN d.workflow_started_at IS NOT NULL OR d.attempts > 0 THEN delivery_now() END
+    FROM unwanted
+   WHERE d.id = unwanted.id
+     AND (d.state IN ('pending', 'waiting') OR d.state = 'in_progress' AND d.lease_until < delivery_now())
+  RETURNING 1
+)
+SELECT count(*)::int AS count FROM stopped
