@@ -15,7 +15,8 @@ import { startMocha, sumCounts } from './helpers/runner/mocha-process.ts'
 import type { TestServers } from './helpers/runner/servers.ts'
 
 /**
- * Runs `npm test` and the other suites (`npm run test:slow`, `test:faults`, `test:browser`): starts one PostgreSQL and
+ * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
+ * `test:browser`): starts one PostgreSQL and
  * one Temporal server for the whole run, installs Posthorn, and starts one mocha process for each list of files.
  * Further arguments go to mocha as they are, to one process for all.
  */
@@ -34,6 +35,8 @@ const SUITES: Record<string, string[][]> = {
     ['test/integration/{db,deliveries}/**/*.test.ts'],
     ['test/integration/{accounts,events,incidents,operator,portal,retention,stream,webhooks}/**/*.test.ts'],
   ],
+  // POSTHORN_PROTOCOL_SECONDS for the states, 600 if not given.
+  protocol: [['test/protocol/explore.test.ts'], ['test/protocol/mutants.test.ts']],
   upgrade: [['test/upgrade/**/*.test.ts']],
   // POSTHORN_LASTING_MINUTES, 20 if not given.
   lasting: [['test/lasting/**/*.test.ts']],

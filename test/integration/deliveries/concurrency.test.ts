@@ -5,15 +5,17 @@ import type { EntityManager } from 'typeorm'
 import { createRequestRetry } from '../../../activities/request-retry.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { requestNextRetries, requestRetry } from '../../../src/db/queries/retry-requests.ts'
-import { stopDeliveries } from '../../../src/db/queries/stops.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
+import { COVERED_STATES, listCovered } from '../../../src/db/queries/covered-deliveries.ts'
+import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
-import { findWebhook, lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
+import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
+import { switchOff as switchWebhookOff } from '../../helpers/deliveries/switch-off.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
@@ -57,21 +59,19 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
     })
   const switchOff = (beforeCommit = (): Promise<void> => Promise.resolve()) =>
     underLock(async (manager) => {
-      const webhook = await findWebhook(manager, organisationId, webhookId)
-      await updateWebhook(manager, organisationId, { ...webhook!, enabled: false })
-      await stopDeliveries(manager, organisationId, webhookId, 'webhook_disabled')
+      await switchWebhookOff(manager, organisationId, webhookId)
       await beforeCommit()
     })
-  const attempt = (delivery: DeliveryToStart) =>
+  const attempt = (delivery: CommittedDelivery) =>
     createAttempt(dependencies)(
       {
         organisationId,
         deliveryId: delivery.deliveryId,
         webhookId,
         number: 1,
-        waitUntil: null,
-        onlyIfDue: false,
-        kind: 'first',
+        dueAtMs: null,
+        maxWaitMs: 0,
+        queue: 'first',
       },
       NEVER,
     )
@@ -86,16 +86,12 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       database.dataSource.transaction((manager) => insertRetryJob(manager, job)),
       switchOff(),
       Promise.all(published.flat().map(attempt)),
-      underLock((manager) =>
-        requestNextRetries(manager, {
-          organisationId,
-          webhookId,
-          jobId: job.id,
-          mode: 'force',
-          cursor: null,
-          limit: 50,
-        }),
-      ),
+      underLock(async (manager) => {
+        const of = { organisationId, webhookId }
+        const page = { ...of, jobId: job.id, mode: 'force' as const, cursor: null, limit: 50 }
+        const { ids } = await listCovered(manager, page)
+        return requestRetries(manager, { ...of, ids, states: COVERED_STATES.force })
+      }),
     ])
     // What the job brought back before the switch-off was stopped by it; the rest stayed as it was.
     const states = await countBy('state')
@@ -132,9 +128,9 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       deliveryId: deliveryId!,
       webhookId,
       number: 11,
-      waitUntil: null,
-      onlyIfDue: true,
-      kind: 'retry' as const,
+      dueAtMs: null,
+      maxWaitMs: 0,
+      queue: 'retry' as const,
     }
     await Promise.all(Array.from({ length: 10 }, () => createAttempt(dependencies)(request, NEVER)))
     expect(receiver.postsOf(deliveryId!)).to.have.length(1)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { TEST_EVENT_KEY } from '../../../src/domain/permissions.ts'
 import {
   createMember,
@@ -33,7 +33,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       },
     )
 
-  async function publish(eventKey = 'invoice:paid'): Promise<DeliveryToStart> {
+  async function publish(eventKey = 'invoice:paid'): Promise<CommittedDelivery> {
     const [delivery] = await publishRow(suite.database.dataSource, member.organisationId, { eventKey })
     return delivery!
   }

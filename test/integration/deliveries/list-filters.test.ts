@@ -1,21 +1,17 @@
 import { expect } from 'chai'
+import { DELIVERY_STATES } from '../../../src/domain/delivery-state.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useDeliveryList } from '../../helpers/deliveries/use-delivery-list.ts'
 import { attempt } from './delivery-rows.ts'
 
 describe('the filters of GET /webhooks/:id/deliveries', () => {
   const { suite, page, publish, publishMany, ids } = useDeliveryList()
 
-  const STATES = ['pending', 'in_progress', 'waiting', 'completed', 'failed', 'stopped']
-
   it('select each state', async () => {
-    const published = await publishMany(STATES.length)
-    for (const [index, state] of STATES.entries()) {
-      await suite.database.dataSource.query('UPDATE delivery SET state = $2 WHERE id = $1', [
-        published[index],
-        state,
-      ])
-    }
-    for (const [index, state] of STATES.entries()) {
+    const published = await publishMany(DELIVERY_STATES.length)
+    for (const [index, state] of DELIVERY_STATES.entries())
+      await setRow(suite.database.dataSource, published[index]!, { state })
+    for (const [index, state] of DELIVERY_STATES.entries()) {
       const { data } = await page(`?state=${state}`)
       expect(
         data.map(({ id }) => id),

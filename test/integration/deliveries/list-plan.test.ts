@@ -115,11 +115,17 @@ async function fill(dataSource: DataSource, organisationId: string, webhookId: s
     [organisationId, DELIVERIES],
   )
   await dataSource.query(
-    `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, created_at, completed_at)
-     SELECT uuidv7(e.created_at - now()), e.id, $2, $1,
-            CASE n % 10000 WHEN 1 THEN 'waiting' WHEN 2 THEN 'failed' WHEN 3 THEN 'stopped' ELSE 'completed' END, 1,
-            e.created_at, e.created_at
-       FROM (SELECT *, row_number() OVER (ORDER BY sequence) AS n FROM event) e ORDER BY n`,
+    `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, created_at, completed_at,
+                           stop_reason, next_attempt_at, sweep_at)
+     SELECT uuidv7(e.created_at - now()), e.id, $2, $1, state, 1, e.created_at,
+            CASE WHEN state <> 'waiting' THEN e.created_at END,
+            CASE WHEN state = 'stopped' THEN 'discarded' END,
+            CASE WHEN state = 'waiting' THEN now() + interval '1 hour' END,
+            CASE WHEN state = 'waiting' THEN now() + interval '2 hours' END
+       FROM (SELECT *, row_number() OVER (ORDER BY sequence) AS n FROM event) e,
+            LATERAL (SELECT CASE n % 10000 WHEN 1 THEN 'waiting' WHEN 2 THEN 'failed' WHEN 3 THEN 'stopped'
+                                           ELSE 'completed' END AS state) s
+      ORDER BY n`,
     [organisationId, webhookId],
   )
   await dataSource.query(

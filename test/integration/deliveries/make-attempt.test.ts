@@ -1,45 +1,26 @@
 import { expect } from 'chai'
-import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
+import { attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
+import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
 import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
-
-const never = new AbortController().signal
-const NEVER = { cancelled: never, shutDown: never }
 
 describe('an attempt', () => {
   const suite = useAttempts(1_000)
   const { database, answerWith } = suite
-  let delivery: DeliveryToStart
+  let delivery: CommittedDelivery
 
   beforeEach(async () => {
     delivery = (await suite.publish()).delivery
   })
 
-  const request = (number = 1): AttemptRequest => ({
-    organisationId: delivery.organisationId,
-    deliveryId: delivery.deliveryId,
-    number,
-    webhookId: delivery.webhookId,
-    onlyIfDue: false,
-    waitUntil: null,
-    kind: 'first',
-  })
-  const attempt = (number = 1) => createAttempt(suite.dependencies)(request(number), NEVER)
+  const attempt = (number = 1) => suite.attempt(delivery, { number })
   const run = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
     database.dataSource.query<Row[]>(sql, parameters)
-  const row = async () => {
-    const [found] = await run<Record<string, unknown>>(
-      'SELECT * FROM delivery WHERE id = $1',
-      delivery.deliveryId,
-    )
-    return found!
-  }
-  const records = () =>
-    run<Record<string, unknown>>(
-      'SELECT * FROM attempt WHERE delivery_id = $1 ORDER BY number',
-      delivery.deliveryId,
-    )
+  const row = () => suite.row(delivery.deliveryId)
+  const records = () => suite.attemptsOf(delivery.deliveryId)
+  const set = (to: RowState) => setRow(database.dataSource, delivery.deliveryId, to)
 
   it('completes a delivery that the receiver confirms, and records what happened', async () => {
     expect(await attempt()).to.deep.equal({
@@ -52,12 +33,12 @@ describe('an attempt', () => {
     expect(now).to.include({
       state: 'completed',
       attempts: 1,
-      claims: 0,
+      runs: 0,
       owner: null,
       lease_until: null,
       sweep_at: null,
     })
-    expect(now['completed_at']).to.be.instanceOf(Date)
+    expect(now.completed_at).to.be.instanceOf(Date)
     const [record] = await records()
     expect(record).to.include({
       number: 1,
@@ -75,25 +56,29 @@ describe('an attempt', () => {
     expect(record!['response_headers']).to.include({ 'content-type': 'text/plain' })
   })
 
-  it('waits after a failure, and returns for which attempt and until when', async () => {
+  it('waits after a failure, and returns when the next attempt is due', async () => {
     answerWith(() => 503)
+    const startedAtMs = Date.now()
     const outcome = await attempt()
     expect(outcome).to.include({ state: 'waiting', attempts: 1, failureCode: 'http_status', statusCode: 503 })
-    const endedAtMs = outcome.state === 'waiting' ? outcome.endedAtMs : Number.NaN
+    const { dueAtMs, dueInMs } = outcome as Extract<typeof outcome, { state: 'waiting' }>
+    expect(dueAtMs - startedAtMs).to.be.within(1_000, 2_000)
+    expect(dueInMs).to.be.within(900, 1_002)
     const now = await row()
     expect(now).to.include({ state: 'waiting', attempts: 1 })
-    expect((now['next_attempt_at'] as Date).getTime()).to.equal(endedAtMs + 1_000)
-    expect((now['sweep_at'] as Date).getTime()).to.equal(endedAtMs + 16_000)
+    expect(now.next_attempt_at!.getTime()).to.equal(dueAtMs)
+    expect(now.sweep_at!.getTime()).to.equal(dueAtMs + 15_000)
     const [record] = await records()
     expect(record).to.include({ outcome: 'failed', failure_code: 'http_status', status_code: 503 })
     expect(record!['error']).to.include('503')
   })
 
-  it('posts nothing for an attempt that is recorded, and returns the recorded outcome', async () => {
+  it('posts nothing for an attempt that is recorded, and returns the same instant and the rest of the wait', async () => {
     answerWith(() => 500)
     const first = await attempt()
     const again = await attempt()
-    expect(again).to.deep.equal({ ...first, sinceEndMs: again.state === 'waiting' ? again.sinceEndMs : 0 })
+    expect({ ...again, dueInMs: 0 }).to.deep.equal({ ...first, dueInMs: 0 })
+    expect(again).to.have.property('dueInMs').that.is.within(0, 1_001)
     expect(suite.receiver.posts).to.have.length(1)
     expect(await records()).to.have.length(1)
   })
@@ -113,11 +98,13 @@ describe('an attempt', () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {
       ...suite.dependencies,
-      timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
+      timeoutPace: { next: () => Promise.resolve(void calls.push('pace')), waitMs: () => 0 },
       incidentWorkflows: { signal: () => Promise.resolve(void calls.push('incident')) },
     }
     answerWith(() => null)
-    expect(await createAttempt(reporting)(request(), NEVER)).to.include({ failureCode: 'timeout' })
+    expect(await createAttempt(reporting)(attemptRequest(delivery), NO_SIGNALS)).to.include({
+      failureCode: 'timeout',
+    })
     expect(calls).to.deep.equal(['pace'])
     const owed = 'SELECT 1 FROM incident WHERE webhook_id = $1 AND sweep_at IS NOT NULL'
     expect(await run(owed, delivery.webhookId)).to.have.length(1)
@@ -127,11 +114,11 @@ describe('an attempt', () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {
       ...suite.dependencies,
-      timeoutPace: { next: () => Promise.resolve(void calls.push('pace')) },
+      timeoutPace: { next: () => Promise.resolve(void calls.push('pace')), waitMs: () => 0 },
       incidentWorkflows: { signal: () => Promise.resolve(void calls.push('incident')) },
     }
     answerWith(() => 500)
-    await createAttempt(reporting)(request(), NEVER)
+    await createAttempt(reporting)(attemptRequest(delivery), NO_SIGNALS)
     expect(calls).to.deep.equal(['incident'])
   })
 
@@ -150,7 +137,7 @@ describe('an attempt', () => {
       const failure = await attempt().catch((error: unknown) => error)
       expect(failure).to.be.instanceOf(Error).with.property('message').that.includes('no key "lost"')
     }
-    expect(await row()).to.include({ state: 'in_progress', attempts: 0, claims: 0 })
+    expect(await row()).to.include({ state: 'pending', attempts: 0, runs: 0, owner: null })
     expect(suite.receiver.posts).to.have.length(0)
     await run('UPDATE webhook SET secret = $2 WHERE id = $1', delivery.webhookId, secret)
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
@@ -192,12 +179,8 @@ describe('an attempt', () => {
   })
 
   it('never posts while another attempt leases the row, and takes over when the lease expires', async () => {
-    const heldUntil = Date.now() + 700
-    await run(
-      `UPDATE delivery SET state = 'in_progress', claims = 1, owner = gen_random_uuid(), lease_until = $2 WHERE id = $1`,
-      delivery.deliveryId,
-      new Date(heldUntil),
-    )
+    const heldUntil = Date.now() + 695
+    await set({ state: 'in_progress', leaseMs: 700 })
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
     expect(suite.receiver.posts).to.have.length(1)
     expect(suite.receiver.posts[0]!.arrivedAt).to.be.at.least(heldUntil)
@@ -210,13 +193,10 @@ describe('an attempt', () => {
   })
 
   it('is recorded as failed, without a POST, after its worker was lost five times', async () => {
-    await run(
-      `UPDATE delivery SET state = 'in_progress', claims = 5, owner = gen_random_uuid(), lease_until = now() WHERE id = $1`,
-      delivery.deliveryId,
-    )
+    await set({ state: 'in_progress', runs: 5, leaseMs: -1 })
     expect(await attempt()).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
     expect(suite.receiver.posts).to.have.length(0)
-    expect(await row()).to.include({ state: 'waiting', attempts: 1, claims: 0 })
+    expect(await row()).to.include({ state: 'waiting', attempts: 1, runs: 0 })
   })
 
   it('keeps an answer with NUL and broken UTF-8 as text', async () => {
@@ -231,16 +211,13 @@ describe('an attempt', () => {
 
   it('waits until it is due, and never posts a millisecond early', async () => {
     const dueAtMs = Date.now() + 150
-    await createAttempt(suite.dependencies)({ ...request(), waitUntil: { dueAtMs, maxWaitMs: 5_000 } }, NEVER)
+    await suite.attempt(delivery, { dueAtMs, maxWaitMs: 5_000 })
     expect(suite.receiver.posts[0]!.arrivedAt).to.be.within(dueAtMs, dueAtMs + 1_000)
   })
 
   it('never waits longer than its maximum', async () => {
     const startedAt = Date.now()
-    await createAttempt(suite.dependencies)(
-      { ...request(), waitUntil: { dueAtMs: startedAt + 60_000, maxWaitMs: 100 } },
-      NEVER,
-    )
+    await suite.attempt(delivery, { dueAtMs: startedAt + 60_000, maxWaitMs: 100 })
     expect(suite.receiver.posts[0]!.arrivedAt - startedAt).to.be.within(100, 1_000)
   })
 

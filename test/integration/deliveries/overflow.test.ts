@@ -15,120 +15,106 @@ describe('first attempts in `overflow`', () => {
 
   it('are left to workflows while Temporal keeps up', async () => {
     const endpoint = await suite.endpoint()
-    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
     proveEndpoint(endpoints, endpoint.webhookId)
     for (let round = 0; round < 4; round++) {
-      const deliveries = await endpoint.publish(BEHIND)
-      dispatcher.start(deliveries)
+      const deliveries = await publish(endpoint, BEHIND)
       await eventually(() => expect(suite.temporal.starts).to.have.length((round + 1) * BEHIND))
       // As the worker of this process does with each attempt that a workflow asks it for.
       endAttempts(dispatcher, deliveries)
     }
-    expect(suite.temporal.starts.every(({ kind, next }) => kind === 'first' && next.number === 1)).to.equal(
+    expect(suite.temporal.starts.every(({ queue, next }) => queue === 'first' && next.number === 1)).to.equal(
       true,
     )
     expect(endpoint.receiver.posts).to.have.length(0)
   })
 
-  it('are made inline while Temporal is behind, and are marked for the backfill', async () => {
+  it('are made inline while Temporal is behind, whatever the endpoint answers, and are owed a workflow', async () => {
+    for (const [answer, state] of [
+      [200, 'completed'],
+      [503, 'waiting'],
+    ] as const) {
+      const endpoint = await suite.endpoint(() => answer)
+      const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+      proveEndpoint(endpoints, endpoint.webhookId)
+      dispatcher.begin()
+      await publish(endpoint, 30)
+      await publish(endpoint, 30)
+      const made = `state = '${state}' AND webhook_id = '${endpoint.webhookId}'`
+      await eventually(async () => expect(await suite.count(made)).to.equal(60 - BEHIND))
+      expect(suite.temporal.starts.filter(({ next }) => next.number === 1)).to.have.length.below(
+        BEHIND * 2 + 1,
+      )
+      if (state === 'completed')
+        expect(await suite.count(`${made} AND workflow_started_at IS NULL AND sweep_at <= now()`)).to.equal(
+          60 - BEHIND,
+        )
+    }
+  })
+
+  it('claim what was committed before Temporal fell behind, and leave to it what it has', async () => {
     const endpoint = await suite.endpoint()
-    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endpoints } = suite.process({ mode: 'overflow' })
     proveEndpoint(endpoints, endpoint.webhookId)
-    dispatcher.start(await endpoint.publish(60))
+    await publish(endpoint, 60)
     await completed(60 - BEHIND)
-    await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND))
+    expect(suite.temporal.starts).to.have.length(BEHIND)
     expect(endpoint.receiver.posts).to.have.length(60 - BEHIND)
-    const marked = `state = 'completed' AND started_at IS NULL AND sweep_at <= now()`
-    expect(await suite.count(marked)).to.equal(60 - BEHIND)
-    expect(suite.temporal.backfilled).to.have.length(0)
   })
 
-  it('are left to workflows for a failing endpoint, however far Temporal is behind', async () => {
-    const [healthy, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
-    suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
-    await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
-    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
-    proveEndpoint(endpoints, healthy.webhookId)
-    dispatcher.start(await healthy.publish(BEHIND))
-    const toFailing = await failing.publish(10)
-    dispatcher.start([...toFailing, ...(await healthy.publish(10))])
-    await completed(10)
-    // Of an endpoint without a success, two are in Temporal at once.
-    await eventually(() => expect(suite.temporal.starts).to.have.length(1 + BEHIND + 2))
-    for (const { deliveryId } of toFailing.slice(0, 2))
-      expect(suite.temporal.startsOf(deliveryId)[0]).to.include({ kind: 'unproven' })
-    expect(failing.receiver.posts).to.have.length(1)
-  })
-
-  it('are left to workflows that have started, which do not count as waiting', async () => {
-    const [healthy, failing] = [await suite.endpoint(), await suite.endpoint(() => 500)]
-    suite.process({ mode: 'direct' }).dispatcher.start(await failing.publish(1))
-    await eventually(async () => expect(await suite.count(`state = 'waiting'`)).to.equal(1))
-    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
-    proveEndpoint(endpoints, healthy.webhookId)
-    dispatcher.start(await failing.publish(BEHIND))
-    await eventually(() => expect(suite.temporal.starts).to.have.length(3))
-    const begun = await healthy.publish(BEHIND)
-    dispatcher.start(begun)
-    await eventually(() => expect(suite.temporal.starts).to.have.length(3 + BEHIND))
+  it('do not count what a worker has begun as waiting', async () => {
+    const endpoint = await suite.endpoint()
+    const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    proveEndpoint(endpoints, endpoint.webhookId)
+    const begun = await publish(endpoint, BEHIND)
+    await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND))
     for (const { deliveryId, webhookId } of begun)
       dispatcher.onAttempt({ type: 'begun', isInline: false, deliveryId, webhookId })
-    dispatcher.start(await healthy.publish(1))
-    await eventually(() => expect(suite.temporal.starts).to.have.length(4 + BEHIND))
-    expect(healthy.receiver.posts).to.have.length(0)
+    await publish(endpoint)
+    await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND + 1))
+    expect(endpoint.receiver.posts).to.have.length(0)
   })
 
-  it('are made inline while Temporal is unavailable', async () => {
+  it('deliver events while Temporal is unavailable', async () => {
     const endpoint = await suite.endpoint()
-    const { dispatcher } = suite.process({ mode: 'overflow' })
+    const { publish, dispatcher } = suite.process({ mode: 'overflow' })
     suite.temporal.isUnavailable = true
-    dispatcher.start(await endpoint.publish(1))
-    await eventually(() => expect(dispatcher.isBusy()).to.equal(true))
-    const deliveries = await endpoint.publish(5)
-    dispatcher.start(deliveries)
-    for (const { deliveryId } of deliveries)
-      await eventually(async () => {
-        const row = await suite.row(deliveryId)
-        expect(row).to.include({ state: 'completed', started_at: null })
-        expect(row.sweep_at).not.to.equal(null)
-      })
+    dispatcher.begin()
+    // The first start finds out.
+    await publish(endpoint)
+    await eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(1), 8_000)
+    await publish(endpoint, 5)
+    await completed(6)
+    expect(await suite.count(`workflow_started_at IS NULL AND sweep_at IS NOT NULL`)).to.equal(6)
   })
 
-  it('are made inline when Temporal becomes unavailable with attempts that it accepted', async () => {
+  it('are made inline when Temporal becomes unavailable with starts that wait in memory', async () => {
     const endpoint = await suite.endpoint()
     let isServing = true
-    const { dispatcher } = suite.process({ mode: 'overflow', dispatcher: { isServing: () => isServing } })
-    const deliveries = await endpoint.publish(10)
-    dispatcher.start(deliveries)
-    // An endpoint that never answered takes two at once.
-    await eventually(() => expect(suite.temporal.starts).to.have.length(2))
+    const { publish, dispatcher } = suite.process({
+      mode: 'overflow',
+      dispatcher: { isServing: () => isServing },
+    })
+    await publish(endpoint, 10)
+    // Of an endpoint that has not answered one is in Temporal.
+    await eventually(() => expect(suite.temporal.starts).to.have.length(1))
     isServing = false
-    await completed(8)
-  })
-
-  it('deliver a single event while Temporal is unavailable', async () => {
-    const endpoint = await suite.endpoint()
-    const { dispatcher, sweep } = suite.process({ mode: 'overflow' })
-    suite.temporal.isUnavailable = true
-    sweep.start()
-    dispatcher.start(await endpoint.publish(1))
-    await completed(1)
-    expect(endpoint.receiver.posts).to.have.length(1)
+    dispatcher.begin()
+    await completed(9)
   })
 
   it('start a workflow after a failure, as in `direct`', async () => {
     const [endpoint, answers] = [await suite.endpoint(), createDeferredAnswers()]
     endpoint.answerWith(answers.answer)
-    const { dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endpoints } = suite.process({ mode: 'overflow' })
     proveEndpoint(endpoints, endpoint.webhookId)
-    const deliveries = await endpoint.publish(BEHIND + 3)
-    dispatcher.start(deliveries)
+    await publish(endpoint, BEHIND + 3)
     await eventually(() => expect(answers.pending()).to.equal(3))
     answers.release(500)
     const seconds = () => suite.temporal.starts.filter(({ next }) => next.number === 2)
     await eventually(() => expect(seconds()).to.have.length(3))
     await eventually(async () =>
-      expect(await suite.count(`state = 'waiting' AND started_at IS NOT NULL`)).to.equal(3),
+      expect(await suite.count(`state = 'waiting' AND workflow_started_at IS NOT NULL`)).to.equal(3),
     )
   })
 })

@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { countBacklog } from '../../../src/db/queries/backlog.ts'
-import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import type { Logger } from '../../../src/observability/logger.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
@@ -15,17 +17,14 @@ describe('deliveries whose workflow is paused in Temporal', () => {
   const suite = useInlineAttempts()
 
   /** A delivery whose workflow is paused, and whose fifth attempt was due a minute ago. */
-  const overdue = async (paused = true): Promise<DeliveryToStart> => {
-    const delivery = await (await suite.endpoint()).publishOne()
-    await suite.database.dataSource.query(
-      `UPDATE delivery SET state = 'waiting', attempts = 4, started_at = now(), owner = NULL, lease_until = NULL,
-              next_attempt_at = now() - interval '1 minute', sweep_at = now() - interval '1 ms' WHERE id = $1`,
-      [delivery.deliveryId],
-    )
-    if (paused) suite.temporal.paused.set(delivery.deliveryId, SINCE)
-    return delivery
+  const overdue = async (paused = true): Promise<CommittedDelivery> => {
+    const [delivery] = await (await suite.endpoint()).commit(1)
+    const late = { dueInMs: -60_000, workflow: true, sweepInMs: -1 }
+    await setRow(suite.database.dataSource, delivery!.deliveryId, { state: 'waiting', attempts: 4, ...late })
+    if (paused) suite.temporal.paused.set(delivery!.deliveryId, SINCE)
+    return delivery!
   }
-  const pausedSince = async ({ deliveryId }: DeliveryToStart) => (await suite.row(deliveryId)).paused_since
+  const pausedSince = async ({ deliveryId }: CommittedDelivery) => (await suite.row(deliveryId)).paused_since
 
   for (const mode of ['workflow', 'overflow', 'direct'] as const) {
     it(`are neither attempted, restarted nor woken in \`${mode}\`, and named once`, async () => {
@@ -70,7 +69,12 @@ describe('deliveries whose workflow is paused in Temporal', () => {
     const { organisationId, webhookId, deliveryId } = delivery
     const { sweep } = suite.process()
     for (let request = 1; request <= 2; request++) {
-      await requestRetry(suite.database.dataSource, organisationId, webhookId, deliveryId)
+      await requestRetries(suite.database.dataSource, {
+        organisationId,
+        webhookId,
+        ids: [deliveryId],
+        states: ['waiting'],
+      })
       for (let pass = 1; pass <= 2; pass++) {
         await suite.age(deliveryId)
         await sweep.runOnce()
@@ -98,7 +102,9 @@ describe('deliveries whose workflow is paused in Temporal', () => {
     suite.temporal.paused.clear()
     await suite.age(delivery.deliveryId)
     await sweep.runOnce()
-    expect(await suite.row(delivery.deliveryId)).to.include({ state: 'completed', paused_since: null })
+    await eventually(async () =>
+      expect(await suite.row(delivery.deliveryId)).to.include({ state: 'completed', paused_since: null }),
+    )
   })
 
   it('are counted as paused and not as overdue', async () => {

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
+import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
@@ -23,16 +22,15 @@ describe("the sweep's statements next to many deliveries that are not due", () =
   })
 
   it('read the index of what has no workflow, and no table from end to end', async () => {
-    const options = { owner: randomUUID(), leaseMs: 1_000, limit: 200, onlyHealthy: true, rooms: [] }
-    const { scanned, indexes } = await planOf(database.dataSource, (db) => takeUnstarted(db, options))
+    const options = { limit: 200, defaultRoom: 200, rooms: [] }
+    const { scanned, indexes } = await planOf(database.dataSource, (db) => findUnstarted(db, options))
     expect(indexes).to.include('delivery_unstarted_idx')
     expect(indexes).not.to.include.members(['delivery_waiting_idx', 'delivery_webhook_idx'])
     expect(scanned).not.to.include('delivery')
   })
 
   it('read the index of what has a workflow, and no table from end to end', async () => {
-    const options = { holdMs: 1_000, limit: 50 }
-    const { scanned, indexes } = await planOf(database.dataSource, (db) => takeOverdue(db, options))
+    const { scanned, indexes } = await planOf(database.dataSource, (db) => findOverdue(db, 50))
     expect(indexes).to.include('delivery_started_idx')
     expect(scanned).not.to.include('delivery')
   })

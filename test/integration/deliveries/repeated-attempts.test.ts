@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import type { AttemptDependencies, AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { claimAttempt, renewClaims } from '../../../src/db/queries/claims.ts'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
+import { renewLeases } from '../../../src/deliveries/protocol/claim.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
+import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
+import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
+import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
-import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
-
-const never = new AbortController().signal
-const NEVER = { cancelled: never, shutDown: never }
 
 const FAILED: PostResult = {
   succeeded: false,
@@ -29,102 +28,112 @@ const PAUSED: PostResult = { ...FAILED, isInconclusive: true }
 const CONFIRMED: PostResult = { ...FAILED, succeeded: true, failureCode: null, statusCode: 200, error: null }
 
 describe('an attempt that is repeated under its number', () => {
-  const suite = useInlineAttempts()
-  let delivery: DeliveryToStart
+  const suite = useAttempts()
+  let delivery: CommittedDelivery
   let posts: number
 
   beforeEach(async () => {
-    delivery = await (await suite.endpoint()).publishOne()
+    delivery = (await suite.publish()).delivery
     posts = 0
   })
 
-  const change = (assignments: string) =>
-    suite.database.dataSource.query(`UPDATE delivery SET ${assignments} WHERE id = $1`, [delivery.deliveryId])
-  const request = (changes: Partial<AttemptRequest> = {}): AttemptRequest => {
-    const { organisationId, deliveryId, webhookId } = delivery
-    return {
-      organisationId,
-      deliveryId,
-      webhookId,
-      number: 1,
-      waitUntil: null,
-      onlyIfDue: false,
-      kind: 'first',
-      ...changes,
+  const set = (to: RowState) => setRow(suite.database.dataSource, delivery.deliveryId, to)
+  const row = () => suite.row(delivery.deliveryId)
+  /** As if the process of the run that has the row were gone for longer than its lease. */
+  const endLease = () =>
+    suite.database.dataSource.query(
+      `UPDATE delivery SET lease_until = delivery_now() - interval '1 ms' WHERE id = $1`,
+      [delivery.deliveryId],
+    )
+  /** Makes the attempt in a process whose POSTs end with `results`, in order. */
+  const attempt = (
+    results: (() => Promise<PostResult> | PostResult)[],
+    {
+      changes = {},
+      process = {},
+    }: { changes?: Partial<AttemptRequest>; process?: Partial<AttemptDependencies> } = {},
+  ) => {
+    const post = async (): Promise<PostResult> => {
+      posts += 1
+      return results.shift()!()
     }
-  }
-  /** Attempts whose POSTs end with `results`, in order. */
-  function attempts(results: (() => Promise<PostResult> | PostResult)[]): AttemptDependencies {
-    const post = async (): Promise<PostResult> => results[posts++]!()
-    return {
-      ...attemptDependencies(suite.database.dataSource),
-      httpClient: { post, close: () => Promise.resolve() },
-    }
+    const httpClient = { post, close: () => Promise.resolve() }
+    const dependencies = { ...attemptDependencies(suite.database.dataSource), httpClient, ...process }
+    return createAttempt(dependencies)(attemptRequest(delivery, changes), NO_SIGNALS)
   }
   const outcomes = async (): Promise<string[]> =>
     (await suite.attemptsOf(delivery.deliveryId)).map(
       ({ number, outcome }) => `${String(number)} ${String(outcome)}`,
     )
 
-  it('posts again when this process was paused in mid-POST, and records the outcome of that', async () => {
+  it('posts again when this process was paused in mid-POST, counts each run, and records the outcome of the last', async () => {
     let repeated = 0
+    const runs: number[] = []
+    const paused = async (): Promise<PostResult> => {
+      runs.push((await row()).runs)
+      return PAUSED
+    }
     const metrics = { ...createMetrics(), attemptRepeated: () => (repeated += 1) }
-    const dependencies = { ...attempts([() => PAUSED, () => PAUSED, () => CONFIRMED]), metrics }
-    expect(await createAttempt(dependencies)(request(), NEVER)).to.include({
+    expect(await attempt([paused, paused, () => CONFIRMED], { process: { metrics } })).to.include({
       state: 'completed',
       attempts: 1,
     })
     expect([posts, repeated]).to.deep.equal([3, 2])
+    expect(runs).to.deep.equal([1, 2])
     expect(await outcomes()).to.deep.equal(['1 succeeded'])
-    expect(await suite.row(delivery.deliveryId)).to.include({ state: 'completed', claims: 0 })
+    expect(await row()).to.include({ state: 'completed', runs: 0 })
+  })
+
+  it('has failed after five runs that this process was paused in', async () => {
+    const paused = Array.from({ length: 6 }, () => () => PAUSED)
+    expect(await attempt(paused)).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
+    expect(posts).to.equal(5)
   })
 
   it("stays the user's retry after its worker was lost", async () => {
     const { organisationId, webhookId, deliveryId } = delivery
-    await createAttempt(attempts([() => FAILED]))(request(), NEVER)
-    await requestRetry(suite.database.dataSource, organisationId, webhookId, deliveryId)
-    await claimAttempt(
-      suite.database.dataSource,
-      { organisationId, deliveryId, number: 2 },
-      { owner: randomUUID(), leaseMs: 0, sweepAfterMs: 60_000, onlyIfDue: true, inline: false },
-    )
-    posts = 0
-    await createAttempt(attempts([() => CONFIRMED]))(request({ number: 2 }), NEVER)
-    const trigger = (await suite.attemptsOf(deliveryId)).map((attempt) => attempt['trigger'])
-    expect(trigger).to.deep.equal(['schedule', 'retry'])
+    await attempt([() => FAILED])
+    const of = { organisationId, webhookId, ids: [deliveryId], states: ['waiting'] as const }
+    await requestRetries(suite.database.dataSource, of)
+    const lose = async (): Promise<PostResult> => {
+      await endLease()
+      await attempt([() => CONFIRMED], { changes: { number: 2 } })
+      return FAILED
+    }
+    await attempt([lose], { changes: { number: 2 } })
+    const triggers = (await suite.attemptsOf(deliveryId)).map(({ trigger, outcome }) => [trigger, outcome])
+    expect(triggers).to.deep.equal([
+      ['schedule', 'failed'],
+      ['retry', 'succeeded'],
+    ])
   })
 
   it('repeats no POST when another run confirmed the delivery during the pause', async () => {
     const confirm = async (): Promise<PostResult> => {
-      await change(`lease_until = now() - interval '1 ms'`)
-      await createAttempt(attempts([() => PAUSED, () => CONFIRMED]))(request(), NEVER)
+      await endLease()
+      await attempt([() => PAUSED, () => CONFIRMED])
       return PAUSED
     }
-    const outcome = await createAttempt(attempts([confirm]))(request(), NEVER)
-    expect(outcome).to.include({ state: 'completed', attempts: 1 })
-    expect(posts).to.equal(2)
+    expect(await attempt([confirm])).to.include({ state: 'completed', attempts: 1 })
+    expect(posts).to.equal(3)
   })
 
   it('waits for the run that owns the row, and returns its outcome, when its own failure is late', async () => {
     const answers = createDeferredAnswers()
     const taking: Promise<unknown>[] = []
-    const metrics = createMetrics()
     let superseded = 0
     const lose = async (): Promise<PostResult> => {
-      await change(`lease_until = now() - interval '1 ms'`)
-      const post = async (): Promise<PostResult> => {
+      await endLease()
+      const confirm = async (): Promise<PostResult> => {
         await answers.answer(0, {} as never, {} as never)
         return CONFIRMED
       }
-      taking.push(createAttempt(attempts([post, post]))(request(), NEVER))
+      taking.push(attempt([confirm]))
       await eventually(() => expect(posts).to.equal(2))
       return FAILED
     }
-    const dependencies = {
-      ...attempts([lose]),
-      metrics: { ...metrics, attemptSuperseded: () => (superseded += 1) },
-    }
-    const outcome = createAttempt(dependencies)(request(), NEVER)
+    const metrics = { ...createMetrics(), attemptSuperseded: () => (superseded += 1) }
+    const outcome = attempt([lose], { process: { metrics } })
     await eventually(() => expect(superseded).to.equal(1))
     answers.release()
     await Promise.all(taking)
@@ -134,100 +143,82 @@ describe('an attempt that is repeated under its number', () => {
   })
 
   it('closes the incident that another run opened with a failure, when the answer was a confirmation after all', async () => {
-    const { dataSource } = suite.database
     const lose = async (): Promise<PostResult> => {
-      await change(`lease_until = now() - interval '1 ms'`)
-      await createAttempt(attempts([() => FAILED, () => FAILED]))(request(), NEVER)
-      expect(await suite.row(delivery.deliveryId)).to.include({ state: 'waiting', attempts: 1 })
+      await endLease()
+      await attempt([() => FAILED])
+      expect(await row()).to.include({ state: 'waiting', attempts: 1 })
       return CONFIRMED
     }
-    expect(await createAttempt(attempts([lose]))(request(), NEVER)).to.include({ state: 'completed' })
+    expect(await attempt([lose])).to.include({ state: 'completed' })
     expect(await outcomes()).to.deep.equal(['1 succeeded'])
-    const open = await dataSource.query<object[]>(
+    const open = await suite.database.dataSource.query<object[]>(
       'SELECT 1 FROM incident WHERE webhook_id = $1 AND closed_at IS NULL',
       [delivery.webhookId],
     )
     expect(open).to.have.length(0)
   })
 
-  it('waits for the remaining time when the row is not due yet', async () => {
-    await change(
-      `state = 'waiting', attempts = 1, owner = NULL, next_attempt_at = clock_timestamp() + interval '400 ms'`,
-    )
-    const { next_attempt_at: dueAt } = await suite.row(delivery.deliveryId)
+  it('waits for the remaining time when the row is not due yet by the clock of the database', async () => {
+    await set({ state: 'waiting', attempts: 1, dueInMs: 400 })
+    const dueAtMs = (await row()).next_attempt_at!.getTime()
     let postedAtMs = 0
     const post = (): PostResult => {
       postedAtMs = Date.now()
       return CONFIRMED
     }
     // A process whose idea of the clock is three seconds ahead.
-    const dependencies = { ...attempts([post]), clock: { nowMs: () => Date.now() + 3_000 } }
-    const waitUntil = { dueAtMs: dueAt!.getTime(), maxWaitMs: 1_000 }
-    expect(await createAttempt(dependencies)(request({ number: 2, waitUntil }), NEVER)).to.include({
-      state: 'completed',
-    })
-    expect(postedAtMs - dueAt!.getTime()).to.be.within(-5, 2_000)
+    const clock = { nowMs: () => Date.now() + 3_000 }
+    expect(
+      await attempt([post], { changes: { number: 2, dueAtMs, maxWaitMs: 1_000 }, process: { clock } }),
+    ).to.include({ state: 'completed' })
+    expect(postedAtMs - dueAtMs).to.be.within(-5, 2_000)
   })
 
   it('returns a retry that is due much later to its workflow, which waits again', async () => {
-    await change(
-      `state = 'waiting', attempts = 5, next_attempt_at = now() + interval '5 minutes', owner = NULL`,
-    )
-    const waitUntil = { dueAtMs: Date.now() - 1, maxWaitMs: 1_000 }
-    const outcome = await createAttempt(attempts([]))(request({ number: 6, waitUntil }), NEVER)
-    expect(outcome).to.include({ state: 'waiting', attempts: 5, immediately: false })
-    if (outcome.state === 'waiting') expect(outcome.sinceEndMs).to.be.below(1_000)
+    await set({ state: 'waiting', attempts: 5, dueInMs: 300_000 })
+    const dueAtMs = (await row()).next_attempt_at!.getTime()
+    for (const claimed of [Date.now() - 1, null]) {
+      const outcome = await attempt([], { changes: { number: 6, dueAtMs: claimed, maxWaitMs: 1_000 } })
+      expect(outcome).to.include({ state: 'waiting', attempts: 5, dueAtMs })
+      expect(outcome).to.have.property('dueInMs').that.is.within(295_000, 300_000)
+    }
+    expect(posts).to.equal(0)
   })
 
-  it('starts at once when it was requested during a first attempt that then failed', async () => {
-    const answers = createDeferredAnswers()
-    const endpoint = await suite.endpoint(answers.answer)
-    const { organisationId, webhookId } = endpoint
-    const one = await endpoint.publishOne()
-    suite.process().dispatcher.start([one])
-    await eventually(() => expect(answers.pending()).to.equal(1))
-    expect(await suite.row(one.deliveryId)).to.include({ state: 'pending' })
-    expect(
-      await requestRetry(suite.database.dataSource, organisationId, webhookId, one.deliveryId),
-    ).not.to.equal(null)
-    answers.release(503)
-    await eventually(() => expect(suite.temporal.startsOf(one.deliveryId)).to.have.length(1))
-    expect(suite.temporal.startsOf(one.deliveryId)[0]!.next).to.deep.equal({ number: 2, dueAtMs: null })
-    const row = await suite.row(one.deliveryId)
-    expect(row).to.include({ state: 'waiting', attempts: 1, retry_requested: true })
-    expect(row.next_attempt_at!.getTime()).to.be.at.most(Date.now())
-    const [attempt] = await suite.attemptsOf(one.deliveryId)
-    expect(attempt).to.include({ trigger: 'schedule', outcome: 'failed' })
+  it('is due at once when it was requested during a first attempt that then failed', async () => {
+    const { organisationId, webhookId, deliveryId } = delivery
+    const of = { organisationId, webhookId, ids: [deliveryId], states: ['in_progress'] as const }
+    const fail = async (): Promise<PostResult> => {
+      expect(await requestRetries(suite.database.dataSource, of)).to.have.length(1)
+      return FAILED
+    }
+    const outcome = await attempt([fail])
+    expect(outcome).to.include({ state: 'waiting', attempts: 1 })
+    expect(outcome).to.have.property('dueInMs').that.is.at.most(0)
+    expect(await row()).to.include({ state: 'waiting', attempts: 1, retry_requested: true })
+    expect(await attempt([() => CONFIRMED], { changes: { number: 2 } })).to.include({ state: 'completed' })
+    const triggers = (await suite.attemptsOf(deliveryId)).map(({ trigger }) => trigger)
+    expect(triggers).to.deep.equal(['schedule', 'retry'])
   })
 })
 
 describe('an outcome that the database refuses', () => {
-  const suite = useInlineAttempts()
+  const suite = useAttempts(100)
 
   it('renews the lease of its row until it is recorded', async function () {
     this.timeout(30_000)
-    const { dataSource } = suite.database
-    const endpoint = await suite.endpoint()
-    const { deliveryId, organisationId, webhookId } = await endpoint.publishOne()
+    const { delivery } = await suite.publish()
+    const { deliveryId } = delivery
     let refused = 0
     const dependencies = {
-      ...attemptDependencies(dataSource, 100),
+      ...suite.dependencies,
       metrics: { ...createMetrics(), attemptNotRecorded: () => (refused += 1) },
       recordFirstSuccess: () =>
         refused < 5
           ? Promise.reject(Object.assign(new Error('disk full'), { code: '53100' }))
           : Promise.resolve(true),
     }
-    const request: AttemptRequest = {
-      organisationId,
-      webhookId,
-      deliveryId,
-      number: 1,
-      waitUntil: null,
-      onlyIfDue: false,
-      kind: 'first',
-    }
-    const outcome = createAttempt(dependencies)(request, NEVER)
+    const outcome = createAttempt(dependencies)(attemptRequest(delivery), NO_SIGNALS)
     await eventually(() => expect(refused).to.equal(1))
     const { lease_until: before } = await suite.row(deliveryId)
     await eventually(async () => {
@@ -235,19 +226,17 @@ describe('an outcome that the database refuses', () => {
       expect(after!.getTime()).to.be.above(before!.getTime())
     })
     expect(await outcome).to.include({ state: 'completed' })
-    expect(endpoint.receiver.posts).to.have.length(1)
-    await dependencies.httpClient.close()
+    expect(suite.receiver.posts).to.have.length(1)
   })
 
-  it('renews no row that another run owns', async () => {
-    const endpoint = await suite.endpoint()
-    const { deliveryId } = await endpoint.publishOne()
-    const before = await suite.row(deliveryId)
-    await renewClaims(
-      suite.database.dataSource,
-      [{ deliveryId, owner: randomUUID(), sweepAfterMs: 1 }],
-      999_000,
-    )
-    expect(await suite.row(deliveryId)).to.deep.equal(before)
+  it('renews no row that another run owns, and none that is not in progress', async () => {
+    const { dataSource } = suite.database
+    const { deliveryId } = (await suite.publish()).delivery
+    for (const state of ['pending', 'in_progress'] as const) {
+      await setRow(dataSource, deliveryId, { state })
+      const before = await suite.row(deliveryId)
+      await renewLeases(dataSource, [{ deliveryId, owner: randomUUID() }], 999_000)
+      expect(await suite.row(deliveryId)).to.deep.equal(before)
+    }
   })
 })

@@ -27,7 +27,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId/request', () => {
     expect(answer.headers.get('cache-control')).to.equal('no-store')
     const { method, url, headers, body } = answer.json as Request
     expect({ method, url }).to.deep.equal({ method: 'POST', url: URL_OF_WEBHOOK })
-    expect(body).to.equal(delivery.fresh!.body.toString('utf8'))
+    expect(body).to.equal(delivery.payload.body.toString('utf8'))
     expect(headers).to.include({
       'Content-Type': 'application/json',
       'X-Webhook-Event-ID': delivery.deliveryId,

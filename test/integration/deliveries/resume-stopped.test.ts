@@ -72,9 +72,9 @@ describe('POST retry-deliveries with mode stopped', function () {
     const attempts: Promise<unknown>[] = []
     const workflows = {
       wake: ({ deliveryId, webhookId: of }: { deliveryId: string; webhookId: string }, made: number) => {
-        const request = { organisationId, deliveryId, webhookId: of, number: made + 1, waitUntil: null }
+        const request = { organisationId, deliveryId, webhookId: of, number: made + 1, dueAtMs: null }
         attempts.push(
-          attempt({ ...request, onlyIfDue: true, kind: 'retry' }, { cancelled: NEVER, shutDown: NEVER }),
+          attempt({ ...request, maxWaitMs: 0, queue: 'retry' }, { cancelled: NEVER, shutDown: NEVER }),
         )
         return Promise.resolve()
       },

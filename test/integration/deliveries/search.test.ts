@@ -6,6 +6,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 import { attempt } from './delivery-rows.ts'
 
@@ -95,11 +96,9 @@ describe('GET /webhooks/:id/deliveries, searched', () => {
 
   it('lists stopped test events among the stopped deliveries, in their order', async () => {
     const deliveries = [await publish(), await publish(), await publish()]
-    for (const [index, { deliveryId }] of deliveries.entries())
-      await database.dataSource.query(`UPDATE delivery SET state = 'stopped', is_test = $2 WHERE id = $1`, [
-        deliveryId,
-        index === 1,
-      ])
-    expect(await ids('state=stopped')).to.deep.equal(deliveries.map(({ deliveryId }) => deliveryId).reverse())
+    const deliveryIds = deliveries.map(({ deliveryId }) => deliveryId)
+    await setRow(database.dataSource, deliveryIds, { state: 'stopped' })
+    await database.dataSource.query('UPDATE delivery SET is_test = true WHERE id = $1', [deliveryIds[1]])
+    expect(await ids('state=stopped')).to.deep.equal(deliveryIds.toReversed())
   })
 })

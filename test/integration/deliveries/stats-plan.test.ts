@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { deliveryStats } from '../../../src/db/queries/deliveries.ts'
-import { requestNextRetries } from '../../../src/db/queries/retry-requests.ts'
+import { listCovered } from '../../../src/db/queries/covered-deliveries.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../../src/ids.ts'
@@ -86,7 +86,7 @@ describe('GET /webhooks/delivery-stats with 200,000 deliveries', () => {
     }
     expect(await insertRetryJob(database.dataSource, job)).to.include({ total: 300 })
     const page = { organisationId, webhookId, jobId: job.id, mode: job.mode, cursor: null, limit: 50 }
-    const taken = await planOf(database.dataSource, (db) => requestNextRetries(db, page))
+    const taken = await planOf(database.dataSource, (db) => listCovered(db, page))
     expect(taken.scanned.filter((table) => table === 'delivery' || table === 'event')).to.deep.equal([])
     expect(taken.indexes).to.include('delivery_stopped_idx')
   })
@@ -114,11 +114,12 @@ async function fill(dataSource: DataSource, organisationId: string): Promise<str
   )
   await dataSource.query(
     `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
-                           created_at, started_at, completed_at)
+                           created_at, workflow_started_at, completed_at, stop_reason)
      SELECT uuidv7(e.created_at - now()), e.id, w.id, $1, state, 1,
             CASE WHEN state = 'waiting' THEN now() + interval '1 hour' END,
             CASE WHEN state = 'waiting' THEN now() + interval '2 hours' END,
-            e.created_at, e.created_at, CASE WHEN state <> 'waiting' THEN e.created_at END
+            e.created_at, e.created_at, CASE WHEN state <> 'waiting' THEN e.created_at END,
+            CASE WHEN state = 'stopped' THEN 'discarded' END
        FROM (SELECT *, row_number() OVER (ORDER BY id) % 100 AS hundredth FROM event) e
       CROSS JOIN webhook w
       CROSS JOIN LATERAL (SELECT CASE WHEN hundredth < 92 THEN 'completed' WHEN hundredth < 95 THEN 'stopped' WHEN hundredth < 99 THEN 'waiting'

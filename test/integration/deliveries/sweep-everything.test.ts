@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { sweepEverything, takeOverdue } from '../../../src/db/queries/recovery.ts'
+import { findOverdue } from '../../../src/db/queries/recovery.ts'
+import { sweepDeliveries } from '../../../src/deliveries/protocol/sweep.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
@@ -33,9 +34,9 @@ describe("recovery after a loss of Temporal's data", () => {
       `UPDATE delivery SET sweep_at = now() - interval '1 minute' WHERE id = ANY($1::uuid[])`,
       [waited],
     )
-    await sweepEverything(dataSource)
+    await sweepDeliveries(dataSource)
     await dataSource.query('SELECT pg_sleep(0.01)')
-    const taken = await takeOverdue(dataSource, { holdMs: 1_000, limit: 11 })
+    const taken = await findOverdue(dataSource, 11)
     const ids = new Set(taken.map(({ deliveryId }) => deliveryId))
     expect(few.filter((id) => ids.has(id))).to.have.length(3)
     expect(crowd.filter((id) => ids.has(id))).to.have.length(4)

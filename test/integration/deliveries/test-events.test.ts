@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
 import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.ts'
-import { insertTestEvent, type DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { takeOverdue, takeUnstarted } from '../../../src/db/queries/recovery.ts'
+import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
+import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { testEnvelope } from '../../../src/events/test-event.ts'
 import { newId } from '../../../src/ids.ts'
@@ -10,7 +10,7 @@ import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import {
   createMember,
   createWebhookRow,
-  TEST_PROCESS,
+  testCommits,
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
@@ -34,25 +34,28 @@ describe('a test event', () => {
   })
   afterEach(() => receiver.close())
 
-  async function send(): Promise<DeliveryToStart> {
+  async function send(): Promise<CommittedDelivery> {
+    const { organisationId } = member
     const event = {
       id: newId(),
-      organisationId: member.organisationId,
+      organisationId,
+      webhookId,
       ...testEnvelope('webhook:test', { webhookId }),
     }
-    const lease = { owner: TEST_PROCESS, leaseMs: 60_000 }
-    return (await insertTestEvent(suite.database.dataSource, event, webhookId, lease))!
+    const { reserve, leaseMs } = testCommits()
+    const commit = { ...reserve([organisationId], 1), leaseMs }
+    return (await commitEvents(suite.database.dataSource, [event], commit))[0]![0]!
   }
-  async function attempt({ organisationId, deliveryId }: DeliveryToStart) {
+  async function attempt({ organisationId, deliveryId }: CommittedDelivery) {
     const dependencies = attemptDependencies(suite.database.dataSource)
     const request = {
       organisationId,
       webhookId,
       deliveryId,
       number: 1,
-      waitUntil: null,
-      onlyIfDue: false,
-      kind: 'first' as const,
+      dueAtMs: null,
+      maxWaitMs: 0,
+      queue: 'first' as const,
     }
     const outcome = await createAttempt(dependencies)(request, { cancelled: NEVER, shutDown: NEVER })
     await dependencies.httpClient.close()
@@ -63,7 +66,7 @@ describe('a test event', () => {
       apiKey: member.apiKey,
       body,
     })
-  const row = async ({ deliveryId }: DeliveryToStart) => {
+  const row = async ({ deliveryId }: CommittedDelivery) => {
     const [found] = await suite.database.dataSource.query<Record<string, unknown>[]>(
       'SELECT state, attempts, stop_reason, next_attempt_at, sweep_at FROM delivery WHERE id = $1',
       [deliveryId],
@@ -77,9 +80,8 @@ describe('a test event', () => {
     const ended = { state: 'stopped', attempts: 1, stop_reason: 'test_failed' }
     expect(await row(delivery)).to.deep.equal({ ...ended, next_attempt_at: null, sweep_at: null })
     const { dataSource } = suite.database
-    const lease = { owner: newId(), leaseMs: 1_000, limit: 10, onlyHealthy: false, rooms: [] }
-    expect(await takeUnstarted(dataSource, lease)).to.deep.equal([])
-    expect(await takeOverdue(dataSource, { holdMs: 1_000, limit: 10 })).to.deep.equal([])
+    expect(await findUnstarted(dataSource, { limit: 10, defaultRoom: 10, rooms: [] })).to.deep.equal([])
+    expect(await findOverdue(dataSource, 10)).to.deep.equal([])
   })
 
   it('with an event key has the example of the catalogue, and counts as a test event all the same', async () => {

@@ -55,7 +55,7 @@ describe('outcomes that cannot be recorded for long', function () {
     const make = createAttempt(dependencies)
     const attempt = (deliveryId: string) =>
       make(
-        { ...webhook, deliveryId, number: 1, waitUntil: null, onlyIfDue: false, kind: 'slow' },
+        { ...webhook, deliveryId, number: 1, dueAtMs: null, maxWaitMs: 0, queue: 'slow' },
         { cancelled: never, shutDown: never },
       )
     return { attempt, endpoints: dependencies.endpoints }
@@ -89,7 +89,7 @@ describe('outcomes that cannot be recorded for long', function () {
     const [further] = await publish(1)
     for (const deliveryId of [kept[0]!, further!])
       expect(await attempt(deliveryId)).to.include({ state: 'deferred', delayMs: 5_000 })
-    expect(endpoints.health(webhook.webhookId)).to.equal('hanging')
+    expect(endpoints.health(webhook.webhookId)).to.equal('slow')
     expect(receiver.posts).to.have.length(MAX_UNRECORDED)
     expect(await recordedOf(kept)).to.equal(0)
 

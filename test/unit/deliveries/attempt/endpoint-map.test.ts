@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { createEndpoints } from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+import { processTimers } from '../../../../src/timers.ts'
 
 /** Endpoints on a manual clock. */
 function create() {
   let nowMs = 1_000_000
-  const endpoints = createEndpoints({ maxLimit: 50, nowMs: () => nowMs })
+  const endpoints = createEndpoints({ maxLimit: 50, timers: { ...processTimers, nowMs: () => nowMs } })
   /** Begins a POST; returns what ends it with a success. */
   const post = (webhookId: string): (() => void) => {
     const slot = endpoints.acquire(webhookId, 'delivery')
@@ -36,7 +37,7 @@ describe('the endpoints of a process', () => {
   it('are dropped once they are idle for a minute, as others come', () => {
     const { endpoints, post, pass } = create()
     for (let index = 0; index < FEW; index++) post(`old-${index}`)()
-    const isKnown = (name: string): boolean => endpoints.health(name) !== 'unproven'
+    const isKnown = (name: string): boolean => endpoints.hasAnswered(name)
     pass(61_000)
     const busy = post('old-1')
     for (let index = 1; index < FEW; index++) post(`new-${index}`)()

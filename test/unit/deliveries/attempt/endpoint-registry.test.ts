@@ -5,6 +5,7 @@ import {
   type PostOutcome,
   type Slot,
 } from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+import { processTimers } from '../../../../src/timers.ts'
 
 const QUICK: PostOutcome = { succeeded: true, durationMs: 20, isTimeout: false }
 const SLOW: PostOutcome = { succeeded: true, durationMs: 5_000, isTimeout: false }
@@ -18,7 +19,7 @@ function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
   let nowMs = 1_000_000
   let stalledMs = 0
   let deliveries = 0
-  const clocks = { nowMs: () => nowMs, runningMs: () => nowMs - stalledMs }
+  const clocks = { timers: { ...processTimers, nowMs: () => nowMs }, runningMs: () => nowMs - stalledMs }
   const endpoints = createEndpoints({ maxLimit: 50, ...options, ...clocks })
   const acquire = (webhookId = 'w') => endpoints.acquire(webhookId, `delivery-${deliveries++}`)
   const post = (webhookId = 'w'): Slot => {
@@ -46,14 +47,14 @@ function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
 }
 
 describe('the concurrency limit of an endpoint', () => {
-  it('starts at two, and doubles with each round of successes up to the maximum', () => {
+  it('is one until the endpoint answers, and doubles with each round of successes up to the maximum', () => {
     const { endpoints, round } = create()
     const limits = [endpoints.limit('w')]
-    for (let count = 0; count < 6; count++) {
+    for (let count = 0; count < 7; count++) {
       round(QUICK)
       limits.push(endpoints.limit('w'))
     }
-    expect(limits).to.deep.equal([2, 4, 8, 16, 32, 50, 50])
+    expect(limits).to.deep.equal([1, 2, 4, 8, 16, 32, 50, 50])
   })
 
   it('is halved once by a round of time-outs, and never falls below one', () => {
@@ -73,6 +74,13 @@ describe('the concurrency limit of an endpoint', () => {
     expect(endpoints.limit('w')).to.be.within(7, 8)
   })
 
+  it('stays at one while an endpoint only times out', () => {
+    const { endpoints, round } = create()
+    round(TIMED_OUT)
+    expect(endpoints.limit('w')).to.equal(1)
+    expect(endpoints.hasAnswered('w')).to.equal(false)
+  })
+
   it('stays as it is for quick failures, and does not fall for slow successes', () => {
     const { endpoints, round } = create()
     round(REFUSED)
@@ -81,30 +89,33 @@ describe('the concurrency limit of an endpoint', () => {
     expect(endpoints.limit('w')).to.equal(4)
   })
 
-  it('lets more attempts come together the quicker they end, but for slow and hanging endpoints', () => {
+  it('has more room in a time the quicker its POSTs end, unless it hangs', () => {
     const { endpoints, round, rounds, post, pass } = create()
-    const together = [endpoints.attemptsTogether('w')]
+    const rooms = [endpoints.room('w', 250)]
     round({ ...REFUSED, durationMs: 100 })
-    together.push(endpoints.attemptsTogether('w'))
+    rooms.push(endpoints.room('w', 250))
     rounds(20, REFUSED)
-    together.push(endpoints.attemptsTogether('w'))
-    expect(together, 'unproven, refusing in 100 ms, in 5 ms').to.deep.equal([2, 6, 50])
+    rooms.push(endpoints.room('w', 250))
+    const busy = post()
+    rooms.push(endpoints.room('w', 250))
+    expect(rooms, 'unknown, refusing in 100 ms, in 5 ms, with one in flight').to.deep.equal([1, 6, 100, 99])
+    busy.release(null)
     post()
     pass(1_001)
-    expect(endpoints.attemptsTogether('w'), 'hanging').to.equal(2)
+    expect(endpoints.room('w', 250), 'hanging').to.equal(1)
     const slow = create()
     slow.round(SLOW)
-    expect(slow.endpoints.attemptsTogether('w'), 'slow').to.equal(slow.endpoints.limit('w'))
+    expect(slow.endpoints.room('w', 250), 'slow').to.equal(slow.endpoints.limit('w'))
   })
 
   it('drops to two while the oldest POST hangs', () => {
     const { endpoints, round, post, pass } = create()
-    for (let count = 0; count < 5; count++) round(QUICK)
+    for (let count = 0; count < 6; count++) round(QUICK)
     const [hanging] = [post(), post(), post()]
     pass(1_001)
     expect(endpoints.limit('w')).to.equal(2)
     expect(endpoints.hasFreeSlot('w')).to.equal(false)
-    expect(endpoints.limit('v')).to.equal(2)
+    expect(endpoints.limit('v')).to.equal(1)
     hanging.release(null)
     pass(-100)
     expect(endpoints.limit('w')).to.equal(50)
@@ -112,7 +123,7 @@ describe('the concurrency limit of an endpoint', () => {
 
   it('does not count an endpoint as hanging while it answers other POSTs', () => {
     const { endpoints, round, post, pass } = create()
-    for (let count = 0; count < 5; count++) round(QUICK)
+    for (let count = 0; count < 6; count++) round(QUICK)
     post()
     for (let count = 0; count < 10; count++) {
       pass(900)
@@ -125,6 +136,7 @@ describe('the concurrency limit of an endpoint', () => {
 
   it('does not count an endpoint as hanging whose successes take as long', () => {
     const { endpoints, round, post, pass } = create()
+    round(SLOW)
     round(SLOW)
     post()
     pass(14_000)
@@ -149,12 +161,12 @@ describe('the concurrency limit of an endpoint', () => {
   it('grows with the successes of other processes', () => {
     const { endpoints } = create()
     for (let count = 0; count < 3; count++) endpoints.succeededElsewhere('w')
-    expect(endpoints.limit('w')).to.equal(5)
-    expect(endpoints.health('w')).to.equal('unproven')
+    expect(endpoints.limit('w')).to.equal(4)
+    expect(endpoints.hasAnswered('w')).to.equal(true)
   })
 
   it('frees a slot only once, even when it is released twice', () => {
-    const { endpoints, post } = create({ maxLimit: 2 })
+    const { endpoints, post } = create({ maxLimit: 2, initialLimit: 2 })
     const [one] = [post(), post()]
     one.release(null)
     one.release(null)
@@ -164,16 +176,17 @@ describe('the concurrency limit of an endpoint', () => {
 })
 
 describe('a delivery for an endpoint without a free slot', () => {
-  it('is deferred for longer the more deliveries were deferred before it, up to five minutes', () => {
-    const { endpoints, post } = create({ maxLimit: 2 })
+  it('is deferred for longer the more deliveries were deferred before it, up to 25 seconds and later five minutes', () => {
+    const { endpoints, post } = create({ maxLimit: 2, initialLimit: 2 })
     post()
     post()
-    const delays = Array.from({ length: 2_000 }, (_, index) => {
+    const delays = Array.from({ length: 3_000 }, (_, index) => {
       const result = endpoints.acquire('w', `late-${index}`)
       return isSlot(result) ? Number.NaN : result.retryAfterMs
     })
     expect(delays).to.deep.equal([...delays].sort((a, b) => a - b))
     expect(delays[0]).to.equal(1_000)
+    expect(delays[199]).to.equal(25_000)
     expect(delays.at(-1)).to.equal(300_000)
   })
 
@@ -194,7 +207,7 @@ describe('a delivery for an endpoint without a free slot', () => {
   })
 
   it('has priority for the next slots until it is a minute late', () => {
-    const { endpoints, post, acquire, pass } = create({ maxLimit: 2 })
+    const { endpoints, post, acquire, pass } = create({ maxLimit: 2, initialLimit: 2 })
     const [one] = [post(), post()]
     acquire()
     one.release(QUICK)
@@ -233,7 +246,7 @@ describe('a retry of a time-out', () => {
   const timedOut = (inMs: number): PostOutcome => ({ ...TIMED_OUT, retry: { deliveryId: 'a', inMs } })
 
   it('has a slot reserved until it starts', () => {
-    const { endpoints, post } = create()
+    const { endpoints, post } = create({ initialLimit: 2 })
     const other = post()
     post().release(timedOut(8_000))
     expect(endpoints.limit('w')).to.equal(1)
@@ -262,11 +275,23 @@ describe('a retry of a time-out', () => {
 })
 
 describe('the health of an endpoint', () => {
-  it('is unproven until a success', () => {
-    const { endpoints, round } = create()
-    expect(endpoints.health('w')).to.equal('unproven')
+  it('is fast before its first answer, and whatever it answers quickly', () => {
+    const { endpoints, round, rounds } = create()
+    expect(endpoints.health('w')).to.equal('fast')
     round(QUICK)
-    expect(endpoints.health('w')).to.equal('healthy')
+    rounds(50, REFUSED)
+    expect(endpoints.health('w')).to.equal('fast')
+  })
+
+  it('is slow for a minute after a fault of ours, unless a quick answer follows', () => {
+    const { endpoints, round, pass } = create()
+    endpoints.noteFault('w')
+    expect(endpoints.health('w')).to.equal('slow')
+    round(QUICK)
+    expect(endpoints.health('w')).to.equal('fast')
+    endpoints.noteFault('w')
+    pass(60_001)
+    expect(endpoints.health('w')).to.equal('fast')
   })
 
   it('does not become slow because this process was paused', () => {
@@ -274,9 +299,9 @@ describe('the health of an endpoint', () => {
     round(QUICK)
     const slot = post()
     stall(30_000)
-    expect(endpoints.health('w')).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('fast')
     slot.release({ ...QUICK, durationMs: 30_020 })
-    expect(endpoints.health('w')).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('fast')
   })
 
   it('does not become slow because of a POST that is repeated after its slot was freed', () => {
@@ -287,58 +312,32 @@ describe('the health of an endpoint', () => {
     slot.begin()
     slot.release(QUICK)
     pass(60_000)
-    expect(endpoints.health('w')).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('fast')
   })
 
-  it('is failing while it refuses most POSTs, and not for a refusal now and then', () => {
-    const { endpoints, rounds, pass } = create({ maxLimit: 1 })
-    for (let count = 0; count < 20; count++) {
-      rounds(10, QUICK)
-      rounds(5, REFUSED)
-      expect(endpoints.health('w')).to.equal('healthy')
-    }
-    rounds(15, REFUSED)
-    expect(endpoints.health('w')).to.equal('failing')
-    rounds(15, QUICK)
-    expect(endpoints.health('w')).to.equal('healthy')
-    rounds(15, REFUSED)
-    expect(endpoints.health('w')).to.equal('failing')
-    pass(60_001)
-    expect(endpoints.health('w')).to.equal('healthy')
-  })
-
-  it('is no longer failing when other processes succeed', () => {
-    const { endpoints, rounds } = create({ maxLimit: 1 })
-    rounds(1, QUICK)
-    rounds(20, REFUSED)
-    expect(endpoints.health('w')).to.equal('failing')
-    for (let count = 0; count < 10; count++) endpoints.succeededElsewhere('w')
-    expect(endpoints.health('w')).to.equal('healthy')
-  })
-
-  it('stays slow for a minute after a slow answer unless a quick one follows, and is hanging while a POST hangs', () => {
+  it('stays slow for a minute after a slow answer unless a quick one follows, and while a POST hangs', () => {
     const { endpoints, round, post, pass } = create()
     round(SLOW)
     expect(endpoints.health('w')).to.equal('slow')
     round(QUICK)
-    expect(endpoints.health('w')).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('fast')
     round(SLOW)
     pass(60_001)
-    expect(endpoints.health('w')).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('fast')
     post()
     pass(15_001)
-    expect(endpoints.health('w')).to.equal('hanging')
+    expect(endpoints.health('w')).to.equal('slow')
   })
 
-  it('stays hanging for a minute after a time-out unless a POST ends otherwise', () => {
+  it('stays slow for a minute after a time-out unless a quick answer follows', () => {
     const { endpoints, round, pass } = create()
     round(TIMED_OUT)
-    expect(endpoints.health('w')).to.equal('hanging')
+    expect(endpoints.health('w')).to.equal('slow')
     round(SLOW)
     expect(endpoints.health('w')).to.equal('slow')
     round(TIMED_OUT)
     pass(60_001)
-    expect(endpoints.health('w')).to.equal('healthy')
+    expect(endpoints.health('w')).to.equal('fast')
   })
 
   it('keeps endpoints with a POST in flight, however many others follow', () => {

@@ -4,14 +4,15 @@ import { createPace } from '../../../../src/deliveries/attempt/pace.ts'
 describe('a pace', () => {
   let now: number
   let waits: number[]
-  const options = {
-    intervalMs: 18,
+  const timers = {
     nowMs: () => now,
-    sleep(ms: number) {
+    after(ms: number, run: () => void) {
       waits.push(ms)
-      return Promise.resolve()
+      queueMicrotask(run)
+      return () => undefined
     },
   }
+  const options = { intervalMs: 18, timers }
   beforeEach(() => {
     now = 0
     waits = []
@@ -19,7 +20,9 @@ describe('a pace', () => {
 
   it('starts the first at once, the others 18 ms after each other, and delays none by more than 600 ms', async () => {
     const pace = createPace({ ...options, maxDelayMs: 600 })
+    expect(pace.waitMs()).to.equal(0)
     for (let count = 0; count < 100; count++) await pace.next()
+    expect(pace.waitMs()).to.equal(600)
     expect(waits).to.deep.equal(Array.from({ length: 99 }, (_, index) => Math.min(18 * (index + 1), 600)))
   })
 

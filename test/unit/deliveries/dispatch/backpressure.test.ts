@@ -49,7 +49,7 @@ describe('backpressure', () => {
     expect(backpressure.isTemporalBehind()).to.equal(false)
   })
 
-  it('permits backfill while fewer than fifty deliveries arrive in a second and Temporal is not behind', () => {
+  it('is quiet while fewer than fifty deliveries arrive in a second and Temporal is not behind', () => {
     const { backpressure, temporal, arrive, forget } = createTemporalService()
     arrive(49)
     expect(backpressure.isQuiet()).to.equal(true)

@@ -1,0 +1,82 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { DeliveryLoop } from './model-run.ts'
+
+/** A fault in the loop: each text, which is there once, becomes another. */
+export type LoopMutant = { name: string; changes: readonly (readonly [wanted: string, wrong: string])[] }
+
+const source = new URL('../../../workflows/delivery-loop.ts', import.meta.url)
+
+/** Loads the loop of `deliverEvent` with a fault in it. */
+export async function loadMutant({ name, changes }: LoopMutant): Promise<DeliveryLoop> {
+  let text = readFileSync(source, 'utf8')
+  for (const [wanted, wrong] of changes) {
+    if (text.split(wanted).length !== 2) throw new Error(`${name}: the loop has not exactly one "${wanted}"`)
+    text = text.replace(wanted, () => wrong)
+  }
+  const mutated = text
+    .replaceAll(`from '../`, `from '${new URL('..', source).href}`)
+    .replaceAll(`from './`, `from '${new URL('.', source).href}`)
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-mutant-'))
+  const file = join(folder, 'delivery-loop.mts')
+  try {
+    writeFileSync(file, mutated)
+    return (await import(pathToFileURL(file).href)) as DeliveryLoop
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const WAKES = 'if (isWoken()) next = { ...next, dueAtMs: null, wakeAtMs: nowMs() }'
+const WAITS = 'next = { ...following, dueAtMs: due.dueAtMs, wakeAtMs: nowMs() + due.dueInMs - leadMs }'
+
+/** Faults that the explorer has to find. Release 0.1 had the first. */
+export const LOOP_MUTANTS: readonly LoopMutant[] = [
+  {
+    name: 'a claim that is refused after a deferral leaves the deferral as the wait',
+    changes: [
+      [WAKES, 'const isAtOnce = isWoken()'],
+      [
+        'const { number, dueAtMs, queue } = next',
+        'const { number, queue } = next\n const dueAtMs = isAtOnce ? null : next.dueAtMs',
+      ],
+      [WAITS, `if (isMade || next.wakeAtMs <= nowMs()) ${WAITS}`],
+    ],
+  },
+  {
+    name: 'a final outcome ends it although a signal came meanwhile',
+    changes: [[`isWoken() && outcome.state !== 'completed'`, `isWoken() && outcome.state === 'stopped'`]],
+  },
+  {
+    name: 'signals that come during an attempt are forgotten',
+    changes: [
+      [
+        'await runtime.makeAttempt({ number, dueAtMs, queue })',
+        'await runtime.makeAttempt({ number, dueAtMs, queue })\n wakeUps.rowChanged = wakeUps.retryRequested = false',
+      ],
+    ],
+  },
+  { name: 'one that was woken waits for its instant', changes: [[WAKES, '']] },
+  {
+    name: 'a retry that is signalled while another is recorded is not recorded',
+    changes: [['while (wakeUps.retryRequested) {', 'if (wakeUps.retryRequested) {']],
+  },
+  {
+    name: 'a deferred attempt is requested again at once',
+    changes: [['nowMs() + outcome.delayMs', 'nowMs()']],
+  },
+  {
+    name: 'it sleeps until the instant, and not until its lead',
+    changes: [['due.dueInMs - leadMs', 'due.dueInMs']],
+  },
+  { name: 'a long history goes on', changes: [['runtime.isHistoryLong() || ', '']] },
+  {
+    name: 'the successor of a cancelled run makes its attempt at once',
+    changes: [
+      ['next: { number, dueAtMs, wakeAtMs }, snapshot', 'next: { number, dueAtMs, wakeAtMs: 0 }, snapshot'],
+    ],
+  },
+  { name: 'one that only follows ends although it was signalled', changes: [[' && !isWoken()', '']] },
+]

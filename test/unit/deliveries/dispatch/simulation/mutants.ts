@@ -1,0 +1,111 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { createDispatcher } from '../../../../../src/deliveries/dispatch/dispatcher.ts'
+
+/** A defect in the dispatcher: texts of its files, and what stands in their place. */
+export type Mutant = { name: string; changes: readonly { file: string; from: string; to: string }[] }
+
+const DISPATCH = new URL('../../../../../src/deliveries/dispatch/', import.meta.url)
+
+/** Builds the dispatcher with a defect, from a copy of its folder, and passes it to `use`. */
+export async function withMutant<Result>(
+  { name, changes }: Mutant,
+  use: (create: typeof createDispatcher) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'posthorn-mutant-'))
+  try {
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+    for (const file of await readdir(DISPATCH)) {
+      let text = await readFile(new URL(file, DISPATCH), 'utf8')
+      for (const { from, to } of changes.filter((change) => change.file === file)) {
+        if (!text.includes(from)) throw new Error(`${name}: ${file} has no ${from}`)
+        text = text.replace(from, to)
+      }
+      // What lies outside of the folder is imported as it is.
+      text = text.replaceAll(
+        /from '(\.\.\/[^']+)'/g,
+        (_, path: string) => `from '${new URL(path, DISPATCH).href}'`,
+      )
+      await writeFile(join(folder, file), text)
+    }
+    const module = (await import(pathToFileURL(join(folder, 'dispatcher.ts')).href)) as {
+      createDispatcher: typeof createDispatcher
+    }
+    return await use(module.createDispatcher)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'waits for a wake-up that may be lost: a key without room sleeps, and rows are not polled',
+    changes: [
+      { file: 'inline-attempts.ts', from: '    queue.wake()\n', to: '' },
+      { file: 'workflow-starts.ts', from: '      queue.wake()\n', to: '' },
+      { file: 'puller.ts', from: 'const INTERVAL_MS = 1_000', to: 'const INTERVAL_MS = 1_000_000' },
+    ],
+  },
+  {
+    name: 'keeps in memory what does not begin in time',
+    changes: [
+      {
+        file: 'inline-attempts.ts',
+        from: 'releaseAll(queue.drain((delivery) => !mayBegin(delivery)))',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'begins what waited for too long',
+    changes: [
+      {
+        file: 'inline-attempts.ts',
+        from: 'timers.nowMs() - claimedAtMs < MAX_CLAIM_AGE_MS',
+        to: 'timers.nowMs() - claimedAtMs < 10 * MAX_CLAIM_AGE_MS',
+      },
+    ],
+  },
+  {
+    name: 'begins by a webhook that was changed since',
+    changes: [
+      {
+        file: 'inline-attempts.ts',
+        from: '!changes.hasChangedSince(webhookId, claimedAtMs)',
+        to: 'changes !== undefined',
+      },
+    ],
+  },
+  {
+    name: 'never settles what is reserved for claims',
+    changes: [{ file: 'dispatcher.ts', from: '      settle()\n', to: '      void settle\n' }],
+  },
+  {
+    name: 'starts workflows from memory after their rows are left to all',
+    changes: [
+      {
+        file: 'workflow-starts.ts',
+        from: 'timers.nowMs() >= heldUntilMs\n',
+        to: 'timers.nowMs() >= heldUntilMs + 60_000\n',
+      },
+    ],
+  },
+  {
+    name: 'stops without giving back what it has claimed',
+    changes: [
+      { file: 'inline-attempts.ts', from: '      releaseAll(queue.drain())\n', to: '      queue.drain()\n' },
+    ],
+  },
+  {
+    name: 'does not release the run of a claim that comes too late',
+    changes: [
+      {
+        file: 'inline-attempts.ts',
+        from: 'if (isStopping || !mayBegin(delivery)) {\n        dependencies.onReleased(delivery)\n',
+        to: 'if (isStopping || !mayBegin(delivery)) {\n',
+      },
+    ],
+  },
+]

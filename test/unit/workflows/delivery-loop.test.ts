@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import * as loop from '../../../workflows/delivery-loop.ts'
+import { explore, type Explored } from '../../helpers/workflows/explore.ts'
+import { loadMutant, LOOP_MUTANTS } from '../../helpers/workflows/loop-mutants.ts'
+import { ATTEMPT_EVENTS, createAlphabet, SIGNALS, WAIT_EVENTS } from '../../helpers/workflows/model-events.ts'
+import {
+  runInModel,
+  type DeliveryLoop,
+  type Scene,
+  type Settings,
+} from '../../helpers/workflows/model-run.ts'
+import { FOLLOWING_SCENES, SCENES } from '../../helpers/workflows/model-scenes.ts'
+
+/** Everything that can happen, for short sequences. */
+const EVERYTHING = createAlphabet({ wait: WAIT_EVENTS, attempt: ATTEMPT_EVENTS, signals: SIGNALS })
+
+/** What wakes a workflow, defers it and makes it wait again, for long ones. */
+const WAKING = createAlphabet({
+  wait: ['timer', 'retry', 'stop without a reason', 'cancel'],
+  attempt: ['deferred', 'refused', 'not claimed'],
+  signals: ['bare retry'],
+})
+
+const PRODUCTION: Settings = { alphabet: EVERYTHING, leadMs: 1_000, aheadMs: 0, longHistory: Infinity }
+
+/** A history of two turns of the loop is long. */
+const SHORT_HISTORY = 8
+
+type Part = { title: string; scenes: readonly Scene[]; depth: number; settings: Settings }
+
+const PARTS: readonly Part[] = [
+  { title: 'everything that can happen', scenes: SCENES, depth: 4, settings: PRODUCTION },
+  {
+    title: 'wake-ups, deferrals and waits',
+    scenes: SCENES,
+    depth: 8,
+    settings: { ...PRODUCTION, alphabet: WAKING },
+  },
+  {
+    title: 'the same without a lead, with the clocks an hour apart',
+    scenes: SCENES,
+    depth: 6,
+    settings: { ...PRODUCTION, alphabet: WAKING, leadMs: 0, aheadMs: 3_600_000 },
+  },
+  {
+    title: 'the same with histories that are soon long',
+    scenes: SCENES,
+    depth: 8,
+    settings: { ...PRODUCTION, alphabet: WAKING, longHistory: SHORT_HISTORY },
+  },
+  { title: 'workflows that only follow', scenes: FOLLOWING_SCENES, depth: 3, settings: PRODUCTION },
+]
+
+/** Throws where the loop breaks a promise, with the sequence that shows it. */
+async function exploreScene(of: DeliveryLoop, scene: Scene, { depth, settings }: Part): Promise<Explored> {
+  let trace: string[] = []
+  try {
+    return await explore(depth, (choose) => {
+      trace = []
+      return runInModel(of, scene, settings, choose, trace)
+    })
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    throw new Error([error.message, scene.name, ...trace].join('\n      '), { cause: error })
+  }
+}
+
+/**
+ * Checks in every step: no attempt is requested before its instant unless a signal came; it sleeps for the rest that the
+ * row gave, less the lead; no signal is lost; it ends when it has read that the row is final, and not before; a wait adds
+ * a bounded number of events to the history.
+ */
+describe('the loop of deliverEvent, explored', function () {
+  this.timeout(120_000)
+
+  for (const part of PARTS)
+    it(`keeps its promises in all sequences of ${part.depth} steps: ${part.title}`, async () => {
+      const startedAtMs = performance.now()
+      const total = { sequences: 0, cut: 0 }
+      for (const scene of part.scenes) {
+        const { sequences, cut } = await exploreScene(loop, scene, part)
+        total.sequences += sequences
+        total.cut += cut
+      }
+      const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1)
+      const { sequences, cut } = total
+      process.stdout.write(`      ${sequences} sequences, ${cut} of them longer, in ${seconds} s\n`)
+      expect(sequences).to.be.above(part.scenes.length)
+    })
+
+  for (const mutant of LOOP_MUTANTS)
+    it(`finds a fault: ${mutant.name}`, async () => {
+      const mutated = await loadMutant(mutant)
+      const found: string[] = []
+      for (const part of PARTS.toReversed())
+        for (const scene of part.scenes)
+          if (found.length === 0)
+            await exploreScene(mutated, scene, part).catch((error: unknown) => {
+              found.push(error instanceof Error ? error.message : String(error))
+            })
+      expect(found).to.have.length(1)
+      if (process.env['SHOW']) process.stdout.write(`      ${found[0]!}\n`)
+    })
+})
