@@ -120,6 +120,7 @@ describe('posthorn doctor', function () {
         'deliveries.backlog',
         'deliveries.endpoints',
         'deliveries.recovery',
+        'deliveries.following',
         'deliveries.workflows',
         'deliveries.unpaused',
         'incidents.progress',
@@ -133,8 +134,8 @@ describe('posthorn doctor', function () {
     const text = await runCli(['doctor'], env)
     expect(text.code).to.equal(0)
     const lines = text.stdout.trim().split('\n')
-    expect(lines).to.have.lengthOf(35)
-    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 34 ok, 0 skipped')
+    expect(lines).to.have.lengthOf(36)
+    expect(lines.at(-1)).to.equal('0 error(s), 0 warning(s), 35 ok, 0 skipped')
     expectNoSecret(text.stdout)
   })
 
@@ -151,13 +152,13 @@ describe('posthorn doctor', function () {
       }
       await eventually(async () => {
         const timedOut = await dataSource.query<object[]>('SELECT 1 FROM attempt')
-        expect(timedOut).to.have.length.at.least(2)
+        expect(timedOut).not.to.have.length(0)
       }, 30_000)
       // As if it hung for 20 minutes: while an endpoint takes nothing, the sweeper leaves its first attempts as they are.
       await eventually(async () => {
         const [, held] = await dataSource.query<[unknown, number]>(
           `UPDATE delivery SET created_at = created_at - interval '20 minutes', sweep_at = sweep_at - interval '20 minutes'
-            WHERE state = 'pending' AND started_at IS NULL AND owner IS NULL AND created_at > now() - interval '10 minutes'`,
+            WHERE state = 'pending' AND workflow_started_at IS NULL AND created_at > now() - interval '10 minutes'`,
         )
         expect(held).to.be.greaterThan(0)
       })

@@ -11,6 +11,7 @@ import { createPushBrowser, readVapid } from '../helpers/notifications/push-brow
 import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
 
 const NOTIFY_AFTER_S = 3
 
@@ -125,7 +126,7 @@ describe('incidents, on a real Temporal server with a real mail server', functio
     const patch = (enabled: boolean) =>
       posthorn.call('PATCH', webhookPath(), { apiKey: stage.member.apiKey, body: { enabled } })
     // As it is when the switch comes between the record of the tenth attempt and the workflow's evaluation.
-    await stage.dataSource.query(`UPDATE delivery SET state = 'failed' WHERE id = $1`, [deliveryId])
+    await setRow(stage.dataSource, deliveryId, { state: 'failed' })
     await stage.dataSource.query('UPDATE incident SET exhausted_at = now()')
     expect((await patch(false)).status).to.equal(200)
     await delay(1_000)

@@ -83,10 +83,12 @@ for (const mode of ['overflow', 'direct'] as const) {
         const arrivals = stage.receiver.posts.map((post) => post.arrivedAt)
         const [firstAt, lastAt] = [Math.min(...arrivals), Math.max(...arrivals)]
         // Most workflows are still to come.
-        expect(await count(deliveries, 'started_at IS NULL')).to.be.above(BURST / 3)
+        expect(await count(deliveries, 'workflow_started_at IS NULL')).to.be.above(BURST / 3)
         await eventually(
           async () =>
-            expect(await count(deliveries, 'started_at IS NOT NULL AND sweep_at IS NULL')).to.equal(BURST),
+            expect(await count(deliveries, 'workflow_started_at IS NOT NULL AND sweep_at IS NULL')).to.equal(
+              BURST,
+            ),
           55_000,
         )
         // Temporal takes longer for workflows that have nothing to do than the receiver had to wait for all its POSTs.
@@ -99,7 +101,7 @@ for (const mode of ['overflow', 'direct'] as const) {
     if (mode === 'direct') {
       it('deliver everything once, without any workflow', async () => {
         const deliveries = await deliverBurst()
-        expect(await count(deliveries, 'started_at IS NULL AND sweep_at IS NULL')).to.equal(BURST)
+        expect(await count(deliveries, 'workflow_started_at IS NULL AND sweep_at IS NULL')).to.equal(BURST)
         expect(await workflowsOf(deliveries)).to.equal(0)
       })
 

@@ -90,7 +90,8 @@ describe('the metrics of real processes', function () {
         failed: 2,
         attempts: 5,
         timed: 5,
-        first: 2,
+        // The very first goes to an endpoint that never answered: its delay may be the endpoint's.
+        first: 1,
         late: 2,
         completed: 3,
         exhausted: 1,

@@ -7,6 +7,7 @@ import { createMember, createWebhookRow, publishRow } from '../helpers/database/
 import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
 
 describe('the retention schedule, on a real Temporal server', function () {
   this.timeout(60_000)
@@ -75,12 +76,13 @@ describe('the retention schedule, on a real Temporal server', function () {
     for (const [delivery, days] of [
       [old!, 11],
       [young!, 9],
-    ] as const)
+    ] as const) {
+      await setRow(dataSource, delivery.deliveryId, { state: 'completed' })
       await dataSource.query(
-        `UPDATE delivery SET state = 'completed', sweep_at = NULL, completed_at = now() - $2::int * interval '1 day'
-          WHERE id = $1`,
+        `UPDATE delivery SET completed_at = now() - $2::int * interval '1 day' WHERE id = $1`,
         [delivery.deliveryId, days],
       )
+    }
     await schedule().trigger()
     await eventually(async () => {
       const left = await dataSource.query<{ id: string }[]>(

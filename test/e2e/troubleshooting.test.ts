@@ -171,7 +171,7 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', f
   it('find no workflow of first attempts that an endpoint holds which hangs', async () => {
     stage.answerWith(() => null)
     const published = await Promise.all(Array.from({ length: 20 }, () => stage.publish(posthorn)))
-    const held = `SELECT id FROM delivery WHERE state = 'pending' AND started_at IS NULL AND owner IS NULL`
+    const held = `SELECT id FROM delivery WHERE state = 'pending' AND workflow_started_at IS NULL ORDER BY id DESC LIMIT 1`
     deliveryId = await eventually(async () => {
       const [row] = await stage.dataSource.query<{ id: string }[]>(held)
       expect(published).to.include(row?.id)

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
+import type { FirstAttemptMode } from '../../src/deliveries/dispatch/dispatcher.ts'
 import { createNeighbour, type Neighbour } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { publishRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import type { Answer } from '../helpers/receivers/receiver.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
 
 /** Deadline of a POST, the lease of its row 5 s after that, and a pause that outlasts both and the heartbeat. */
 const ATTEMPT_TIMEOUT_MS = 3_000
@@ -94,11 +95,8 @@ describe('a process that is paused during its POST', function () {
     const { organisationId } = stage.member
     const [delivery] = await publishRow(stage.dataSource, organisationId)
     const { deliveryId } = delivery!
-    await stage.dataSource.query(
-      `UPDATE delivery SET state = 'waiting', attempts = 9, owner = NULL, lease_until = NULL, started_at = now(),
-              next_attempt_at = now(), sweep_at = now() + interval '1 day' WHERE id = $1`,
-      [deliveryId],
-    )
+    const isDue = { state: 'waiting', attempts: 9, dueInMs: 0, workflow: true } as const
+    await setRow(stage.dataSource, deliveryId, { ...isDue, sweepInMs: 86_400_000 })
     const posthorn = await start()
     pauseAtFirst(posthorn, () => 200)
     await stage.dataSource.query('UPDATE delivery SET sweep_at = now() WHERE id = $1', [deliveryId])

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
+import type { FirstAttemptMode } from '../../src/deliveries/dispatch/dispatcher.ts'
 import { createNeighbour } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'

@@ -53,7 +53,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
     }
     const isInline = async (deliveryId: string): Promise<boolean> => {
       const [row] = await stage.dataSource.query<{ inline: boolean }[]>(
-        'SELECT started_at IS NULL AS inline FROM delivery WHERE id = $1',
+        'SELECT workflow_started_at IS NULL AS inline FROM delivery WHERE id = $1',
         [deliveryId],
       )
       return row!.inline

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { postsByDelivery, publishBurst } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
-import type { FirstAttemptMode } from '../../src/deliveries/dispatch/route-delivery.ts'
+import type { FirstAttemptMode } from '../../src/deliveries/dispatch/dispatcher.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
