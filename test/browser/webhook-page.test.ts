@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
 
 describe('the page of a webhook in the developer area', function () {
   this.timeout(45_000)
@@ -56,10 +57,7 @@ describe('the page of a webhook in the developer area', function () {
     const { page } = await area.signIn(stage.member, at(id))
     const heading = page.locator('.heading')
     await heading.getByText('Failing since').waitFor()
-    await stage.dataSource.query(
-      `UPDATE delivery SET state = 'failed', next_attempt_at = NULL WHERE id = $1`,
-      [deliveryId],
-    )
+    await setRow(stage.dataSource, deliveryId, { state: 'failed', attempts: 4 })
     await page.getByText('1 delivery is given up; no other waits for a retry.').waitFor()
     await page.getByRole('button', { name: 'Discard failed' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Discard failed (1)' }).click()

@@ -1,6 +1,7 @@
-import type { DeliveryToStart } from '../../src/db/queries/events.ts'
-import { requestRetry } from '../../src/db/queries/retry-requests.ts'
-import { stopDeliveries } from '../../src/db/queries/stops.ts'
+import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
+import { requestRetry } from '../helpers/deliveries/request-retry.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
+import { switchOff } from '../helpers/deliveries/switch-off.ts'
 import { insertRetryJob } from '../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../src/ids.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
@@ -18,24 +19,29 @@ describe('histories of deliveries and retry jobs', function () {
     const { temporal, dataSource } = stage
     const deliver = async (
       name: string,
-      act: (workflows: DeliveryWorkflows, delivery: DeliveryToStart) => Promise<void>,
+      act: (workflows: DeliveryWorkflows, delivery: CommittedDelivery) => Promise<void>,
       attemptsBefore = 0,
     ): Promise<void> => {
       const delivery = await stage.publish()
       const { deliveryId } = delivery
       await temporal.withWorkflows(attemptDependencies(dataSource), async (workflows) => {
-        await dataSource.query(
-          `UPDATE delivery SET attempts = $2, state = CASE $2::int WHEN 0 THEN state ELSE 'waiting' END WHERE id = $1`,
-          [deliveryId, attemptsBefore],
-        )
-        const dueAtMs = attemptsBefore === 0 ? null : Date.now() + 3_000
-        await workflows.start(delivery, { number: attemptsBefore + 1, dueAtMs }, { allowRestart: false })
+        const dueAtMs = attemptsBefore === 0 ? null : await waitsUntil(deliveryId, attemptsBefore)
+        await workflows.start(delivery, { number: attemptsBefore + 1, dueAtMs })
         await act(workflows, delivery)
         await temporal.resultOf(deliveryId)
       })
       await stage.save(name, deliveryWorkflowId(deliveryId))
     }
     const nothing = (): Promise<void> => Promise.resolve()
+    /** Puts the delivery before a later attempt that is due in three seconds; returns that instant, as its row has it. */
+    const waitsUntil = async (deliveryId: string, attempts: number): Promise<number> => {
+      await setRow(dataSource, deliveryId, { state: 'waiting', attempts, dueInMs: 3_000 })
+      const [row] = await dataSource.query<{ due: Date }[]>(
+        'SELECT next_attempt_at AS due FROM delivery WHERE id = $1',
+        [deliveryId],
+      )
+      return row!.due.getTime()
+    }
 
     await deliver('first-try-success', nothing)
     stage.answer = () => 503
@@ -58,17 +64,17 @@ describe('histories of deliveries and retry jobs', function () {
     stage.answer = () => 500
     await deliver('stopped', async (workflows, { organisationId, webhookId, deliveryId }) => {
       await temporal.environment.sleep('16 seconds')
-      await stopDeliveries(dataSource, organisationId, webhookId, 'webhook_disabled')
+      await dataSource.transaction((manager) => switchOff(manager, organisationId, webhookId))
       await workflows.stop(deliveryId)
     })
 
     const { organisationId, memberId, webhookId } = await stage.createWebhook()
     const mode = 'failed' as const
     const job = { id: newId(), organisationId, webhookId: null, mode, requestedBy: memberId }
-    await writeBacklog(dataSource, { organisationId, webhookId, state: 'failed', count: 3 })
+    const ids = await writeBacklog(dataSource, { organisationId, webhookId, state: 'failed', count: 3 })
     await dataSource.transaction((manager) => insertRetryJob(manager, job))
     // Their workflows are never started, so a completed row makes each count as retried.
-    await dataSource.query(`UPDATE delivery SET state = 'completed' WHERE webhook_id = $1`, [webhookId])
+    await setRow(dataSource, ids, { state: 'completed', attempts: 10 })
     const workflowId = retryWorkflowId(job.id)
     await temporal.withWorkflows(attemptDependencies(dataSource), (_workflows, taskQueue) =>
       temporal.environment.client.workflow.execute('retryDeliveries', {

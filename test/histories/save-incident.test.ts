@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
-import { requestRetry } from '../../src/db/queries/retry-requests.ts'
+import { requestRetry } from '../helpers/deliveries/request-retry.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
 import { attemptDependencies, unbounded } from '../helpers/deliveries/attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -40,7 +40,7 @@ describe('the history of an incident', function () {
     }
     await temporal.withWorkflows(dependencies, async (workflows, taskQueue) => {
       incidentQueue = taskQueue
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
+      await workflows.start(delivery, { number: 1, dueAtMs: null })
       await temporal.resultOf(deliveryId)
       stage.answer = () => 200
       const requested = await requestRetry(dataSource, organisationId, webhookId, deliveryId)

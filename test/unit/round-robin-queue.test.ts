@@ -80,6 +80,16 @@ describe('a round-robin queue', () => {
     expect(begun).to.deep.equal(['a1'])
   })
 
+  it('serves every key again that has capacity when it is notified without a key', () => {
+    let hasRoom = false
+    const { queue, begun, add } = createQueue({ concurrency: 5, hasRoom: () => hasRoom })
+    add('a', 'a1')
+    add('b', 'b1')
+    hasRoom = true
+    queue.wake()
+    expect(begun).to.deep.equal(['a1', 'b1'])
+  })
+
   it('is idle when the last item has ended', async () => {
     const { queue, end, add } = createQueue({ concurrency: 2 })
     add('a', 'a1', 'a2')
@@ -102,5 +112,13 @@ describe('a round-robin', () => {
     expect(items.take()).to.equal('a1')
     expect(items.take((next) => next !== 'b1')).to.equal(null)
     expect([items.take(), items.take(), items.take()]).to.deep.equal(['b1', 'a2', null])
+  })
+
+  it('returns the items that are asked for, and keeps the order of the others', () => {
+    const items = createRoundRobin<string>()
+    for (const item of ['a1', 'a2', 'a3', 'b1']) items.add(item.slice(0, 1), item)
+    expect(items.drain((item) => ['a2', 'b1'].includes(item))).to.deep.equal(['a2', 'b1'])
+    expect([items.size(), items.sizeOf('a'), items.sizeOf('b')]).to.deep.equal([2, 2, 0])
+    expect([items.take(), items.take(), items.take()]).to.deep.equal(['a1', 'a3', null])
   })
 })

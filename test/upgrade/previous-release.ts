@@ -6,7 +6,7 @@ import { defaultCacheDir, publishFolder } from '../../src/dev/cache.ts'
 import { runTool } from '../../src/dev/run-tool.ts'
 
 /** The tag or commit that an upgrade starts from: the newest release before this one. */
-const PREVIOUS_RELEASE = 'fabe4b6b346eac35ec8a6002290addf20cc78bd2'
+const PREVIOUS_RELEASE = 'a9b26e3d37fe6aeb77ed482b55406ae1274d38c9'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BUILD_TIMEOUT_MS = 300_000

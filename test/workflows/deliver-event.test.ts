@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { DeliveryToStart } from '../../src/db/queries/events.ts'
+import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createTerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
 import type { DeliverEventResult } from '../../workflows/interface.ts'
@@ -23,11 +23,11 @@ describe('deliverEvent, on a time-skipping server', function () {
 
   /** Starts the delivery as the dispatcher would, lets `meanwhile` act, and awaits the end. */
   const deliver = (
-    delivery: DeliveryToStart,
+    delivery: CommittedDelivery,
     meanwhile: () => Promise<void> = () => Promise.resolve(),
   ): Promise<DeliverEventResult> =>
     temporal.withWorkflows(suite.dependencies, async (workflows) => {
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
+      await workflows.start(delivery, { number: 1, dueAtMs: null })
       await meanwhile()
       return temporal.resultOf(delivery.deliveryId)
     })
@@ -51,8 +51,10 @@ describe('deliverEvent, on a time-skipping server', function () {
     const history = await temporal.handleOf(delivery.deliveryId).fetchHistory()
     const gaps = attemptGapsMs(history)
     expect(gaps).to.have.length(9)
-    gaps.forEach((gap, index) => {
-      expect(gap - SCHEDULE_MS[index]!, `gap before attempt ${index + 2}`).to.be.within(0, LATEST_MS)
+    gaps.forEach(({ fromStart, fromCompletion }, index) => {
+      const waitMs = SCHEDULE_MS[index]!
+      expect(fromStart, `gap before attempt ${index + 2}`).to.be.at.least(waitMs)
+      expect(fromCompletion, `gap before attempt ${index + 2}`).to.be.at.most(waitMs + LATEST_MS)
     })
   })
 
@@ -101,16 +103,14 @@ describe('deliverEvent, on a time-skipping server', function () {
     await moved.close()
   })
 
-  it('runs one workflow for two starts', async () => {
+  it('runs one workflow for two starts, and one more after its end reads that the row is final', async () => {
     const { delivery } = await publish()
     await temporal.withWorkflows(suite.dependencies, async (workflows) => {
       const first = { number: 1, dueAtMs: null }
-      await Promise.all([
-        workflows.start(delivery, first, { allowRestart: false }),
-        workflows.start(delivery, first, { allowRestart: false }),
-      ])
+      await Promise.all([workflows.start(delivery, first), workflows.start(delivery, first)])
       await temporal.resultOf(delivery.deliveryId)
-      await workflows.start(delivery, first, { allowRestart: false })
+      expect(await workflows.start(delivery, first)).to.equal(true)
+      expect(await temporal.resultOf(delivery.deliveryId)).to.deep.equal({ state: 'completed', attempts: 1 })
       const terminateIfStuck = createTerminateIfStuck(() => temporal.environment.client)
       expect(await terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))).to.deep.equal({ state: 'gone' })
     })
@@ -121,11 +121,11 @@ describe('deliverEvent, on a time-skipping server', function () {
     answerWith((index) => (index === 0 ? 500 : 200))
     const { delivery } = await publish()
     const result = await temporal.withWorkflows(suite.dependencies, async (workflows) => {
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
+      await workflows.start(delivery, { number: 1, dueAtMs: null })
       await eventually(async () => expect(await stateOf(delivery.deliveryId)).to.include({ attempts: 1 }))
       await terminateAtRest(temporal.handleOf(delivery.deliveryId))
       const dueAtMs = (await temporal.environment.currentTimeMs()) + 60_000
-      await workflows.start(delivery, { number: 2, dueAtMs }, { allowRestart: true })
+      await workflows.start(delivery, { number: 2, dueAtMs })
       const second = await temporal.resultOf(delivery.deliveryId)
       expect(await temporal.environment.currentTimeMs()).to.be.at.least(dueAtMs)
       return second

@@ -26,7 +26,7 @@ describe('the delay of a first attempt, on a time-skipping server', function () 
       metrics: { ...createMetrics(), attemptRecorded: (attempt) => void recorded.push(attempt) },
     }
     await temporal.withWorkflows(dependencies, async (workflows) => {
-      await workflows.start(delivery, { number: 1, dueAtMs: null }, { allowRestart: false })
+      await workflows.start(delivery, { number: 1, dueAtMs: null })
       await temporal.resultOf(delivery.deliveryId)
     })
     return recorded

@@ -19,6 +19,8 @@ describe('histories of released workflows', function () {
       'retried-by-user',
       'retried-by-signal',
       'stopped',
+      'deferred',
+      'followed',
       'retry-job',
       'incident',
       'erasure',

@@ -42,7 +42,7 @@ const INSERT = `
       FROM (SELECT seconds * interval '1 second' AS age FROM generate_series($5::int, $6::int, -1) AS seconds) past
     RETURNING id, created_at AS at
   ), deliveries AS (
-    INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, created_at, started_at,
+    INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, created_at, workflow_started_at,
                           completed_at)
     SELECT uuidv7(at - now()), id, $2::uuid, $1, 'completed', 1, at, at, at + interval '5 ms' FROM events
     RETURNING id, created_at AS at

@@ -22,7 +22,7 @@ export function statesSettled(dataSource: DataSource, mark = BEGINNING): Promise
 
 /** Waits until every delivery since the mark has a workflow. Answers in words what has none. */
 export function workflowsFollowed(dataSource: DataSource, mark = BEGINNING): Promise<string[]> {
-  return untilNone(dataSource, 'started_at IS NULL', 'without a workflow', mark)
+  return untilNone(dataSource, 'workflow_started_at IS NULL', 'without a workflow', mark)
 }
 
 async function untilNone(

@@ -13,7 +13,7 @@ const QUICK_EVENTS = 20
 const BURST = 5_000
 const QUICK_BURST = 200
 
-/** Events at a slow pace on a quiet instance, then the same right after a burst whose backfill has just begun. */
+/** Events at a slow pace on a quiet instance, then the same right after a burst whose workflows have just begun to follow. */
 export const afterBurst: Scenario = {
   letter: 'i',
   name: 'after-burst',

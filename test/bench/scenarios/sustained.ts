@@ -32,10 +32,10 @@ export const sustained: Scenario = {
         ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
       )
       const [marked] = await stage.dataSource.query<[{ count: number }]>(
-        `SELECT count(*)::int AS count FROM delivery WHERE state = 'completed' AND sweep_at IS NOT NULL`,
+        `SELECT count(*)::int AS count FROM delivery WHERE completed_at IS NOT NULL AND sweep_at IS NOT NULL`,
       )
       const memoryMib = stage.pids.reduce((sum, pid) => sum + residentMib(pid), 0)
-      rows.push({ minute, ...columns(waits), backfillOwed: marked.count, memoryMib, lost, doubled })
+      rows.push({ minute, ...columns(waits), workflowsOwed: marked.count, memoryMib, lost, doubled })
       problems.push(...broken)
     }
     await stage.close()

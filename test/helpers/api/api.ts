@@ -1,10 +1,9 @@
 import type { DataSource } from 'typeorm'
 import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
 import { createPayloadThreads } from '../../../src/catalogue/payload-threads.ts'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { createPublisher } from '../../../src/events/publish.ts'
-import { deliveryLeaseMs } from '../../../src/deliveries/lease-times.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { createStreams } from '../../../src/stream/streams.ts'
 import { createApp } from '../../../src/http/app.ts'
@@ -16,7 +15,7 @@ import { createKnownCredentials } from '../../../src/accounts/known-credentials.
 import { listen } from '../../../src/http/listen.ts'
 import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { TEST_PROCESS, TEST_VAPID_PUBLIC_KEY, testPositions, testSecretBox } from '../database/factories.ts'
+import { TEST_VAPID_PUBLIC_KEY, testCommits, testPositions, testSecretBox } from '../database/factories.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
@@ -24,7 +23,7 @@ export type ApiResponse = { status: number; headers: Headers; text: string; json
 export type TestApi = {
   url: string
   /** Deliveries that the API handed to the dispatcher. */
-  started: DeliveryToStart[]
+  started: CommittedDelivery[]
   /** Ids of deliveries whose workflow it woke, and of retry jobs that it started. */
   woken: string[]
   startedJobs: string[]
@@ -55,10 +54,9 @@ export async function createTestApi(
   streaming: Partial<Parameters<typeof createStreams>[0]> = {},
   port = 0,
 ): Promise<TestApi> {
-  const started: DeliveryToStart[] = []
+  const started: CommittedDelivery[] = []
   const woken: string[] = []
   const startedJobs: string[] = []
-  const lease = { owner: TEST_PROCESS, leaseMs: deliveryLeaseMs(15_000) }
   const metrics = overrides.metrics ?? createMetrics()
   const catalogue = overrides.catalogue ?? builtInCatalogue
   const logger = overrides.logger ?? silentLogger
@@ -84,13 +82,13 @@ export async function createTestApi(
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     erasureWorkflows: { start: () => Promise.resolve() },
     incidentWorkflows: { signal: () => Promise.resolve() },
-    publish: createPublisher(dataSource, lease),
+    publish: createPublisher(dataSource, testCommits()),
     locks: createWebhookLocks(),
     sweep: null,
     stopping: new AbortController().signal,
     dispatcher: { start: (deliveries) => void started.push(...deliveries) },
-    lease,
-    webhooks: { invalidate: () => undefined },
+    commits: testCommits(),
+    webhooks: { changed: () => undefined },
     urlPolicy: { allowHttp: false, allowedCidrs: [] },
     trustedProxies: [],
     rateLimits,

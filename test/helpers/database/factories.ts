@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { hashCredential } from '../../../src/credentials.ts'
 import type { DataSource } from 'typeorm'
-import { insertEventsWithDeliveries, type DeliveryToStart } from '../../../src/db/queries/events.ts'
+import {
+  commitEvents,
+  type CommittedDelivery,
+  type Commits,
+} from '../../../src/deliveries/protocol/commit-events.ts'
 import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { serialiseEnvelope } from '../../../src/events/envelope.ts'
@@ -20,8 +24,11 @@ export const TEST_VAPID_PRIVATE_KEY = '8jhvwpKhFlkqbXmKXfniEkYwtu8m2dKSReL1Qp586
 export const TEST_VAPID_PUBLIC_KEY =
   'BBRuvDJGAHT0rtEKw_9j0QH5idPVLpwexfZrgB8DYzo6ddw0quHRDGR_Tk5PpgPgL9yAAlOm2q8JmbdVL3qYrow'
 
-/** Identity of a process in tests that lease rows by hand. */
-export const TEST_PROCESS = '00000000-0000-4000-8000-000000000001'
+/** Commits by a process that begins `room` first attempts of each webhook at once; any process takes up the others. */
+export function testCommits({ room = 0, leaseMs = 60_000, sweepAfterMs = 60_000 } = {}): Commits {
+  const reservation = { rooms: { defaultRoom: room, webhooks: [] }, sweepAfterMs, settle: () => undefined }
+  return { reserve: () => reservation, leaseMs }
+}
 
 export type TestMember = { organisationId: string; memberId: string; apiKey: string }
 
@@ -86,13 +93,13 @@ export async function createWebhookRow(
   return { ...webhook, signingSecret }
 }
 
-/** An event straight in the database, with its deliveries leased to TEST_PROCESS. */
+/** An event straight in the database, with its deliveries: pending unless there is `room`. */
 export async function publishRow(
   dataSource: DataSource,
   organisationId: string,
-  options: { eventKey?: string; leaseMs?: number } = {},
-): Promise<DeliveryToStart[]> {
-  const { eventKey = 'customer:created', leaseMs = 60_000 } = options
+  options: { eventKey?: string; room?: number; leaseMs?: number; sweepAfterMs?: number } = {},
+): Promise<CommittedDelivery[]> {
+  const { eventKey = 'customer:created', ...commits } = options
   const timestamp = Date.now()
   const body = serialiseEnvelope({
     event: eventKey,
@@ -109,7 +116,8 @@ export async function publishRow(
     body,
     emittedAt: new Date(timestamp),
     traceId: 'trace-1',
+    webhookId: null,
   }
-  const lease = { owner: TEST_PROCESS, leaseMs }
-  return (await insertEventsWithDeliveries(dataSource, [event], lease))[0]!
+  const { reserve, leaseMs } = testCommits(commits)
+  return (await commitEvents(dataSource, [event], { ...reserve([organisationId], 1), leaseMs }))[0]!
 }

@@ -1,10 +1,10 @@
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
-import type { AttemptRecord } from '../../../src/db/queries/outcomes.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
+import type { AttemptRecord } from '../../../src/deliveries/protocol/record-attempts.ts'
 
 /** What is recorded for the first attempt of a delivery that its endpoint answered with 204, but for `changes`. */
 export function attemptRecord(
-  { deliveryId, organisationId, url }: DeliveryToStart,
-  changes: Pick<AttemptRecord, 'owner' | 'underLease'> & Partial<AttemptRecord>,
+  { deliveryId, organisationId, url }: Pick<CommittedDelivery, 'deliveryId' | 'organisationId' | 'url'>,
+  changes: Pick<AttemptRecord, 'owner'> & Partial<AttemptRecord>,
 ): AttemptRecord {
   return {
     deliveryId,

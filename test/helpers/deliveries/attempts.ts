@@ -1,11 +1,16 @@
 import type { DataSource } from 'typeorm'
 import type { ActivityDependencies } from '../../../activities/index.ts'
 import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
+import type { AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-successes.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
-import { createWebhookCache, type WebhookCache } from '../../../src/deliveries/dispatch/webhook-cache.ts'
+import {
+  createWebhookChanges,
+  type WebhookChanges,
+} from '../../../src/deliveries/dispatch/webhook-changes.ts'
+import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
@@ -16,11 +21,11 @@ import { silentLogger } from '../silent-logger.ts'
 export function attemptDependencies(
   dataSource: DataSource,
   attemptTimeoutMs = 15_000,
-): ActivityDependencies & { webhooks: WebhookCache } {
+): ActivityDependencies & { webhooks: WebhookChanges } {
   const locks = createWebhookLocks()
   return {
     dataSource,
-    webhooks: createWebhookCache(dataSource),
+    webhooks: createWebhookChanges(),
     clock: { nowMs: () => Date.now() },
     secretBox: testSecretBox,
     logger: silentLogger,
@@ -32,8 +37,8 @@ export function attemptDependencies(
     timeoutPace: createPace({ intervalMs: 1 }),
     onAttempt: () => undefined,
     shutdown: createShutdown(1_000),
-    recordFirstSuccess: createRecordFirstSuccess(dataSource, { hasBackfill: false }),
-    recordUnderLock: createRecordUnderLock({ dataSource, locks, hasBackfill: false }),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs: null }),
+    recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs: null }),
     incidentWorkflows: { signal: () => Promise.resolve() },
     termination: { ofDelivery: () => Promise.resolve(), ofIncident: () => Promise.resolve() },
     channels: { email: null, push: null },
@@ -48,6 +53,24 @@ export function attemptDependencies(
     }),
   }
 }
+
+/** A request of the first attempt of a delivery, to be made at once, but for `changes`. */
+export function attemptRequest(
+  {
+    organisationId,
+    webhookId,
+    deliveryId,
+  }: Pick<AttemptRequest, 'organisationId' | 'webhookId' | 'deliveryId'>,
+  changes: Partial<AttemptRequest> = {},
+): AttemptRequest {
+  const whose = { organisationId, webhookId, deliveryId }
+  return { ...whose, number: 1, dueAtMs: null, maxWaitMs: 1_000, queue: 'first', ...changes }
+}
+
+const never = new AbortController().signal
+
+/** The signals of an attempt that nobody cancels, in a process that does not end. */
+export const NO_SIGNALS: AttemptSignals = { cancelled: never, shutDown: never }
 
 /** Lets every message through at once. */
 export const unbounded = { enter: () => Promise.resolve(() => undefined) }

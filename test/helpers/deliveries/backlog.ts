@@ -30,7 +30,7 @@ export async function writeBacklog(
        SELECT uuidv7(), $1, $6, $3, now(), 'trace-1' FROM generate_series(1, $5) RETURNING id
      )
      INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
-                           started_at, completed_at)
+                           workflow_started_at, completed_at)
      SELECT uuidv7(), id, $2, $1, $4,
             CASE WHEN $4 = 'failed' THEN 10 ELSE 7 END,
             CASE WHEN $4 = 'waiting' THEN now() + interval '2 hours' END,

@@ -1,32 +1,40 @@
-import { createDispatcher, type Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
-import { createShutdown } from '../../../src/shutdown.ts'
+import type { DataSource } from 'typeorm'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
-import { createWebhookCache } from '../../../src/deliveries/dispatch/webhook-cache.ts'
+import { createDeliveryRows, type DeliveryRows } from '../../../src/deliveries/dispatch/delivery-rows.ts'
+import { createDispatcher, type Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
+import { createWebhookChanges } from '../../../src/deliveries/dispatch/webhook-changes.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createShutdown } from '../../../src/shutdown.ts'
+import { processTimers } from '../../../src/timers.ts'
+import { silentLogger } from '../silent-logger.ts'
 
 type Options = Parameters<typeof createDispatcher>[0]
 
-/** Leases of deliveries, as tests of what keeps them have them. */
-export const TEST_LEASE_MS = 15_000
+export function testRows(dataSource: DataSource, leaseMs = 20_000): DeliveryRows {
+  return createDeliveryRows({ dataSource, locks: createWebhookLocks(), metrics: createMetrics(), leaseMs })
+}
 
-/** A dispatcher that leaves first attempts to the workflows, unless `options` override that. */
+/** A dispatcher without a worker, that leaves first attempts to the workflows, unless `options` override that. */
 export function createTestDispatcher(
-  options: Pick<Options, 'dataSource' | 'workflows' | 'logger' | 'metrics' | 'processId'> & Partial<Options>,
+  options: Pick<Options, 'rows' | 'workflows'> & Partial<Options>,
 ): Dispatcher {
   return createDispatcher({
     makeAttempt: () => Promise.reject(new Error('this dispatcher makes no attempts')),
     endpoints: createEndpoints({ maxLimit: 50 }),
-    webhooks: createWebhookCache(options.dataSource),
+    webhookChanges: createWebhookChanges(),
+    logger: silentLogger,
+    metrics: createMetrics(),
+    timers: processTimers,
     mode: 'workflow',
     concurrency: 5,
     makesAttempts: false,
     slots: 50,
-    attemptTimeoutMs: 1_000,
     timeoutPace: createPace({ intervalMs: 1 }),
-    leaseMs: TEST_LEASE_MS,
     shutdown: createShutdown(1_000),
     isServing: () => true,
-    isBackfillPending: () => false,
+    isFollowingOwed: () => false,
     ...options,
   })
 }

@@ -1,10 +1,13 @@
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
+import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import type { TestDatabase } from '../database/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
-import { useDatabase } from '../database/use-database.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
-import { attemptDependencies } from './attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from './attempts.ts'
+import { useRows, type DeliveryColumns } from './use-rows.ts'
 
 /** What the tests of one `describe` about attempts share; filled before the first of them. */
 export type AttemptSuite = {
@@ -19,15 +22,20 @@ export type AttemptSuite = {
   publish: (path?: string) => Promise<{
     organisationId: string
     webhook: WebhookRow & { signingSecret: string }
-    delivery: DeliveryToStart
+    delivery: CommittedDelivery
   }>
+  /** Makes an attempt, the first one at once but for `changes`. */
+  attempt: (delivery: CommittedDelivery, changes?: Partial<AttemptRequest>) => Promise<AttemptOutcome>
+  row: (deliveryId: string) => Promise<DeliveryColumns>
+  attemptsOf: (deliveryId: string) => Promise<Record<string, unknown>[]>
 }
 
 /** Creates a database and attempt dependencies for the `describe` it is called in, and a receiver for each test. */
 export function useAttempts(attemptTimeoutMs?: number): AttemptSuite {
+  const rows = useRows()
   let answer: Answer
   const suite = {
-    database: useDatabase(),
+    database: rows.database,
     answerWith(next) {
       answer = next
     },
@@ -39,6 +47,10 @@ export function useAttempts(attemptTimeoutMs?: number): AttemptSuite {
       const [delivery] = await publishRow(dataSource, organisationId)
       return { organisationId, webhook, delivery: delivery! }
     },
+    attempt: (delivery, changes) =>
+      createAttempt(suite.dependencies)(attemptRequest(delivery, changes), NO_SIGNALS),
+    row: (deliveryId) => rows.row({ deliveryId }),
+    attemptsOf: (deliveryId) => rows.attemptsOf({ deliveryId }),
   } as AttemptSuite
   before(() => {
     Object.assign(suite, { dependencies: attemptDependencies(suite.database.dataSource, attemptTimeoutMs) })

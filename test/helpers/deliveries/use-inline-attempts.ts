@@ -1,6 +1,4 @@
 import type { DataSource } from 'typeorm'
-import { insertEventsWithDeliveries, type DeliveryToStart } from '../../../src/db/queries/events.ts'
-import { stopDeliveries } from '../../../src/db/queries/stops.ts'
 import { findWebhook, lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
 import type {
   AttemptDependencies,
@@ -10,34 +8,44 @@ import type {
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-successes.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
-import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
-import type { FirstAttemptMode } from '../../../src/deliveries/dispatch/route-delivery.ts'
-import type { createDispatcher, Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
-import type { WebhookCache } from '../../../src/deliveries/dispatch/webhook-cache.ts'
-import { createOverdueAttempts } from '../../../src/deliveries/recovery/overdue-attempts.ts'
+import type {
+  createDispatcher,
+  Dispatcher,
+  FirstAttemptMode,
+} from '../../../src/deliveries/dispatch/dispatcher.ts'
+import {
+  createWebhookChanges,
+  type WebhookChanges,
+} from '../../../src/deliveries/dispatch/webhook-changes.ts'
+import { claimLeaseMs } from '../../../src/deliveries/lease-times.ts'
+import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
+import {
+  commitEvents,
+  type CommittedDelivery,
+  type Reservation,
+} from '../../../src/deliveries/protocol/commit-events.ts'
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
+import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import { newId } from '../../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'
 import type { TestDatabase } from '../database/database.ts'
-import { createMember, createWebhookRow, TEST_PROCESS } from '../database/factories.ts'
+import { createMember, createWebhookRow } from '../database/factories.ts'
 import { createFakeTemporal, type FakeTemporal } from '../temporal/fake-temporal.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
-import { createTestDispatcher, TEST_LEASE_MS } from './dispatcher.ts'
+import { createTestDispatcher, testRows } from './dispatcher.ts'
+import type { DeliveryColumns } from './use-rows.ts'
 import { useDatabase } from '../database/use-database.ts'
 
-type Lease = { owner?: string; leaseMs?: number }
-
 /** An organisation of its own with one webhook, and the receiver of that webhook. */
-type Endpoint = {
+export type TestEndpoint = {
   organisationId: string
   webhookId: string
   receiver: Receiver
   /** How the receiver answers from now on. */
   answerWith(answer: Answer): void
-  /** So many events in one commit; their deliveries are leased to TEST_PROCESS, unless `lease` overrides that. */
-  publish(count: number, lease?: Lease): Promise<DeliveryToStart[]>
-  publishOne(lease?: Lease): Promise<DeliveryToStart>
+  /** So many events in one commit, as `reserved`; by default their deliveries are pending, and anybody's. */
+  commit(count: number, reserved?: Reservation): Promise<CommittedDelivery[]>
   /** Disables the webhook and stops what waits, as the API does. */
   switchOff(): Promise<void>
   moveTo(url: string): Promise<void>
@@ -45,7 +53,6 @@ type Endpoint = {
 
 type ProcessOptions = {
   mode?: FirstAttemptMode
-  processId?: string
   attemptTimeoutMs?: number
   attempts?: Partial<AttemptDependencies>
   dispatcher?: Partial<Omit<Parameters<typeof createDispatcher>[0], 'shutdown'>>
@@ -55,46 +62,43 @@ type ProcessOptions = {
   watching?: (make: MakeAttempt) => MakeAttempt
 }
 
-/** What one process has: its dispatcher, its sweep, and what it sees of webhooks. */
-type TestProcess = Pick<AttemptDependencies, 'endpoints'> & { webhooks: WebhookCache } & {
+/** What one process has: its dispatcher, its sweeper, and what it sees of webhooks. Neither polls by itself. */
+type TestProcess = Pick<AttemptDependencies, 'endpoints'> & {
+  webhookChanges: WebhookChanges
   dispatcher: Dispatcher
   sweep: Sweeper
+  /** Commits so many events, and begins their deliveries. */
+  publish: (endpoint: TestEndpoint, count?: number) => Promise<CommittedDelivery[]>
 }
 
-type DeliveryColumns = {
-  state: string
-  attempts: number
-  claims: number
-  owner: string | null
-  lease_until: Date | null
-  sweep_at: Date | null
-  next_attempt_at: Date | null
-  started_at: Date | null
-  completed_at: Date | null
-  paused_since: Date | null
-}
-
-type FirstAttemptsSuite = {
+type InlineSuite = {
   database: TestDatabase
   /** New for each test, and shared by its processes. */
   temporal: FakeTemporal
-  endpoint(answer?: Answer): Promise<Endpoint>
+  endpoint(answer?: Answer): Promise<TestEndpoint>
   process(options?: ProcessOptions): TestProcess
   row(deliveryId: string): Promise<DeliveryColumns>
   attemptsOf(deliveryId: string): Promise<Record<string, unknown>[]>
   /** How many deliveries of all are in a state that `condition` describes. */
   count(condition: string): Promise<number>
-  /** As if the time of its lease were over. */
+  /** As if the time of its lease, and that until it is swept, were over. */
   age(deliveryId: string): Promise<unknown>
 }
 
-/** Processes with real attempts on a real database, and an temporal that only notes; all end with each test. */
-export function useInlineAttempts(): FirstAttemptsSuite {
+/** The room of nobody: what is committed is pending, and anybody takes it up. */
+const NO_RESERVATION: Reservation = {
+  rooms: { defaultRoom: 0, webhooks: [] },
+  sweepAfterMs: 0,
+  settle: () => undefined,
+}
+
+/** Processes with real attempts on a real database, and a Temporal that only notes; all end with each test. */
+export function useInlineAttempts(): InlineSuite {
   const database = useDatabase()
   let closing: (() => Promise<unknown>)[] = []
   const query = <Row>(sql: string, ...parameters: unknown[]): Promise<Row[]> =>
     database.dataSource.query<Row[]>(sql, parameters)
-  const suite: FirstAttemptsSuite = {
+  const suite: InlineSuite = {
     database,
     temporal: createFakeTemporal(),
     async endpoint(answer = () => 200) {
@@ -116,7 +120,8 @@ export function useInlineAttempts(): FirstAttemptsSuite {
         .count,
     age: (deliveryId) =>
       query(
-        `UPDATE delivery SET lease_until = now() - interval '1 ms', sweep_at = now() - interval '1 ms' WHERE id = $1`,
+        `UPDATE delivery SET lease_until = CASE WHEN owner IS NOT NULL THEN delivery_now() - interval '1 ms' END,
+                sweep_at = delivery_now() - interval '1 ms' WHERE id = $1`,
         deliveryId,
       ),
   }
@@ -132,22 +137,11 @@ export function useInlineAttempts(): FirstAttemptsSuite {
   return suite
 }
 
-async function createEndpoint(dataSource: DataSource, first: Answer): Promise<Endpoint> {
+async function createEndpoint(dataSource: DataSource, first: Answer): Promise<TestEndpoint> {
   let answer = first
   const receiver = await createReceiver({ answer: (...args) => answer(...args) })
   const { organisationId } = await createMember(dataSource)
   const { id: webhookId } = await createWebhookRow(dataSource, { organisationId, url: receiver.url })
-  const publish: Endpoint['publish'] = async (count, { owner = TEST_PROCESS, leaseMs = 60_000 } = {}) => {
-    const events = Array.from({ length: count }, (_, index) => ({
-      id: newId(),
-      organisationId,
-      key: 'customer:created',
-      body: Buffer.from(`{"event":"customer:created","data":{"id":"cus_${index}"}}`),
-      emittedAt: new Date(),
-      traceId: 'trace-1',
-    }))
-    return (await insertEventsWithDeliveries(dataSource, events, { owner, leaseMs })).flat()
-  }
   return {
     organisationId,
     webhookId,
@@ -155,14 +149,24 @@ async function createEndpoint(dataSource: DataSource, first: Answer): Promise<En
     answerWith(next) {
       answer = next
     },
-    publish,
-    publishOne: async (lease) => (await publish(1, lease))[0]!,
+    async commit(count, reserved = NO_RESERVATION) {
+      const events = Array.from({ length: count }, (_, index) => ({
+        id: newId(),
+        organisationId,
+        key: 'customer:created',
+        body: Buffer.from(`{"event":"customer:created","data":{"id":"cus_${index}"}}`),
+        emittedAt: new Date(),
+        traceId: 'trace-1',
+        webhookId: null,
+      }))
+      return (await commitEvents(dataSource, events, { ...reserved, leaseMs: 20_000 })).flat()
+    },
     switchOff: () =>
       dataSource.transaction(async (manager) => {
         await lockWebhook(manager, webhookId)
         const webhook = await findWebhook(manager, organisationId, webhookId)
         await updateWebhook(manager, organisationId, { ...webhook!, enabled: false })
-        await stopDeliveries(manager, organisationId, webhookId, 'webhook_disabled')
+        await stopUnwanted(manager, { organisationId, webhookId })
       }),
     async moveTo(url) {
       await dataSource.query('UPDATE webhook SET url = $2 WHERE id = $1', [webhookId, url])
@@ -175,19 +179,21 @@ function createProcess(
   temporal: FakeTemporal,
   options: ProcessOptions,
 ): TestProcess & { close: () => Promise<unknown> } {
-  const { mode = 'direct', processId = TEST_PROCESS, attemptTimeoutMs = 3_000, watching } = options
+  const { mode = 'direct', attemptTimeoutMs = 3_000, watching } = options
   const { shutdown = createShutdown(50) } = options
-  const hasBackfill = mode === 'overflow'
+  const followAfterMs = mode === 'overflow' ? 0 : null
   const locks = createWebhookLocks()
   const attempts = {
     ...attemptDependencies(dataSource, attemptTimeoutMs),
-    recordFirstSuccess: createRecordFirstSuccess(dataSource, { hasBackfill }),
-    recordUnderLock: createRecordUnderLock({ dataSource, locks, hasBackfill }),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
+    recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
     locks,
     onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
     ...options.attempts,
   }
-  const common = { ...attempts, workflows: temporal.workflows, processId }
+  const webhookChanges = createWebhookChanges()
+  const rows = testRows(dataSource, claimLeaseMs(attemptTimeoutMs))
+  const common = { ...attempts, workflows: temporal.workflows, rows, webhookChanges }
   const makeAttempt = createAttempt(attempts)
   const dispatcher = createTestDispatcher({
     ...common,
@@ -203,16 +209,8 @@ function createProcess(
     erasureWorkflows: { start: () => Promise.resolve() },
     terminateIfStuck: temporal.terminateIfStuck,
     isServing: () => true,
-    attemptsInline: mode !== 'workflow',
-    overdueAttempts: mode === 'direct' ? createOverdueAttempts({ ...common, makeAttempt, shutdown }) : null,
     dispatcher,
-    leaseMs: TEST_LEASE_MS,
   })
-  const close = async (): Promise<void> => {
-    await sweep.stop()
-    await stop()
-    await attempts.httpClient.close()
-  }
   const stop = (): Promise<void> => {
     shutdown.begin()
     return dispatcher.stop()
@@ -221,7 +219,17 @@ function createProcess(
     dispatcher: { ...dispatcher, stop },
     sweep,
     endpoints: attempts.endpoints,
-    webhooks: attempts.webhooks,
-    close,
+    webhookChanges,
+    async publish(endpoint, count = 1) {
+      const reserved = dispatcher.reserve([endpoint.organisationId], count)
+      const committed = await endpoint.commit(count, reserved).finally(() => reserved.settle())
+      dispatcher.start(committed)
+      return committed
+    },
+    async close() {
+      await sweep.stop()
+      await stop()
+      await attempts.httpClient.close()
+    },
   }
 }

@@ -6,6 +6,8 @@ import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-regist
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import { attemptDependencies } from '../deliveries/attempts.ts'
+import { makeDue } from '../deliveries/make-due.ts'
+import { setRow } from '../deliveries/set-row.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
 
 /** One attempt that is to be made, and what its receiver will answer. */
@@ -21,7 +23,7 @@ export type ConcurrentWebhook = {
   publishFailing(count: number, attempts?: number): Promise<string[]>
   /**
    * Makes all of them at once: no receiver answers before every POST that comes has come, so that all are recorded at
-   * the same time.
+   * the same time. Those that wait for a later attempt are made due first.
    */
   attempt(planned: readonly Planned[]): Promise<AttemptOutcome[]>
   incidents(): Promise<{ id: string; open: boolean; exhausted: boolean }[]>
@@ -52,6 +54,12 @@ export async function createConcurrentWebhook(
   }
 
   async function attempt(planned: readonly Planned[]): Promise<AttemptOutcome[]> {
+    const later = planned.filter(({ number }) => number > 1)
+    if (later.length > 0)
+      await makeDue(
+        dataSource,
+        later.map(({ deliveryId }) => deliveryId),
+      )
     const barrier = createBarrier(planned.length)
     const succeeding = new Set(planned.filter(({ succeeds }) => succeeds).map(({ deliveryId }) => deliveryId))
     const make = createAttempt({
@@ -67,7 +75,7 @@ export async function createConcurrentWebhook(
     return Promise.all(
       planned.map(({ deliveryId, number }) =>
         make(
-          { organisationId, webhookId, deliveryId, number, waitUntil: null, onlyIfDue: false, kind: 'slow' },
+          { organisationId, webhookId, deliveryId, number, dueAtMs: null, maxWaitMs: 0, queue: 'slow' },
           { cancelled: never, shutDown: never },
         ).finally(barrier.leave),
       ),
@@ -89,11 +97,7 @@ export async function createConcurrentWebhook(
     async publishFailing(count, attempts = 1) {
       const ids = await publish(count)
       await attempt(ids.map((deliveryId) => ({ deliveryId, number: 1, succeeds: false })))
-      if (attempts > 1)
-        await dataSource.query('UPDATE delivery SET attempts = $2 WHERE id = ANY($1::uuid[])', [
-          ids,
-          attempts,
-        ])
+      if (attempts > 1) await setRow(dataSource, ids, { state: 'waiting', attempts })
       signalled.length = 0
       return ids
     },

@@ -13,6 +13,7 @@ import type { Channels } from '../../../src/notifications/send-due.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import type { TestApi } from '../api/api.ts'
 import { attemptDependencies } from '../deliveries/attempts.ts'
+import { makeDue } from '../deliveries/make-due.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
 import {
   createFakeIncidentTemporal,
@@ -40,7 +41,7 @@ export type IncidentStage = {
   /** Sends a test event; its delivery, or null where the webhook takes none. */
   test(): Promise<string | null>
   overview(): Promise<OverviewRow | undefined>
-  /** Begins an attempt and stops at its POST; null when it came to none. */
+  /** Begins an attempt, of what waits before its time too, and stops at its POST; null when it came to none. */
   begin(deliveryId: string, number: number): Promise<UnderWay | null>
   /** Sends a member's request about this webhook to the API; returns its status. */
   request(method: string, path: string, body?: unknown): Promise<number>
@@ -104,7 +105,7 @@ export async function createIncidentStage(seams: Seams): Promise<IncidentStage> 
     },
     async purgeUpTo(deliveryId) {
       await dataSource.query(
-        `UPDATE delivery SET completed_at = now() - interval '91 days'
+        `UPDATE delivery SET completed_at = now() - interval '91 days', sweep_at = NULL
           WHERE webhook_id = $1 AND state IN ('failed', 'stopped') AND id <= $2`,
         [webhookId, deliveryId],
       )
@@ -135,6 +136,7 @@ function createReceiverSide(
   })
   let latestMs = 0
   return async (deliveryId, number) => {
+    if (number > 1) await makeDue(dataSource, [deliveryId])
     // No two attempts begin in the same millisecond, so that their order is known.
     const beganAt = (latestMs = Math.max(Date.now(), latestMs + 1))
     let answer: (result: PostResult) => void = () => undefined
@@ -144,7 +146,7 @@ function createReceiverSide(
         return new Promise((answered) => (answer = answered))
       })
     })
-    const request = { ...of, deliveryId, number, waitUntil: null, onlyIfDue: false, kind: 'slow' as const }
+    const request = { ...of, deliveryId, number, dueAtMs: null, maxWaitMs: 0, queue: 'slow' as const }
     const outcome = attempt(request, { cancelled: never, shutDown: never })
     const isPosted = await Promise.race([posted, outcome.then(() => false)])
     if (!isPosted) return null
@@ -207,7 +209,7 @@ async function putBack(dataSource: DataSource, webhookId: string, minutes: numbe
        UPDATE attempt SET ${older('started_at')} WHERE delivery_id IN (SELECT id FROM delivery WHERE webhook_id = $1)
      ),
      deliveries AS (
-       UPDATE delivery SET ${older('created_at started_at completed_at next_attempt_at lease_until sweep_at')}
+       UPDATE delivery SET ${older('created_at workflow_started_at completed_at next_attempt_at lease_until sweep_at')}
         WHERE webhook_id = $1
      ), notifications AS (
        UPDATE notification SET ${older('created_at claimed_at sent_at')}

@@ -30,9 +30,12 @@ export function startSteadyPublisher(options: {
   event: string
   perSecond: number
   giveUpAfterMs: number
+  /** From a refusal to the next try. */
+  retryAfterMs?: number
   onAccepted: (event: AcceptedEvent) => void
 }): SteadyPublisher {
   const { apis, path, apiKey, event, perSecond, giveUpAfterMs, onAccepted } = options
+  const { retryAfterMs = RETRY_AFTER_MS } = options
   const inFlight = new Set<Promise<void>>()
   const failures: unknown[] = []
   const startedAt = performance.now()
@@ -60,7 +63,7 @@ export function startSteadyPublisher(options: {
       }
       if (performance.now() - begunAt > giveUpAfterMs)
         throw new Error(`an event was not accepted: ${answered?.text ?? 'no answer'}`)
-      await delay(RETRY_AFTER_MS)
+      await delay(retryAfterMs)
     }
   }
 

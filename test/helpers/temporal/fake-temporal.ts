@@ -1,4 +1,4 @@
-import type { AttemptKind } from '../../../src/domain/task-queues.ts'
+import type { AttemptQueue } from '../../../src/domain/task-queues.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
 import { TemporalUnavailableError } from '../../../src/temporal/unavailable.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
@@ -7,8 +7,7 @@ type Start = {
   deliveryId: string
   webhookId: string
   next: { number: number; dueAtMs: number | null }
-  allowRestart: boolean
-  kind?: AttemptKind
+  queue?: AttemptQueue
 }
 
 /** Temporal at its typed seam: notes what it is asked; can be away. It makes no attempts. */
@@ -46,23 +45,21 @@ export function createFakeTemporal(): FakeTemporal {
         deliveryId,
         webhookId: '',
         next: { number: 1, dueAtMs: null },
-        allowRestart: false,
       })
     },
     woken: [],
     workflows: {
-      async start({ deliveryId, webhookId }, next, { allowRestart, kind }) {
-        const runs =
-          temporal.paused.has(deliveryId) || (allowRestart && temporal.startsOf(deliveryId).length > 0)
+      async start({ deliveryId, webhookId }, next, { queue } = {}) {
+        const runs = temporal.paused.has(deliveryId) || temporal.startsOf(deliveryId).length > 0
         await note(
-          () =>
-            runs ||
-            temporal.starts.push({ deliveryId, webhookId, next, allowRestart, ...(kind && { kind }) }),
+          () => runs || temporal.starts.push({ deliveryId, webhookId, next, ...(queue && { queue }) }),
         )
         return !runs
       },
-      startBackfill: ({ deliveryId }, attempts) =>
-        note(() => temporal.backfilled.push({ deliveryId, attempts })),
+      async startFollowing({ deliveryId }, { attempts }) {
+        await note(() => temporal.backfilled.push({ deliveryId, attempts }))
+        return true
+      },
       wake: ({ deliveryId }) => note(() => temporal.woken.push(deliveryId)),
       stop: () => note(() => undefined),
     },

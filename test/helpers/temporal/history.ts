@@ -5,12 +5,15 @@ export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>
 type Timestamp = { seconds?: unknown; nanos?: number | null } | null | undefined
 
 /** Unix ms of an event's time. */
-function toMs(time: Timestamp): number {
+export function toMs(time: Timestamp): number {
   return Number(time?.seconds ?? 0) * 1_000 + (time?.nanos ?? 0) / 1e6
 }
 
-/** From the completion of each attempt to the start of the next, in ms of Temporal's clock. */
-export function attemptGapsMs(history: History): number[] {
+/**
+ * From each attempt to the start of the next, in ms of Temporal's clock: from the start of its activity, before its POST,
+ * and from the completion, after its outcome was recorded.
+ */
+export function attemptGapsMs(history: History): { fromStart: number; fromCompletion: number }[] {
   const events = history.events ?? []
   const startedAt = events
     .filter((event) => event.activityTaskStartedEventAttributes)
@@ -18,7 +21,10 @@ export function attemptGapsMs(history: History): number[] {
   const completedAt = events
     .filter((event) => event.activityTaskCompletedEventAttributes)
     .map((event) => toMs(event.eventTime))
-  return startedAt.slice(1).map((started, index) => started - (completedAt[index] ?? Number.NaN))
+  return startedAt.slice(1).map((started, index) => ({
+    fromStart: started - (startedAt[index] ?? Number.NaN),
+    fromCompletion: started - (completedAt[index] ?? Number.NaN),
+  }))
 }
 
 /** Every text in the history, payloads decoded, to search it for what must not be in it. */

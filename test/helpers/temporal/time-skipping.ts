@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
-import { createActivities, type ActivityDependencies } from '../../../activities/index.ts'
+import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
 import { attemptQueue } from '../../../src/domain/task-queues.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/search-attributes.ts'
+import { skipDeliveryTime } from '../database/skip-delivery-time.ts'
 import { quietRuntime } from './runtime.ts'
 import { eventually } from '../eventually.ts'
 import type { History } from './history.ts'
@@ -39,7 +40,10 @@ export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironmen
   return environment
 }
 
-/** Runs `work` while a worker with the real activities serves a task queue of its own. */
+/**
+ * Runs `work` while a worker with the real activities serves a task queue of its own. The clock by which its database
+ * refuses claims follows the server's.
+ */
 export async function withWorker<T>(
   environment: TestWorkflowEnvironment,
   dependencies: ActivityDependencies,
@@ -47,9 +51,9 @@ export async function withWorker<T>(
 ): Promise<T> {
   const taskQueue = `test-${randomUUID()}`
   const connection = environment.nativeConnection
-  const activities = createActivities(dependencies)
-  const create = (kind: 'retry' | 'slow'): Promise<Worker> =>
-    Worker.create({ connection, taskQueue: attemptQueue(taskQueue, kind), activities })
+  const activities = await inSkippedTime(environment, dependencies)
+  const create = (queue: 'retry' | 'slow'): Promise<Worker> =>
+    Worker.create({ connection, taskQueue: attemptQueue(taskQueue, queue), activities })
   const [retry, slow] = [await create('retry'), await create('slow')]
   const worker = await Worker.create({
     connection,
@@ -60,6 +64,21 @@ export async function withWorker<T>(
     workflowFailureErrorTypes: { '*': ['Error'] },
   })
   return slow.runUntil(() => retry.runUntil(() => worker.runUntil(() => work(taskQueue))))
+}
+
+/** Returns the activities; those that act on a delivery's instants set the clock of the database first. */
+async function inSkippedTime(
+  environment: TestWorkflowEnvironment,
+  dependencies: ActivityDependencies,
+): Promise<Activities> {
+  const { follow } = await skipDeliveryTime(dependencies.dataSource, environment)
+  await follow()
+  const activities = createActivities(dependencies)
+  return {
+    ...activities,
+    makeAttempt: async (request) => follow().then(() => activities.makeAttempt(request)),
+    requestRetry: async (request) => follow().then(() => activities.requestRetry(request)),
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { DeliveryToStart } from '../../../src/db/queries/events.ts'
+import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { useDatabase } from '../database/use-database.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
@@ -15,7 +15,7 @@ export type HistoryStage = {
   /** Creates an organisation with a webhook for the receiver. */
   createWebhook(): Promise<TestMember & { webhookId: string }>
   /** Creates the same, and publishes one event. */
-  publish(): Promise<DeliveryToStart>
+  publish(): Promise<CommittedDelivery>
   save(name: string, workflowId: string): Promise<void>
 }
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { purge } from '../../../src/retention/purge.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
@@ -83,9 +84,7 @@ describe('the audit trail', () => {
   it('contains every management action and every display of a secret, newest first', async () => {
     const [delivery] = await publishRow(suite.database.dataSource, member.organisationId)
     const one = `/webhooks/${webhookId}/deliveries/${delivery!.deliveryId}`
-    await suite.database.dataSource.query(`UPDATE delivery SET state = 'failed' WHERE id = $1`, [
-      delivery!.deliveryId,
-    ])
+    await setRow(suite.database.dataSource, delivery!.deliveryId, { state: 'failed' })
     for (const [method, path, body] of [
       ['GET', `/webhooks/${webhookId}/signing-secret`],
       ['POST', `${one}/retry`],

@@ -131,9 +131,9 @@ describe('posthorn listen', () => {
 
     const dependencies = attemptDependencies(database.dataSource)
     const { deliveryId, webhookId } = api.started.at(-1)!
-    const request = { organisationId, webhookId, deliveryId, number: 1, onlyIfDue: false, waitUntil: null }
+    const request = { organisationId, webhookId, deliveryId, number: 1, dueAtMs: null, maxWaitMs: 0 }
     const never = new AbortController().signal
-    await createAttempt(dependencies)({ ...request, kind: 'first' }, { cancelled: never, shutDown: never })
+    await createAttempt(dependencies)({ ...request, queue: 'first' }, { cancelled: never, shutDown: never })
     await dependencies.httpClient.close()
     const [forwarded, delivered] = receiver.posts.map(({ rawHeaders }) =>
       rawHeaders.filter((_, at) => at % 2 === 0),

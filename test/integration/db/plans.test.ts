@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
-import { claimAttempt } from '../../../src/db/queries/claims.ts'
-import { insertEventsWithDeliveries, type NewEvent } from '../../../src/db/queries/events.ts'
-import { recordFirstSuccesses } from '../../../src/db/queries/outcomes.ts'
-import { createMember, createWebhookRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { claimAttempts } from '../../../src/deliveries/protocol/claim.ts'
+import { commitEvents, type NewEvent } from '../../../src/deliveries/protocol/commit-events.ts'
+import { recordFirstSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
+import { createMember, createWebhookRow, testCommits } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const TABLES = ['event', 'delivery', 'attempt']
 const GROWN_TO = 20_000
-const lease = { owner: TEST_PROCESS, leaseMs: 60_000 }
 
 describe('query plans that a connection made while its tables were empty', function () {
   this.timeout(120_000)
@@ -31,15 +30,19 @@ describe('query plans that a connection made while its tables were empty', funct
     body: Buffer.from('{}'),
     emittedAt: new Date(),
     traceId: 'trace',
+    webhookId: null,
   })
 
   /** Publishes events, claims the attempt of one and records all of them, as a process does under load. */
   async function publishAndRecord(db: DataSource, count: number): Promise<void> {
     const events = Array.from({ length: count }, newEvent)
-    const deliveries = (await insertEventsWithDeliveries(db, events, lease)).flat()
+    const { reserve, leaseMs } = testCommits()
+    const commit = { ...reserve([organisationId], count), leaseMs }
+    const deliveries = (await commitEvents(db, events, commit)).flat()
     expect(deliveries).to.have.lengthOf(count)
-    const key = { organisationId, deliveryId: deliveries[0]!.deliveryId, number: 1 }
-    await claimAttempt(db, key, { ...lease, sweepAfterMs: 60_000, onlyIfDue: false, inline: false })
+    const owner = randomUUID()
+    const { deliveryId } = deliveries[0]!
+    await claimAttempts(db, [{ organisationId, deliveryId, number: 1, owner, isWorkflow: false }], leaseMs)
     const records = deliveries.map(({ deliveryId }) => ({
       organisationId,
       deliveryId,
@@ -52,10 +55,9 @@ describe('query plans that a connection made while its tables were empty', funct
       statusCode: 200,
       error: null,
       response: null,
-      owner: TEST_PROCESS,
-      underLease: true,
+      owner,
     }))
-    const recorded = await recordFirstSuccesses(db, records, false)
+    const recorded = await recordFirstSuccesses(db, records, null)
     expect(recorded.every(Boolean)).to.equal(true)
   }
 

@@ -43,6 +43,7 @@ describe('posthorn doctor examines the database', function () {
       'keys.encryption',
       'deliveries.backlog',
       'deliveries.recovery',
+      'deliveries.following',
       'deliveries.workflows',
       'deliveries.unpaused',
       'incidents.progress',

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
@@ -35,9 +36,7 @@ describe('posthorn doctor examines deliveries', function () {
 
   it('names deliveries that no process has started, and their age', async () => {
     await publishRow(database.dataSource, organisationId)
-    await change(
-      `created_at = now() - interval '20 minutes', sweep_at = now() - interval '19 minutes', lease_until = now() - interval '19 minutes'`,
-    )
+    await change(`created_at = now() - interval '20 minutes', sweep_at = now() - interval '19 minutes'`)
     const { problems, find } = await examine(settingsOf(database.url))
     expect(problems).to.deep.equal(['error deliveries.overdue', 'error deliveries.unstarted'])
     expect(find('deliveries.overdue').seen).to.match(
@@ -47,10 +46,9 @@ describe('posthorn doctor examines deliveries', function () {
   })
 
   it('names attempts that were lost with their worker', async () => {
-    await waiting(1)
-    await change(
-      `state = 'in_progress', claims = 1, next_attempt_at = now() - interval '2 minutes', lease_until = now() - interval '90 seconds', sweep_at = now() - interval '90 seconds'`,
-    )
+    const ids = await waiting(1)
+    await setRow(database.dataSource, ids, { state: 'in_progress', attempts: 7, leaseMs: -90_000 })
+    await change(`next_attempt_at = now() - interval '2 minutes'`)
     const { problems } = await examine(settingsOf(database.url))
     expect(problems).to.include.members(['error deliveries.overdue', 'error deliveries.attempt_lost'])
   })
@@ -69,13 +67,12 @@ describe('posthorn doctor examines deliveries', function () {
   })
 
   describe('whose endpoint hangs', () => {
-    const SWEPT_LONG_AGO = `sweep_at = now() - interval '19 minutes', lease_until = NULL, owner = NULL`
     const HELD = `endpoints that hang or are slow hold 3 first attempts`
 
     /** Three first attempts that were published 20 minutes ago, and one more delivery, which is waiting. */
     async function hold(): Promise<string> {
       for (let count = 0; count < 3; count++) await publishRow(database.dataSource, organisationId)
-      await change(`created_at = now() - interval '20 minutes', ${SWEPT_LONG_AGO}`)
+      await change(`created_at = now() - interval '20 minutes', sweep_at = now() - interval '19 minutes'`)
       const [id] = await waiting(1)
       return id!
     }
@@ -98,12 +95,8 @@ describe('posthorn doctor examines deliveries', function () {
       )
 
     it('are no problem while an attempt to it is in progress', async () => {
-      const id = await hold()
-      await database.dataSource.query(
-        `UPDATE delivery SET state = 'in_progress', claims = 1, next_attempt_at = now(),
-                lease_until = now() + interval '9 seconds', sweep_at = now() + interval '30 seconds' WHERE id = $1`,
-        [id],
-      )
+      const underWay = { state: 'in_progress', attempts: 7, leaseMs: 9_000, sweepInMs: 30_000 } as const
+      await setRow(database.dataSource, await hold(), underWay)
       await expectHeld()
     })
 
@@ -167,11 +160,20 @@ describe('posthorn doctor examines deliveries', function () {
     expect(cure).to.include('temporal workflow unpause')
   })
 
-  it('names deliveries that the sweeper never examines', async () => {
-    await waiting(2)
-    await change('sweep_at = NULL')
-    const { problems, find } = await examine(settingsOf(database.url))
-    expect(problems).to.deep.equal(['error deliveries.unrecoverable'])
-    expect(find('deliveries.unrecoverable').seen).to.match(/^2 delivery\(s\)/)
+  it('names deliveries that ended an hour ago and are still owed a workflow', async () => {
+    for (const state of ['completed', 'stopped'] as const) {
+      const [delivery] = await publishRow(database.dataSource, organisationId)
+      const owed = { state, attempts: 1, workflow: false, sweepInMs: -1_000 }
+      await setRow(database.dataSource, delivery!.deliveryId, owed)
+    }
+    for (const [age, expected, code] of [
+      ['59 minutes', [], 'deliveries.following'],
+      ['61 minutes', ['warning deliveries.workflows_owed'], 'deliveries.workflows_owed'],
+    ] as const) {
+      await change(`completed_at = now() - interval '${age}'`)
+      const { problems, find } = await examine(settingsOf(database.url))
+      expect(problems).to.deep.equal(expected)
+      expect(find(code).seen).to.match(/^2 delivery\(s\) are owed a workflow, the oldest since 20\d\d-/)
+    }
   })
 })

@@ -34,8 +34,8 @@ describe('the list of 30,000 events', () => {
       [organisationId, EVENTS],
     )
     await database.dataSource.query(
-      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state)
-       SELECT uuidv7(), e.id, w.id, $1, 'completed' FROM event e CROSS JOIN webhook w ORDER BY e.sequence`,
+      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, completed_at)
+       SELECT uuidv7(), e.id, w.id, $1, 'completed', 1, now() FROM event e CROSS JOIN webhook w ORDER BY e.sequence`,
       [organisationId],
     )
     for (const table of ['event', 'delivery']) await database.dataSource.query(`ANALYZE ${table}`)

@@ -185,8 +185,8 @@ describe('traceparent on publishing', () => {
     expect(byHeader).to.equal(byBody)
     const dependencies = { ...attemptDependencies(database.dataSource), logger }
     for (const { deliveryId, webhookId } of api.started) {
-      const request = { organisationId, webhookId, deliveryId, number: 1, onlyIfDue: false, waitUntil: null }
-      await createAttempt(dependencies)({ ...request, kind: 'first' }, NEVER)
+      const request = { organisationId, webhookId, deliveryId, number: 1, dueAtMs: null, maxWaitMs: 0 }
+      await createAttempt(dependencies)({ ...request, queue: 'first' }, NEVER)
     }
     await dependencies.httpClient.close()
 

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { makeDue } from '../../helpers/deliveries/make-due.ts'
 import {
   createConcurrentWebhook,
   type ConcurrentWebhook,
@@ -81,6 +82,7 @@ describe('what closes an incident', function () {
   ] as const)
     it(`${what} that is recorded while the webhook is switched off does not, and opens none`, async () => {
       const [deliveryId] = opened === 0 ? await webhook.publish(1) : await webhook.publishFailing(1)
+      await makeDue(database.dataSource, [deliveryId!])
       const { organisationId } = webhook.member
       const attempt = createAttempt({
         ...attemptDependencies(database.dataSource),
@@ -110,9 +112,9 @@ describe('what closes an incident', function () {
           webhookId: webhook.webhookId,
           deliveryId: deliveryId!,
           number: opened + 1,
-          waitUntil: null,
-          onlyIfDue: false,
-          kind: 'slow',
+          dueAtMs: null,
+          maxWaitMs: 0,
+          queue: 'slow',
         },
         { cancelled: never, shutDown: never },
       )

@@ -11,6 +11,7 @@ import {
 } from '../../helpers/database/factories.ts'
 import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
 import { sendBytes } from '../../helpers/api/raw-request.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
@@ -51,10 +52,7 @@ describe("the API's metrics", () => {
     const ids: string[] = []
     for (let made = 0; made < count; made++)
       ids.push((await publishRow(database.dataSource, member.organisationId))[0]!.deliveryId)
-    await database.dataSource.query(
-      'UPDATE delivery SET state = $2, attempts = 1 WHERE id = ANY($1::uuid[])',
-      [ids, state],
-    )
+    await setRow(database.dataSource, ids, { state })
     return ids
   }
 

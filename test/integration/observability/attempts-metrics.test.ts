@@ -4,8 +4,9 @@ import type { ActivityDependencies } from '../../../activities/index.ts'
 import { addressNotification } from '../../../src/db/queries/incident-evaluation.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
-import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
-import type { AttemptRequest } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
+import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -31,9 +32,9 @@ describe("a worker's metrics", () => {
       webhookId,
       deliveryId,
       number: 1,
-      waitUntil: null,
-      onlyIfDue: false,
-      kind: 'first',
+      dueAtMs: null,
+      maxWaitMs: 0,
+      queue: 'first',
     }
   })
 
@@ -74,7 +75,7 @@ describe("a worker's metrics", () => {
     expect((await counted()).sumOf('posthorn_deliveries_total')).to.equal(0)
     answerWith(() => 200)
     await run(`UPDATE delivery SET next_attempt_at = now() - interval '2 seconds' WHERE id = $1`)
-    await attempt({ number: 2, waitUntil: { dueAtMs: Date.now() - 2_000, maxWaitMs: 500 } })
+    await attempt({ number: 2, dueAtMs: Date.now() - 2_000, maxWaitMs: 500 })
     const { valueOf } = await counted()
     expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(1)
     expect(valueOf('posthorn_retry_lateness_seconds_sum')).to.be.within(2, 4)
@@ -108,7 +109,8 @@ describe("a worker's metrics", () => {
     answerWith(async (index) => {
       if (index > 0) return 200
       await run(`UPDATE delivery SET lease_until = now() - interval '1 second' WHERE id = $1`)
-      await attempt()
+      const another = { ...dependencies, endpoints: createEndpoints({ maxLimit: 50 }) }
+      expect(await createAttempt(another)(request, NEVER)).to.include({ state: 'completed' })
       return 503
     })
     expect(await attempt()).to.include({ state: 'completed' })
@@ -129,7 +131,7 @@ describe("a worker's metrics", () => {
     await attempt()
     expect((await counted()).valueOf('posthorn_attempts_deferred_total')).to.equal(1)
     dependencies.endpoints = endpoints
-    await attempt({ kind: 'slow' })
+    await attempt({ queue: 'slow' })
     expect(await attempts('none')).to.equal(1)
     expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)
   })

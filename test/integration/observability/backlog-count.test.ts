@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import { claimAttempt } from '../../../src/db/queries/claims.ts'
 import { countBacklog, countBacklogInTime } from '../../../src/db/queries/backlog.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
-import { SWEEP_DELAY_MS } from '../../../src/deliveries/lease-times.ts'
 import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
-import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { planOf } from '../../helpers/database/plan.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
@@ -37,12 +36,8 @@ describe('the backlog count', () => {
     run(`UPDATE delivery SET ${assignments} WHERE id = $1`, id)
   const count = () => countBacklog(database.dataSource)
 
-  async function claim(deliveryId: string, leaseMs: number): Promise<void> {
-    const key = { organisationId, deliveryId, number: 1 }
-    const sweepAfterMs = leaseMs + SWEEP_DELAY_MS
-    const hold = { owner: TEST_PROCESS, leaseMs, sweepAfterMs, onlyIfDue: false, inline: false }
-    expect(await claimAttempt(database.dataSource, key, hold)).not.to.equal(null)
-  }
+  const claim = (deliveryId: string, leaseMs: number) =>
+    setRow(database.dataSource, deliveryId, { state: 'in_progress', leaseMs, workflow: true })
 
   it('is zero in an empty database', async () => {
     expect(await count()).to.deep.equal({
@@ -53,12 +48,14 @@ describe('the backlog count', () => {
       oldestPendingAge: { busy: 0, idle: 0 },
       overdue: { busy: 0, idle: 0 },
       paused: 0,
+      owedWorkflows: 0,
+      oldestOwedAge: 0,
       openIncidents: 0,
     })
   })
 
   it('counts by state, without completed and stopped deliveries', async () => {
-    for (const state of [
+    const states = [
       'pending',
       'waiting',
       'waiting',
@@ -67,8 +64,8 @@ describe('the backlog count', () => {
       'failed',
       'completed',
       'stopped',
-    ])
-      await change(await publish(), `state = '${state}'`)
+    ] as const
+    for (const state of states) await setRow(database.dataSource, await publish(), { state })
     expect(await count()).to.include({ pending: 1, inProgress: 0, waiting: 2, failed: 3 })
   })
 
@@ -78,10 +75,7 @@ describe('the backlog count', () => {
   })
 
   it('counts deliveries that wait for many hours', async () => {
-    await change(
-      await publish(),
-      `state = 'waiting', next_attempt_at = now() + interval '10 hours', sweep_at = now() + interval '10 hours'`,
-    )
+    await setRow(database.dataSource, await publish(), { state: 'waiting', dueInMs: 36_000_000 })
     expect(await count()).to.include({ waiting: 1 })
   })
 
@@ -96,10 +90,8 @@ describe('the backlog count', () => {
   it('counts as overdue what was due a minute ago, even when its worker was lost', async () => {
     await change(await publish(), `created_at = now() - interval '50 seconds'`)
     await change(await publish(), `created_at = now() - interval '70 seconds'`)
-    const ago = (seconds: number) =>
-      `state = 'waiting', next_attempt_at = now() - interval '${seconds} seconds', sweep_at = now()`
-    await change(await publish(), ago(50))
-    await change(await publish(), ago(70))
+    for (const dueInMs of [-50_000, -70_000])
+      await setRow(database.dataSource, await publish(), { state: 'waiting', dueInMs, sweepInMs: 0 })
     const lost = await publish()
     await claim(lost, 1)
     await change(
@@ -145,13 +137,13 @@ describe('the backlog count', () => {
     this.timeout(60_000)
     beforeEach(() => fill(database.dataSource, organisationId, webhookId))
 
-    it('reads no table from end to end, no index of what is completed, and attempts of late webhooks only', async () => {
+    it('reads no table from end to end, no index of all that is completed, and attempts of late webhooks only', async () => {
       const { scanned, indexes } = await planOf(database.dataSource, (db) => countBacklog(db))
       expect(scanned.filter((table) => table !== 'incident')).to.deep.equal([])
       expect(indexes).to.include.members(['delivery_started_idx', 'delivery_failed_idx'])
       for (const index of indexes)
         expect(index).to.match(
-          /^(delivery_(started|unstarted|waiting|failed)|incident_open|attempt_(failed|succeeded))_idx$/,
+          /^(delivery_(started|unstarted|waiting|failed|follow)|incident_open|attempt_(failed|succeeded))_idx$/,
         )
     })
 

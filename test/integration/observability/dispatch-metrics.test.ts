@@ -6,9 +6,10 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
-import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/deliveries/dispatcher.ts'
+import { createTestDispatcher, testRows } from '../../helpers/deliveries/dispatcher.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 
 const CONCURRENCY = 2
 
@@ -35,13 +36,12 @@ describe('the metrics of dispatcher and sweeper', () => {
     const ready = new Promise<void>((resolve) => (release = resolve))
     const workflows = {
       start: () => (isAway ? Promise.reject(new Error('away')) : ready.then(() => true)),
-      startBackfill: () => Promise.resolve(),
+      startFollowing: () => Promise.resolve(true),
       wake: () => Promise.resolve(),
       stop: () => Promise.resolve(),
     }
-    const { dataSource } = database
     const metrics = createMetrics(registry)
-    return { dataSource, workflows, logger: silentLogger, metrics, processId: TEST_PROCESS }
+    return { rows: testRows(database.dataSource), workflows, logger: silentLogger, metrics }
   }
   const publish = async (count: number) => {
     const published = Array.from({ length: count }, () => publishRow(database.dataSource, organisationId))
@@ -83,24 +83,18 @@ describe('the metrics of dispatcher and sweeper', () => {
     const rest = { signal: () => Promise.resolve(), start: () => Promise.resolve() }
     const sweep = createSweeper({
       ...dependencies,
+      dataSource: database.dataSource,
       retryWorkflows: rest,
       erasureWorkflows: rest,
       incidentWorkflows: rest,
       terminateIfStuck: () => Promise.resolve({ state: 'alive' }),
       isServing: () => true,
-      attemptsInline: false,
-      overdueAttempts: null,
       dispatcher,
-      leaseMs: TEST_LEASE_MS,
     })
-    const [delivery] = await publish(2)
-    await database.dataSource.query(
-      `UPDATE delivery SET sweep_at = now() - interval '1 minute', started_at = now() WHERE organisation_id = $1`,
-      [organisationId],
-    )
-    await database.dataSource.query(`UPDATE delivery SET state = 'stopped' WHERE id = $1`, [
-      delivery!.deliveryId,
-    ])
+    const [stopped, late] = await publish(2)
+    const due = { workflow: true, sweepInMs: -60_000 }
+    await setRow(database.dataSource, stopped!.deliveryId, { state: 'stopped', ...due })
+    await setRow(database.dataSource, late!.deliveryId, { state: 'pending', ...due })
     const startedAt = Date.now() / 1_000
     release()
     sweep.start()

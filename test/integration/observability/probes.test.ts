@@ -11,9 +11,10 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_LOAD } from '../../../src/temporal/worker.ts'
 import { failWrites } from '../../faults/rig/sql-faults.ts'
 import { createDatabaseRelay, type DatabaseRelay } from '../../helpers/database/database-relay.ts'
-import { createMember, createWebhookRow, publishRow, TEST_PROCESS } from '../../helpers/database/factories.ts'
+import { createMember, createWebhookRow, publishRow, testCommits } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
-import { createTestDispatcher, TEST_LEASE_MS } from '../../helpers/deliveries/dispatcher.ts'
+import { createTestDispatcher, testRows } from '../../helpers/deliveries/dispatcher.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { createFakeTemporal } from '../../helpers/temporal/fake-temporal.ts'
@@ -93,7 +94,7 @@ describe('the probes of the metrics port', () => {
 
   it('name a database that answers but commits no event, until it commits one', async () => {
     const { organisationId } = await createMember(pool)
-    const publish = createPublisher(pool, { owner: TEST_PROCESS, leaseMs: TEST_LEASE_MS })
+    const publish = createPublisher(pool, testCommits())
     const json = '{"event":"comment:created","data":{}}'
     const request = { organisationId, event: 'comment:created', json, timestamp: null }
     const publishOne = () => publish({ ...request, traceId: 'a', spanId: null, triggeredBy: null }, null)
@@ -153,8 +154,8 @@ describe('the probes of the metrics port', () => {
   }> {
     const { organisationId } = await createMember(pool)
     await createWebhookRow(pool, { organisationId, url: 'https://receiver.example.com/' })
-    await publishRow(pool, organisationId)
-    await pool.query(`UPDATE delivery SET state = 'stopped', started_at = now(), sweep_at = now()`)
+    const [delivery] = await publishRow(pool, organisationId)
+    await setRow(pool, delivery!.deliveryId, { state: 'stopped', workflow: true, sweepInMs: -1 })
     let release = (): void => undefined
     let hangs = (): void => undefined
     const released = new Promise<void>((resolve) => (release = resolve))
@@ -165,20 +166,18 @@ describe('the probes of the metrics port', () => {
     }
     const workflows = { ...createFakeTemporal().workflows, wake: hang, stop: hang }
     const metrics = createMetrics()
-    const common = { dataSource: pool, workflows, logger: silentLogger, metrics, processId: TEST_PROCESS }
+    const common = { rows: testRows(pool), workflows, logger: silentLogger, metrics }
     const dispatcher = createTestDispatcher(common)
     const rest = { start: () => Promise.resolve(), signal: () => Promise.resolve() }
     const sweep = createSweeper({
       ...common,
+      dataSource: pool,
       retryWorkflows: rest,
       erasureWorkflows: rest,
       incidentWorkflows: rest,
       terminateIfStuck: () => Promise.resolve({ state: 'alive' }),
       isServing: () => true,
-      attemptsInline: false,
-      overdueAttempts: null,
       dispatcher,
-      leaseMs: TEST_LEASE_MS,
     })
     const close = async (): Promise<void> => {
       release()

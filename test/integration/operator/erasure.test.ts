@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { eraseOrganisation, type ErasureProgress } from '../../../src/accounts/erase-organisation.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attempt } from '../deliveries/delivery-rows.ts'
 import {
   createMember,
@@ -81,7 +82,8 @@ describe('the erasure of an organisation', () => {
     )
     // No process holds a lease any more, as after a crash.
     await dataSource.query(
-      `UPDATE delivery SET lease_until = now() - interval '1 s' WHERE organisation_id = $1`,
+      `UPDATE delivery SET lease_until = now() - interval '1 s'
+        WHERE organisation_id = $1 AND state = 'in_progress'`,
       [organisationId],
     )
     return {
@@ -203,11 +205,7 @@ describe('the erasure of an organisation', () => {
     const { organisationId, deliveryId } = await createWorld()
     await call('DELETE', organisationId)
     const { dataSource } = suite.database
-    await dataSource.query(
-      `UPDATE delivery SET state = 'in_progress', owner = gen_random_uuid(), lease_until = now() + interval '1 minute'
-        WHERE id = $1`,
-      [deliveryId],
-    )
+    await setRow(dataSource, deliveryId, { state: 'in_progress' })
     for (let steps = 0; steps < 4; steps++) expect((await step(organisationId)).isDone).to.equal(false)
     expect(terminated).to.not.include(deliveryId)
     await dataSource.query(`UPDATE delivery SET lease_until = now() WHERE id = $1`, [deliveryId])

@@ -74,9 +74,9 @@ describe('a reused connection', () => {
     it('by the deliveries of a webhook, and not by those of another', async () => {
       const receiver = await receive(answerAndHang(OK))
       const claim = {
-        state: 'in_progress',
-        retryRequested: false,
-        claims: 1,
+        owner: 'run',
+        isRequested: false,
+        runs: 1,
         ageMs: 0,
         traceId: 't',
         secret: null,

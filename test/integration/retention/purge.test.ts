@@ -5,6 +5,7 @@ import { purge } from '../../../src/retention/purge.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
@@ -42,7 +43,10 @@ describe('retention', function () {
     )
     return made.map(({ id }) => id)
   }
-  /** One delivery with one attempt for each of the events, created a year ago; `age` is that of its end. */
+  /**
+   * One delivery for each of the events, with one attempt unless it is pending, created a year ago; `age` is that of its
+   * end, null where it has not ended.
+   */
   const insertDeliveries = async (
     eventIds: string[],
     state: DeliveryState,
@@ -51,12 +55,21 @@ describe('retention', function () {
   ): Promise<string[]> => {
     const made = await dataSource.query<{ id: string }[]>(
       `WITH made AS (
-         INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, sweep_at, created_at, completed_at)
-         SELECT uuidv7(), e, $2, $3, $4, 1, $6, now() - interval '1 year', now() - $5::interval
-           FROM unnest($1::uuid[]) e RETURNING id, webhook_id
+         INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, sweep_at, created_at, completed_at,
+                               stop_reason, runs, owner, lease_until, next_attempt_at)
+         SELECT uuidv7(), e, $2, $3, $4, CASE $4 WHEN 'pending' THEN 0 ELSE 1 END,
+                CASE WHEN $5::interval IS NULL THEN now() ELSE $6::timestamptz END,
+                now() - interval '1 year', now() - $5::interval,
+                CASE $4 WHEN 'stopped' THEN 'webhook_disabled' END,
+                CASE $4 WHEN 'in_progress' THEN 1 ELSE 0 END,
+                CASE $4 WHEN 'in_progress' THEN gen_random_uuid() END,
+                CASE $4 WHEN 'in_progress' THEN now() END,
+                CASE WHEN $4 IN ('in_progress', 'waiting') THEN now() END
+           FROM unnest($1::uuid[]) e RETURNING id, webhook_id, attempts
        ), attempted AS (
          INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, outcome)
          SELECT id, webhook_id, 1, 'schedule', 'https://hooks.example.org/', now(), 1, 'failed' FROM made
+          WHERE attempts > 0
        ) SELECT id FROM made`,
       [eventIds, webhookIds[webhook], member.organisationId, state, age, sweepAt],
     )
@@ -107,7 +120,7 @@ describe('retention', function () {
     for (const state of ['pending', 'in_progress', 'waiting'] as const) await insertDelivery(state, null)
     expect(await purgeNow()).to.include({ deliveries: 0, events: 0 })
     expect(await count('delivery')).to.equal(3)
-    expect(await count('attempt')).to.equal(3)
+    expect(await count('attempt')).to.equal(2)
     expect(await count('event')).to.equal(3)
   })
 
@@ -124,9 +137,8 @@ describe('retention', function () {
   it('keeps a delivery that a user is retrying', async () => {
     const { deliveryId } = await insertDelivery('failed', '1 year')
     await dataSource.transaction(async (retry) => {
-      await retry.query(`UPDATE delivery SET state = 'waiting', completed_at = NULL WHERE id = $1`, [
-        deliveryId,
-      ])
+      const requested = await requestRetry(retry, member.organisationId, webhookIds[0]!, deliveryId)
+      expect(requested).to.include({ state: 'waiting' })
       expect(await purgeNow()).to.include({ deliveries: 0, finished: true })
     })
     expect(await purgeNow()).to.include({ deliveries: 0 })

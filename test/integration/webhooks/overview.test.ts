@@ -11,6 +11,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
 type Made = { number: number; outcome: 'succeeded' | 'failed'; startedAt: string; durationMs?: number }
@@ -28,14 +29,16 @@ describe('the overview of webhooks', () => {
   })
 
   /** A delivery that was accepted at `createdAt`, with the attempts it had. All are SQL expressions. */
-  async function delivered(createdAt: string, attempts: Made[], state = 'completed'): Promise<void> {
+  async function delivered(
+    createdAt: string,
+    attempts: Made[],
+    state: 'completed' | 'waiting' | 'failed' = 'completed',
+  ): Promise<void> {
     const { dataSource } = suite.database
     const [delivery] = await publishRow(dataSource, member.organisationId)
     const { deliveryId } = delivery!
-    await dataSource.query(`UPDATE delivery SET state = $2, created_at = ${createdAt} WHERE id = $1`, [
-      deliveryId,
-      state,
-    ])
+    await setRow(dataSource, deliveryId, { state, attempts: Math.max(attempts.length, 1) })
+    await dataSource.query(`UPDATE delivery SET created_at = ${createdAt} WHERE id = $1`, [deliveryId])
     for (const { number, outcome, startedAt, durationMs = 0 } of attempts)
       await dataSource.query(
         `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { requestRetry } from '../../../src/db/queries/retry-requests.ts'
+import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
 import { advanceRetryJob } from '../../../src/deliveries/retry-jobs/advance-retry-job.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
@@ -13,6 +13,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
@@ -72,9 +73,9 @@ describe('the subscription', () => {
         deliveryId,
         number,
         webhookId,
-        onlyIfDue: false,
-        waitUntil: null,
-        kind: 'first',
+        dueAtMs: null,
+        maxWaitMs: 0,
+        queue: 'first',
       },
       NEVER,
     )
@@ -88,10 +89,7 @@ describe('the subscription', () => {
   const failed = async (eventKey: string): Promise<string> => {
     const deliveryId = await publish(eventKey)
     await attempt(deliveryId)
-    await database.dataSource.query(
-      `UPDATE delivery SET state = 'failed', next_attempt_at = NULL, sweep_at = NULL, completed_at = now() WHERE id = $1`,
-      [deliveryId],
-    )
+    await setRow(database.dataSource, deliveryId, { state: 'failed', attempts: 1 })
     return deliveryId
   }
   const waiting = async (eventKey: string): Promise<string> => {
@@ -102,6 +100,7 @@ describe('the subscription', () => {
 
   it('stops waiting deliveries of a removed key in the same transaction, and signals their workflows', async () => {
     const [first, retried] = [await publish(INVOICE), await waiting(INVOICE)]
+    await setRow(database.dataSource, first, { state: 'pending', workflow: true })
     const kept = [await publish(CUSTOMER), await waiting(CUSTOMER)]
     expect((await patch({ subscribedEventKeys: [CUSTOMER] })).status).to.equal(200)
     const rows = await database.dataSource.query<object[]>(
@@ -228,14 +227,11 @@ describe('the subscription', () => {
   })
 
   it('covers stopped deliveries of a removed key in a retry job only once the key is added again', async () => {
-    const [first, second] = [await publish(INVOICE), await publish(INVOICE)]
+    const [first, second] = [await waiting(INVOICE), await waiting(INVOICE)]
     await patch({ subscribedEventKeys: [CUSTOMER] })
-    // Stopped by its claim, as a delivery that was committed at the same instant.
-    await database.dataSource.query(
-      `UPDATE delivery SET state = 'pending', stop_reason = NULL, completed_at = NULL, sweep_at = now() WHERE id = $1`,
-      [second],
-    )
-    expect(await attempt(second)).to.include({ state: 'stopped' })
+    // Stopped by its claim, as a delivery whose failure was recorded at the same instant.
+    await setRow(database.dataSource, second, { state: 'waiting', dueInMs: -1 })
+    expect(await attempt(second, 2)).to.include({ state: 'stopped' })
     const totalOf = async () => (await call('POST', '/retry-deliveries', { mode: 'stopped' })).json
     expect(await totalOf()).to.include({ total: 0 })
     await patch({ subscribedEventKeys: [CUSTOMER, INVOICE] })

@@ -12,6 +12,8 @@ const EMPTY: Backlog = {
   oldestPendingAge: { busy: 0, idle: 0 },
   overdue: { busy: 0, idle: 0 },
   paused: 0,
+  owedWorkflows: 0,
+  oldestOwedAge: 0,
   openIncidents: 0,
 }
 const AWAY = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
