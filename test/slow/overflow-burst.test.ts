@@ -56,7 +56,7 @@ describe(`a burst of ${BURST} events`, function () {
     }, FOLLOWED_WITHIN_MS)
     await connection.close()
     const [{ left } = { left: -1 }] = await stage.dataSource.query<{ left: number }[]>(
-      `SELECT count(*)::int AS left FROM delivery WHERE state <> 'completed' OR attempts <> 1 OR started_at IS NULL`,
+      `SELECT count(*)::int AS left FROM delivery WHERE state <> 'completed' OR attempts <> 1 OR workflow_started_at IS NULL`,
     )
     expect(left).to.equal(0)
     expect(stage.receiver.posts).to.have.length(200 + BURST)

@@ -3,6 +3,7 @@ import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { newId } from '../../../src/ids.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import {
   createMember,
   createWebhookRow,
@@ -30,12 +31,11 @@ describe('ids in requests', () => {
     const url = 'https://hooks.customer.com/'
     const webhook = await createWebhookRow(dataSource, { organisationId, url })
     const [delivery] = await publishRow(dataSource, organisationId)
-    const [row] = await dataSource
-      .query<{ event_id: string }[]>(
-        `UPDATE delivery SET state = 'failed' WHERE id = $1 RETURNING event_id`,
-        [delivery!.deliveryId],
-      )
-      .then(([rows]) => rows as unknown as { event_id: string }[])
+    await setRow(dataSource, delivery!.deliveryId, { state: 'failed' })
+    const [row] = await dataSource.query<{ event_id: string }[]>(
+      'SELECT event_id FROM delivery WHERE id = $1',
+      [delivery!.deliveryId],
+    )
     const jobId = newId()
     await dataSource.transaction((manager) =>
       insertRetryJob(manager, {

@@ -21,6 +21,7 @@ import {
   type Right,
 } from '../../helpers/api/rights.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 
 /** What a caller gets whom the table does not name. */
 function refusalFor(caller: CallerName, { access }: Route): number {
@@ -52,9 +53,10 @@ describe('the access rights of the API', () => {
       subscribedEventKeys: subscribedEventKeys ?? ['customer:created'],
     })
     const [delivery] = await publishRow(dataSource, organisationId)
-    const [row] = await dataSource.query<[{ eventId: string }[]]>(
-      'UPDATE delivery SET state = $2 WHERE id = $1 RETURNING event_id AS "eventId"',
-      [delivery!.deliveryId, state],
+    await setRow(dataSource, delivery!.deliveryId, { state, attempts: 1 })
+    const [row] = await dataSource.query<[{ eventId: string }]>(
+      'SELECT event_id AS "eventId" FROM delivery WHERE id = $1',
+      [delivery!.deliveryId],
     )
     await dataSource.query('UPDATE webhook SET enabled = $2 WHERE id = $1', [webhook.id, enabled])
     const jobId = newId()
@@ -72,7 +74,7 @@ describe('the access rights of the API', () => {
       organisationId,
       webhookId: webhook.id,
       deliveryId: delivery!.deliveryId,
-      eventId: row[0]!.eventId,
+      eventId: row.eventId,
       jobId,
     }
   }
