@@ -16,6 +16,10 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number]
 /** The states in which no attempt follows by itself. */
 export type FinalState = Extract<DeliveryState, 'completed' | 'failed' | 'stopped'>
 
+export function isFinal(state: DeliveryState): state is FinalState {
+  return state === 'completed' || state === 'failed' || state === 'stopped'
+}
+
 /**
  * Why a delivery is stopped: its webhook was disabled, deleted or no longer subscribed to its key while it waited, a
  * user discarded it, or it was a test event that failed.

@@ -26,6 +26,20 @@ type Columns = Omit<Standing, 'recorded'> & {
   statusCode: number | null
 }
 
+/** Returns the webhooks of those deliveries that are not final and that their webhook, as it is now, does not take. */
+export function findRefusing(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<{ organisationId: string; webhookId: string }[]> {
+  return sql(
+    `SELECT DISTINCT d.organisation_id AS "organisationId", d.webhook_id AS "webhookId"
+       FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
+      WHERE d.id = ANY(:deliveryIds::uuid[]) AND d.completed_at IS NULL
+        AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL`,
+    { deliveryIds },
+  ).rows(db)
+}
+
 export async function findStanding(
   db: Db,
   key: { organisationId: string; deliveryId: string; number: number },

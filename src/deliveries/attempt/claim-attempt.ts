@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { DataSource } from 'typeorm'
 import { findStanding, type Standing } from '../../db/queries/standing.ts'
 import { retryWhileUnavailable } from '../../db/retry-while-unavailable.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'
-import { transactOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
-import type { Metrics } from '../../observability/metrics.ts'
+import { isFinal } from '../../domain/delivery-state.ts'
 import { claimAttempts, releaseRuns, type Claim } from '../protocol/claim.ts'
-import { stopUnwanted } from '../protocol/change-deliveries.ts'
 import { outcomeOfRow } from './outcome-of-row.ts'
+import { stopRefused, type StopDependencies } from './stop-refused.ts'
 
 /** A claimed row, and when the statement that claimed it was sent, on `performance.now()`. */
 export type Claimed = { claim: Claim; claimedAtMs: number }
@@ -23,14 +21,8 @@ const CLAIM_INTERVAL_MS = 250
  */
 export const MAX_CLAIM_AGE_MS = 1_000
 
-export function isFresh({ claimedAtMs }: Pick<Claimed, 'claimedAtMs'>): boolean {
-  return performance.now() - claimedAtMs < MAX_CLAIM_AGE_MS
-}
-
-type ClaimDependencies = {
-  dataSource: DataSource
-  locks: WebhookLocks
-  metrics: Pick<Metrics, 'deliveriesStopped'>
+export function isFresh({ claimedAtMs }: Pick<Claimed, 'claimedAtMs'>, nowMs = performance.now()): boolean {
+  return nowMs - claimedAtMs < MAX_CLAIM_AGE_MS
 }
 
 /**
@@ -39,7 +31,7 @@ type ClaimDependencies = {
  * webhook does not take it any more.
  */
 export async function claimAttempt(
-  dependencies: ClaimDependencies,
+  dependencies: StopDependencies,
   request: AttemptRequest,
   { leaseMs, isWorkflow }: { leaseMs: number; isWorkflow: boolean },
   signal: AbortSignal,
@@ -70,7 +62,7 @@ export async function claimAttempt(
     }
     const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
     if (standing !== null && isUnwanted(standing)) {
-      await stopDeliveries(dependencies, request, signal)
+      await retryWhileUnavailable(() => stopRefused(dependencies, request), signal)
       continue
     }
     const waitMs = standing === null ? null : waitForRow(standing, request)
@@ -84,29 +76,13 @@ export async function claimAttempt(
 
 /** The webhook does not take the delivery, and no run has it. */
 function isUnwanted({ state, isTaken, leasedForMs }: Standing): boolean {
-  return !isTaken && ['pending', 'waiting', 'in_progress'].includes(state) && leasedForMs === 0
-}
-
-async function stopDeliveries(
-  dependencies: ClaimDependencies,
-  { organisationId, webhookId }: AttemptRequest,
-  signal: AbortSignal,
-): Promise<void> {
-  const stopped = await retryWhileUnavailable(
-    () =>
-      transactOnWebhook(dependencies, webhookId, (manager) =>
-        stopUnwanted(manager, { organisationId, webhookId }),
-      ),
-    signal,
-  )
-  dependencies.metrics.deliveriesStopped(stopped)
+  return !isTaken && !isFinal(state) && leasedForMs === 0
 }
 
 /** Returns after how many ms to claim the row again; null when this run is not to wait for it. */
 function waitForRow(standing: Standing, { number, maxWaitMs }: AttemptRequest): number | null {
   const { state, attempts, dueInMs, leasedForMs } = standing
-  const isFinal = !['pending', 'waiting', 'in_progress'].includes(state)
-  if (isFinal || attempts !== number - 1) return null
+  if (isFinal(state) || attempts !== number - 1) return null
   if (state !== 'waiting') return Math.min(leasedForMs + 1, CLAIM_INTERVAL_MS)
   if (dueInMs <= 0) return 1
   // A longer rest is the workflow's: it was woken before its time, or the clocks differ by so much.

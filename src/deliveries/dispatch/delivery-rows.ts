@@ -1,6 +1,3 @@
-// Hand-written: a check of many deliveries against their webhooks.
-import type { DataSource } from 'typeorm'
-import { sql } from '../../db/db.ts'
 import {
   findFirstAttempts,
   findOverdue,
@@ -8,9 +5,8 @@ import {
   findOwedWorkflows,
   findUnstarted,
 } from '../../db/queries/recovery.ts'
-import { transactOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import { stopUnwanted } from '../protocol/change-deliveries.ts'
+import { findRefusing } from '../../db/queries/standing.ts'
+import { stopRefused, type StopDependencies } from '../attempt/stop-refused.ts'
 import { claimAttempts, releaseRuns, type Claim, type ReleasedRun, type Run } from '../protocol/claim.ts'
 import { markWorkflowsStarted, sweepLater, type NextSweep, type SweptRow } from '../protocol/sweep.ts'
 
@@ -21,26 +17,11 @@ import { markWorkflowsStarted, sweepLater, type NextSweep, type SweptRow } from 
 export type DeliveryRows = ReturnType<typeof createDeliveryRows>
 
 /** `leaseMs`: how long a claim leases the row. */
-export function createDeliveryRows(dependencies: {
-  dataSource: DataSource
-  locks: WebhookLocks
-  metrics: Pick<Metrics, 'deliveriesStopped'>
-  leaseMs: number
-}) {
-  const { dataSource, metrics, leaseMs } = dependencies
+export function createDeliveryRows(dependencies: StopDependencies & { leaseMs: number }) {
+  const { dataSource, leaseMs } = dependencies
 
-  async function stopRefused(deliveryIds: readonly string[]): Promise<void> {
-    const webhooks = await sql(
-      `SELECT DISTINCT d.organisation_id AS "organisationId", d.webhook_id AS "webhookId"
-         FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
-        WHERE d.id = ANY(:deliveryIds::uuid[]) AND d.completed_at IS NULL
-          AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL`,
-      { deliveryIds },
-    ).rows<{ organisationId: string; webhookId: string }>(dataSource)
-    for (const of of webhooks)
-      metrics.deliveriesStopped(
-        await transactOnWebhook(dependencies, of.webhookId, (manager) => stopUnwanted(manager, of)),
-      )
+  async function stopAllRefused(deliveryIds: readonly string[]): Promise<void> {
+    for (const of of await findRefusing(dataSource, deliveryIds)) await stopRefused(dependencies, of)
   }
 
   return {
@@ -53,7 +34,7 @@ export function createDeliveryRows(dependencies: {
       const claims = await claimAttempts(dataSource, runs, leaseMs)
       const refused = runs.filter((_, index) => claims[index] === null).map(({ deliveryId }) => deliveryId)
       // Not awaited: what was claimed has to begin within a second. What fails is refused again by the next pass.
-      if (refused.length > 0) stopRefused(refused).catch(() => undefined)
+      if (refused.length > 0) stopAllRefused(refused).catch(() => undefined)
       return claims
     },
     release: (runs: readonly ReleasedRun[]) => releaseRuns(dataSource, runs),

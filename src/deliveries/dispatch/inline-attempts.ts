@@ -6,7 +6,7 @@ import type { Shutdown } from '../../shutdown.ts'
 import { every, type Timers } from '../../timers.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Endpoints, Slot } from '../attempt/endpoint-registry.ts'
-import { MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
+import { isFresh, MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
 import type { Claim } from '../protocol/claim.ts'
 import { createRate } from './rate.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
@@ -76,10 +76,12 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     queue.wake()
   })
 
-  function mayBegin({ webhookId, claimedAtMs }: ClaimedDelivery): boolean {
-    const isFresh = timers.nowMs() - claimedAtMs < MAX_CLAIM_AGE_MS
+  function mayBegin(delivery: ClaimedDelivery): boolean {
+    const { webhookId, claimedAtMs } = delivery
     return (
-      isFresh && !changes.hasChangedSince(webhookId, claimedAtMs) && endpoints.health(webhookId) === 'fast'
+      isFresh(delivery, timers.nowMs()) &&
+      !changes.hasChangedSince(webhookId, claimedAtMs) &&
+      endpoints.health(webhookId) === 'fast'
     )
   }
 
