@@ -74,8 +74,9 @@ const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), commit
 
 /**
  * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit (a repeated request still gets its
- * answer), and where an event has no turn at the database or its statement runs into the time limit. Concurrent events share a commit, except those with an idempotency key,
- * which is stored in the transaction of its event, and those with many deliveries. Organisations take turns.
+ * answer), and where an event has no turn at the database or its statement runs into the time limit. Concurrent events
+ * share a commit, except those with an idempotency key, which is stored in the transaction of its event, and those with
+ * many deliveries. Organisations take turns.
  */
 export function createPublisher(
   dataSource: DataSource,

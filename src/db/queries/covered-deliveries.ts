@@ -6,29 +6,27 @@ import { sql, type Db } from '../db.ts'
 import { IS_SELECTED, MAX_LOOKED_AT, selectionParameters } from './delivery-selection.ts'
 import { isCoveredSql } from './webhooks.ts'
 
+const ENDED_WITHOUT_SUCCESS = 'NOT d.is_test AND d.attempts > 0'
+
 /**
- * The deliveries `d` that each mode covers; each condition is served by an index in the order of ids. `stopped` passes
- * over what a user discarded.
+ * The states that each mode covers, with what else holds of a delivery `d` in it; each is served by an index in the
+ * order of ids. `stopped` passes over what a user discarded.
  */
-export const COVERED_BY: Record<RetryMode, string[]> = {
-  failed: [`d.state = 'failed'`],
-  force: [`d.state = 'failed'`, `d.state = 'waiting'`],
-  stopped: [
-    `d.state = 'stopped' AND NOT d.is_test AND d.attempts > 0 AND d.stop_reason IN ('webhook_disabled', 'unsubscribed')`,
-  ],
-  undelivered: [
-    `d.state = 'failed'`,
-    `d.state = 'waiting'`,
-    `d.state = 'stopped' AND NOT d.is_test AND d.attempts > 0`,
-  ],
+const COVERED: Record<RetryMode, Partial<Record<DeliveryState, string>>> = {
+  failed: { failed: 'TRUE' },
+  force: { failed: 'TRUE', waiting: 'TRUE' },
+  stopped: { stopped: `${ENDED_WITHOUT_SUCCESS} AND d.stop_reason IN ('webhook_disabled', 'unsubscribed')` },
+  undelivered: { failed: 'TRUE', waiting: 'TRUE', stopped: ENDED_WITHOUT_SUCCESS },
 }
 
-/** The states that each mode covers. */
-export const COVERED_STATES: Record<RetryMode, readonly DeliveryState[]> = {
-  failed: ['failed'],
-  force: ['failed', 'waiting'],
-  stopped: ['stopped'],
-  undelivered: ['failed', 'waiting', 'stopped'],
+/** The states that a mode covers. */
+export function coveredStates(mode: RetryMode): DeliveryState[] {
+  return Object.keys(COVERED[mode]) as DeliveryState[]
+}
+
+/** The conditions on a delivery `d` that a mode covers: it meets one of them. */
+export function coveredBy(mode: RetryMode): string[] {
+  return Object.entries(COVERED[mode]).map(([state, condition]) => `d.state = '${state}' AND ${condition}`)
 }
 
 type Page = {
@@ -41,7 +39,7 @@ type Page = {
 
 /**
  * Returns the ids of the next `limit` deliveries of a webhook after `cursor` that a retry job covers, without those
- * created or ended after the job. With a filter it looks at {@link MAX_LOOKED_AT} deliveries at most. `last` is the next
+ * created or ended after the job. With a filter it reads {@link MAX_LOOKED_AT} deliveries at most. `last` is the next
  * cursor; null when nothing is left.
  */
 export async function listCovered(
@@ -56,7 +54,7 @@ export async function listCovered(
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = :jobId)
         AND ${isCoveredSql('d')}
       ORDER BY id LIMIT :limit)`
-  const pages = COVERED_BY[page.mode].map(pageOf).join(' UNION ALL ')
+  const pages = coveredBy(page.mode).map(pageOf).join(' UNION ALL ')
   const found = await sql(`SELECT id FROM (${pages}) covered ORDER BY id LIMIT :limit`, {
     organisationId,
     webhookId,
@@ -78,7 +76,7 @@ async function lastLookedAt(db: Db, page: Page): Promise<string | null> {
     `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND ${state}
         AND (:cursor::uuid IS NULL OR id > :cursor::uuid) AND id >= :from::uuid AND id < :before::uuid
       ORDER BY id LIMIT :limit)`
-  const pages = COVERED_BY[mode].map(pageOf).join(' UNION ALL ')
+  const pages = coveredBy(mode).map(pageOf).join(' UNION ALL ')
   const last = await sql(`SELECT id FROM (${pages}) covered ORDER BY id OFFSET :limit - 1 LIMIT 1`, {
     organisationId,
     webhookId,

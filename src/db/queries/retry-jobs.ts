@@ -5,7 +5,7 @@ import type { RetryMode } from '../../domain/retry-mode.ts'
 import { sql, type Db } from '../db.ts'
 import { allowLongerStatements } from '../longer-statements.ts'
 import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
-import { COVERED_BY, type RequestedAttempt } from './covered-deliveries.ts'
+import { coveredBy, type RequestedAttempt } from './covered-deliveries.ts'
 import { isCoveredSql } from './webhooks.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
@@ -47,7 +47,7 @@ export async function insertRetryJob(
 ): Promise<RetryJobRow> {
   const { id, organisationId, webhookId, mode, selection = EVERY_DELIVERY, requestedBy } = job
   const { filter, deliveryIds } = selection
-  const covered = COVERED_BY[mode].join(' OR ')
+  const covered = coveredBy(mode).join(' OR ')
   await sql(
     `INSERT INTO retry_job (id, organisation_id, webhook_id, mode, filter, delivery_ids, requested_by, sweep_at)
      VALUES (:id, :organisationId, :webhookId, :mode, :filter::jsonb, :deliveryIds::uuid[], :requestedBy,

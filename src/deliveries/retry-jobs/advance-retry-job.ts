@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError } from '../../db/connection-errors.ts'
-import { COVERED_STATES, findRequestedAttempts, listCovered } from '../../db/queries/covered-deliveries.ts'
+import { coveredStates, findRequestedAttempts, listCovered } from '../../db/queries/covered-deliveries.ts'
 import {
   finishRetryJob,
   listUnfinishedWebhooks,
@@ -101,7 +101,7 @@ async function takeStep(
       : { ids: [], last: cursor }
   const { organisationId, webhookId } = part
   // What was begun since it was listed is left alone.
-  const of = { organisationId, webhookId, ids: next.ids, states: COVERED_STATES[mode] }
+  const of = { organisationId, webhookId, ids: next.ids, states: coveredStates(mode) }
   const requested = next.ids.length === 0 ? [] : await requestRetries(manager, of)
   const begun = requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 }))
   const underWay = [...open.map(({ deliveryId, number }) => ({ deliveryId, number })), ...begun]

@@ -1,8 +1,6 @@
 import { FAILURE_CODES, type AttemptTrigger, type FailureCode } from '../../domain/attempt-outcome.ts'
-import type { DeliveryState } from '../../domain/delivery-state.ts'
+import type { FinalState } from '../../domain/delivery-state.ts'
 import { DELAY_BUCKETS, seconds, type Define } from './define.ts'
-
-type FinalState = Extract<DeliveryState, 'completed' | 'failed' | 'stopped'>
 
 /** An attempt that this process recorded. */
 export type RecordedAttempt = {

@@ -6,7 +6,7 @@ import { createRequestRetry } from '../../../activities/request-retry.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
-import { COVERED_STATES, listCovered } from '../../../src/db/queries/covered-deliveries.ts'
+import { coveredStates, listCovered } from '../../../src/db/queries/covered-deliveries.ts'
 import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
@@ -90,7 +90,7 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
         const of = { organisationId, webhookId }
         const page = { ...of, jobId: job.id, mode: 'force' as const, cursor: null, limit: 50 }
         const { ids } = await listCovered(manager, page)
-        return requestRetries(manager, { ...of, ids, states: COVERED_STATES.force })
+        return requestRetries(manager, { ...of, ids, states: coveredStates('force') })
       }),
     ])
     // What the job brought back before the switch-off was stopped by it; the rest stayed as it was.
