@@ -20,7 +20,7 @@ type Work<Result> = (db: DataSource) => Promise<Result>
 
 export type ExplorerDatabase = {
   /**
-   * Runs one transaction of the product on the given rows. `name` tells which, with its parameters: what ran before on
+   * Runs one transaction of the product on the given rows. `name` names it, with its parameters: what ran before on
    * equal rows is remembered, since every instant counts from the virtual now.
    */
   run<Result>(image: Image, name: string, work: Work<Result>): Promise<{ image: Image; result: Result }>

@@ -103,7 +103,7 @@ export function toDatabaseRow(table: TableName, row: Row, instants: ReadonlySet<
 /** Names of columns whose instants move when time passes. */
 export const MOVING = ['next_attempt_at', 'lease_until', 'sweep_at'] as const
 
-/** Lets `ms` pass. `isSwept`: somebody has read the `sweep_at` of the row, and compares it. */
+/** Lets `ms` pass. `isSwept`: the sweeper has read the `sweep_at` of the row, and compares it. */
 export function shiftImage(image: Image, ms: number, isSwept: (row: Row) => boolean): Image {
   const delivery = image.delivery.map((row) => {
     const shifted = { ...row }

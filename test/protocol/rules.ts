@@ -10,7 +10,7 @@ const DUE_TOLERANCE_MS = 3
 /** Lost runs after which an attempt is given up. */
 const MAX_POSTS = 5
 
-/** How long after its time the sweeper looks at a row: without a workflow, or with one that was found alive. */
+/** How long after its time the sweeper reads a row: without a workflow, or with one that was found alive. */
 const SWEEP_BOUND_MS = 60_000
 const ALIVE_BOUND_MS = 300_000
 
@@ -215,7 +215,7 @@ function transition(before: State, after: State, delivery: number, row: Row, ste
   return broken
 }
 
-/** Rules 3 and 7: somebody acts on every row, within its bound; nothing that was accepted is lost. */
+/** Rules 3 and 7: every row has a next step, within its bound; nothing that was accepted is lost. */
 function standing(state: State, delivery: number, row: Row): string[] {
   const broken: string[] = []
   const workflow = state.workflows[delivery] ?? null
@@ -235,7 +235,7 @@ function standing(state: State, delivery: number, row: Row): string[] {
     )
     const boundMs = dueInMs + (row['workflow_started_at'] === null ? SWEEP_BOUND_MS : ALIVE_BOUND_MS)
     if (typeof sweepInMs !== 'number' || sweepInMs > boundMs)
-      broken.push('somebody looks at every row within its bound')
+      broken.push('the sweeper reads every row within its bound')
     return broken
   }
   if (typeof sweepInMs === 'number' && sweepInMs > SWEEP_BOUND_MS) broken.push('what a final row owes is due')

@@ -108,7 +108,7 @@ export class Delivery {
   leaseUntil!: Date | null
 
   /**
-   * When the sweeper looks at this row: for another process to take it up, or to check its workflow. On a final row it is
+   * When the sweeper reads this row: for another process to take it up, or to check its workflow. On a final row it is
    * what its workflow is still owed: a signal, or a start where it has none. Null once nothing is owed.
    */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })

@@ -44,7 +44,7 @@ async function refuseImpossibleRows(runner: QueryRunner): Promise<void> {
   )
 }
 
-/** What each state implies, so that no statement can leave a row that nobody will act on. */
+/** What each state implies, so that no statement can leave a row without a next step. */
 const DELIVERY_CHECKS = [
   ['delivery_open_check', `("completed_at" IS NULL) = ("state" IN ('pending', 'in_progress', 'waiting'))`],
   ['delivery_sweep_check', `"completed_at" IS NOT NULL OR "sweep_at" IS NOT NULL`],

@@ -1,6 +1,6 @@
 -- Takes deliveries for attempts, each by a run of its own, by compare-and-set: the delivery has `number` - 1 recorded
 -- attempts, it is pending, or due, or the lease of the run that has it is over, and its webhook takes it.
--- Nothing is ever claimed before its time, whoever asks. The tolerance is the precision to which processes know the
+-- Nothing is claimed before its time, on any path. The tolerance is the precision to which processes know the
 -- offset of their clocks. A run is counted before its POST: after five that were lost the attempt has failed.
 UPDATE delivery d
    SET state = 'in_progress',

@@ -1,4 +1,4 @@
--- Records first attempts that succeeded and completes their deliveries, whoever owns them: what a receiver confirmed
+-- Records first attempts that succeeded and completes their deliveries, for any owner: what a receiver confirmed
 -- stays confirmed. Takes no lock of a webhook, since it changes no incident: a success that would close one, and one of a
 -- delivery that has an attempt recorded, is left to `record-success.sql`.
 -- A workflow that waits elsewhere is owed a signal. A delivery without a workflow is owed one where :followAfterMs is

@@ -1,6 +1,6 @@
 -- Returns deliveries whose run ends without an outcome. A run that sent nothing is not counted, and the delivery is again
 -- what it was; if its POST was cut off (`has_posted`), or an earlier run was lost, a POST may have been sent: it stays in
--- progress, with its lease over, and anybody may claim it. Does nothing where the run does not own the row any more.
+-- progress, with its lease over, and any run may claim it. Does nothing where the run does not own the row any more.
 UPDATE delivery d
    SET (state, runs, owner, lease_until) = (
          SELECT CASE WHEN left_over > 0 THEN 'in_progress' WHEN d.attempts = 0 THEN 'pending' ELSE 'waiting' END,

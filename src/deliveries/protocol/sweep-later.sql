@@ -1,4 +1,4 @@
--- Sets when the sweeper looks at rows again, by compare-and-set: a row that went on since it was read is left alone, and
+-- Sets when the sweeper reads rows again, by compare-and-set: a row that went on since it was read is left alone, and
 -- of two processes that read the same rows only one takes them. Without `in_ms` a final row is settled: its workflow was
 -- told, or started. Passes over locked rows: they are just going on.
 -- Compares whole milliseconds, as the caller has them: an older version, or an operator, may have written microseconds.

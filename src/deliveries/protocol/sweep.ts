@@ -9,10 +9,10 @@ const MARK_STARTED = loadSql('mark-workflow-started')
 /** A row as the sweeper read it. */
 export type SweptRow = { deliveryId: string; sweepAt: Date }
 
-/** When the sweeper looks at a row again; `inMs` null: never, a final row is owed nothing more. */
+/** When the sweeper reads a row again; `inMs` null: never, a final row is owed nothing more. */
 export type NextSweep = SweptRow & { inMs: number | null; pausedSince: Date | null }
 
-/** Sets when rows are swept again. Returns those that nobody has changed since they were read. */
+/** Sets when rows are swept again. Returns those that are unchanged since they were read. */
 export function sweepLater(db: Db, rows: readonly NextSweep[]): Promise<SweptRow[]> {
   if (rows.length === 0) return Promise.resolve([])
   const statement = SWEEP_LATER.with({

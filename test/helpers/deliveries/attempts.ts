@@ -69,7 +69,7 @@ export function attemptRequest(
 
 const never = new AbortController().signal
 
-/** The signals of an attempt that nobody cancels, in a process that does not end. */
+/** The signals of an attempt that is not cancelled, in a process that does not end. */
 export const NO_SIGNALS: AttemptSignals = { cancelled: never, shutDown: never }
 
 /** Lets every message through at once. */

@@ -4,7 +4,7 @@ import type { StopReason } from '../../../src/domain/delivery-state.ts'
 
 /**
  * A state of a delivery, with what of it matters to a test. `workflow`: whether its workflow has started, unchanged if not
- * given. `sweepInMs`: when the sweeper looks at it; null on a final row that owes its workflow nothing.
+ * given. `sweepInMs`: when the sweeper reads it; null on a final row that owes its workflow nothing.
  */
 export type RowState = { workflow?: boolean; sweepInMs?: number | null } & (
   | { state: 'pending' }

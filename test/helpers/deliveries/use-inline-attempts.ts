@@ -44,7 +44,7 @@ export type TestEndpoint = {
   receiver: Receiver
   /** How the receiver answers from now on. */
   answerWith(answer: Answer): void
-  /** So many events in one commit, as `reserved`; by default their deliveries are pending, and anybody's. */
+  /** So many events in one commit, as `reserved`; by default their deliveries are pending, without an owner. */
   commit(count: number, reserved?: Reservation): Promise<CommittedDelivery[]>
   /** Disables the webhook and stops what waits, as the API does. */
   switchOff(): Promise<void>
@@ -85,7 +85,7 @@ type InlineSuite = {
   age(deliveryId: string): Promise<unknown>
 }
 
-/** The room of nobody: what is committed is pending, and anybody takes it up. */
+/** No room: what is committed is pending, and any process takes it up. */
 const NO_RESERVATION: Reservation = {
   rooms: { defaultRoom: 0, webhooks: [] },
   sweepAfterMs: 0,

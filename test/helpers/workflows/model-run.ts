@@ -36,7 +36,7 @@ type Expected = { number: number; dueAtMs: number | null; atMs: number; queue: A
 
 /**
  * Runs one delivery on models of Temporal, of its row and of its users, where `choose` decides what happens, and checks
- * each step. Throws where the loop breaks a promise; `trace` tells what happened until then.
+ * each step. Throws where the loop breaks a promise; `trace` has what happened until then.
  */
 export async function runInModel(
   loop: DeliveryLoop,
@@ -157,7 +157,7 @@ export async function runInModel(
   }
 
   function requestRetry(): void {
-    assert.ok(since.bareRetries > 0, 'it records a retry that nobody requested')
+    assert.ok(since.bareRetries > 0, 'it records a retry that was not requested')
     since.bareRetries = 0
     history += 3
     rows.requestRetry(row, nowMs + aheadMs)

@@ -64,7 +64,7 @@ describe('the migration of the delivery protocol', () => {
     expect(await columnsOf(database)).to.include.members(['workflow_started_at', 'runs'])
   })
 
-  it('is applied to a database that is not in use yet, whoever waits for it', async () => {
+  it('is applied to a database that is not in use yet, whatever waits for it', async () => {
     await revert()
     expect(await migrate(database.url)).to.deep.equal([NAME])
   })

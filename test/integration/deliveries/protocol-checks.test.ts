@@ -10,7 +10,7 @@ const COMPLETED: RowState = { state: 'completed' }
 const FAILED: RowState = { state: 'failed' }
 const STOPPED: RowState = { state: 'stopped', attempts: 1 }
 
-/** A change that leaves a row which nobody would act on, or which would be acted on wrongly, and what refuses it. */
+/** A change that leaves a row without a next step, or with a wrong one, and what refuses it. */
 const REFUSED: [row: RowState, assignments: string, constraint: string][] = [
   [COMPLETED, `state = 'lost'`, 'delivery_state_check'],
   [STOPPED, `stop_reason = 'bored'`, 'delivery_stop_reason_check'],

@@ -36,7 +36,7 @@ describe('the claim of a delivery', () => {
     expect(row.sweep_at!.getTime() - row.lease_until!.getTime()).to.equal(15_000)
   })
 
-  it('keeps when the workflow of a delivery started, whoever claims it', async () => {
+  it('keeps when the workflow of a delivery started, for any claim', async () => {
     const one = await suite.deliveryIn({ state: 'waiting', dueInMs: 0, workflow: true })
     const { workflow_started_at: before } = await suite.row(one)
     for (const isWorkflow of [false, true]) {

@@ -102,7 +102,7 @@ describe('the commit of events', () => {
     expect(addressed).to.have.members([one.webhookId, all.webhookId])
   })
 
-  it('keeps the bytes of each event, and returns the deliveries of each, also of one that nobody takes', async () => {
+  it('keeps the bytes of each event, and returns the deliveries of each, also of one that no webhook takes', async () => {
     const webhook = await suite.webhook({ subscribedEventKeys: ['customer:created'] })
     const other = await createMember(suite.database.dataSource)
     const events = [

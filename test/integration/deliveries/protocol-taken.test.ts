@@ -20,7 +20,7 @@ describe('a row that the sweeper takes', () => {
   const read = async (): Promise<SweptRow[]> =>
     (await suite.unstarted()).map(({ deliveryId, sweepAt }) => ({ deliveryId, sweepAt }))
 
-  it('is looked at again when that is due, by whoever', async () => {
+  it('is read again when that is due, by any process', async () => {
     const [one] = await suite.due(await suite.webhook(), 1)
     const [taken] = await later(await read(), 30_000.4)
     const { sweep_at: sweepAt } = await suite.row(one!)

@@ -40,7 +40,7 @@ function stepsOf(run: Run, state: State, context: Context): Step<State>[] {
         kind: 'own',
         label: `${name} begins the POST of attempt ${number} of D${delivery}`,
         take: () => {
-          // A process that was stalled looks at its watch before it posts.
+          // A process that was stalled checks the time before it POSTs.
           if (run.isStalled && run.inMs <= 0) return Promise.resolve(null)
           const posts = Math.min(MAX_LOST_RUNS + 1, state.posts[delivery]! + 1)
           const runs = become({ phase: 'posting', inMs: POST_TIMEOUT_MS })
@@ -109,7 +109,7 @@ function stepsOf(run: Run, state: State, context: Context): Step<State>[] {
   }
 }
 
-/** Tells the workflow of the outcome, or, without one, is about to start it for the next attempt. */
+/** Signals the outcome to the workflow, or, without one, is about to start it for the next attempt. */
 function report(state: State, run: Run): State {
   const { delivery, owner } = run
   const outcome = run.outcome!

@@ -22,7 +22,7 @@ describe('the delivery protocol', () => {
     expect(changing.filter((name) => name.endsWith('.sql'))).to.have.length.above(10)
   })
 
-  it('tells in the first line of each file what the statement is for', () => {
+  it('states in the first line of each file what the statement is for', () => {
     const folder = join(SRC, 'deliveries/protocol')
     const files = readdirSync(folder).filter((name) => name.endsWith('.sql'))
     for (const name of files)

@@ -119,7 +119,7 @@ async function compared(
   return JSON.stringify({ did, left: await stage.read() })
 }
 
-/** Tries to claim each delivery that nobody may POST. */
+/** Tries to claim each delivery that no run may POST. */
 async function claimable(stage: DatabaseStage, { deliveries }: Left): Promise<string[]> {
   const closed = deliveries.filter(
     ({ state, isTaken, place }) =>

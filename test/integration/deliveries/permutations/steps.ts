@@ -24,7 +24,7 @@ export function parametersOf(text: string): string[] {
 
 /**
  * Other statements that take locks, or read what a later statement of their transaction goes by. What is not listed runs
- * along with the step before: nobody sees it before the commit.
+ * along with the step before: no other session sees it before the commit.
  */
 const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/^COMMIT/, 'commit'],

@@ -50,7 +50,7 @@ export type SimulatedProcess = {
 
 export type World = ReturnType<typeof createWorld>
 
-/** The metrics of all worlds: nobody reads them. */
+/** The metrics of all worlds, which are not read. */
 const metrics = createMetrics()
 
 /** A database, a Temporal server, endpoints and processes on one virtual clock. */
