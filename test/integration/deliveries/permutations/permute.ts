@@ -108,23 +108,26 @@ async function settle<Result>(
     const hasChanged = await Promise.race([stage.changed().then(() => true), delay(POLL_MS, false)])
     if (hasChanged) continue
     const blockers = await stage.blockers(running.map(({ pid }) => pid))
-    const runningPids = new Set(
-      sessions.filter((session) => session.standing() === 'running').map(({ pid }) => pid),
-    )
-    if ([...runningPids].every((pid) => isStuck(pid, blockers, runningPids))) return
+    // Otherwise the answer may be older than where the sessions stand.
+    const isUnchanged = running.every((session) => session.standing() === 'running')
+    const ready = new Set(sessions.filter((session) => session.standing() === 'ready').map(({ pid }) => pid))
+    if (isUnchanged && running.every(({ pid }) => isStuck(pid, blockers, ready))) return
     if (performance.now() > deadlineMs)
       throw new Error(`a step neither ends nor waits: ${JSON.stringify(steps)}`)
   }
 }
 
-/** Waits for a session that is at rest, directly or behind others. False in a deadlock, which PostgreSQL ends. */
+/**
+ * Waits for a session that is before its next step, directly or behind others. False in a deadlock, which PostgreSQL
+ * ends, and behind a session that has ended, whose locks PostgreSQL is about to release.
+ */
 function isStuck(
   pid: number,
   blockers: ReadonlyMap<number, readonly number[]>,
-  running: ReadonlySet<number>,
+  ready: ReadonlySet<number>,
   behind: readonly number[] = [],
 ): boolean {
   const before = blockers.get(pid) ?? []
   if (before.length === 0 || behind.includes(pid)) return false
-  return before.every((other) => !running.has(other) || isStuck(other, blockers, running, [...behind, pid]))
+  return before.every((other) => ready.has(other) || isStuck(other, blockers, ready, [...behind, pid]))
 }
