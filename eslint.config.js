@@ -30,6 +30,14 @@ export default tseslint.config(
       eqeqeq: 'error',
       'no-console': 'error',
       'no-nested-ternary': 'error',
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'URL',
+          property: 'canParse',
+          message: 'Wrong in Node 20: use parseUrl of src/domain/parse-url.ts.',
+        },
+      ],
       'no-else-return': ['error', { allowElseIf: false }],
       'max-lines': ['error', { max: 220, skipBlankLines: true, skipComments: true }],
       '@typescript-eslint/consistent-type-imports': 'error',

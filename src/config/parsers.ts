@@ -1,6 +1,7 @@
 import { createECDH } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isMailAddress } from '../domain/mail-address.ts'
+import { parseUrl } from '../domain/parse-url.ts'
 import { parseCidr } from '../outbound/address-guard.ts'
 import { isLoopbackHost, type AllowHttp } from '../outbound/loopback.ts'
 import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
@@ -45,7 +46,7 @@ export function oneOf<T extends string>(...values: readonly T[]): (text: string)
 
 export function webAddress(text: string): string {
   if (text === '') return ''
-  const url = /^https?:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null
+  const url = /^https?:\/\//.test(text) ? parseUrl(text) : null
   if (url === null) throw new Error('must be an http:// or https:// URL')
   if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '')
     throw new Error('must be a plain URL: no user, query or fragment')
@@ -64,7 +65,7 @@ export function parseFrameAncestors(text: string): string[] {
 }
 
 function isFrameAncestor(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : null
+  const url = parseUrl(text)
   // `origin` is canonical: lower case, no default port, no path, no user; a wildcard and `;` are not part of a host name.
   if (url === null || url.origin !== text || !/^https?:\/\/[\w.:[\]-]+$/.test(text)) return false
   return url.protocol === 'https:' || isLoopbackHost(url.hostname)
@@ -94,7 +95,8 @@ export function contact(text: string): string {
 }
 
 export function parseDatabaseUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) throw new Error('must be a postgres:// URL')
+  if (!/^postgres(ql)?:\/\//.test(text) || parseUrl(text) === null)
+    throw new Error('must be a postgres:// URL')
   return text
 }
 

@@ -1,3 +1,4 @@
+import { parseUrl } from './parse-url.ts'
 import { mayChangeWebhook, type Grants, type PermissionFor } from './permissions.ts'
 
 /** The part of a webhook's URL that is shown to every member. `isWhole`: nothing of path and query is left out. */
@@ -49,8 +50,9 @@ export function shortenUrl(url: string): string {
  * plainly a word: that one is cut, and what follows is left out.
  */
 function shownUrl(url: string): ShownUrl {
-  if (!URL.canParse(url)) return { scheme: 'https:', host: 'an unknown host', path: '', isWhole: false }
-  const { protocol: scheme, host: whole, pathname, search } = new URL(url)
+  const parsed = parseUrl(url)
+  if (parsed === null) return { scheme: 'https:', host: 'an unknown host', path: '', isWhole: false }
+  const { protocol: scheme, host: whole, pathname, search } = parsed
   const host = whole.length <= MAX_HOST_LENGTH ? whole : `…${whole.slice(1 - MAX_HOST_LENGTH)}`
   const path = shortenPath(pathname)
   return { scheme, host, path, isWhole: host === whole && path === withoutRoot(pathname) && search === '' }

@@ -4,6 +4,7 @@ import type { FailureCode } from '../domain/attempt-outcome.ts'
 import type { HttpClient, PostResult } from '../outbound/http-client.ts'
 import { StoppingError } from '../shutdown.ts'
 import type { SendOutcome } from './send-outcome.ts'
+import { parseUrl } from '../domain/parse-url.ts'
 
 /** The address of a browser at its push service, and the keys that encrypt messages for it (RFC 8291). */
 type PushSubscription = { endpoint: string; p256dh: string; auth: string }
@@ -48,8 +49,8 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
     message: object,
     { topic }: { topic: string },
   ): Promise<PushOutcome> {
-    if (!URL.canParse(subscription.endpoint)) return failed('the address of the push service is not valid')
-    const url = new URL(subscription.endpoint).href
+    const url = parseUrl(subscription.endpoint)?.href
+    if (url === undefined) return failed('the address of the push service is not valid')
     const request = encrypted({ ...subscription, endpoint: url }, message, topic)
     if (request === null) return failed('the keys of the subscription are not valid')
     try {

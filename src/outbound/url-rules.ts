@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { parseUrl } from '../domain/parse-url.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { isLocalhostName, withoutBrackets, withoutTrailingDot } from './host-names.ts'
 import { isLoopbackHost, type AllowHttp } from './loopback.ts'
@@ -37,8 +38,8 @@ export function checkWebhookUrl(raw: unknown, policy: UrlPolicy): UrlCheck {
   if (typeof raw !== 'string') return refuse('invalid_url', 'The URL must be a string.')
   const badText = refuseText(raw, policy)
   if (badText !== null) return badText
-  if (!URL.canParse(raw)) return refuse('invalid_url', 'This is not a valid URL.')
-  const url = new URL(raw)
+  const url = parseUrl(raw)
+  if (url === null) return refuse('invalid_url', 'This is not a valid URL.')
   if (url.href.length > MAX_URL_LENGTH) return tooLong()
   if (url.protocol === 'http:' && policy.allowHttp === 'loopback' && !isLoopbackHost(url.hostname)) {
     return refuse(

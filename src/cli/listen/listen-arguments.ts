@@ -4,6 +4,7 @@ import type { Arguments, Output } from '../command-line/command.ts'
 import { createReader, platformId } from '../command-line/read-arguments.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { DEFAULT_API, FORWARD_POLICY } from './listen-defaults.ts'
+import { parseUrl } from '../../domain/parse-url.ts'
 
 export type ListenCommand = {
   /** Without a slash at its end. */
@@ -66,7 +67,7 @@ export function readListenCommand(
 }
 
 function apiUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null
+  const url = parseUrl(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new Error('must be the address of a Posthorn, such as https://posthorn.example.com')
   // An API key in a URL would be in logs.

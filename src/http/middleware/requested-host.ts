@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa'
+import { parseUrl } from '../../domain/parse-url.ts'
 import { isLoopbackHost } from '../../outbound/loopback.ts'
 import { badRequest, ProblemError } from '../../errors.ts'
 
@@ -37,7 +38,7 @@ export function isLoopbackRequest(ctx: Context): boolean {
 
 /** Returns the host of a URL in its canonical form, without the default port; null for what is no URL. */
 export function hostOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).host : null
+  return parseUrl(url)?.host ?? null
 }
 
 function misdirected(detail: string): ProblemError {
