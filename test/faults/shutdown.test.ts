@@ -108,7 +108,11 @@ describe('the shutdown of a process', function () {
     stage.answerWith(() => 200)
     await stage.start({ env })
     await allDelivered(HANGING.events * HANGING.webhooks)
-    expect(Math.max(...postsPerDelivery())).to.be.at.most(2)
+    // Only the POST that was cut off is made again; an earlier one may have timed out.
+    for (const { id, attempts } of await stage.dataSource.query<{ id: string; attempts: number }[]>(
+      'SELECT id, attempts FROM delivery',
+    ))
+      expect(stage.receiver.postsOf(id).length, id).to.be.at.most(attempts + 1)
   })
 
   it('ends within five seconds of its grace when the database has fallen silent', async () => {

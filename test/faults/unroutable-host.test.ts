@@ -85,7 +85,7 @@ describe('a host that cannot be connected to', function () {
       sockets.push(connect(Number(port), hostname).on('error', () => undefined))
     }
     await eventually(() => expect(openFiles(posthorn.pid)).to.be.at.least(opened + 4))
-    const [delivery] = await publishRow(stage.dataSource, stage.member.organisationId, { leaseMs: 1 })
+    const [delivery] = await publishRow(stage.dataSource, stage.member.organisationId, { sweepAfterMs: 0 })
     const { deliveryId } = delivery!
     await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 }, 20_000)
     expect(await errorOf(deliveryId)).to.deep.equal({

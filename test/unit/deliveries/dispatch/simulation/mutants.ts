@@ -63,8 +63,8 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'inline-attempts.ts',
-        from: 'timers.nowMs() - claimedAtMs < MAX_CLAIM_AGE_MS',
-        to: 'timers.nowMs() - claimedAtMs < 10 * MAX_CLAIM_AGE_MS',
+        from: 'isFresh(delivery, timers.nowMs())',
+        to: 'isFresh(delivery, timers.nowMs() - 9 * MAX_CLAIM_AGE_MS)',
       },
     ],
   },
