@@ -70,11 +70,14 @@ const ASSUMED_DURATION_MS = 1_000
 const MAX_WAIT_MS = 250
 
 const MIN_RETRY_MS = 500
-const MAX_RETRY_MS = 5 * 60_000
 
-/** Of so many deferred deliveries each comes back sooner: its endpoint may have recovered. More would come too often. */
-const SOON_RETRY_MS = 25_000
-const MAX_SOON = 200
+/**
+ * Deferred deliveries come back within this time: their endpoint may have recovered. Where more than 200 wait, later: five
+ * in a second. From five minutes on they come back in that time, but no more than 50 in a second.
+ */
+const SOON_RETRY_MS = 40_000
+const LATE_RETRY_MS = 5 * 60_000
+const MS_PER_DEFERRED = { soon: 200, late: 20 }
 
 /** An expected delivery that is later went to another worker, or is final. */
 const EXPECTED_TTL_MS = 60_000
@@ -182,7 +185,11 @@ export function createEndpoints(options: {
     const isUnknown = averageMs === null && !isHanging(endpoint, runningMs())
     const rounds = Math.ceil((expected.size + 1) / (isUnknown ? maxLimit : Math.max(1, limitOf(endpoint))))
     const minMs = isBlocked(endpoint) ? MIN_UNRECORDED_RETRY_MS : MIN_RETRY_MS
-    const maxMs = Math.min(MAX_RETRY_MS, SOON_RETRY_MS * Math.max(1, expected.size / MAX_SOON))
+    const maxMs = Math.max(
+      SOON_RETRY_MS,
+      Math.min(LATE_RETRY_MS, expected.size * MS_PER_DEFERRED.soon),
+      expected.size * MS_PER_DEFERRED.late,
+    )
     const retryAfterMs = Math.min(maxMs, Math.max(minMs, rounds * (averageMs ?? ASSUMED_DURATION_MS)))
     expected.set(deliveryId, nowMs() + retryAfterMs + EXPECTED_TTL_MS)
     return { retryAfterMs }
