@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
@@ -224,6 +225,19 @@ describe('acting on deliveries in the developer area', function () {
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Resume stopped (4)' }).click()
     await dialog.getByText('4 of 4 deliveries attempted: 2 succeeded, 2 failed').waitFor()
+  })
+
+  it('offers to resume nothing where all that was stopped goes on by itself', async () => {
+    const { stage } = area
+    stage.answerWith(() => 200)
+    const { id } = await otherWebhook(false)
+    const [deliveryId] = await backlog(id, 'waiting', 1)
+    await setRow(stage.dataSource, deliveryId!, { state: 'stopped', attempts: 0, workflow: false })
+    const { page } = await area.signIn(stage.member, at(id))
+    await page.locator('.heading').getByRole('switch').click()
+    await page.getByText('Switched on.').waitFor()
+    await stage.reaches(deliveryId!, { state: 'completed', attempts: 1 })
+    expect(await page.getByRole('dialog').count()).to.equal(0)
   })
 
   it('keeps filter and page on the way to a delivery and back, and after a reload', async () => {

@@ -135,6 +135,10 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
   return [recoverOverdue, signalFinal]
 }
 
-function sweepSoon({ deliveryId, sweepAt }: SweptRow): NextSweep {
-  return { deliveryId, sweepAt, inMs: RETRY_DELAY_MS * (1 + Math.random() / 2), pausedSince: null }
+function sweepSoon({
+  deliveryId,
+  sweepAt,
+  pausedSince = null,
+}: SweptRow & Partial<OverdueDelivery>): NextSweep {
+  return { deliveryId, sweepAt, inMs: RETRY_DELAY_MS * (1 + Math.random() / 2), pausedSince }
 }

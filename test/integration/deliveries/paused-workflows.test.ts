@@ -84,6 +84,17 @@ describe('deliveries whose workflow is paused in Temporal', () => {
     expect(await suite.attemptsOf(deliveryId)).to.deep.equal([])
   })
 
+  it('are paused still, and named once, where Temporal could not be asked meanwhile', async () => {
+    const delivery = await overdue()
+    const { sweep } = suite.process()
+    await sweep.runOnce()
+    suite.temporal.isUnavailable = true
+    await suite.age(delivery.deliveryId)
+    await sweep.runOnce()
+    expect(await suite.count(`sweep_at < now() + interval '4 s'`)).to.equal(1)
+    expect(await pausedSince(delivery)).to.deep.equal(SINCE)
+  })
+
   it('go on when they are unpaused, and are not paused any more', async () => {
     const delivery = await overdue()
     const { sweep } = suite.process({ mode: 'workflow' })

@@ -24,8 +24,7 @@ export function enabledSwitch(app, webhook, refresh) {
     try {
       await app.api.change(id, { enabled: !enabled })
       app.showMessage(enabled ? 'Switched off.' : 'Switched on.')
-      if (!enabled && webhook.stopped > 0)
-        openAction(app, resumeStoppedAction(app, { ...webhook, name: nameOf(webhook) }), refresh)
+      if (!enabled) await offerToResume(app, webhook, refresh)
     } catch (error) {
       app.showMessage(inWords(error))
     }
@@ -43,6 +42,17 @@ export function enabledSwitch(app, webhook, refresh) {
   >
     <span class="track"></span>${enabled ? 'On' : 'Off'}
   </button>`
+}
+
+/**
+ * Counts what is still stopped: what was stopped before any attempt has gone on by itself.
+ * @param {App} app
+ * @param {Overview} webhook
+ * @param {() => Promise<void>} refresh
+ */
+async function offerToResume(app, webhook, refresh) {
+  const action = resumeStoppedAction(app, { ...webhook, name: nameOf(webhook) })
+  if ((await action.count()) > 0) openAction(app, action, refresh)
 }
 
 /**
