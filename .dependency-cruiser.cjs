@@ -21,7 +21,7 @@ const folders = {
   },
   outbound: {
     own: '^src/outbound/',
-    may: ['^src/outbound/', '^src/domain/', '^src/errors'],
+    may: ['^src/outbound/', '^src/domain/', '^src/(errors|timers)'],
     npm: true,
   },
   observability: {
@@ -135,7 +135,7 @@ const folders = {
       '^src/stream/(positions|tickets)',
       '^src/deliveries/(commands|retry-jobs)/',
       '^src/notifications/push-subscription',
-      '^src/outbound/loopback',
+      '^src/outbound/host-names',
       '^src/db/(queries/|connection-errors)',
       '^src/catalogue/',
       '^src/web/[^/]+$',

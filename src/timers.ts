@@ -36,3 +36,58 @@ export function sleep(timers: Timers, ms: number, signal?: AbortSignal): Promise
     signal?.addEventListener('abort', end)
   })
 }
+
+const TICK_MS = 100
+
+/** A longer stall of the event loop counts for no more. */
+const MAX_STEP_MS = 200
+
+/**
+ * Returns a clock of the milliseconds during which this process runs. While it is paused, or starved of processor time,
+ * answers arrive unread, and no endpoint is late. `nowMs` is any monotonic clock.
+ */
+export function createRunningClock(nowMs: () => number = () => performance.now()): () => number {
+  let tickedAtMs = nowMs()
+  let totalMs = 0
+
+  function tick(): void {
+    const now = nowMs()
+    totalMs += Math.min(now - tickedAtMs, MAX_STEP_MS)
+    tickedAtMs = now
+  }
+
+  setInterval(tick, TICK_MS).unref()
+  return () => totalMs + Math.min(nowMs() - tickedAtMs, MAX_STEP_MS)
+}
+
+/** Detects pauses of this process: stopped with its machine, swapped out, or starved of processor time. */
+export type PauseWatch = {
+  /** True when a pause has ended since `sinceMs` on `performance.now()`, or just now. */
+  pausedSince(sinceMs: number): boolean
+  stop(): void
+}
+
+const PAUSE_TICK_MS = 500
+
+/** A shorter delay between two ticks is that of a busy event loop. */
+const MIN_PAUSE_MS = 2_000
+
+export function createPauseWatch(nowMs: () => number = () => performance.now()): PauseWatch {
+  let tickedAtMs = nowMs()
+  let pauseEndedAtMs = -Infinity
+
+  function tick(): void {
+    const now = nowMs()
+    if (now - tickedAtMs > PAUSE_TICK_MS + MIN_PAUSE_MS) pauseEndedAtMs = now
+    tickedAtMs = now
+  }
+
+  const ticking = setInterval(tick, PAUSE_TICK_MS).unref()
+  return {
+    pausedSince(sinceMs) {
+      tick()
+      return pauseEndedAtMs >= sinceMs
+    },
+    stop: () => clearInterval(ticking),
+  }
+}

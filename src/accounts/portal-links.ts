@@ -5,7 +5,7 @@ import { insertPortalLink, takePortalLink } from '../db/queries/portal-links.ts'
 import { findIdentity } from '../db/queries/sessions.ts'
 import { developerAddress } from '../domain/portal-path.ts'
 import { notFound, ProblemError, type NamedMember } from '../errors.ts'
-import type { KnownCredentials } from './known-credentials.ts'
+import type { KnownCredentials } from './caller-lookup.ts'
 import { findFormerSession, isSameMember, openMemberSession } from './sessions.ts'
 
 /**

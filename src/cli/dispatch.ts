@@ -19,6 +19,11 @@ import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { processTimers } from '../timers.ts'
 import type { Roles } from './service.ts'
+import { transactLonger } from '../db/longer-statements.ts'
+import { countPending } from '../db/queries/backlog.ts'
+import { createBacklogLimit } from '../events/backlog-limit.ts'
+import { createPublisher, type Publisher } from '../events/publish.ts'
+import type { Logger } from '../observability/logger.ts'
 
 type Parts = AttemptDependencies & {
   dataSource: DataSource
@@ -62,4 +67,18 @@ export function createDispatch(config: Config, roles: Roles, parts: Parts): Disp
   })
   const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
   return { commits, dispatcher, sweep, following }
+}
+
+/** Builds the publisher of a process, with its limit of waiting deliveries.  */
+export function createPublishing(
+  dataSource: DataSource,
+  config: Pick<Config, 'publishBacklogLimit'>,
+  { commits, logger }: { commits: Commits; logger: Logger },
+): Publisher {
+  const backlog = createBacklogLimit({
+    limit: config.publishBacklogLimit,
+    count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
+    logger,
+  })
+  return createPublisher(dataSource, commits, backlog)
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { isMailAddress } from '../domain/mail-address.ts'
 import { parseUrl } from '../domain/parse-url.ts'
 import { parseCidr } from '../outbound/address-guard.ts'
-import { isLoopbackHost, type AllowHttp } from '../outbound/loopback.ts'
+import { isLoopbackHost, type AllowHttp } from '../outbound/host-names.ts'
 import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
 import type { EncryptionKey } from '../secret-box.ts'
 

@@ -1,5 +1,5 @@
 import { createRoundRobinQueue } from '../round-robin-queue.ts'
-import { refuse, withDeadline } from './deadline.ts'
+import { refuse, withDeadline } from './batched-statement.ts'
 
 /** Runs `work` when it is the turn of `key`. */
 export type FairLimiter = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 /** The fields of an envelope (spec 2.2); `dataText` is the JSON text of `data` as the producer wrote it. */
 export type EnvelopeFields = {
   event: string
@@ -22,4 +24,9 @@ export function serialiseEnvelope(fields: EnvelopeFields): Buffer {
     `"triggeredBy":${triggeredBy === null ? 'null' : JSON.stringify({ id: triggeredBy.id, name: triggeredBy.name })}`,
   ]
   return Buffer.from(`{${members.join(',')}}`)
+}
+
+/** Returns 16 random bytes as 32 hexadecimal characters, the form of a W3C trace id. */
+export function generateTraceId(): string {
+  return randomBytes(16).toString('hex')
 }

@@ -3,7 +3,7 @@ import type { IdempotentRequest } from '../db/queries/idempotency.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Publisher } from './publish.ts'
-import { generateTraceId } from './trace-id.ts'
+import { generateTraceId } from './envelope.ts'
 
 type Dependencies = {
   publish: Publisher

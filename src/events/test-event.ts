@@ -1,5 +1,4 @@
-import { serialiseEnvelope } from './envelope.ts'
-import { generateTraceId } from './trace-id.ts'
+import { serialiseEnvelope, generateTraceId } from './envelope.ts'
 
 /** Returns the envelope of a test event, by which a user checks an endpoint. */
 export function testEnvelope(

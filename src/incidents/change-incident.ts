@@ -1,6 +1,14 @@
 import type { EntityManager } from 'typeorm'
 import { closeResolvedIncident } from '../db/queries/incidents.ts'
 import type { IncidentLabel } from '../domain/workflow-labels.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../observability/logger.ts'
+import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { Db } from '../db/db.ts'
+import { findWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
+import { notFound } from '../errors.ts'
+import { transactOnWebhook, type CommandDependencies } from './webhook-locks.ts'
 
 /** What changed, and the incident whose workflow is to be signalled; null where nothing concerns it. */
 export type Changed<T> = { result: T; toSignal: IncidentLabel | null }
@@ -17,4 +25,50 @@ export async function closeIfResolved<T>(
   const result = await discard()
   const hasDiscarded = result !== null && result !== 0
   return { result, toSignal: hasDiscarded ? await closeResolvedIncident(manager, webhookId) : null }
+}
+
+/** The caller does not wait for a slow Temporal. */
+const SIGNAL_TIMEOUT_MS = 1_000
+
+export type SignalDependencies = { incidentWorkflows: IncidentWorkflows; logger: Logger }
+
+/**
+ * Signals the incident's workflow that the row changed. Never throws: the row is due for the sweeper, which repeats a
+ * signal that was lost a few seconds later.
+ */
+export async function signalIncident(
+  { incidentWorkflows, logger }: SignalDependencies,
+  incident: IncidentLabel | null,
+): Promise<void> {
+  if (incident === null) return
+  const { incidentId } = incident
+  const signalled = incidentWorkflows
+    .signal(incident)
+    .catch((error: unknown) =>
+      logger.warn({ event: 'incident.signal_failed', incidentId, err: error }, 'incident.signal_failed'),
+    )
+  await Promise.race([signalled, delay(SIGNAL_TIMEOUT_MS, undefined, { ref: false })])
+}
+
+/**
+ * Runs a command's transaction under the lock of a webhook of the actor's organisation, with the webhook as it is under
+ * the lock. The organisation is checked before the lock too: a caller that waits for the lock of another organisation's
+ * webhook learns that it exists, and takes a place in the queue of those that may. Throws 404 where there is none.
+ */
+export async function transactOnOwn<T>(
+  dependencies: CommandDependencies,
+  { organisationId }: Pick<Actor, 'organisationId'>,
+  id: string,
+  work: (manager: EntityManager, webhook: WebhookRow) => Promise<T>,
+): Promise<T> {
+  await requireWebhook(dependencies.dataSource, organisationId, id)
+  return transactOnWebhook(dependencies, id, async (manager) =>
+    work(manager, await requireWebhook(manager, organisationId, id)),
+  )
+}
+
+async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
+  const webhook = await findWebhook(db, organisationId, id)
+  if (webhook === null) throw notFound('webhook')
+  return webhook
 }

@@ -1,7 +1,11 @@
 import { Registry } from 'prom-client'
-import { createAttemptMetrics, type AttemptMetrics } from './metrics/attempts.ts'
+import {
+  createAttemptMetrics,
+  type AttemptMetrics,
+  createDispatchMetrics,
+  type DispatchMetrics,
+} from './metrics/attempts.ts'
 import { createDefine } from './metrics/define.ts'
-import { createDispatchMetrics, type DispatchMetrics } from './metrics/dispatch.ts'
 import { createProcessMetrics, type ProcessMetrics } from './metrics/process.ts'
 import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
 import { createStreamMetrics, type StreamMetrics } from './metrics/streams.ts'

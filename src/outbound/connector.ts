@@ -1,9 +1,7 @@
 import * as net from 'node:net'
 import * as tls from 'node:tls'
-import { raceAbort } from './abort-race.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { withoutBrackets, withoutTrailingDot } from './host-names.ts'
-import { isLoopbackAddress, type AllowHttp } from './loopback.ts'
+import { withoutBrackets, withoutTrailingDot, isLoopbackAddress, type AllowHttp } from './host-names.ts'
 import { OutboundError, blockedTarget, formatSeconds } from './outbound-error.ts'
 import type { ResolvedAddress, Resolver } from './resolver.ts'
 
@@ -156,4 +154,24 @@ function connectTimeout(timeoutMs: number): OutboundError {
     'connect_timeout',
     `No connection could be set up within ${formatSeconds(timeoutMs)}.`,
   )
+}
+
+/**
+ * Settles as `work` does, or rejects with the reason of `signal` as soon as that is aborted, whichever is first.
+ * `work` is not stopped by this; a later rejection of it is swallowed.
+ */
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stopListening = (): void => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason)
+    stopListening = () => signal.removeEventListener('abort', onAbort)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+  })
+  try {
+    // In this order, an earlier abort wins over work that is done at once.
+    return await Promise.race([aborted, work])
+  } finally {
+    stopListening()
+  }
 }

@@ -1,3 +1,5 @@
+import { BlockList, isIP } from 'node:net'
+
 /** True for `localhost` and every name under it, which never leave this machine (RFC 6761, section 6.3). */
 export function isLocalhostName(hostname: string): boolean {
   const name = withoutTrailingDot(hostname)
@@ -12,4 +14,22 @@ export function withoutTrailingDot(hostname: string): string {
 /** The address inside the brackets a URL puts around IPv6; every other host unchanged. */
 export function withoutBrackets(hostname: string): string {
   return hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname
+}
+
+/** Which receivers may be plain http: all of them, those on this machine's loopback, or none. */
+export type AllowHttp = boolean | 'loopback'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** True for an address of this machine's loopback, an IPv4-mapped one included; false for what is no plain address. */
+export function isLoopbackAddress(address: string): boolean {
+  const version = address.includes('%') ? 0 : isIP(address)
+  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** True for a host that never leaves this machine: a loopback address, in brackets or not, or a name of localhost. */
+export function isLoopbackHost(host: string): boolean {
+  return isLoopbackAddress(withoutBrackets(host)) || isLocalhostName(host)
 }

@@ -1,17 +1,22 @@
 import { setMaxListeners } from 'node:events'
 import { isSuccessStatus } from '../domain/attempt-outcome.ts'
 import type { FailureCode } from '../domain/attempt-outcome.ts'
-import { raceAbort } from './abort-race.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createConnectionPool, type PoolLimits } from './connection-pool.ts'
-import { createConnector } from './connector.ts'
-import { exchange, type Answer, type ExchangeTools, type PostRequest, type Progress } from './exchange.ts'
+import { createConnector, raceAbort } from './connector.ts'
+import {
+  exchange,
+  type Answer,
+  type ExchangeTools,
+  type PostRequest,
+  type Progress,
+  type CapturedResponse,
+} from './exchange.ts'
 import { describeError, describeStatus } from './failure-code.ts'
-import type { AllowHttp } from './loopback.ts'
+import type { AllowHttp } from './host-names.ts'
 import { OutboundError, formatSeconds } from './outbound-error.ts'
-import { createPauseWatch, type PauseWatch } from './pause-watch.ts'
+import { createPauseWatch, type PauseWatch } from '../timers.ts'
 import { createResolver } from './resolver.ts'
-import type { CapturedResponse } from './response-capture.ts'
 
 /**
  * How one POST ended. Without success, `failureCode` and `error` give the reason; `statusCode` and `response` are the

@@ -1,4 +1,13 @@
-import { sign } from './signature.ts'
+import { createHmac } from 'node:crypto'
+
+/**
+ * Value of the signature header for `body`: `sha256=` and the lower-case hex HMAC-SHA256 of exactly these bytes.
+ * The key is the 64-character secret *as shown*, as UTF-8 text. It is hex but is not decoded, because a
+ * receiver passes the string it was given straight to its HMAC function; for the same reason it is never re-cased.
+ */
+export function sign(secret: string, body: Buffer): string {
+  return `sha256=${createHmac('sha256', Buffer.from(secret, 'utf8')).update(body).digest('hex')}`
+}
 
 /** Returns the headers of spec 4.4 and 5.2. `id`: of the delivery, the same on every attempt. */
 export function signedHeaders(id: string, secret: string, body: Buffer): Record<string, string> {

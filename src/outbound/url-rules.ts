@@ -1,8 +1,13 @@
 import { isIP } from 'node:net'
 import { parseUrl } from '../domain/parse-url.ts'
 import { createAddressGuard } from './address-guard.ts'
-import { isLocalhostName, withoutBrackets, withoutTrailingDot } from './host-names.ts'
-import { isLoopbackHost, type AllowHttp } from './loopback.ts'
+import {
+  isLocalhostName,
+  withoutBrackets,
+  withoutTrailingDot,
+  isLoopbackHost,
+  type AllowHttp,
+} from './host-names.ts'
 
 /** What the operator opened: plain http, and private networks. Both are closed by default. */
 export type UrlPolicy = { allowHttp: AllowHttp; allowedCidrs: readonly string[] }

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/load.ts'
 import { checkMailServer, type MailServerProblem } from '../../notifications/check-mail-server.ts'
 import { createPusher } from '../../notifications/push.ts'
-import { isLoopbackHost } from '../../outbound/loopback.ts'
+import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { MAILER_SETTINGS, mailerOptions } from '../notifications.ts'
 import { describeError } from '../describe-error.ts'
 import { defineCheck, type Check } from './check.ts'

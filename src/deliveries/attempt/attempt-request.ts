@@ -9,9 +9,10 @@ import type { SecretBox } from '../../secret-box.ts'
 import type { WebhookLocks } from '../../incidents/webhook-locks.ts'
 import type { IncidentWorkflows } from '../../temporal/incident-workflows.ts'
 import type { Claim } from '../protocol/claim.ts'
-import type { Endpoints, Slot } from './endpoint-registry.ts'
+import type { Slot } from './endpoint.ts'
+import type { Endpoints } from './endpoint-registry.ts'
 import type { Pace } from './pace.ts'
-import type { RecordFirstSuccess } from './record-successes.ts'
+import type { RecordFirstSuccess } from './record-outcome.ts'
 import type { RecordUnderLock } from './record-under-lock.ts'
 
 /** The dependencies of an attempt. `attemptTimeoutMs` is the deadline of one whole POST. */

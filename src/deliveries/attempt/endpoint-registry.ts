@@ -1,23 +1,16 @@
 import { SLOW_POST_MS } from '../../domain/task-queues.ts'
 import { processTimers, type Timers } from '../../timers.ts'
-import { HEALTH_TTL_MS, isHanging, type Endpoint, type EndpointHealth, type Post } from './endpoint.ts'
-import { createEndpointMap } from './endpoint-map.ts'
+import {
+  createEndpointMap,
+  HEALTH_TTL_MS,
+  isHanging,
+  type Endpoint,
+  type EndpointHealth,
+  type Post,
+  type PostOutcome,
+  type Slot,
+} from './endpoint.ts'
 import { createUnrecordedOutcomes, isBlocked, MIN_UNRECORDED_RETRY_MS } from './unrecorded-outcomes.ts'
-
-/** What a POST shows of its endpoint. `retry`: the delivery is attempted again after `inMs`. */
-export type PostOutcome = {
-  succeeded: boolean
-  durationMs: number
-  isTimeout: boolean
-  retry?: { deliveryId: string; inMs: number } | null
-}
-
-/** The right to make one POST. */
-export type Slot = {
-  begin(): void
-  /** Frees the slot; null when there was no POST or it has no outcome. Further calls do nothing. */
-  release(outcome: PostOutcome | null): void
-}
 
 /** No slot is free: the delivery is to be attempted again after `retryAfterMs`. */
 export type Deferral = { retryAfterMs: number }

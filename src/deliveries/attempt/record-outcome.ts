@@ -4,12 +4,14 @@ import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-labels.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'
 import type { Claim } from '../protocol/claim.ts'
-import type { AttemptRecord } from '../protocol/record-attempts.ts'
+import { type AttemptRecord, recordFirstSuccesses, type FollowAfter } from '../protocol/record-attempts.ts'
 import type { AttemptDependencies } from './attempt-request.ts'
 import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './outcome-of-row.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../lease-times.ts'
-import { untilRecorded } from './until-recorded.ts'
+import { untilRecorded } from './unrecorded-outcomes.ts'
+import type { DataSource } from 'typeorm'
+import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
 
 /** How late a retry is when the sweeper recovers it, with a workflow and without. */
 const AFTER_FAILURE = { sweepAfterMs: SWEEP_DELAY_MS, startAfterMs: START_SWEEP_DELAY_MS }
@@ -143,4 +145,31 @@ async function write(
       ? { state, attempts, dueAtMs: dueAt.getTime(), dueInMs, ...codes }
       : { state, attempts, ...codes }
   return { outcome, isNew: true, toSignal }
+}
+
+/** Records a first attempt that succeeded. False if that takes the lock of its webhook, or another one is recorded. */
+export type RecordFirstSuccess = BatchedStatement<AttemptRecord, boolean>
+
+/** Statements in flight at once, and successes of one statement, at most. */
+const MAX_CONCURRENT_BATCHES = 4
+const MAX_BATCH_SIZE = 100
+
+/**
+ * How long a success waits for others, so that they share a commit and the publishers' commits go first. For so much
+ * longer the POST would be made again if this process were killed.
+ */
+const LINGER_MS = 5
+
+/** Successes that come close together share a statement and its commit. */
+export function createRecordFirstSuccess(
+  dataSource: DataSource,
+  { followAfterMs }: { followAfterMs: FollowAfter },
+): RecordFirstSuccess {
+  return createBatchedStatement({
+    runAll: (records) => recordFirstSuccesses(dataSource, records, followAfterMs),
+    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], followAfterMs))[0] === true,
+    maxConcurrent: MAX_CONCURRENT_BATCHES,
+    maxBatchSize: MAX_BATCH_SIZE,
+    lingerMs: LINGER_MS,
+  })
 }

@@ -5,9 +5,12 @@ import { listDiscardable } from '../../db/queries/covered-deliveries.ts'
 import { allowLongerStatements } from '../../db/longer-statements.ts'
 import { EVERY_DELIVERY, type DeliverySelection } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../errors.ts'
-import { closeIfResolved } from '../../incidents/change-incident.ts'
-import { transactOnOwn } from '../../incidents/transact-on-own.ts'
-import { signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
+import {
+  closeIfResolved,
+  signalIncident,
+  type SignalDependencies,
+  transactOnOwn,
+} from '../../incidents/change-incident.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../incidents/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { discard } from '../protocol/change-deliveries.ts'

@@ -7,13 +7,14 @@ import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
 import type { CommittedDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'
-import { claimedByCommit, withoutPayload } from './committed.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
 import { createInTemporal } from './in-temporal.ts'
 import {
   createInlineAttempts,
   type ClaimedDelivery,
   type InlineAttemptDependencies,
+  claimedByCommit,
+  withoutPayload,
 } from './inline-attempts.ts'
 import { createPuller } from './puller.ts'
 import { createReservations } from './reservations.ts'

@@ -5,11 +5,14 @@ import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import { every, type Timers } from '../../timers.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
-import type { Endpoints, Slot } from '../attempt/endpoint-registry.ts'
+import type { Slot } from '../attempt/endpoint.ts'
+import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { isFresh, MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
 import type { Claim } from '../protocol/claim.ts'
-import { createRate } from './rate.ts'
+import { createRate } from './backpressure.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
+import type { CommittedDelivery } from '../protocol/commit-events.ts'
+import type { HeldDelivery } from './workflow-starts.ts'
 
 /** A delivery that this process has claimed, by a statement that was sent at `claimedAtMs`. */
 export type ClaimedDelivery = DeliveryLabel & { number: number; claim: Claim; claimedAtMs: number }
@@ -182,4 +185,37 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       while (inFlight.size > 0) await Promise.all(inFlight)
     },
   }
+}
+
+/** Returns a delivery whose commit was its claim; null for one that is pending. */
+export function claimedByCommit(delivery: CommittedDelivery, nowMs: number): ClaimedDelivery | null {
+  const { organisationId, deliveryId, webhookId, eventKey, url, owner, committedAtMs, payload } = delivery
+  if (owner === null) return null
+  const claim = {
+    owner,
+    runs: 1,
+    isRequested: false,
+    ageMs: nowMs - committedAtMs,
+    webhookId,
+    eventKey,
+    url,
+    ...payload,
+  }
+  return {
+    organisationId,
+    deliveryId,
+    webhookId,
+    eventKey,
+    url,
+    number: 1,
+    claim,
+    claimedAtMs: committedAtMs,
+  }
+}
+
+/** Returns a pending delivery as its row is left to this process: the workflow reads the payload again. */
+export function withoutPayload(delivery: CommittedDelivery): HeldDelivery {
+  const { organisationId, deliveryId, webhookId, eventKey, url, sweepAt, heldUntilMs } = delivery
+  const label = { organisationId, deliveryId, webhookId, eventKey, url }
+  return { ...label, sweepAt, heldUntilMs, attempts: 0, nextAttemptAt: null }
 }

@@ -4,9 +4,9 @@ import { isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/a
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { KnownCredentials } from '../../accounts/known-credentials.ts'
+import type { KnownCredentials } from '../../accounts/caller-lookup.ts'
 import type { RateLimit } from '../limits/rate-limits.ts'
-import { senderNetwork } from '../limits/sender-network.ts'
+import { senderNetwork } from '../middleware/trusted-proxies.ts'
 
 /** What authenticates a request; an empty value is a missing credential. */
 export type Credential = { kind: 'key' | 'session' | 'ticket' | 'operator' | 'portal_link'; value: string }

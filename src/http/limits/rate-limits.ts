@@ -3,7 +3,7 @@ import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rat
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { senderNetwork } from './sender-network.ts'
+import { senderNetwork } from '../middleware/trusted-proxies.ts'
 
 /** Quotas; 0 for no limit. */
 export type RateLimitSettings = {

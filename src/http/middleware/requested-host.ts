@@ -1,7 +1,24 @@
 import type { Context, Middleware } from 'koa'
 import { parseUrl } from '../../domain/parse-url.ts'
-import { isLoopbackHost } from '../../outbound/loopback.ts'
+import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { badRequest, ProblemError } from '../../errors.ts'
+
+/** Throws 400 for a request target that is no URL, such as `http://[bad/`: reading its path would throw. */
+export function requestTarget(): Middleware {
+  return async (ctx, next) => {
+    if (pathOf(ctx) === null) throw badRequest('malformed_path', 'The target of the request is not a URL.')
+    await next()
+  }
+}
+
+/** Returns the path, or null when the request target is no URL. */
+export function pathOf(ctx: { readonly path: string }): string | null {
+  try {
+    return ctx.path
+  } catch {
+    return null
+  }
+}
 
 /** Throws 400 for a request with more than one `Host`: programs on its way may each believe another one (RFC 9112, 3.2). */
 export function requireOneHost(): Middleware {

@@ -24,7 +24,7 @@ import {
   PublishedSchema,
   PublishEventSchema,
 } from '../schemas/event.ts'
-import { checkCostlyPayload } from '../validation/check-costly-payload.ts'
+import { checkCostlyPayload } from '../validation/check-body.ts'
 import { eventCursor } from '../validation/cursor.ts'
 
 /** The size that receivers have to expect at most. */

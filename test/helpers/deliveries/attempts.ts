@@ -3,7 +3,7 @@ import type { ActivityDependencies } from '../../../activities/index.ts'
 import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
 import type { AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
-import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-successes.ts'
+import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
 import {

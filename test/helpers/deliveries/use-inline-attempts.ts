@@ -6,7 +6,7 @@ import type {
   MakeAttempt,
 } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-successes.ts'
+import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import type {
   createDispatcher,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { recordFirstSuccesses, type AttemptRecord } from '../../../src/deliveries/protocol/record-attempts.ts'
-import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-successes.ts'
+import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createMember } from '../../helpers/database/factories.ts'
 import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'

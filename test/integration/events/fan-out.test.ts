@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import { CALLER_TTL_MS, createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
-import { createKnownCredentials } from '../../../src/accounts/known-credentials.ts'
+import {
+  CALLER_TTL_MS,
+  createCallerLookup,
+  createKnownCredentials,
+} from '../../../src/accounts/caller-lookup.ts'
 import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
 import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
-import { createKnownCredentials } from '../../../src/accounts/known-credentials.ts'
+import { createKnownCredentials } from '../../../src/accounts/caller-lookup.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'

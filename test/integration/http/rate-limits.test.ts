@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
-import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
-import { createKnownCredentials } from '../../../src/accounts/known-credentials.ts'
+import { createCallerLookup, createKnownCredentials } from '../../../src/accounts/caller-lookup.ts'
 import { createRateLimits, type RateLimitSettings } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { STORED_HEADERS, type CapturedResponse } from '../../../src/outbound/response-capture.ts'
+import { STORED_HEADERS, type CapturedResponse } from '../../../src/outbound/exchange.ts'
 import { answer, createTestClient, drip, startReceiver } from './receivers.ts'
 
 const HEAD = 'HTTP/1.1 500 Oops\r\n'

@@ -1,10 +1,6 @@
 import { expect } from 'chai'
-import {
-  createEndpoints,
-  type Deferral,
-  type PostOutcome,
-  type Slot,
-} from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints, type Deferral } from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+import type { PostOutcome, Slot } from '../../../../src/deliveries/attempt/endpoint.ts'
 import { processTimers } from '../../../../src/timers.ts'
 
 const QUICK: PostOutcome = { succeeded: true, durationMs: 20, isTimeout: false }

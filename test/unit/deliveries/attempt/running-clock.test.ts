@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createRunningClock } from '../../../../src/deliveries/attempt/running-clock.ts'
+import { createRunningClock } from '../../../../src/timers.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 describe('the running clock', () => {

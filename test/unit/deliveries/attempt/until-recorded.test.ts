@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { untilRecorded } from '../../../../src/deliveries/attempt/until-recorded.ts'
+import { untilRecorded } from '../../../../src/deliveries/attempt/unrecorded-outcomes.ts'
 import type { Logger } from '../../../../src/observability/logger.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 

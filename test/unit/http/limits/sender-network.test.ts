@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { senderNetwork } from '../../../../src/http/limits/sender-network.ts'
+import { senderNetwork } from '../../../../src/http/middleware/trusted-proxies.ts'
 
 describe('senderNetwork', () => {
   for (const [address, network] of [
