@@ -236,11 +236,12 @@ describe('retries and stops of a delivery, on a time-skipping server', function 
   it('succeeded by another run while no slot is free: still posts nothing before it is due', async () => {
     answerWith(() => 200)
     const { organisationId, webhookId, deliveryId } = delivery
-    await database.dataSource.query(
-      `UPDATE delivery SET state = 'waiting', attempts = 5, next_attempt_at = delivery_now() + interval '5 minutes' WHERE id = $1`,
-      [deliveryId],
-    )
     await temporal.withWorkflows(dependencies, async (_workflows, taskQueue) => {
+      // Here, where the clock of the database is the server's.
+      await database.dataSource.query(
+        `UPDATE delivery SET state = 'waiting', attempts = 5, next_attempt_at = delivery_now() + interval '5 minutes' WHERE id = $1`,
+        [deliveryId],
+      )
       const next = { number: 6, dueAtMs: null }
       const wakeAtMs = await temporal.environment.currentTimeMs()
       const snapshot = {
