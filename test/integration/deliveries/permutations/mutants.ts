@@ -121,7 +121,7 @@ const LOCKING: readonly Mutant[] = [
     of: 'claim',
     only: 'other',
     edits: [
-      ['FROM unnest(:ids', 'FROM (SELECT * FROM unnest(:ids'],
+      ['FROM unnest((SELECT :ids', 'FROM (SELECT * FROM unnest((SELECT :ids'],
       [
         'AS g (id, organisation_id, number, owner, is_workflow, place)',
         'AS given (id, organisation_id, number, owner, is_workflow, place) ORDER BY id DESC) g',
