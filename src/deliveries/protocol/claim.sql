@@ -2,8 +2,7 @@
 -- attempts, it is pending, or due, or the lease of the run that has it is over, and its webhook takes it.
 -- Nothing is claimed before its time, on any path. The tolerance is the precision to which processes know the
 -- offset of their clocks. A run is counted before its POST: after five that were lost the attempt has failed.
--- `(SELECT :ids …)` hides from the planner how many there are. Otherwise it plans the statement anew each time, which
--- takes longer than to run it.
+-- Planned once: see load-sql.ts.
 UPDATE delivery d
    SET state = 'in_progress',
        runs = d.runs + 1,

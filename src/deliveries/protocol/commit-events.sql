@@ -4,13 +4,11 @@
 -- The commit is the claim of what begins at once: of each webhook as many deliveries as the process has reserved slots
 -- for (`room`) are written as in progress, by a run of their own that counts as the first. The rest is pending: a POST
 -- never begins before its row is in progress. One statement, so that an event is never without its deliveries.
--- `(SELECT :ids …)` hides from the planner how many there are. Otherwise it plans the statement anew each time, which
--- takes longer than to run it.
 WITH given AS (
   SELECT id, organisation_id, webhook_id, key, emitted_at, trace_id, place,
          substring(:bodies::bytea FROM start FOR length) AS body
-    FROM unnest((SELECT :ids::uuid[]), :organisationIds::text[], :webhookIds::uuid[], :keys::text[],
-                :emittedAts::timestamptz[], :traceIds::text[], :starts::int[], :lengths::int[])
+    FROM unnest(:ids::uuid[], :organisationIds::text[], :webhookIds::uuid[], :keys::text[], :emittedAts::timestamptz[],
+                :traceIds::text[], :starts::int[], :lengths::int[])
       WITH ORDINALITY AS given (id, organisation_id, webhook_id, key, emitted_at, trace_id, start, length, place)
 ), matching AS (
   SELECT g.id AS event_id, g.organisation_id, g.webhook_id AS addressee, g.key, w.id AS webhook_id, w.url, w.secret,

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { sql, type Statement } from '../../db/db.ts'
 
-/** One statement of the protocol: a file that can be read, and explained in `psql`, as it is. */
+/**
+ * One statement of the protocol: a file that can be read, and explained in `psql`, as it is.
+ *
+ * Some that are prepared have `(SELECT :ids …)` in the place of `:ids`, which hides from PostgreSQL's planner how many
+ * there are. Otherwise it takes a plan for this number to be cheaper than one for all, and plans the statement anew each
+ * time, which takes longer than to run it. `test/integration/db/plans.test.ts` has all that must keep their plan.
+ */
 export type ProtocolStatement = {
   name: string
   /** As PostgreSQL gets it: without the comments. */

@@ -3,11 +3,9 @@
 -- delivery that has an attempt recorded, is left to `record-success.sql`.
 -- A workflow that waits elsewhere is owed a signal. A delivery without a workflow is owed one where :followAfterMs is
 -- given.
--- `(SELECT :ids …)` hides from the planner how many there are. Otherwise it plans the statement anew each time, which
--- takes longer than to run it.
 WITH given AS (
   SELECT *
-    FROM unnest((SELECT :ids::uuid[]), :organisationIds::text[], :numbers::int[], :triggers::text[], :urls::text[],
+    FROM unnest(:ids::uuid[], :organisationIds::text[], :numbers::int[], :triggers::text[], :urls::text[],
                 :startedAts::timestamptz[], :durations::int[], :failureCodes::text[], :statusCodes::int[],
                 :errors::text[], :headers::text[], :bodies::text[], :truncated::bool[])
       WITH ORDINALITY AS given (id, organisation_id, number, trigger, url, began_at, duration_ms, failure_code,

@@ -1,8 +1,7 @@
 -- Records attempts of one webhook that succeeded and completes their deliveries, whatever their state and owner. A
 -- failure that another run recorded under the same number becomes this success. The caller holds the lock of the webhook
 -- and closes its incident if nothing is left unresolved. Owed signals and workflows: see `record-first-success.sql`.
--- `(SELECT :ids …)` hides from the planner how many there are. Otherwise it plans the statement anew each time, which
--- takes longer than to run it.
+-- Planned once: see load-sql.ts.
 WITH given AS (
   SELECT *
     FROM unnest((SELECT :ids::uuid[]), :organisationIds::text[], :numbers::int[], :triggers::text[], :urls::text[],

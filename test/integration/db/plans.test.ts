@@ -4,7 +4,11 @@ import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
 import { claimAttempts } from '../../../src/deliveries/protocol/claim.ts'
 import { commitEvents, type NewEvent } from '../../../src/deliveries/protocol/commit-events.ts'
-import { recordFirstSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
+import {
+  recordFailures,
+  recordFirstSuccesses,
+  recordSuccesses,
+} from '../../../src/deliveries/protocol/record-attempts.ts'
 import { createMember, createWebhookRow, testCommits } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
@@ -59,6 +63,10 @@ describe('query plans that a connection made while its tables were empty', funct
     }))
     const recorded = await recordFirstSuccesses(db, records, null)
     expect(recorded.every(Boolean)).to.equal(true)
+    // They change nothing any more.
+    await recordSuccesses(db, records.slice(0, 1), null)
+    const failure = { ...records[0]!, next: 'waiting', dueInMs: 1, sweepAfterMs: 1, startAfterMs: 1 } as const
+    await recordFailures(db, [failure], null)
   }
 
   /** Rows that were read by reading tables from end to end, of all sessions so far. */
@@ -70,6 +78,23 @@ describe('query plans that a connection made while its tables were empty', funct
     )
     return Number(sum)
   }
+
+  it('are not made for each call of the statements of an attempt', async () => {
+    const pool = await createDataSource({ url: database.url, poolSize: 1 }).initialize()
+    try {
+      // For few rows any plan is as cheap as another.
+      await publishAndRecord(pool, 3_000)
+      for (const table of TABLES) await pool.query(`ANALYZE ${table}`)
+      for (let round = 0; round < 20; round++) await publishAndRecord(pool, 1)
+      const made = await pool.query<{ name: string; generic: number }[]>(
+        `SELECT name, generic_plans::int AS generic FROM pg_prepared_statements ORDER BY name`,
+      )
+      const hot = ['claim', 'commit_events', 'record_failure', 'record_first_success', 'record_success']
+      expect(made.filter(({ generic }) => generic > 0).map(({ name }) => name)).to.deep.equal(hot)
+    } finally {
+      await closeDataSource(pool)
+    }
+  })
 
   for (const pooler of ['none', 'transaction'] as const) {
     it(`are renewed as the tables grow, with DATABASE_POOLER=${pooler}`, async () => {
