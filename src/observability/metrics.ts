@@ -4,7 +4,7 @@ import {
   type AttemptMetrics,
   createDispatchMetrics,
   type DispatchMetrics,
-} from './metrics/attempts.ts'
+} from './metrics/deliveries.ts'
 import { createDefine } from './metrics/define.ts'
 import { createProcessMetrics, type ProcessMetrics } from './metrics/process.ts'
 import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { ActivityDependencies } from '../../activities/index.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import type { RecordedAttempt } from '../../src/observability/metrics/attempts.ts'
+import type { RecordedAttempt } from '../../src/observability/metrics/deliveries.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 

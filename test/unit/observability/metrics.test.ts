@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { Registry, register as globalRegistry } from 'prom-client'
 import { FAILURE_CODES } from '../../../src/domain/attempt-outcome.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
-import type { RecordedAttempt } from '../../../src/observability/metrics/attempts.ts'
+import type { RecordedAttempt } from '../../../src/observability/metrics/deliveries.ts'
 import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
 
 const FAILED: RecordedAttempt = {
