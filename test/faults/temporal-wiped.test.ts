@@ -108,6 +108,15 @@ describe("the loss of all of Temporal's data", function () {
         expect(await readiness(played)).to.deep.equal({ database: 'up', engine: 'down' }),
       ),
     )
+    // While one waited for its third attempt, the other may have come to a wait of minutes.
+    await onBoth(({ stage }, index) =>
+      stage.dataSource.query(
+        `UPDATE delivery SET next_attempt_at = least(next_attempt_at, delivery_now() + interval '8 s'),
+                sweep_at = least(sweep_at, delivery_now() + interval '23 s')
+          WHERE id = $1 AND state = 'waiting'`,
+        [failing[index]!.deliveryId],
+      ),
+    )
     await temporal.wipe()
     const backAt = Date.now()
     const fresh = await onBoth(({ stage, posthorn }) => stage.publish(posthorn))
