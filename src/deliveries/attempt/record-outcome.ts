@@ -1,3 +1,4 @@
+import type { DataSource } from 'typeorm'
 import { findStanding } from '../../db/queries/standing.ts'
 import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
@@ -10,7 +11,6 @@ import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './outcome-of-row.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../lease-times.ts'
 import { untilRecorded } from './unrecorded-outcomes.ts'
-import type { DataSource } from 'typeorm'
 import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
 
 /** How late a retry is when the sweeper recovers it, with a workflow and without. */

@@ -1,10 +1,10 @@
-import type { Endpoint } from './endpoint.ts'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
 import { isDatabaseUnavailable, WebhookLockedError } from '../../db/connection-errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { DataSource } from 'typeorm'
 import { renewLeases } from '../protocol/claim.ts'
+import type { Endpoint } from './endpoint.ts'
 
 /** Outcomes that this process could not record for a while, and keeps without the slots of their attempts. */
 export type UnrecordedOutcomes = {

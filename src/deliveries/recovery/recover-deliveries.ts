@@ -135,10 +135,6 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
   return [recoverOverdue, signalFinal]
 }
 
-function sweepSoon({
-  deliveryId,
-  sweepAt,
-  pausedSince = null,
-}: SweptRow & Partial<OverdueDelivery>): NextSweep {
+function sweepSoon({ deliveryId, sweepAt, pausedSince = null }: SweptRow & Partial<NextSweep>): NextSweep {
   return { deliveryId, sweepAt, inMs: RETRY_DELAY_MS * (1 + Math.random() / 2), pausedSince }
 }

@@ -24,7 +24,7 @@ export function enabledSwitch(app, webhook, refresh) {
     try {
       await app.api.change(id, { enabled: !enabled })
       app.showMessage(enabled ? 'Switched off.' : 'Switched on.')
-      if (!enabled) await offerToResume(app, webhook, refresh)
+      if (!enabled && webhook.stopped > 0) await offerToResume(app, webhook, refresh)
     } catch (error) {
       app.showMessage(inWords(error))
     }
