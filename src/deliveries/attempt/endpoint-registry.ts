@@ -47,7 +47,7 @@ export type Endpoints = {
 
 /** Limit of an endpoint until it answers, and at least from then on. Slow start doubles it with each round of successes. */
 const INITIAL_LIMIT = 1
-const ANSWERED_LIMIT = 2
+const ANSWERED_LIMIT = 4
 const MIN_LIMIT = 1
 
 /** Slots of an endpoint that hangs. */
@@ -73,7 +73,7 @@ const LATE_RETRY_MS = 5 * 60_000
 const MS_PER_DEFERRED = { soon: 200, late: 20 }
 
 /** An expected delivery that is later went to another worker, or is final. */
-const EXPECTED_TTL_MS = 60_000
+const EXPECTED_TTL_MS = 20_000
 
 /** No slot is reserved for a retry that is due later. */
 const MAX_EXPECTED_DELAY_MS = 10_000

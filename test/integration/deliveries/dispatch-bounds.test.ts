@@ -82,14 +82,14 @@ describe('the bounds of inline attempts', () => {
     await endpoint.commit(10)
     dispatcher.begin()
     // As many as it has slots: nothing of it waits in memory.
-    await eventually(() => expect(suite.temporal.starts).to.have.length(2))
+    await eventually(() => expect(suite.temporal.starts).to.have.length(4))
     await delay(1_500)
-    expect(suite.temporal.starts).to.have.length(2)
+    expect(suite.temporal.starts).to.have.length(4)
     expect(suite.temporal.starts.every(({ queue, next }) => queue === 'slow' && next.number === 1)).to.equal(
       true,
     )
     expect(dispatcher.load().queued).to.equal(0)
-    expect(await suite.count(`state = 'pending' AND workflow_started_at IS NULL`)).to.equal(8)
+    expect(await suite.count(`state = 'pending' AND workflow_started_at IS NULL`)).to.equal(6)
     expect(endpoint.receiver.posts).to.have.length(1)
   })
 

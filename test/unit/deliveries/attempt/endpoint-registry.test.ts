@@ -43,14 +43,14 @@ function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
 }
 
 describe('the concurrency limit of an endpoint', () => {
-  it('is one until the endpoint answers, and doubles with each round of successes up to the maximum', () => {
+  it('is one until the endpoint answers, then four, and doubles with each round of successes up to the maximum', () => {
     const { endpoints, round } = create()
     const limits = [endpoints.limit('w')]
-    for (let count = 0; count < 7; count++) {
+    for (let count = 0; count < 6; count++) {
       round(QUICK)
       limits.push(endpoints.limit('w'))
     }
-    expect(limits).to.deep.equal([1, 2, 4, 8, 16, 32, 50, 50])
+    expect(limits).to.deep.equal([1, 4, 8, 16, 32, 50, 50])
   })
 
   it('is halved once by a round of time-outs, and never falls below one', () => {
@@ -80,9 +80,9 @@ describe('the concurrency limit of an endpoint', () => {
   it('stays as it is for quick failures, and does not fall for slow successes', () => {
     const { endpoints, round } = create()
     round(REFUSED)
-    expect(endpoints.limit('w')).to.equal(2)
-    round(SLOW)
     expect(endpoints.limit('w')).to.equal(4)
+    round(SLOW)
+    expect(endpoints.limit('w')).to.equal(8)
   })
 
   it('has more room in a time the quicker its POSTs end, unless it hangs', () => {
@@ -94,7 +94,7 @@ describe('the concurrency limit of an endpoint', () => {
     rooms.push(endpoints.room('w', 250))
     const busy = post()
     rooms.push(endpoints.room('w', 250))
-    expect(rooms, 'unknown, refusing in 100 ms, in 5 ms, with one in flight').to.deep.equal([1, 6, 100, 99])
+    expect(rooms, 'unknown, refusing in 100 ms, in 5 ms, with one in flight').to.deep.equal([1, 12, 200, 199])
     busy.release(null)
     post()
     pass(1_001)
@@ -136,7 +136,7 @@ describe('the concurrency limit of an endpoint', () => {
     round(SLOW)
     post()
     pass(14_000)
-    expect(endpoints.limit('w')).to.equal(4)
+    expect(endpoints.limit('w')).to.equal(8)
     pass(2_000)
     expect(endpoints.limit('w')).to.equal(2)
   })
@@ -203,18 +203,18 @@ describe('a delivery for an endpoint without a free slot', () => {
     expect(endpoints.acquire('w', 'a')).to.deep.equal(first)
   })
 
-  it('has priority for the next slots until it is a minute late', () => {
+  it('has priority for the next slots until it is twenty seconds late', () => {
     const { endpoints, post, acquire, pass } = create({ maxLimit: 2, initialLimit: 2 })
     const [one] = [post(), post()]
     acquire()
     one.release(QUICK)
     expect(endpoints.freeSlots('w')).to.equal(0)
-    pass(62_000)
+    pass(21_001)
     expect(endpoints.freeSlots('w')).to.equal(1)
   })
 
   it('receives a slot that is released shortly, in order, and before new deliveries', async () => {
-    const { endpoints, round, post } = create()
+    const { endpoints, round, post } = create({ maxLimit: 2 })
     round(REFUSED)
     const [busy] = [post(), post()]
     const order: string[] = []
@@ -255,10 +255,10 @@ describe('a retry of a time-out', () => {
     expect(endpoints.freeSlots('w')).to.equal(1)
   })
 
-  it('loses its reserved slot when it is a minute late', () => {
+  it('loses its reserved slot when it is twenty seconds late', () => {
     const { endpoints, post, pass } = create()
     post().release(timedOut(1_000))
-    pass(60_999)
+    pass(20_999)
     expect(endpoints.freeSlots('w')).to.equal(0)
     pass(1)
     expect(endpoints.freeSlots('w')).to.equal(1)

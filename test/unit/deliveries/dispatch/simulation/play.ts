@@ -3,8 +3,11 @@ import { createWorld, type Behaviour, type SimulatedProcess, type World } from '
 
 type Create = typeof createDispatcher
 
-/** What was held up is attempted by then, and everything that was due. */
-const AT_REST_MS = 75_000
+/**
+ * What was held up is attempted by then, and everything that was due: a delivery that is deferred for 40 s may find the
+ * only slot of an endpoint that has just recovered in use, and is deferred once more.
+ */
+const AT_REST_MS = 120_000
 
 const MODES: readonly FirstAttemptMode[] = ['direct', 'overflow', 'workflow']
 const BEHAVIOURS: readonly Behaviour[] = ['fast', 'fast', 'refuses', 'slow', 'hangs']

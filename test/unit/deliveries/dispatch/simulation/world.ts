@@ -232,6 +232,19 @@ export function createWorld(options: {
       if (!state.isTemporalAway) await Promise.all(sweep.map((part) => part().catch(() => undefined)))
       timers.after(1_000, () => void sweepAgain())
     }
+    const publishing = new Set<Promise<void>>()
+    async function publish(webhookIds: readonly string[]): Promise<void> {
+      const reservation = dispatcher.reserve(['org'], webhookIds.length)
+      const committedAtMs = time.nowMs()
+      await time.sleep(random.between(1, 15))
+      if (!isAlive()) return
+      const { sweepAfterMs } = reservation
+      const committed = rows.commit(webhookIds, reservation.rooms, sweepAfterMs, committedAtMs, id)
+      await time.sleep(random.between(1, 15))
+      if (!isAlive()) return
+      reservation.settle()
+      dispatcher.start(committed)
+    }
     const process: SimulatedProcess = {
       id,
       isAlive: true,
@@ -240,16 +253,10 @@ export function createWorld(options: {
       makeAttempt,
       died,
       async publish(webhookIds) {
-        const reservation = dispatcher.reserve(['org'], webhookIds.length)
-        const committedAtMs = time.nowMs()
-        await time.sleep(random.between(1, 15))
-        if (!isAlive()) return
-        const { sweepAfterMs } = reservation
-        const committed = rows.commit(webhookIds, reservation.rooms, sweepAfterMs, committedAtMs, id)
-        await time.sleep(random.between(1, 15))
-        if (!isAlive()) return
-        reservation.settle()
-        dispatcher.start(committed)
+        const published = publish(webhookIds)
+        publishing.add(published)
+        await published
+        publishing.delete(published)
       },
       change: (webhookId) => webhookChanges.changed(webhookId),
       die() {
@@ -259,6 +266,8 @@ export function createWorld(options: {
       },
       async stop() {
         shutdown.begin()
+        // As the service does: the requests end beside the dispatcher, and it stops again for what they brought.
+        await Promise.all([dispatcher.stop(), ...publishing])
         await dispatcher.stop()
         for (const row of rows.table.values())
           if (row.claim?.processId === id && !row.claim.hasBegun && !row.isFaulty)
