@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Rooms } from '../protocol/commit-events.ts'
 import type { InlineAttempts } from './inline-attempts.ts'
@@ -23,7 +24,10 @@ const UNKNOWN_ROOM = 1
 const MAX_ORGANISATIONS = 10_000
 
 export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>): Reservations {
-  const webhooksOf = new Map<string, Set<string>>()
+  const webhooksOf = new LRUCache<string, Set<string>>({
+    max: MAX_ORGANISATIONS,
+    memoMethod: () => new Set(),
+  })
   const reserved = new Map<string, number>()
   let reservedInAll = 0
 
@@ -51,13 +55,7 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
   return {
     queued: () => inline.queued(),
     queuedOf: (webhookId) => inline.queuedOf(webhookId),
-    note({ organisationId, webhookId }) {
-      const known = webhooksOf.get(organisationId)
-      if (known !== undefined) return void known.add(webhookId)
-      webhooksOf.set(organisationId, new Set([webhookId]))
-      const [oldest] = webhooksOf.keys()
-      if (webhooksOf.size > MAX_ORGANISATIONS && oldest !== undefined) webhooksOf.delete(oldest)
-    },
+    note: ({ organisationId, webhookId }) => void webhooksOf.memo(organisationId).add(webhookId),
     room,
     roomOf,
     forCommit(organisationIds, count) {
