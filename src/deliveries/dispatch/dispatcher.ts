@@ -5,7 +5,7 @@ import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
-import type { CommittedDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
+import type { CommittedDelivery, HeldDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
 import { createInTemporal } from './in-temporal.ts'
@@ -13,13 +13,11 @@ import {
   createInlineAttempts,
   type ClaimedDelivery,
   type InlineAttemptDependencies,
-  claimedByCommit,
-  withoutPayload,
 } from './inline-attempts.ts'
 import { createPuller } from './puller.ts'
 import { createReservations } from './reservations.ts'
 import { createRowChanges } from './row-changes.ts'
-import { createWorkflowStarts, type HeldDelivery, type WorkflowStartDependencies } from './workflow-starts.ts'
+import { createWorkflowStarts, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /**
  * Who makes the first attempt: the workflow, or, at fast endpoints, the process itself: always (`direct`), or while
@@ -129,7 +127,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         const granted = claims[index] ?? null
         if (granted === null) continue
         claimed.add(delivery.deliveryId)
-        inline.add({ ...delivery, number: delivery.attempts + 1, claim: granted, claimedAtMs })
+        inline.add({ ...delivery, claim: granted, claimedAtMs })
       }
     } catch (error) {
       warn('claim', error)
@@ -214,9 +212,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       for (const delivery of deliveries) {
         reservations.note(delivery)
         if (endpoints.health(delivery.webhookId) === 'fast') backpressure.arrived()
-        const claimed = claimedByCommit(delivery, timers.nowMs())
-        if (claimed !== null) inline.add(claimed)
-        else if (delivery.heldUntilMs > timers.nowMs()) held.push(withoutPayload(delivery))
+        if (delivery.claim !== null) inline.add(delivery)
+        else if (delivery.heldUntilMs > timers.nowMs()) held.push(delivery)
         else puller.noteWaiting(delivery.webhookId)
       }
       beginHeld(held)

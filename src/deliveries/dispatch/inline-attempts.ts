@@ -11,11 +11,9 @@ import { isFresh, MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
 import type { Claim } from '../protocol/claim.ts'
 import { createRate } from './backpressure.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
-import type { CommittedDelivery } from '../protocol/commit-events.ts'
-import type { HeldDelivery } from './workflow-starts.ts'
 
 /** A delivery that this process has claimed, by a statement that was sent at `claimedAtMs`. */
-export type ClaimedDelivery = DeliveryLabel & { number: number; claim: Claim; claimedAtMs: number }
+export type ClaimedDelivery = DeliveryLabel & { attempts: number; claim: Claim; claimedAtMs: number }
 
 /** Makes attempts in this process, without a workflow. */
 export type InlineAttempts = {
@@ -128,16 +126,19 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   /** Never rejects: a run without an outcome has released its row. */
   async function make(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
-    const { organisationId, webhookId, deliveryId, number, claim, claimedAtMs } = delivery
-    const request = { organisationId, webhookId, deliveryId, number, dueAtMs: null, maxWaitMs: 0 }
+    const { organisationId, webhookId, deliveryId, attempts, claim, claimedAtMs } = delivery
+    const request = {
+      organisationId,
+      webhookId,
+      deliveryId,
+      number: attempts + 1,
+      dueAtMs: null,
+      maxWaitMs: 0,
+    }
     const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
-    const queueName = number === 1 ? 'first' : 'retry'
+    const queue = attempts === 0 ? 'first' : 'retry'
     try {
-      const outcome = await makeAttempt({ ...request, queue: queueName }, signals, {
-        claim,
-        claimedAtMs,
-        slot,
-      })
+      const outcome = await makeAttempt({ ...request, queue }, signals, { claim, claimedAtMs, slot })
       completions.count()
       dependencies.onEnded(delivery, outcome)
     } catch (error) {
@@ -185,37 +186,4 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       while (inFlight.size > 0) await Promise.all(inFlight)
     },
   }
-}
-
-/** Returns a delivery whose commit was its claim; null for one that is pending. */
-export function claimedByCommit(delivery: CommittedDelivery, nowMs: number): ClaimedDelivery | null {
-  const { organisationId, deliveryId, webhookId, eventKey, url, owner, committedAtMs, payload } = delivery
-  if (owner === null) return null
-  const claim = {
-    owner,
-    runs: 1,
-    isRequested: false,
-    ageMs: nowMs - committedAtMs,
-    webhookId,
-    eventKey,
-    url,
-    ...payload,
-  }
-  return {
-    organisationId,
-    deliveryId,
-    webhookId,
-    eventKey,
-    url,
-    number: 1,
-    claim,
-    claimedAtMs: committedAtMs,
-  }
-}
-
-/** Returns a pending delivery as its row is left to this process: the workflow reads the payload again. */
-export function withoutPayload(delivery: CommittedDelivery): HeldDelivery {
-  const { organisationId, deliveryId, webhookId, eventKey, url, sweepAt, heldUntilMs } = delivery
-  const label = { organisationId, deliveryId, webhookId, eventKey, url }
-  return { ...label, sweepAt, heldUntilMs, attempts: 0, nextAttemptAt: null }
 }

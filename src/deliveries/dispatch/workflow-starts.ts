@@ -11,13 +11,9 @@ import { every, type Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
-import type { SweptRow } from '../protocol/sweep.ts'
+import type { HeldDelivery } from '../protocol/commit-events.ts'
 import type { InTemporal } from './in-temporal.ts'
 import type { RowChanges } from './row-changes.ts'
-
-/** A delivery without a workflow whose row is left to this process until `heldUntilMs`. */
-export type HeldDelivery = DeliveryLabel &
-  SweptRow & { attempts: number; nextAttemptAt: Date | null; heldUntilMs: number }
 
 /** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
 export type WorkflowStarts = {
