@@ -115,7 +115,7 @@ describe('the commit of events', () => {
       event(other.organisationId, { body: Buffer.alloc(0) }),
       event(webhook.organisationId, { body: Buffer.from([0, 255, 10]) }),
     ]
-    const committed = await commit(events, { defaultRoom: 1, webhooks: [] })
+    const committed = await commit(events, { defaultRoom: 2, webhooks: [] })
     expect(committed.map((deliveries) => deliveries.length)).to.deep.equal([1, 0, 0, 1])
     for (const { id, body } of events) expect(await stored(id)).to.deep.equal([{ body, is_test: false }])
     expect(committed[3]![0]!.claim ?? {}).to.deep.include({ body: events[3]!.body, traceId: 'trace-1' })
