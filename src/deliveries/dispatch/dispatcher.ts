@@ -152,7 +152,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const left = held.filter(({ deliveryId }) => !claimed.has(deliveryId))
     for (const delivery of left) {
       changes.giveBack(delivery)
-      puller.noteWaiting(delivery.webhookId)
+      puller.noteWaiting()
     }
   }
 
@@ -176,7 +176,6 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (type === 'begun') return
     starts.wake(webhookId)
     inline.wake(webhookId)
-    puller.wake(webhookId)
   }
 
   async function dropAttemptedElsewhere(): Promise<void> {
@@ -214,7 +213,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         if (endpoints.health(delivery.webhookId) === 'fast') backpressure.arrived()
         if (delivery.claim !== null) inline.add(delivery)
         else if (delivery.heldUntilMs > timers.nowMs()) held.push(delivery)
-        else puller.noteWaiting(delivery.webhookId)
+        else puller.noteWaiting()
       }
       beginHeld(held)
     },

@@ -25,7 +25,6 @@ export type InlineAttempts = {
   room(): number
   roomOf(webhookId: string): number
   queued(): number
-  queuedOf(webhookId: string): number
   inFlight(): number
   /** Releases what is queued, and returns when no attempt is in flight. */
   stop(): Promise<void>
@@ -177,7 +176,6 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       return Math.max(0, endpoints.room(webhookId, ROOM_MS) - queue.sizeOf(webhookId))
     },
     queued: () => queue.size(),
-    queuedOf: (webhookId) => queue.sizeOf(webhookId),
     inFlight: () => inFlight.size,
     async stop() {
       isStopping = true

@@ -23,9 +23,8 @@ export type WorkflowStarts = {
   addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
   /** Tries the starts of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
-  /** Returns the queued starts of fast endpoints, and those of one endpoint. */
+  /** Returns the queued starts of fast endpoints. */
   queued(): number
-  queuedOf(webhookId: string): number
   /** Returns how many starts there is room for: of all endpoints, of one, and of all that are slow. */
   room(): number
   roomOf(webhookId: string): number
@@ -189,7 +188,6 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     },
     wake,
     queued: () => fast.size(),
-    queuedOf,
     room,
     roomOf,
     slowRoom,
@@ -214,11 +212,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     return isPaused() ? 0 : Math.max(0, MAX_SLOW_QUEUED - slow.size() - slow.inFlight())
   }
 
-  function queuedOf(webhookId: string): number {
-    return fast.sizeOf(webhookId) + slow.sizeOf(webhookId)
-  }
-
   function roomOf(webhookId: string): number {
-    return Math.max(0, slots(webhookId) - queuedOf(webhookId))
+    return Math.max(0, slots(webhookId) - fast.sizeOf(webhookId) - slow.sizeOf(webhookId))
   }
 }
