@@ -171,9 +171,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     starts.addRetry(delivery, nextAttempt(outcome), isTimeout(outcome.failureCode) ? 'slow' : 'retry')
   }
 
-  function onAttempt({ type, isInline: isMadeHere, webhookId, deliveryId }: AttemptEvent): void {
+  function onAttempt({ isInline: isMadeHere, webhookId, deliveryId }: AttemptEvent): void {
     if (!isMadeHere) inTemporal.remove(deliveryId)
-    if (type === 'begun') return
     starts.wake(webhookId)
     inline.wake(webhookId)
   }
@@ -187,7 +186,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         const state = found.get(deliveryId)
         if (state === 'open') continue
         if (state === 'completed') endpoints.succeededElsewhere(webhookId)
-        onAttempt({ type: 'ended', isInline: false, deliveryId, webhookId })
+        onAttempt({ isInline: false, deliveryId, webhookId })
       }
     } catch (error) {
       warn('check', error)
