@@ -6,8 +6,9 @@ import { every } from '../../timers.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
 import type { CommittedDelivery, HeldDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
+import type { SweptRow } from '../protocol/sweep.ts'
 import { createBackpressure } from './backpressure.ts'
-import type { DeliveryRows } from './delivery-rows.ts'
+import { hold, type DeliveryRows } from './delivery-rows.ts'
 import { createInTemporal } from './in-temporal.ts'
 import {
   createInlineAttempts,
@@ -16,7 +17,7 @@ import {
 } from './inline-attempts.ts'
 import { createPuller } from './puller.ts'
 import { createReservations } from './reservations.ts'
-import { createRowChanges } from './row-changes.ts'
+import { createRowBatch } from './row-batch.ts'
 import { createWorkflowStarts, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /**
@@ -64,7 +65,7 @@ const MAX_START_DELAY_MS = 500
 const ELSEWHERE_INTERVAL_MS = 2_000
 
 export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'onReleased' | 'changes'> &
-  Omit<WorkflowStartDependencies, 'changes' | 'inTemporal' | 'onRefused'> & {
+  Omit<WorkflowStartDependencies, 'started' | 'givenBack' | 'inTemporal' | 'onRefused'> & {
     rows: DeliveryRows
     webhookChanges: InlineAttemptDependencies['changes']
     mode: FirstAttemptMode
@@ -79,9 +80,12 @@ export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' |
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { rows, endpoints, logger, metrics, timers, makesAttempts, webhookChanges } = dependencies
   const mode = makesAttempts ? dependencies.mode : 'workflow'
-  const changes = createRowChanges(dependencies)
+  const started = createRowBatch('mark', rows.markWorkflowsStarted, dependencies)
+  const released = createRowBatch('release', rows.release, dependencies)
+  const givenBack = createRowBatch('give_back', (held: SweptRow[]) => hold(rows, held, 0), dependencies)
+  const flush = () => Promise.all([started.flush(), released.flush(), givenBack.flush()])
   const inTemporal = createInTemporal(timers.nowMs)
-  const starts = createWorkflowStarts({ ...dependencies, changes, inTemporal, onRefused })
+  const starts = createWorkflowStarts({ ...dependencies, started, givenBack, inTemporal, onRefused })
   const inline = createInlineAttempts({ ...dependencies, changes: webhookChanges, onReleased, onEnded })
   const reservations = createReservations(inline)
   const backpressure = createBackpressure({
@@ -151,7 +155,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const claimed = await claim(held)
     const left = held.filter(({ deliveryId }) => !claimed.has(deliveryId))
     for (const delivery of left) {
-      changes.giveBack(delivery)
+      givenBack.add(delivery)
       puller.noteWaiting()
     }
   }
@@ -162,7 +166,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   function onReleased({ deliveryId, claim: { owner } }: ClaimedDelivery): void {
     metrics.startEnded('released')
-    changes.release({ deliveryId, owner })
+    released.add({ deliveryId, owner, hasPosted: false })
   }
 
   function onEnded(delivery: ClaimedDelivery, outcome: AttemptOutcome): void {
@@ -230,9 +234,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       isStopping = true
       for (const stopChecking of checks) stopChecking()
       const stopped = Promise.all([puller.stop(), inline.stop(), starts.stop()])
-      await changes.flush()
+      await flush()
       await stopped
-      await changes.flush()
+      await flush()
     },
   }
 }

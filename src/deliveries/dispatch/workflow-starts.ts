@@ -12,8 +12,9 @@ import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
 import type { HeldDelivery } from '../protocol/commit-events.ts'
+import type { SweptRow } from '../protocol/sweep.ts'
 import type { InTemporal } from './in-temporal.ts'
-import type { RowChanges } from './row-changes.ts'
+import type { RowBatch } from './row-batch.ts'
 
 /** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
 export type WorkflowStarts = {
@@ -72,7 +73,8 @@ export type WorkflowStartDependencies = {
   makesAttempts: boolean
   /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
-  changes: RowChanges
+  started: RowBatch<string>
+  givenBack: RowBatch<SweptRow>
   inTemporal: InTemporal
   shutdown: Pick<Shutdown, 'stopping'>
   /** Paces the starts for slow endpoints. */
@@ -82,7 +84,7 @@ export type WorkflowStartDependencies = {
 }
 
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
-  const { workflows, endpoints, logger, metrics, timers, makesAttempts, changes, inTemporal } = dependencies
+  const { workflows, endpoints, logger, metrics, timers, makesAttempts, inTemporal } = dependencies
   const { timeoutPace, shutdown } = dependencies
   const retryPace = createPace({ ...RETRY_PACE, timers })
   const retries = new Set<Promise<unknown>>()
@@ -138,14 +140,14 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   /** Another process may start the workflow, or make the attempt, as soon as this one cannot. */
   function drop(delivery: HeldDelivery): void {
     metrics.startEnded('released')
-    if (isPaused() && !isOver(delivery)) changes.giveBack(delivery)
+    if (isPaused() && !isOver(delivery)) dependencies.givenBack.add(delivery)
   }
 
   async function start(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): Promise<boolean> {
     const { deliveryId } = delivery
     try {
       await workflows.start(delivery, next, { queue })
-      changes.workflowStarted(deliveryId)
+      dependencies.started.add(deliveryId)
       metrics.startEnded('started')
       return true
     } catch (error) {
