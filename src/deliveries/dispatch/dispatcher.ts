@@ -57,8 +57,10 @@ export type DispatcherLoad = { queued: number; startsInFlight: number; inlineInF
 
 const NO_ROOMS: Rooms = { defaultRoom: 0, webhooks: [] }
 
-/** Interval at which starts that wait are considered for inline attempts, and how long they wait for Temporal first. */
+/** Interval at which all that waits is considered again. */
 const CHECK_INTERVAL_MS = 250
+
+/** How long a start waits for Temporal before it is considered for an inline attempt. */
 const MAX_START_DELAY_MS = 500
 
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
@@ -96,6 +98,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const puller = createPuller({ ...dependencies, starts, reservations, isInline, claim })
   const checks = [
     every(timers, CHECK_INTERVAL_MS, () => {
+      inline.check()
+      starts.check()
       if (isInline()) beginHeld(starts.takeWaiting(MAX_START_DELAY_MS))
     }),
     every(timers, ELSEWHERE_INTERVAL_MS, () => void dropAttemptedElsewhere()),

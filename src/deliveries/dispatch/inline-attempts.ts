@@ -3,7 +3,7 @@ import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Logger } from '../../observability/logger.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
-import { every, type Timers } from '../../timers.ts'
+import type { Timers } from '../../timers.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Slot } from '../attempt/endpoint.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
@@ -21,6 +21,8 @@ export type InlineAttempts = {
   add(delivery: ClaimedDelivery): void
   /** Tries the deliveries of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
+  /** Releases what has not begun in time, and tries the others. */
+  check(): void
   /** Returns how many attempts, queued ones included, can begin soon: of all endpoints, and of one. */
   room(): number
   roomOf(webhookId: string): number
@@ -39,9 +41,6 @@ const UNKNOWN_SHARE = 1 / 4
 /** A POST that takes longer frees its slot, up to so many. */
 const SLOW_POST_MS = 500
 const MAX_SLOW = 1_000
-
-/** Interval at which what has not begun is released, and endpoints are considered again. */
-const CHECK_INTERVAL_MS = 250
 
 /** Queued payloads in memory, above which nothing more is claimed. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
@@ -70,10 +69,6 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     hasRoom: (webhookId) =>
       endpoints.hasFreeSlot(webhookId) && (endpoints.hasAnswered(webhookId) || unknownInUse < unknownSlots),
     run: begin,
-  })
-  const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
-    releaseAll(queue.drain((delivery) => !mayBegin(delivery)))
-    queue.wake()
   })
 
   function mayBegin(delivery: ClaimedDelivery): boolean {
@@ -166,6 +161,10 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       queue.add(delivery.webhookId, delivery)
     },
     wake: (webhookId) => queue.wake(webhookId),
+    check() {
+      releaseAll(queue.drain((delivery) => !mayBegin(delivery)))
+      queue.wake()
+    },
     room() {
       if (isStopping || queuedBytes >= MAX_QUEUED_BYTES) return 0
       const soon = Math.floor((completions.perSecond() * ROOM_MS) / 1_000)
@@ -179,7 +178,6 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     inFlight: () => inFlight.size,
     async stop() {
       isStopping = true
-      stopChecking()
       releaseAll(queue.drain())
       while (inFlight.size > 0) await Promise.all(inFlight)
     },

@@ -44,7 +44,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'waits for a wake-up that may be lost: a key without room sleeps, and rows are not polled',
     changes: [
-      { file: 'inline-attempts.ts', from: '    queue.wake()\n', to: '' },
+      { file: 'inline-attempts.ts', from: '      queue.wake()\n', to: '' },
       { file: 'workflow-starts.ts', from: '      queue.wake()\n', to: '' },
       { file: 'puller.ts', from: 'const INTERVAL_MS = 1_000', to: 'const INTERVAL_MS = 1_000_000' },
     ],
