@@ -10,6 +10,7 @@ import { OLDER_RELEASES, provideOlderPostgres, type OlderRelease } from '../src/
 import { provideTemporalCli } from '../src/dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../src/dev/temporal-dev-server.ts'
 import { provideTimeSkippingServer } from '../src/dev/time-skipping-server.ts'
+import { provideChromium } from './helpers/browser/provide-chromium.ts'
 import { installPosthorn } from './helpers/runner/installation.ts'
 import { startMocha, sumCounts } from './helpers/runner/mocha-process.ts'
 import type { TestServers } from './helpers/runner/servers.ts'
@@ -58,6 +59,9 @@ const WITHOUT_DURABILITY = [
   '-c',
   'max_connections=400',
 ]
+
+/** Suites with tests in a browser. */
+const WITH_BROWSER = ['browser', 'slow']
 
 const [suite = 'fast', ...given] = process.argv.slice(2)
 const processes = SUITES[suite]
@@ -115,6 +119,7 @@ async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
   const cacheDir = defaultCacheDir(env)
   const temporalCli = await provideTemporalCli({ env, cacheDir, print })
   const timeSkippingServer = await provideTimeSkippingServer({ env, cacheDir, print })
+  const chromium = WITH_BROWSER.includes(suite) ? await provideChromium({ env, print }) : null
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     dbFile: join(folder, 'temporal.db'),
@@ -140,6 +145,7 @@ async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
     temporalAddress: temporal.address,
     temporalCli,
     timeSkippingServer,
+    chromium,
   }
 }
 

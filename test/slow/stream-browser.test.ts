@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,14 +10,14 @@ import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../helpers/database/factories.ts'
 import { useApi } from '../helpers/api/use-api.ts'
+import { testServers } from '../helpers/runner/servers.ts'
 
-const CHROMIUM = 'chromium'
-const isPresent = spawnSync(CHROMIUM, ['--version']).status === 0
+const { chromium } = testServers()
 
 describe('docs/stream/browser.mjs in a real browser', function () {
   this.timeout(90_000)
-  if (!isPresent) {
-    it.skip(`NOT CHECKED: ${CHROMIUM} not found on PATH`)
+  if (chromium === null) {
+    it.skip('NOT CHECKED: there is no Chromium')
     return
   }
   const suite = useApi()
@@ -34,7 +34,7 @@ describe('docs/stream/browser.mjs in a real browser', function () {
       '--no-first-run',
       `--user-data-dir=${profile}`,
     ]
-    const browser = spawn(CHROMIUM, [...flags, site.url], { stdio: 'ignore' })
+    const browser = spawn(chromium, [...flags, site.url], { stdio: 'ignore' })
     await eventually(() => expect(site.streams()).to.equal(1), 60_000)
     await publishRow(dataSource, member.organisationId)
     await eventually(() => expect(site.seen).to.have.length(1), 20_000)

@@ -46,9 +46,10 @@ export async function closeForGood(db: Db, webhookId: string): Promise<IncidentL
   return closeIncident(db, webhookId, 'true')
 }
 
+/** Dates the closing by its statement: `now()` is when the transaction began, before the success that closes it. */
 function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident i SET closed_at = now(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
+    `UPDATE incident i SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
       WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL AND ${condition} RETURNING ${LABEL}`,
     { webhookId },
   ).first(db)

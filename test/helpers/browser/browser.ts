@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { expect } from 'chai'
-import { findOnPath } from '../../../src/dev/find-executable.ts'
 import { createTestDatabase, type TestDatabase } from '../database/database.ts'
 import { operatorKeysText } from '../api/operator.ts'
 import type { TestMember } from '../database/factories.ts'
@@ -53,7 +52,7 @@ after(async () => {
 })
 
 /**
- * The running product, Debian's Chromium, and for the `describe` it is called in an organisation and a real receiver of its
+ * The running product, a Chromium, and for the `describe` it is called in an organisation and a real receiver of its
  * own. Without a Chromium the tests are skipped, which is said.
  */
 export function useDeveloperArea(): DeveloperArea {
@@ -63,11 +62,9 @@ export function useDeveloperArea(): DeveloperArea {
 
   before(async function () {
     this.timeout(60_000)
-    const executablePath = findOnPath('chromium', process.env)
+    const { chromium: executablePath } = testServers()
     if (executablePath === null) {
-      process.stderr.write(
-        '\n  NO CHROMIUM ON PATH: THE BROWSER TESTS ARE SKIPPED (apt-get install chromium)\n\n',
-      )
+      process.stderr.write('\n  NO CHROMIUM: THE BROWSER TESTS ARE SKIPPED (apt-get install chromium)\n\n')
       this.skip()
     }
     const running = await (started ??= start(executablePath))

@@ -1,8 +1,9 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import type { DataSource } from 'typeorm'
+import type { DatabaseClock } from '../../../src/db/database-clock.ts'
 
-/** Lets the clock of a test database, by which claims are refused, follow a Temporal server that skips time. */
-export type DeliveryTime = {
+/** The clock of a test database, by which claims are refused, which follows a Temporal server that skips time. */
+export type DeliveryTime = DatabaseClock & {
   /** Sets the clock to Temporal's; it then runs on in real time, and is never set back. */
   follow: () => Promise<void>
 }
@@ -22,10 +23,15 @@ export async function skipDeliveryTime(
   environment: TestWorkflowEnvironment,
 ): Promise<DeliveryTime> {
   await dataSource.query(REPLACE_CLOCK)
+  let aheadMs = 0
   return {
+    nowMs: () => Date.now() + aheadMs,
     async follow() {
-      const aheadMs = await measureAheadMs(environment)
-      await dataSource.query('UPDATE skipped_delivery_time SET ahead_ms = greatest(ahead_ms, $1)', [aheadMs])
+      const [rows] = await dataSource.query<[{ aheadMs: number }[], number]>(
+        'UPDATE skipped_delivery_time SET ahead_ms = greatest(ahead_ms, $1) RETURNING ahead_ms AS "aheadMs"',
+        [await measureAheadMs(environment)],
+      )
+      aheadMs = rows[0]!.aheadMs
     },
   }
 }

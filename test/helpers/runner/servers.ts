@@ -8,6 +8,8 @@ export type TestServers = {
   /** Executables, for tests that need a server of their own. */
   temporalCli: string
   timeSkippingServer: string
+  /** Null where there is none, and in suites that need none. */
+  chromium: string | null
   /** The `posthorn` command, to be run by Node.js. */
   posthorn: string
 }

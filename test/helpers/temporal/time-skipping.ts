@@ -4,9 +4,10 @@ import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
+import type { DatabaseClock } from '../../../src/db/database-clock.ts'
 import { attemptQueue } from '../../../src/domain/task-queues.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/search-attributes.ts'
-import { skipDeliveryTime } from '../database/skip-delivery-time.ts'
+import { skipDeliveryTime, type DeliveryTime } from '../database/skip-delivery-time.ts'
 import { quietRuntime } from './runtime.ts'
 import { eventually } from '../eventually.ts'
 import type { History } from './history.ts'
@@ -27,7 +28,7 @@ export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   return bundle
 }
 
-/** An temporal that skips time, with our search attributes. One per test file; await one result at a time. */
+/** A Temporal server that skips time, with our search attributes. One per test file; await one result at a time. */
 export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietRuntime()
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
@@ -41,17 +42,19 @@ export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironmen
 }
 
 /**
- * Runs `work` while a worker with the real activities serves a task queue of its own. The clock by which its database
- * refuses claims follows the server's.
+ * Runs `work` while a worker with the real activities serves a task queue of its own. Its clock, by which the database
+ * refuses claims, follows the server's, and is given to `work`.
  */
 export async function withWorker<T>(
   environment: TestWorkflowEnvironment,
   dependencies: ActivityDependencies,
-  work: (taskQueue: string) => Promise<T>,
+  work: (taskQueue: string, clock: DatabaseClock) => Promise<T>,
 ): Promise<T> {
   const taskQueue = `test-${randomUUID()}`
   const connection = environment.nativeConnection
-  const activities = await inSkippedTime(environment, dependencies)
+  const clock = await skipDeliveryTime(dependencies.dataSource, environment)
+  await clock.follow()
+  const activities = inSkippedTime(clock, dependencies)
   const create = (queue: 'retry' | 'slow'): Promise<Worker> =>
     Worker.create({ connection, taskQueue: attemptQueue(taskQueue, queue), activities })
   const [retry, slow] = [await create('retry'), await create('slow')]
@@ -63,21 +66,16 @@ export async function withWorker<T>(
     // A bug of ours fails the test instead of being tried again for ever.
     workflowFailureErrorTypes: { '*': ['Error'] },
   })
-  return slow.runUntil(() => retry.runUntil(() => worker.runUntil(() => work(taskQueue))))
+  return slow.runUntil(() => retry.runUntil(() => worker.runUntil(() => work(taskQueue, clock))))
 }
 
-/** Returns the activities; those that act on a delivery's instants set the clock of the database first. */
-async function inSkippedTime(
-  environment: TestWorkflowEnvironment,
-  dependencies: ActivityDependencies,
-): Promise<Activities> {
-  const { follow } = await skipDeliveryTime(dependencies.dataSource, environment)
-  await follow()
-  const activities = createActivities(dependencies)
+/** Returns the activities; those that act on a delivery's instants set the clock first. */
+function inSkippedTime(clock: DeliveryTime, dependencies: ActivityDependencies): Activities {
+  const activities = createActivities({ ...dependencies, clock })
   return {
     ...activities,
-    makeAttempt: async (request) => follow().then(() => activities.makeAttempt(request)),
-    requestRetry: async (request) => follow().then(() => activities.requestRetry(request)),
+    makeAttempt: async (request) => clock.follow().then(() => activities.makeAttempt(request)),
+    requestRetry: async (request) => clock.follow().then(() => activities.requestRetry(request)),
   }
 }
 

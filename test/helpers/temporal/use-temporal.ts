@@ -1,6 +1,7 @@
 import type { WorkflowHandle } from '@temporalio/client'
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import type { ActivityDependencies } from '../../../activities/index.ts'
+import type { DatabaseClock } from '../../../src/db/database-clock.ts'
 import {
   createDeliveryWorkflows,
   deliveryWorkflowId,
@@ -13,10 +14,14 @@ import { createTimeSkippingServer, withWorker } from './time-skipping.ts'
 export type TestTemporal = {
   /** Its server skips time. Await one result at a time. */
   readonly environment: TestWorkflowEnvironment
-  /** Runs `work` while workers with the real activities serve a task queue of its own. */
+  /**
+   * Runs `work` while workers with the real activities serve a task queue of its own. `leadMs` is that of the workflows,
+   * 0 if not given; `clock` is that of the activities and of the rows.
+   */
   withWorkflows: <T>(
     dependencies: ActivityDependencies,
-    work: (workflows: DeliveryWorkflows, taskQueue: string) => Promise<T>,
+    work: (workflows: DeliveryWorkflows, taskQueue: string, clock: DatabaseClock) => Promise<T>,
+    options?: { leadMs: number },
   ) => Promise<T>
   /** Returns the handle of a delivery's workflow. */
   handleOf: (deliveryId: string) => WorkflowHandle
@@ -28,9 +33,9 @@ export type TestTemporal = {
 export function useTemporal(): TestTemporal {
   const client = () => temporal.environment.client
   const temporal = {
-    withWorkflows: (dependencies, work) =>
-      withWorker(temporal.environment, dependencies, (taskQueue) =>
-        work(createDeliveryWorkflows({ client, taskQueue, leadMs: 0, eager: false }), taskQueue),
+    withWorkflows: (dependencies, work, { leadMs } = { leadMs: 0 }) =>
+      withWorker(temporal.environment, dependencies, (taskQueue, clock) =>
+        work(createDeliveryWorkflows({ client, taskQueue, leadMs, eager: false }), taskQueue, clock),
       ),
     handleOf: (deliveryId) => client().workflow.getHandle(deliveryWorkflowId(deliveryId)),
     resultOf: (deliveryId) => temporal.handleOf(deliveryId).result() as Promise<DeliverEventResult>,

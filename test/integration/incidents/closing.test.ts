@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
+import { closeResolvedIncident } from '../../../src/db/queries/incidents.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
 import { makeDue } from '../../helpers/deliveries/make-due.ts'
 import {
   createConcurrentWebhook,
@@ -67,6 +71,26 @@ describe('what closes an incident', function () {
     await switchOffAndOn()
     await webhook.publishFailing(1)
     expect(await incidents()).to.deep.equal([true])
+  })
+
+  it('a success is never dated after the closing, however long the transaction had waited before', async () => {
+    const [deliveryId = ''] = await webhook.publishFailing(1)
+    const { organisationId } = webhook.member
+    const record = attemptRecord(
+      { organisationId, deliveryId, url: 'https://receiver.example.com/' },
+      { owner: randomUUID(), number: 2 },
+    )
+    await database.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT pg_sleep(0.05)')
+      await recordSuccesses(manager, [record], null)
+      await closeResolvedIncident(manager, webhook.webhookId)
+    })
+    const [closed] = await database.dataSource.query<{ afterMs: number }[]>(
+      `SELECT (extract(epoch FROM i.closed_at - d.completed_at) * 1000)::float8 AS "afterMs"
+         FROM delivery d JOIN incident i ON i.webhook_id = d.webhook_id WHERE d.id = $1`,
+      [deliveryId],
+    )
+    expect(closed!.afterMs).to.be.at.least(0)
   })
 
   it('narrowing the subscription does not', async () => {

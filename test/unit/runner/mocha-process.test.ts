@@ -12,6 +12,7 @@ const NO_SERVERS: TestServers = {
   temporalAddress: '',
   temporalCli: '',
   timeSkippingServer: '',
+  chromium: null,
   posthorn: '',
 }
 
