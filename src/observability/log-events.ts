@@ -1,0 +1,111 @@
+/** Level of a line, by severity; `warn or error`: a warning while PostgreSQL or Temporal is unavailable. */
+type LoggedLevel = 'info' | 'warn' | 'error' | 'warn or error'
+
+/** Every event of the log with its level and meaning. `npm run check:docs` writes them into docs/troubleshooting.md. */
+export const LOG_EVENTS: Readonly<Record<string, readonly [LoggedLevel, string]>> = {
+  'service.started': ['info', 'process id, roles, URL, address of the metrics'],
+  'service.stopping': ['info', 'the signal, or `uncaught_exception`'],
+  'process.uncaught_exception': ['error', 'the process stops as after a signal, with exit code 1'],
+  'process.unhandled_rejection': ['error', 'the process continues'],
+  'policy.http_allowed': ['warn', '`POSTHORN_ALLOW_HTTP` is on; `loopbackOnly`: for loopback only'],
+  'policy.private_allowed': ['warn', '`POSTHORN_ALLOWED_CIDRS` opens ranges'],
+  'policy.webhooks_capped': ['warn', '`WEBHOOKS_PER_ORGANISATION` is above 1,000, which is the limit'],
+  'catalogue.keys_missing': ['warn', 'webhooks subscribe to `keys` that the catalogue lacks'],
+  'payload.check_stopped': ['warn', 'a payload took too long or too much memory to check and was refused'],
+  'http.answered': [
+    'info',
+    'one request, by its `x-request-id`; name of the `operator` key, `traceId` and `spanId` where there are any',
+  ],
+  'http.database_unavailable': ['warn', 'a request was answered 503'],
+  'http.failed': ['error', 'a request was answered 500: a fault of Posthorn'],
+  'http.limiter_failed': ['error', 'a rate limiter failed; the request passed without being counted'],
+  'http.proxy_untrusted': [
+    'warn',
+    'once: a `peer` outside `TRUSTED_PROXIES` sends `X-Forwarded-For`, which is ignored',
+  ],
+  'auth.refused': [
+    'warn',
+    'a key, session, ticket or portal link was refused: `address`, `reason`; `unknown` is also revoked or expired',
+  ],
+  'auth.short_keys_refused': [
+    'warn',
+    'once: keys below 32 characters, as of the demo organisation, count on loopback only',
+  ],
+  'publish.backlog_failed': ['warn', 'the backlog could not be counted; publishing is not limited meanwhile'],
+  'delivery.attempted': ['info', 'one attempt, with its number, outcome and new state of the delivery'],
+  'attempt.release_failed': ['warn', 'a row could not be released; its lease ends by itself'],
+  'attempt.record_failed': [
+    'warn or error',
+    'the database refuses an outcome, which is tried again until it is recorded',
+  ],
+  'attempt.superseded': ['warn', 'another run had taken the row of a failed attempt, which is not recorded'],
+  'attempt.repeated': [
+    'warn',
+    'the process was paused in mid-POST and got no answer; the attempt is repeated',
+  ],
+  'clock.skew_detected': [
+    'warn',
+    "this machine's clock is `aheadOfDatabaseMs`; deliveries use the database's",
+  ],
+  'retry.wake_failed': ['warn', 'the workflow of a retry could not be signalled; the sweeper does it'],
+  'retry_job.start_failed': ['warn', 'the workflow of a retry job was not started; the sweeper does it'],
+  'organisation.erasure_requested': ['info', 'with the name of the operator key'],
+  'organisation.erasure_not_started': ['warn', 'its workflow was not started; the sweeper does it'],
+  'organisation.erased': ['info', 'nothing is left of an organisation: its id, the numbers of deleted rows'],
+  'incident.signal_failed': [
+    'warn',
+    'the workflow of an incident could not be signalled; the sweeper does it',
+  ],
+  'notification.outcome_lost': [
+    'error',
+    'it is not known whether a message was accepted; it is not sent again',
+  ],
+  'notification.time_zone_unknown': ['warn', 'mails of an organisation name the times of `Europe/Brussels`'],
+  'notification.mail_not_configured': ['warn', '`SMTP_HOST` is not set: no mail is sent'],
+  'workflow_start.refused': ['warn', 'a workflow could not be started; it is tried again'],
+  'dispatcher.database_failed': ['warn', 'rows could not be read or changed; they are taken up again'],
+  'inline_attempt.failed': [
+    'error',
+    'a fault of Posthorn prevented an inline attempt; its workflow makes it',
+  ],
+  'following_workflow.refused': ['warn', 'the workflow that follows could not be started; it is tried again'],
+  'following_workflow.failed': ['warn or error', 'deliveries without a workflow could not be read'],
+  'sweep.restarted_workflow': ['warn', 'a delivery had lost its workflow; another one was started'],
+  'sweep.found_paused_workflow': [
+    'warn',
+    'once: an overdue delivery is paused in Temporal, since `pausedSince`',
+  ],
+  'sweep.replaced_workflow': [
+    'error',
+    'a workflow made no progress and was replaced; `cause` has the reason',
+  ],
+  'sweep.call_refused': ['warn', 'Temporal refused a call of the sweeper'],
+  'sweep.failed': ['warn or error', 'a pass failed'],
+  'temporal.connected': ['info', 'Temporal is reached'],
+  'temporal.unavailable': ['warn', 'Temporal is not reached, or the worker ended; tried again every second'],
+  'temporal.connection_replaced': ['warn', 'the connection to Temporal was silent and a new one works'],
+  'temporal.registration_refused': [
+    'warn',
+    'no right to register search attributes; where one of `needed` is missing, starts are refused',
+  ],
+  'temporal.search_attributes_registered': ['info', 'missing search attributes were registered'],
+  'temporal.setup_failed': ['warn', 'the retention schedule could not be created; it is tried again'],
+  'temporal.data_lost': ['warn', 'the namespace is another one than before; everything is set up again'],
+  'temporal.metrics_failed': ['warn', 'the SDK could not serve its metrics on a port; five are tried'],
+  'temporal.core_logged': ['warn or error', 'a line of the Temporal SDK'],
+  'retention.purged': ['info', 'one run of retention: rows deleted, and whether nothing is left'],
+  'stream.ended': [
+    'info',
+    'one event stream, with why: `client`, `slow`, `rights`, `stopped`, `regressed`, `fault`',
+  ],
+  'stream.delayed': ['warn', 'an open transaction delays the event streams'],
+  'stream.read_failed': [
+    'warn or error',
+    'events could not be read; the streams continue when it works again',
+  ],
+  'stream.sequence_regressed': ['error', 'a standby or a backup replaced the database; all streams end'],
+  'stream.failed': ['error', 'a stream ended by a fault of Posthorn'],
+  'database.connection_lost': ['warn', 'an idle connection broke; the next query opens another'],
+  'metrics.backlog_failed': ['warn', 'the backlog could not be counted; the metrics come without it'],
+  'metrics.scrape_failed': ['error', 'a scrape was answered 500'],
+}
