@@ -4,9 +4,7 @@ import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
 import { SETTINGS } from '../config/settings.ts'
 import { FIELD_PROBLEMS } from '../domain/field-problems.ts'
-import { FULL_ACCESS } from '../domain/permissions.ts'
 import { PROBLEMS } from '../domain/problems.ts'
-import { routes } from '../http/routes/index.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 
 /** Lists of the documents, each from what the code has: one item a line, wrapped at {@link MAX_COLUMNS}. */
@@ -33,23 +31,6 @@ export function commandList(): string {
       ({ name, operand, summary }) => `${code(`posthorn ${withOperand(name, operand)}`)}: ${summary}`,
     ),
   )
-}
-
-export function routeList(): string {
-  return listOf(
-    routes.map(
-      ({ method, path, access, summary }) =>
-        `${code(`${method} ${path}`)} (${permissionInWords(access)}): ${summary}`,
-    ),
-  )
-}
-
-function permissionInWords(access: (typeof routes)[number]['access']): string {
-  if (access.kind === 'open') return 'no key'
-  if (access.kind === 'key') return 'any key'
-  if (access.kind === 'operator') return `operator key, ${code(access.scope)}`
-  if (access.permission === null) return 'any key of the organisation'
-  return access.permission === FULL_ACCESS ? 'full access' : code(access.permission)
 }
 
 /** By status. */

@@ -7,7 +7,6 @@ import {
   fieldProblemList,
   logEventList,
   problemList,
-  routeList,
   settingList,
 } from './document-lists.ts'
 import { verifySamples } from './verify-samples.ts'
@@ -27,7 +26,6 @@ export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/troubleshooting.md', name: 'doctor', render: doctorCodes },
   { file: 'docs/troubleshooting.md', name: 'log', render: logEventList },
   { file: 'docs/receiving.md', name: 'event-keys', render: eventKeyList },
-  { file: 'docs/api.md', name: 'routes', render: routeList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/api.md', name: 'field-problems', render: fieldProblemList },
   { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
