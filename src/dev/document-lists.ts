@@ -58,9 +58,12 @@ export function doctorCodes(): string {
   return listOf(grouped(problems).map(([group, codes]) => `${group}: ${codes.join(', ')}`))
 }
 
+/** The level is shown where it is not `warn`. */
 export function logEventList(): string {
   return listOf(
-    Object.entries(LOG_EVENTS).map(([name, [level, text]]) => `${code(name)} (${level}): ${text}`),
+    Object.entries(LOG_EVENTS).map(
+      ([name, [level, text]]) => `${code(name)}${level === 'warn' ? '' : ` (${level})`}: ${text}`,
+    ),
   )
 }
 

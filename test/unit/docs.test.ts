@@ -263,6 +263,8 @@ describe('docs/production.md and docs/troubleshooting.md', () => {
     const sources = filesUnder('src').map(read).join('\n')
     const logged = new Set([...sources.matchAll(/\bevent: '([a-z_]+\.[a-z_]+)'/g)].map(([, name]) => name))
     expect(Object.keys(LOG_EVENTS)).to.have.members([...logged])
+    for (const [, level = '', name = ''] of sources.matchAll(/logger\.(\w+)\(\s*\{ event: '([\w.]+)'/g))
+      expect(LOG_EVENTS[name]?.[0], name).to.include(level)
   })
 
   it('name every failure code and every search attribute', () => {
