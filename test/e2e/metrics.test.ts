@@ -2,7 +2,6 @@ import { createServer, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { groupedBy, readQueries, selectorsOf } from '../helpers/metrics/dashboards.ts'
-import { itemsBetween, readDocument } from '../helpers/documents/documents.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { parseExposition, type Exposition } from '../helpers/metrics/exposition.ts'
 import { TEST_KEY_RING } from '../helpers/database/factories.ts'
@@ -113,29 +112,6 @@ describe('the metrics of real processes', function () {
       expect(text).not.to.include(canary)
     expect(text).not.to.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}/)
     expect(text).not.to.include(new URL(stage.receiver.url).port + '"')
-  })
-
-  it('are those of the list in docs/production.md, with their kinds and labels', async () => {
-    const { kinds, samples } = await scrape()
-    const exposed = [...kinds].filter(([name]) => name.startsWith('posthorn_'))
-    const listed = itemsBetween(readDocument('docs/production.md'), 'metrics').map((item) => {
-      const [, name = '', kind = '', labels = ''] =
-        /^`(\w+)`, (\w+)(?:, by ((?:`\w+`(?:, )?)+))?:/.exec(item) ?? []
-      return { name, kind, labels }
-    })
-    expect(listed.map(({ name, kind }) => `${name} ${kind}`)).to.have.members(
-      exposed.map(([name, kind]) => `${name} ${kind}`),
-    )
-    for (const { name, labels } of listed) {
-      const sample = samples.find((one) => one.name === name || one.name === `${name}_count`)
-      // Some series appear with their first event only.
-      const expected = Object.keys(sample?.labels ?? {})
-      expect(sample, name).not.to.equal(undefined)
-      expect(
-        [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
-        name,
-      ).to.have.members(expected)
-    }
   })
 
   it('include all that dashboard and alert rules query, with their labels', async () => {

@@ -4,7 +4,6 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../src/catalogue/built-in.ts'
 import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { findCommand } from '../../src/cli/command-line/find-command.ts'
 import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
@@ -17,9 +16,9 @@ import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
-import { headingsOf, itemsBetween, readDocument as read, tableBelow } from '../helpers/documents/documents.ts'
+import { LOG_EVENTS } from '../../src/observability/log-events.ts'
+import { headingsOf, readDocument as read, tableBelow } from '../helpers/documents/documents.ts'
 import { argumentsOf } from '../helpers/cli/arguments-of.ts'
-import { payloadTable } from '../helpers/documents/payload-table.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -106,11 +105,6 @@ describe('the commands in the documentation', () => {
       for (const line of typed) expect(argumentsOf(line.trim().split(/\s+/)).problems, line).to.deep.equal([])
     })
   }
-
-  it('are listed in docs/production.md', () => {
-    const shown = tableBelow(production, '## Commands').map(([command = '']) => command.split(/[ `]/)[2])
-    expect([...new Set(shown)]).to.deep.equal(COMMANDS.map(({ name }) => name))
-  })
 })
 
 describe('README.md', () => {
@@ -130,14 +124,6 @@ describe('the generated parts of the documents', () => {
 })
 
 describe('docs/configuration.md', () => {
-  it('lists every setting with its default, in order', () => {
-    const expected = Object.values(SETTINGS).map(({ variable, fallback }) => [
-      `\`${variable}\``,
-      defaultInWords(fallback),
-    ])
-    expect(firstTwoColumns(configuration, '## Settings')).to.deep.equal(expected)
-  })
-
   it('lists what npm start and npm test read', () => {
     const listed = firstTwoColumns(configuration, '## npm start and npm test').map(([variable]) => variable)
     expect(listed).to.deep.equal(NPM_START_VARIABLES.map((variable) => `\`${variable}\``))
@@ -214,14 +200,6 @@ describe('docs/receiving.md', () => {
     expect(retries.map(([, wait = '']) => toMs(wait))).to.deep.equal(RETRY_WAITS_MS)
   })
 
-  it('shows what the catalogue checks of each event key, and nothing else', () => {
-    const shown = [...receiving.matchAll(/^### (\w[\w-]*(?::[\w-]+)+)$/gm)].map(([, key]) => key)
-    const checked = builtInCatalogue.eventKeys.filter(({ schema }) => schema !== null)
-    expect(shown).to.deep.equal(checked.map(({ key }) => key))
-    for (const { key, schema } of checked)
-      expect(tableBelow(receiving, `### ${key}`), key).to.deep.equal(payloadTable(schema ?? {}))
-  })
-
   it('shows every header that an attempt is sent with', () => {
     const source = `${read('src/outbound/signed-headers.ts')}${read('src/outbound/exchange.ts')}`
     const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
@@ -257,6 +235,12 @@ describe('npm start and npm test', () => {
 })
 
 describe('docs/production.md and docs/troubleshooting.md', () => {
+  it('name a test for each fault', () => {
+    const shown = tableBelow(production, '## What is promised under each fault').map((cells) => cells.at(-1))
+    for (const test of shown)
+      expect(existsSync(join(ROOT, `test/${test?.replaceAll('`', '')}.test.ts`)), test).to.equal(true)
+  })
+
   it('make a VAPID key that is accepted with its one line', () => {
     const [, line = ''] =
       /<!-- vapid:start -->\s*```sh\n(.*)\n```\s*<!-- vapid:end -->/.exec(production) ?? []
@@ -278,8 +262,9 @@ describe('docs/production.md and docs/troubleshooting.md', () => {
   it('explain every log event', () => {
     const sources = filesUnder('src').map(read).join('\n')
     const logged = new Set([...sources.matchAll(/\bevent: '([a-z_]+\.[a-z_]+)'/g)].map(([, name]) => name))
-    const listed = itemsBetween(troubleshooting, 'log').map((item) => /^`([\w.]+)` \(/.exec(item)?.[1])
-    expect(listed).to.have.members([...logged])
+    expect(Object.keys(LOG_EVENTS)).to.have.members([...logged])
+    for (const [, level = '', name = ''] of sources.matchAll(/logger\.(\w+)\(\s*\{ event: '([\w.]+)'/g))
+      expect(LOG_EVENTS[name]?.[0], name).to.include(level)
   })
 
   it('name every failure code and every search attribute', () => {
@@ -298,11 +283,6 @@ function filesUnder(folder: string): string[] {
 /** The first two cells of each row of the first table below a heading. */
 function firstTwoColumns(text: string, heading: string): string[][] {
   return tableBelow(text, heading).map((cells) => cells.slice(0, 2))
-}
-
-function defaultInWords(fallback: string | undefined): string {
-  if (fallback === undefined) return 'required'
-  return fallback === '' ? 'empty' : `\`${fallback}\``
 }
 
 /** `5 minutes` in ms. */

@@ -1,15 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { Registry } from 'prom-client'
 import { parse } from 'yaml'
 import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
+import { createDefine } from '../../src/observability/metrics/define.ts'
+import { createGauges } from '../../src/observability/metrics/gauges.ts'
 import {
   DENIED_IPV4_CIDRS,
   DENIED_IPV6_CIDRS,
   GLOBAL_UNICAST_IPV6_CIDR,
 } from '../../src/outbound/special-addresses.ts'
-import { itemsBetween, readDocument } from '../helpers/documents/documents.ts'
+import { readDocument } from '../helpers/documents/documents.ts'
 
 type Values = {
   secrets: { keys: Record<string, string> }
@@ -87,10 +90,11 @@ describe('the Helm chart', () => {
   it('scales workers, where that is on, by a metric of Posthorn', () => {
     const { enabled, metric } = values.worker.autoscaling
     expect(enabled).to.equal(false)
-    const listed = itemsBetween(readDocument('docs/production.md'), 'metrics')
-    const item = listed.find((text) => text.startsWith(`\`${metric.name}\``)) ?? ''
-    for (const [label, value] of Object.entries(metric.selector))
-      expect(item).to.include(`by \`${label}\``).and.to.include(`\`${value}\``)
+    const registry = new Registry()
+    createGauges(createDefine(registry))
+    const defined = registry.getSingleMetric(metric.name) as unknown as { help: string; labelNames: string[] }
+    expect(Object.keys(metric.selector)).to.deep.equal(defined.labelNames)
+    for (const value of Object.values(metric.selector)) expect(defined.help).to.include(value)
     expect(read('README.md')).to.include(metric.name)
   })
 

@@ -20,7 +20,7 @@ export function createDefine(registry: Registry) {
   }
 }
 
-/** From what is usual (milliseconds) to what an temporal that was away for a while causes. */
+/** From what is usual (milliseconds) to what an outage of Temporal causes. */
 export const DELAY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900]
 
 /** Returns seconds, never negative: clocks can be set back, and a falling sum would count as a restart. */

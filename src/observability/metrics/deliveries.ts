@@ -41,14 +41,21 @@ const FINAL_STATES: readonly FinalState[] = ['completed', 'failed', 'stopped']
 const TRIGGERS: readonly AttemptTrigger[] = ['schedule', 'retry']
 
 export function createAttemptMetrics(define: Define): AttemptMetrics {
-  const events = define.counter('events_published_total', 'Events committed, test events included')
+  const events = define.counter(
+    'events_published_total',
+    'Events committed, test events included; a repeat with the same Idempotency-Key is none',
+  )
   const committed = define.counter('deliveries_committed_total', 'Deliveries committed with their events')
-  const ended = define.counter('deliveries_total', 'Deliveries that reached a final state', ['state'])
-  const attempts = define.counter('attempts_total', 'Attempts recorded', [
-    'outcome',
-    'failure_code',
-    'trigger',
-  ])
+  const ended = define.counter(
+    'deliveries_total',
+    'Deliveries that became completed, failed or stopped; one that a user retries ends again',
+    ['state'],
+  )
+  const attempts = define.counter(
+    'attempts_total',
+    'Attempts recorded: succeeded (failure_code none) or failed; trigger is schedule or retry',
+    ['outcome', 'failure_code', 'trigger'],
+  )
   const inFlight = define.gauge('attempts_in_flight', 'Attempts that have a slot and are not recorded yet')
   const deferred = define.counter(
     'attempts_deferred_total',
@@ -79,7 +86,7 @@ export function createAttemptMetrics(define: Define): AttemptMetrics {
   )
   const lateness = define.histogram(
     'retry_lateness_seconds',
-    'Time from the due time of a scheduled retry to its POST, without deferred retries',
+    'Time from the due time of a retry of the schedule to its POST, without deferred ones',
     DELAY_BUCKETS,
   )
 
@@ -153,25 +160,29 @@ const PASS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 export function createDispatchMetrics(define: Define): DispatchMetrics {
   const starts = define.counter(
     'dispatched_deliveries_total',
-    'Deliveries that the dispatcher took, by result',
+    'Deliveries that the dispatcher took: workflow started, attempted inline, workflow followed after the end, refused by Temporal, released to the row',
     ['result'],
   )
-  const swept = define.counter('sweep_rows_total', 'Rows that the sweeper took', ['kind'])
+  const swept = define.counter(
+    'sweep_rows_total',
+    'Rows that the sweeper took: delivery, stopped, retry_job, incident, erasure',
+    ['kind'],
+  )
   const recovered = define.counter(
     'sweep_recovered_workflows_total',
-    'Workflows that the sweeper restarted because they were gone or stuck',
+    'Workflows that the sweeper restarted: gone, or stuck and terminated first',
     ['reason'],
   )
   const lastPass = define.gauge(
     'sweep_last_pass_timestamp_seconds',
-    'Time of the end of the latest sweep; absent in a process without a worker',
+    'Unix time of the end of the latest sweep; only in a worker',
   )
   const passes = define.histogram('sweep_duration_seconds', 'Duration of a pass of the sweeper', PASS_BUCKETS)
-  const notifications = define.counter('notifications_total', 'Notifications, by result of sending', [
-    'kind',
-    'channel',
-    'state',
-  ])
+  const notifications = define.counter(
+    'notifications_total',
+    'Tries to send notification 1 or 2: sent, refused (tried again), failed, unknown',
+    ['kind', 'channel', 'state'],
+  )
 
   // At 0, a process without a worker would report its latest sweep in 1970.
   lastPass.remove()

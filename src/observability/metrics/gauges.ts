@@ -25,9 +25,12 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
     ['state'],
   )
   const poolSize = define.gauge('database_pool_size', 'Maximum number of connections of the pool')
-  const dispatcherQueued = define.gauge('dispatcher_queued', 'Deliveries that wait in the dispatcher')
+  const dispatcherQueued = define.gauge(
+    'dispatcher_queued',
+    'Deliveries that the dispatcher holds and has not begun',
+  )
   const workflowStartsInFlight = define.gauge('workflow_starts_in_flight', 'Workflow starts in flight')
-  const attempting = define.gauge('inline_attempts_in_flight', 'Inline first attempts in flight')
+  const attempting = define.gauge('inline_attempts_in_flight', 'Inline attempts in flight')
   const isTemporalUp = define.gauge('temporal_up', '1 when Temporal answers this process')
 
   return (snapshot) => {
@@ -47,26 +50,34 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
 
 function createBacklogGauges(define: Define): (backlog: Backlog | null) => void {
   const up = define.gauge('database_up', '1 when the backlog could be counted')
-  const deliveries = define.gauge('deliveries', 'Deliveries that are not completed or stopped, by state', [
-    'state',
-  ])
+  const deliveries = define.gauge(
+    'deliveries',
+    'Backlog: deliveries that are pending, in_progress, waiting or failed',
+    ['state'],
+  )
   const oldestPending = define.gauge(
     'oldest_pending_age_seconds',
-    'Age of the oldest delivery without an attempt, by whether it waits for its endpoint (busy)',
+    'Backlog: age of the oldest delivery without an attempt; busy while it waits for its endpoint, else idle',
     ['webhook'],
   )
   const overdue = define.gauge(
     'overdue_deliveries',
-    'Deliveries late by a minute or more, by whether they wait for their endpoints (busy) or are stuck (idle)',
+    'Backlog: deliveries late by a minute or more, which wait for their endpoints (busy) or are stuck (idle)',
     ['webhook'],
   )
-  const paused = define.gauge('paused_deliveries', 'Deliveries whose workflow is paused in Temporal')
+  const paused = define.gauge(
+    'paused_deliveries',
+    'Backlog: overdue deliveries whose workflow is paused in Temporal; they are not counted as overdue',
+  )
   const owed = define.gauge(
     'owed_workflows',
-    'Deliveries that were attempted without a workflow, which follows',
+    'Backlog: deliveries that were attempted without a workflow, which follows',
   )
-  const oldestOwed = define.gauge('oldest_owed_workflow_age_seconds', 'Time since the oldest of them ended')
-  const incidents = define.gauge('incidents_open', 'Webhooks with an open incident')
+  const oldestOwed = define.gauge(
+    'oldest_owed_workflow_age_seconds',
+    'Backlog: time since the oldest delivery ended whose workflow follows',
+  )
+  const incidents = define.gauge('incidents_open', 'Backlog: webhooks with an open incident')
 
   return (backlog) => {
     up.set(backlog === null ? 0 : 1)
@@ -91,10 +102,10 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
 }
 
 function createWorkerGauges(define: Define): (worker: WorkerLoad | null) => void {
-  const running = define.gauge('worker_running', '1 while the worker takes tasks; absent without a worker')
+  const running = define.gauge('worker_running', '1 while the worker takes tasks; only in a worker')
   const activities = define.gauge(
     'worker_activities',
-    'Activities in progress, by task queue: first, retry (including those that wait until they are due), slow',
+    'Activities in progress: first, retry (with those that wait until they are due), slow',
     ['queue'],
   )
   const tasks = define.gauge('worker_workflow_tasks', 'Workflow tasks in progress')

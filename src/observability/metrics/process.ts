@@ -8,9 +8,11 @@ export type ProcessMetrics = { unexpectedError(kind: UnexpectedErrorKind): void 
 const KINDS: readonly UnexpectedErrorKind[] = ['exception', 'rejection']
 
 export function createProcessMetrics(define: Define): ProcessMetrics {
-  const errors = define.counter('unexpected_errors_total', 'Errors that no part of the process caught', [
-    'kind',
-  ])
+  const errors = define.counter(
+    'unexpected_errors_total',
+    'Errors that no part of the process caught: exception (the process ends), rejection',
+    ['kind'],
+  )
   for (const kind of KINDS) errors.inc({ kind }, 0)
   return { unexpectedError: (kind) => errors.inc({ kind }) }
 }

@@ -36,14 +36,22 @@ const REASONS: readonly RefusalReason[] = [
 const ANSWER_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export function createRequestMetrics(define: Define): RequestMetrics {
-  const requests = define.counter('http_requests_total', 'Requests answered', ['route', 'method', 'status'])
+  const requests = define.counter(
+    'http_requests_total',
+    'Requests answered, by operationId of the route or none; status is 2xx, 4xx or 5xx',
+    ['route', 'method', 'status'],
+  )
   const durations = define.histogram(
     'http_request_duration_seconds',
     'How long it took until an answer was ready',
     ANSWER_BUCKETS,
     ['route'],
   )
-  const limited = define.counter('rate_limited_total', 'Requests refused by a rate limit', ['limit'])
+  const limited = define.counter(
+    'rate_limited_total',
+    'Requests answered 429: management, publish, validation, authentication, open',
+    ['limit'],
+  )
   const refused = define.counter(
     'http_connections_refused_total',
     'Connections refused, or answered 503, because API_CONNECTIONS were open',
@@ -51,7 +59,7 @@ export function createRequestMetrics(define: Define): RequestMetrics {
   for (const limit of LIMITS) limited.inc({ limit }, 0)
   const authRefused = define.counter(
     'auth_refused_total',
-    'Keys, sessions, tickets and portal links refused',
+    'Keys, sessions, tickets and portal links refused, at sign_in or another request; reasons as of auth.refused in the log',
     ['purpose', 'reason'],
   )
   for (const purpose of PURPOSES) for (const reason of REASONS) authRefused.inc({ purpose, reason }, 0)

@@ -15,7 +15,11 @@ const ENDS: readonly StreamEnd[] = ['client', 'slow', 'rights', 'stopped', 'regr
 export function createStreamMetrics(define: Define): StreamMetrics {
   const open = define.gauge('streams_open', 'Event streams that are open')
   const sent = define.counter('stream_events_sent_total', 'Events given to streams, once for each stream')
-  const ended = define.counter('streams_ended_total', 'Event streams that ended, by why', ['reason'])
+  const ended = define.counter(
+    'streams_ended_total',
+    'Event streams that ended: client, slow, rights, stopped, regressed (another database), fault',
+    ['reason'],
+  )
   for (const reason of ENDS) ended.inc({ reason }, 0)
 
   return {

@@ -32,13 +32,3 @@ export function tableBelow(text: string, heading: string): string[][] {
       .map((cell) => cell.trim()),
   )
 }
-
-/** The items of the list between `<!-- name:start -->` and `<!-- name:end -->`, each in one line. */
-export function itemsBetween(text: string, name: string): string[] {
-  const [, list] = new RegExp(`<!-- ${name}:start -->\\n(.*?)<!-- ${name}:end -->`, 's').exec(text) ?? []
-  if (list === undefined) throw new Error(`no list ${name}`)
-  return list
-    .split(/^- /m)
-    .slice(1)
-    .map((item) => item.trim().replaceAll(/\s+/g, ' '))
-}

@@ -155,19 +155,6 @@ describe('docs/verify/README.md', function () {
   this.timeout(TIMEOUT_MS)
   const readme = readFileSync(join(SAMPLES_DIR, 'README.md'), 'utf8')
 
-  for (const [language, file] of [
-    ['js', 'node.mjs'],
-    ['python', 'python.py'],
-    ['go', 'go/main.go'],
-    ['java', 'Verify.java'],
-  ] as const) {
-    it(`shows the function of ${file} as it is in the file`, () => {
-      const source = readFileSync(join(SAMPLES_DIR, file), 'utf8')
-
-      expect(unindented(source)).to.contain(unindented(codeBlock(readme, language)))
-    })
-  }
-
   it('shows commands that print what it promises', async function () {
     const programs: Command[] = [
       ['sh', '-c', ':'],
@@ -218,8 +205,4 @@ function codeBlock(markdown: string, language: string): string {
   const [, code] = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(markdown) ?? []
   expect(code, `a code block in ${language}`).to.be.a('string').and.not.equal('')
   return code!
-}
-
-function unindented(code: string): string {
-  return code.replace(/^[ \t]+/gm, '')
 }

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { defineCheck, type Check } from '../../../src/cli/doctor/check.ts'
 import { ok, problem, type Finding } from '../../../src/cli/doctor/finding.ts'
-import { PROBLEMS } from '../../../src/cli/doctor/problems.ts'
 import { runChecks } from '../../../src/cli/doctor/run-checks.ts'
 import {
   durabilityFindings,
@@ -9,7 +8,6 @@ import {
   writableFindings,
 } from '../../../src/cli/doctor/server-findings.ts'
 import { backlogFindings, buildFindings } from '../../../src/cli/doctor/task-queue-findings.ts'
-import { itemsBetween, readDocument } from '../../helpers/documents/documents.ts'
 
 const codesOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, code }) => `${level} ${code}`)
@@ -102,12 +100,5 @@ describe('the checks of posthorn doctor', () => {
     expect(codesOf(backlogFindings([{ ...queue, backlogAgeMs: 59_000, workers: [] }]))).to.deep.equal([
       'ok temporal.backlog',
     ])
-  })
-
-  it('have every problem in docs/troubleshooting.md, with its level', () => {
-    const listed = itemsBetween(readDocument('docs/troubleshooting.md'), 'doctor').map((item) =>
-      /^`([a-z_.]+)` \((error|warning)\)/.exec(item)?.slice(1),
-    )
-    expect(listed).to.deep.equal(Object.entries(PROBLEMS).map(([code, { level }]) => [code, level]))
   })
 })
