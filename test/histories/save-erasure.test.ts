@@ -4,8 +4,7 @@ import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
 
 /** A part of `npm run histories`: an organisation that is erased in several steps. */
-describe('the history of an erasure', function () {
-  this.timeout(120_000)
+describe('the history of an erasure', () => {
   const stage = useHistoryStage()
 
   it('is saved', async () => {

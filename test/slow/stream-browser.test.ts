@@ -14,8 +14,7 @@ import { useApi } from '../helpers/api/use-api.ts'
 const CHROMIUM = 'chromium'
 const isPresent = spawnSync(CHROMIUM, ['--version']).status === 0
 
-describe('docs/stream/browser.mjs in a real browser', function () {
-  this.timeout(90_000)
+describe('docs/stream/browser.mjs in a real browser', () => {
   if (!isPresent) {
     it.skip(`NOT CHECKED: ${CHROMIUM} not found on PATH`)
     return

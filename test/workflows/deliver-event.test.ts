@@ -15,8 +15,7 @@ const SCHEDULE_MS = [1_000, 2_000, 4_000, 8_000, 300_000, 1_800_000, 7_200_000, 
 /** On the time-skipping server; measured at most 130 ms on two cores, and 570 ms under other load. */
 const LATEST_MS = 900
 
-describe('deliverEvent, on a time-skipping server', function () {
-  this.timeout(60_000)
+describe('deliverEvent, on a time-skipping server', () => {
   const suite = useAttempts()
   const { database, answerWith, publish } = suite
   const temporal = useTemporal()

@@ -62,7 +62,6 @@ export function useDeveloperArea(): DeveloperArea {
   const visitors: Visitor[] = []
 
   before(async function () {
-    this.timeout(60_000)
     const executablePath = findOnPath('chromium', process.env)
     if (executablePath === null) {
       process.stderr.write(
