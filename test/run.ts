@@ -45,9 +45,6 @@ const SUITES: Record<string, string[][]> = {
   slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
 }
 
-/** Retries each failed test once, since other load on the machine delays real timers. The reporter prints each retry. */
-const RETRY_ONCE = ['--retries', '1']
-
 /** The data of a test run need not survive a power failure. */
 const WITHOUT_DURABILITY = [
   '-c',
@@ -101,6 +98,7 @@ async function run(processes: string[][]): Promise<number> {
   const counts = await sumCounts(started)
   const countsFile = process.env['POSTHORN_TEST_COUNTS']
   if (countsFile !== undefined) writeFileSync(countsFile, JSON.stringify(counts))
+  for (const test of counts.skipped) print(`SKIPPED: ${test}`)
   for (const failure of counts.failed) print(`FAILED: ${failure}`)
   print(`${counts.passes} passed, ${counts.failures} failed`)
   return counts.failures === 0 ? 0 : 1
@@ -108,10 +106,10 @@ async function run(processes: string[][]): Promise<number> {
 
 /** Returns the arguments of each mocha process. */
 function mochaArguments(processes: string[][]): string[][] {
-  if (given.length === 0) return processes.map((files) => [...files, ...RETRY_ONCE])
-  // The value of an option, as in `--retries 0`, is no file. Without one mocha would load this one.
+  if (given.length === 0) return processes
+  // The value of an option, as in `--grep retry`, is no file. Without one mocha would load this one.
   const namesFiles = given.some((argument) => argument.endsWith('.ts'))
-  return [[...(namesFiles ? [] : processes.flat()), ...RETRY_ONCE, ...given]]
+  return [[...(namesFiles ? [] : processes.flat()), ...given]]
 }
 
 async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {

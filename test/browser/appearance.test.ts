@@ -30,15 +30,13 @@ const FORMS: Record<string, BrowserContextOptions> = {
   zoomed: { colorScheme: 'light', viewport: { width: 600, height: 450 }, deviceScaleFactor: 2 },
 }
 
-describe('the appearance of the developer area', function () {
-  this.timeout(120_000)
+describe('the appearance of the developer area', () => {
   const area = useDeveloperArea()
   let failingId: string
   let deliveryId: string
 
   /** A place with some history: a healthy webhook, one that fails, one that is switched off. */
-  before(async function () {
-    this.timeout(30_000)
+  before(async () => {
     const { stage } = area
     const { dataSource, member } = stage
     const { organisationId } = member

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { createMember } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('the catalogue and the audit trail in the developer area', function () {
-  this.timeout(45_000)
+describe('the catalogue and the audit trail in the developer area', () => {
   const area = useDeveloperArea()
   const memberWith = (permissions: string[]) =>
     createMember(area.stage.dataSource, { organisationId: area.stage.member.organisationId, permissions })

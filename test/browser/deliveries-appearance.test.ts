@@ -21,13 +21,11 @@ const FORMS: Record<string, BrowserContextOptions> = {
   zoomed: { colorScheme: 'dark', viewport: { width: 600, height: 450 }, deviceScaleFactor: 2 },
 }
 
-describe('the appearance of deliveries and events', function () {
-  this.timeout(90_000)
+describe('the appearance of deliveries and events', () => {
   const area = useDeveloperArea()
   let [webhookId, deliveryId, eventId] = ['', '', '']
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     const { stage } = area
     const { dataSource, member } = stage
     const { organisationId } = member

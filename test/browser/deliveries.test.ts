@@ -5,8 +5,7 @@ import { setRow } from '../helpers/deliveries/set-row.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('acting on deliveries in the developer area', function () {
-  this.timeout(45_000)
+describe('acting on deliveries in the developer area', () => {
   const area = useDeveloperArea()
 
   /** Every webhook but the one of the stage is subscribed to `comment:created` only. */

@@ -5,8 +5,7 @@ import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('the deliveries of a webhook in the developer area', function () {
-  this.timeout(60_000)
+describe('the deliveries of a webhook in the developer area', () => {
   const area = useDeveloperArea()
 
   const newWebhook = async (enabled = true) =>

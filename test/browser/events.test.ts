@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('events in the developer area', function () {
-  this.timeout(60_000)
+describe('events in the developer area', () => {
   const area = useDeveloperArea()
 
   const publish = async (event: string, traceId?: string) => {

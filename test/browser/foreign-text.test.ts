@@ -13,8 +13,7 @@ const ATTACKS = [
 ]
 const ATTACK = ATTACKS.join(' ')
 
-describe('foreign text in the developer area', function () {
-  this.timeout(45_000)
+describe('foreign text in the developer area', () => {
   const area = useDeveloperArea()
 
   it('is shown as text everywhere', async () => {

@@ -5,8 +5,7 @@ import { fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createPushBrowser } from '../helpers/notifications/push-browser.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 
-describe('push messages in the developer area', function () {
-  this.timeout(60_000)
+describe('push messages in the developer area', () => {
   const area = useDeveloperArea()
   let posthorn: PosthornProcess
   before(async () => {

@@ -8,8 +8,7 @@ import { createMember } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 
-describe('portal links in a browser', function () {
-  this.timeout(60_000)
+describe('portal links in a browser', () => {
   const area = useDeveloperArea()
 
   /** Creates a link to a page of the developer area. */

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { createMember } from '../helpers/database/factories.ts'
 import { fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('signing in to the developer area', function () {
-  this.timeout(30_000)
+describe('signing in to the developer area', () => {
   const area = useDeveloperArea()
 
   it('accepts a key and shows whose webhooks they are', async () => {

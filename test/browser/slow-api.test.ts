@@ -9,7 +9,6 @@ const ANSWER_DELAY_MS = 2_000
 const REFUSED_EVERY = 10
 
 describe('the developer area on a slow API that refuses now and then', function () {
-  this.timeout(120_000)
   const area = useDeveloperArea()
 
   it('keeps the selection, tells how old it is, and follows a retry to its end', async () => {

@@ -3,7 +3,6 @@ import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('the list of webhooks in the developer area', function () {
-  this.timeout(45_000)
   const area = useDeveloperArea()
 
   before(async () => {

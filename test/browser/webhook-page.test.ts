@@ -5,8 +5,7 @@ import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
-describe('the page of a webhook in the developer area', function () {
-  this.timeout(45_000)
+describe('the page of a webhook in the developer area', () => {
   const area = useDeveloperArea()
 
   const webhook = () =>

@@ -3,8 +3,7 @@ import { createMember, createWebhookRow } from '../helpers/database/factories.ts
 import { eventually } from '../helpers/eventually.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('managing webhooks in the developer area', function () {
-  this.timeout(30_000)
+describe('managing webhooks in the developer area', () => {
   const area = useDeveloperArea()
 
   const memberWith = (permissions: string[]) =>

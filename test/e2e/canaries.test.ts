@@ -14,8 +14,7 @@ const URL_TOKEN = 'canary-token-4711'
 const SMTP_PASSWORD = 'canary-password-4711'
 
 /** Everything there is about a run: what leaked would be somewhere in it. */
-describe('the secrets after a full run', function () {
-  this.timeout(60_000)
+describe('the secrets after a full run', () => {
   let stage: Stage
   let mail: MailServer
   let posthorn: PosthornProcess

@@ -15,8 +15,7 @@ const LATEST_MS = 500
 /** A second, and more on a machine with other load. */
 const SUCCEEDED_WITHIN_MS = 4_000
 
-describe('a cancelled workflow, on a real Temporal server', function () {
-  this.timeout(60_000)
+describe('a cancelled workflow, on a real Temporal server', () => {
   const stage = useStage()
   let client: Client
 

@@ -7,8 +7,7 @@ import { createStage, type Stage } from '../helpers/processes/stage.ts'
 const BEFORE = { eventKeys: [{ key: 'order:shipped', meaning: 'Order shipped' }] }
 const AFTER = { eventKeys: [{ key: 'order:packed', meaning: 'Order packed' }] }
 
-describe('processes with a catalogue of the operator', function () {
-  this.timeout(60_000)
+describe('processes with a catalogue of the operator', () => {
   const files = useSeedFiles()
   let stage: Stage
 

@@ -36,8 +36,7 @@ const failsFirst =
   }
 
 for (const mode of ['overflow', 'direct'] as const) {
-  describe(`a webhook that changes during first attempts, in \`${mode}\``, function () {
-    this.timeout(90_000)
+  describe(`a webhook that changes during first attempts, in \`${mode}\``, () => {
     let stage: Stage
     let posthorn: PosthornProcess
     let neighbour: Neighbour

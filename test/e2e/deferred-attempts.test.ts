@@ -9,8 +9,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 /** A claim may be so much too early on the database's clock, and the two clocks are read in whole milliseconds. */
 const TOLERANCE_MS = 5
 
-describe('an attempt that is deferred, on a real Temporal server', function () {
-  this.timeout(60_000)
+describe('an attempt that is deferred, on a real Temporal server', () => {
   const stage = useStage()
   let temporal: Client
 

@@ -28,8 +28,7 @@ const HELD_EVENTS = 40
 /** The longest row of checks, and closing. */
 const ENDS_WITHIN_MS = 20_000
 
-describe('posthorn doctor', function () {
-  this.timeout(90_000)
+describe('posthorn doctor', () => {
   let folder: string
   let postgres: EmbeddedPostgres
   let mailServer: MailServer

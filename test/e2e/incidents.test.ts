@@ -23,8 +23,7 @@ type IncidentAnswer = {
   notifications: { kind: number; channel: string; recipient: string; state: string; sentAt: string | null }[]
 }
 
-describe('incidents, on a real Temporal server with a real mail server', function () {
-  this.timeout(60_000)
+describe('incidents, on a real Temporal server with a real mail server', () => {
   let stage: Stage
   let mail: MailServer
   let posthorn: PosthornProcess

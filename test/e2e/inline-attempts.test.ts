@@ -16,8 +16,7 @@ const BACKLOG = 150
 const LEAVE_MS = 150
 
 for (const mode of ['overflow', 'direct'] as const) {
-  describe(`inline first attempts, with a real Temporal server, in \`${mode}\``, function () {
-    this.timeout(90_000)
+  describe(`inline first attempts, with a real Temporal server, in \`${mode}\``, () => {
     let stage: Stage
     let posthorn: PosthornProcess
     let temporal: Client

@@ -8,8 +8,7 @@ import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const NEW_KEY = `k2:${'cd'.repeat(32)}`
 
-describe('rotating the encryption key', function () {
-  this.timeout(120_000)
+describe('rotating the encryption key', () => {
   let stage: Stage
   let signingSecret: string
 

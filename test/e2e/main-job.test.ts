@@ -22,7 +22,6 @@ const PACE_MS = 150
 const NOTICED_WITHIN_MS = 30_000
 
 describe('the main job, on a real Temporal server', function () {
-  this.timeout(60_000)
   const taskQueue = `e2e-${randomUUID()}`
   const database = useDatabase()
   let certificate: Certificate

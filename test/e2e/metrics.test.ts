@@ -14,8 +14,7 @@ const COUNTED_WITHIN_MS = 12_000
 
 const METERED = { METRICS_PORT: '0' }
 
-describe('the metrics of real processes', function () {
-  this.timeout(60_000)
+describe('the metrics of real processes', () => {
   let stage: Stage
   let posthorn: PosthornProcess
   let text: string

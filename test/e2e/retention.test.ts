@@ -9,8 +9,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
-describe('the retention schedule, on a real Temporal server', function () {
-  this.timeout(60_000)
+describe('the retention schedule, on a real Temporal server', () => {
   const taskQueue = `retention-${randomUUID()}`
   const running: PosthornProcess[] = []
   const database = useDatabase()

@@ -5,8 +5,7 @@ import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { runRetryJob } from '../helpers/processes/retry-job.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
 
-describe('retry-deliveries, on a real Temporal server', function () {
-  this.timeout(60_000)
+describe('retry-deliveries, on a real Temporal server', () => {
   const stage = useStage()
 
   it('force: attempts every waiting and failed delivery exactly once, and reports its progress', async () => {

@@ -10,8 +10,7 @@ import { useDatabase } from '../helpers/database/use-database.ts'
 /** A supervisor starts a process again only once it has ended. */
 const ENDS_WITHIN_MS = 15_000
 
-describe('posthorn serve that cannot start', function () {
-  this.timeout(30_000)
+describe('posthorn serve that cannot start', () => {
   const database = useDatabase()
 
   /** Runs `posthorn serve` to its end; null when it has to be killed. */

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { useStage } from '../helpers/processes/use-stage.ts'
 import { createTemporalGate, type TemporalGate } from '../helpers/temporal/temporal-gate.ts'
 
-describe('a Temporal that gives Posthorn no operator rights', function () {
-  this.timeout(60_000)
+describe('a Temporal that gives Posthorn no operator rights', () => {
   const stage = useStage()
   let gate: TemporalGate
 

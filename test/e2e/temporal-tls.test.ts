@@ -8,8 +8,7 @@ import { generate } from 'selfsigned'
 import { useStage } from '../helpers/processes/use-stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
-describe('a Temporal that requires client certificates', function () {
-  this.timeout(60_000)
+describe('a Temporal that requires client certificates', () => {
   const stage = useStage()
   const sockets = new Set<Socket>()
   let folder: string

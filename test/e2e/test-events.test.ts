@@ -4,8 +4,7 @@ import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 for (const mode of ['workflow', 'overflow', 'direct'] as const) {
-  describe(`a test event, with first attempts in \`${mode}\``, function () {
-    this.timeout(60_000)
+  describe(`a test event, with first attempts in \`${mode}\``, () => {
     let stage: Stage
     let posthorn: PosthornProcess
 

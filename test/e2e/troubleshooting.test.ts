@@ -19,8 +19,7 @@ const STATEMENTS = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```sql\n(.*?)^`
 /** The next attempt is due in two hours: what comes within this time came for the signal. */
 const AT_ONCE_MS = 3_000
 
-describe('the commands of docs/troubleshooting.md, on a real Temporal server', function () {
-  this.timeout(60_000)
+describe('the commands of docs/troubleshooting.md, on a real Temporal server', () => {
   const commands = readCommands()
   const notYetRun = new Set(commands)
   let stage: Stage

@@ -9,8 +9,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 /** The next check of a connection that was silent or refused comes after a few seconds. */
 const BACK_WITHIN_MS = 40_000
 
-describe('the probes of a worker', function () {
-  this.timeout(120_000)
+describe('the probes of a worker', () => {
   let stage: Stage
   let worker: PosthornProcess
   let database: TcpProxy & { url: string }

@@ -5,8 +5,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
-describe('workers with versions', function () {
-  this.timeout(90_000)
+describe('workers with versions', () => {
   const stage = useStage()
   let temporal: Client
 

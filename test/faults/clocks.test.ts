@@ -14,7 +14,6 @@ const LATE_MS = 2_800
 const HOUR_S = 3_600
 
 describe('clocks that do not agree', function () {
-  this.timeout(120_000)
   const stage = useStage()
   const clocks: FakeClock[] = []
 

@@ -19,8 +19,7 @@ const SETTLED_WITHIN_MS = 40_000
 /** Then another process takes over when the lease is over. Temporal may give the attempt to the paused one once more. */
 const BY_THE_STARTER = { FIRST_ATTEMPT: 'direct' }
 
-describe('a process that is paused during its POST', function () {
-  this.timeout(120_000)
+describe('a process that is paused during its POST', () => {
   let neighbour: Neighbour | null
   let resume: () => void
 

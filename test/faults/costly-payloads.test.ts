@@ -60,8 +60,7 @@ function publish(posthorn: PosthornProcess, by: TestMember, raw: string | Uint8A
   })
 }
 
-describe('payloads of an own catalogue that take long to check', function () {
-  this.timeout(120_000)
+describe('payloads of an own catalogue that take long to check', () => {
   const stage = useStage()
   const files = useSeedFiles()
 
@@ -117,8 +116,7 @@ describe('payloads of an own catalogue that take long to check', function () {
   })
 })
 
-describe('many large payloads that are accepted', function () {
-  this.timeout(120_000)
+describe('many large payloads that are accepted', () => {
   const stage = useStage()
 
   it('slow no other request down', async () => {

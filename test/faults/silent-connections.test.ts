@@ -12,8 +12,7 @@ const STATEMENT_TIMEOUT_MS = 1_000
 /** What a process waits for more than the server, and some more for a machine with other work to do. */
 const LIMIT_MS = STATEMENT_TIMEOUT_MS + 2_000 + 2_000
 
-describe('a pool behind connections that fall silent', function () {
-  this.timeout(40_000)
+describe('a pool behind connections that fall silent', () => {
   const database = useDatabase()
   let proxy: Awaited<ReturnType<typeof createDatabaseProxy>>
   let pool: DataSource

@@ -16,8 +16,7 @@ type Answered = {
 
 const GRACE_MS = 2_000
 
-describe('a database that falls silent', function () {
-  this.timeout(120_000)
+describe('a database that falls silent', () => {
   const stage = useStage()
   let proxy: Awaited<ReturnType<typeof createDatabaseProxy>>
 

@@ -12,7 +12,6 @@ const REQUESTS_AHEAD = 1_400
 const MAX_GROWTH_MB = 40
 
 describe('clients that pipeline requests and never read', function () {
-  this.timeout(120_000)
   const stage = useStage()
   let sockets: Socket[]
 

@@ -12,8 +12,7 @@ const TOLERANCE_MS = 10_000
 /** Of starts by a workflow only, so that nothing is delivered without Temporal. */
 const env = { FIRST_ATTEMPT: 'workflow' }
 
-describe('a connection to Temporal that falls silent', function () {
-  this.timeout(120_000)
+describe('a connection to Temporal that falls silent', () => {
   const stage = useStage()
   let proxy: TcpProxy
   let posthorn: PosthornProcess

@@ -5,8 +5,7 @@ import { useStage } from '../helpers/processes/use-stage.ts'
 
 const PRELOAD = fileURLToPath(new URL('./rig/throw-on-signal.mjs', import.meta.url))
 
-describe('an uncaught error', function () {
-  this.timeout(60_000)
+describe('an uncaught error', () => {
   const stage = useStage()
   const env = { FIRST_ATTEMPT: 'direct', METRICS_PORT: '0', NODE_OPTIONS: `--import ${PRELOAD}` }
 

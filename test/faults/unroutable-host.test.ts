@@ -14,7 +14,6 @@ const NO_ROUTE = '127.255.255.255'
 const PRELOAD = fileURLToPath(new URL('./rig/use-dns-server.mjs', import.meta.url))
 
 describe('a host that cannot be connected to', function () {
-  this.timeout(90_000)
   const stage = useStage()
   let dns: DnsServer
   let sockets: Socket[]

@@ -5,7 +5,7 @@ const POLL_MS = 20
 /**
  * Calls `check` until it no longer throws, and returns what it returned; after `timeoutMs` its last error is thrown.
  */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 30_000): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     try {

@@ -9,8 +9,7 @@ const STEPS_BEFORE_LAST = 7
 const AN_HOUR_MS = 3_600_000
 
 /** A part of `npm run histories`: an organisation that is erased in several steps. */
-describe('the history of an erasure', function () {
-  this.timeout(120_000)
+describe('the history of an erasure', () => {
   const stage = useHistoryStage()
 
   it('is saved', async () => {

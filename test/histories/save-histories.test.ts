@@ -11,8 +11,7 @@ import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
 
 /** `npm run histories`: saves one history of each shape with today's workflows, for `test/workflows/replay.test.ts`. */
-describe('histories of deliveries and retry jobs', function () {
-  this.timeout(120_000)
+describe('histories of deliveries and retry jobs', () => {
   const stage = useHistoryStage()
 
   it('are saved', async () => {

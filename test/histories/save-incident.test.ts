@@ -7,8 +7,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
 
 /** The other half of `npm run histories`: an incident with both notifications, one refused at first, and its end. */
-describe('the history of an incident', function () {
-  this.timeout(120_000)
+describe('the history of an incident', () => {
   const stage = useHistoryStage()
 
   it('is saved', async () => {

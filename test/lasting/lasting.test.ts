@@ -32,8 +32,6 @@ const MEMORY_LIMIT_MIB = 1_024
 
 describe('load that lasts', function () {
   this.timeout(durationMs + CALM_LIMIT_MS + SET_UP_LIMIT_MS)
-  // Whatever it finds is found once in so long a time.
-  this.retries(0)
   let world: World
 
   before(async () => {

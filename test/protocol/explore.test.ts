@@ -11,7 +11,6 @@ const seconds = Number(process.env['POSTHORN_PROTOCOL_SECONDS'] ?? WHOLE_SECONDS
 
 describe('the statements of the delivery protocol, explored', function () {
   this.timeout(0)
-  this.retries(0)
   let database: ExplorerDatabase
   const budget = createBudget(seconds)
   const total = { states: 0, steps: 0 }

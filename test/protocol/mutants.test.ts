@@ -3,7 +3,6 @@ import { MUTANTS } from './mutants.ts'
 
 describe('mutants of the statements of the delivery protocol', function () {
   this.timeout(0)
-  this.retries(0)
 
   for (const mutant of MUTANTS)
     it(`break a rule: ${mutant.file} ${mutant.name}`, async () => {

@@ -19,7 +19,6 @@ const FILLED_IN = {
 }
 
 describe('docker-compose.yml, as docker compose reads it', function () {
-  this.timeout(60_000)
   let reader: string
 
   before(async function () {

@@ -28,8 +28,7 @@ const slowly =
   }
 
 for (const mode of ['workflow', 'overflow', 'direct'] as const) {
-  describe(`kill -9 of the process, in \`${mode}\``, function () {
-    this.timeout(120_000)
+  describe(`kill -9 of the process, in \`${mode}\``, () => {
     let stage: Stage
     let neighbour: Neighbour | null
 
@@ -181,8 +180,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
   })
 }
 
-describe('SIGTERM with attempts in flight', function () {
-  this.timeout(90_000)
+describe('SIGTERM with attempts in flight', () => {
   const stage = useStage()
 
   it('lets fifty slow POSTs finish, records them, and ends with exit code 0', async () => {
@@ -200,8 +198,7 @@ describe('SIGTERM with attempts in flight', function () {
   })
 })
 
-describe('an attempt that Temporal cancelled', function () {
-  this.timeout(90_000)
+describe('an attempt that Temporal cancelled', () => {
   const stage = useStage()
 
   it('finishes its POST and records it, while others continue', async () => {
@@ -222,8 +219,7 @@ describe('an attempt that Temporal cancelled', function () {
   })
 })
 
-describe('API and worker in processes of their own', function () {
-  this.timeout(60_000)
+describe('API and worker in processes of their own', () => {
   const stage = useStage()
 
   it('deliver together; the API process alone posts nothing', async () => {

@@ -88,7 +88,6 @@ const SECRETS = {
 }
 
 describe('the Helm chart, as Helm renders it', function () {
-  this.timeout(120_000)
   let helm: string
   let reader: string
 

@@ -7,7 +7,6 @@ import { createStage, type Stage } from '../helpers/processes/stage.ts'
 const NOTIFY_AFTER_S = 2
 
 describe('kill -9 of the process, and its incidents', function () {
-  this.timeout(120_000)
   let stage: Stage
   let mail: MailServer
 

@@ -25,8 +25,7 @@ const REFUSED_WITHIN_MS = 8_000
 
 type Started = { child: ChildProcess; output(): string; ready(): Promise<void>; exited: Promise<unknown> }
 
-describe('npm start', function () {
-  this.timeout(120_000)
+describe('npm start', () => {
   let folder: string
   let ports: Record<string, string>
   let running: Started[] = []

@@ -16,8 +16,7 @@ import { createStage } from '../helpers/processes/stage.ts'
 const OUTAGE_MS = 20_000
 const silently = (): void => undefined
 
-describe('an outage of twenty seconds', function () {
-  this.timeout(120_000)
+describe('an outage of twenty seconds', () => {
   let folder: string
 
   beforeEach(() => {

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { runRig, type RigReport } from '../helpers/outbound-rig/rig.ts'
 
 describe('the outbound policy in a network where every private address listens', function () {
-  this.timeout(90_000)
   let report: RigReport
 
   before(async function () {

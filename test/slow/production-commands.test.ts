@@ -24,8 +24,6 @@ const blocks = codeBlocksOf(readDocument('docs/production.md'))
 
 describe('docs/production.md, executed from top to bottom', function () {
   this.timeout(BLOCK_TIMEOUT_MS + 120_000)
-  // A block depends on those above it: it cannot be tried again.
-  this.retries(0)
   const programs = findDumpPrograms()
   if (programs === null) {
     it.skip('PG_DUMP IS NOT INSTALLED: nothing of this was tried (apt-get install postgresql-client)')

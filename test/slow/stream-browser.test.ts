@@ -14,8 +14,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 
 const { chromium } = testServers()
 
-describe('docs/stream/browser.mjs in a real browser', function () {
-  this.timeout(90_000)
+describe('docs/stream/browser.mjs in a real browser', () => {
   if (chromium === null) {
     it.skip('NOT CHECKED: there is no Chromium')
     return

@@ -10,8 +10,7 @@ import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 
-describe('workflows after an inline attempt, or with a slow first attempt', function () {
-  this.timeout(60_000)
+describe('workflows after an inline attempt, or with a slow first attempt', () => {
   const suite = useAttempts(2_000)
   const { answerWith } = suite
   const temporal = useTemporal()

@@ -10,8 +10,7 @@ import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { terminateAtRest } from '../helpers/temporal/time-skipping.ts'
 import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
-describe('deliverEvent, on a time-skipping server', function () {
-  this.timeout(60_000)
+describe('deliverEvent, on a time-skipping server', () => {
   const suite = useAttempts()
   const { database, answerWith, publish } = suite
   const temporal = useTemporal()

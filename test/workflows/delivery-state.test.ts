@@ -6,8 +6,7 @@ import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 
-describe('the search attribute DeliveryState', function () {
-  this.timeout(60_000)
+describe('the search attribute DeliveryState', () => {
   const suite = useAttempts()
   const { database, answerWith } = suite
   const temporal = useTemporal()

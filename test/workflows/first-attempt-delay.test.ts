@@ -5,8 +5,7 @@ import type { RecordedAttempt } from '../../src/observability/metrics/deliveries
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
-describe('the delay of a first attempt, on a time-skipping server', function () {
-  this.timeout(60_000)
+describe('the delay of a first attempt, on a time-skipping server', () => {
   const suite = useAttempts()
   const temporal = useTemporal()
 

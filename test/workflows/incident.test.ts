@@ -21,8 +21,7 @@ type Sent = { kind: number; to: string; atMs: number }
 
 type Incident = { id: string; closed: boolean; exhausted: boolean }
 
-describe('incident, on a time-skipping server', function () {
-  this.timeout(60_000)
+describe('incident, on a time-skipping server', () => {
   const suite = useAttempts()
   const { database } = suite
   const temporal = useTemporal()

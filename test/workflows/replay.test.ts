@@ -8,9 +8,7 @@ import { workflowBundle } from '../helpers/temporal/time-skipping.ts'
 const folder = fileURLToPath(new URL('./histories/', import.meta.url))
 const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
 
-describe('histories of released workflows', function () {
-  this.timeout(30_000)
-
+describe('histories of released workflows', () => {
   it('exist for every shape', () => {
     expect(files.map((file) => file.replace('.json', ''))).to.include.members([
       'first-try-success',

@@ -10,8 +10,7 @@ import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
-describe('retries and stops of a delivery, on a time-skipping server', function () {
-  this.timeout(60_000)
+describe('retries and stops of a delivery, on a time-skipping server', () => {
   const suite = useAttempts()
   const { database, answerWith } = suite
   const temporal = useTemporal()

@@ -6,8 +6,7 @@ import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 /** A round trip to Temporal and one to PostgreSQL, on a machine with other load. */
 const EXACT_MS = 250
 
-describe('the clock of deliveries in a test database', function () {
-  this.timeout(30_000)
+describe('the clock of deliveries in a test database', () => {
   const database = useDatabase()
   const temporal = useTemporal()
   const nowMs = async () => {

@@ -61,7 +61,6 @@ export function useDeveloperArea(): DeveloperArea {
   const visitors: Visitor[] = []
 
   before(async function () {
-    this.timeout(60_000)
     const { chromium: executablePath } = testServers()
     if (executablePath === null) {
       process.stderr.write('\n  NO CHROMIUM: THE BROWSER TESTS ARE SKIPPED (apt-get install chromium)\n\n')

@@ -9,8 +9,8 @@ import type { TestServers } from './servers.ts'
 
 const LAST_OUTPUT_TIMEOUT_MS = 1_000
 
-/** What ran, and a line for each failure. */
-export type Counts = { passes: number; failures: number; pending: number; failed: string[] }
+/** What ran, a line for each failure, and the title of each skipped test. */
+export type Counts = { passes: number; failures: number; failed: string[]; skipped: string[] }
 
 /** A running mocha process. Its output is buffered until `showOutput` is called. */
 export type MochaProcess = { ended: Promise<Counts>; showOutput(): void; stop(): void }
@@ -77,21 +77,21 @@ async function waitForEnd(child: ChildProcess): Promise<number | null> {
 
 function countsOf(file: string, exitCode: number | null): Counts {
   const died = `a mocha process ended with ${exitCode === null ? 'a signal' : `exit code ${exitCode}`}`
-  if (!existsSync(file)) return { passes: 0, failures: 1, pending: 0, failed: [died] }
+  if (!existsSync(file)) return { passes: 0, failures: 1, failed: [died], skipped: [] }
   const counts = JSON.parse(readFileSync(file, 'utf8')) as Counts
   return exitCode === 0 || counts.failures > 0 ? counts : { ...counts, failures: 1, failed: [died] }
 }
 
 /** Shows the output of concurrent processes one after the other and returns the sum of their counts. */
 export async function sumCounts(processes: readonly MochaProcess[]): Promise<Counts> {
-  const sum: Counts = { passes: 0, failures: 0, pending: 0, failed: [] }
+  const sum: Counts = { passes: 0, failures: 0, failed: [], skipped: [] }
   for (const mocha of processes) {
     mocha.showOutput()
-    const { passes, failures, pending, failed } = await mocha.ended
+    const { passes, failures, failed, skipped } = await mocha.ended
     sum.passes += passes
     sum.failures += failures
-    sum.pending += pending
     sum.failed.push(...failed)
+    sum.skipped.push(...skipped)
   }
   return sum
 }

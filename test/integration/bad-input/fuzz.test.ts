@@ -75,8 +75,7 @@ const query = fc.oneof(
   fc.constantFrom('?limit=%', '?limit=1&limit=2', '?cursor=%ff%fe', '?&&==', `?since=${'9'.repeat(400)}`),
 )
 
-describe('requests at random', function () {
-  this.timeout(60_000)
+describe('requests at random', () => {
   const suite = useApi()
   let member: TestMember
   let ids: Record<string, string>

@@ -10,8 +10,7 @@ type Outcome = { code: number; stdout: string; stderr: string }
 
 const KEY = /^phk_[A-Za-z0-9]{43}\n$/
 
-describe('posthorn api-key', function () {
-  this.timeout(30_000)
+describe('posthorn api-key', () => {
   const suite = useApi()
   let member: TestMember
 

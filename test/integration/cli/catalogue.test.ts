@@ -12,8 +12,7 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 const BAD = { eventKeys: [{ key: 'order', meaning: 'x' }, { key: 'order:paid' }] }
 const BAD_PROBLEMS = ['/eventKeys/0/key must match', '/eventKeys/1/meaning is required']
 
-describe('posthorn catalogue', function () {
-  this.timeout(30_000)
+describe('posthorn catalogue', () => {
   const database = useDatabase()
   const files = useSeedFiles()
   const check = (file: string, ...options: string[]): Promise<CliResult> =>

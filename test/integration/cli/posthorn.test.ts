@@ -20,9 +20,7 @@ const leaves: readonly Command[] = COMMANDS.flatMap((entry) =>
   'commands' in entry ? entry.commands : [entry],
 )
 
-describe('posthorn', function () {
-  this.timeout(60_000)
-
+describe('posthorn', () => {
   describe('migrate', () => {
     const { adminUrl } = testServers()
     const name = `test_${randomUUID().replaceAll('-', '')}`

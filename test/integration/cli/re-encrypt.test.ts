@@ -7,8 +7,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { OLD, onlyNew, rotated, useSealedSecrets } from '../../helpers/database/use-sealed-secrets.ts'
 
-describe('re-encrypting the signing secrets', function () {
-  this.timeout(30_000)
+describe('re-encrypting the signing secrets', () => {
   const secrets = useSealedSecrets()
   const { database, webhook, sealedOf, put } = secrets
 

@@ -10,7 +10,6 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 const PASSWORD = 'pa55w0rd-in-clear'
 
 describe('posthorn without what it needs', function () {
-  this.timeout(60_000)
   const database = useDatabase()
   const files = useSeedFiles()
   const changed = (parts: Partial<Record<'username' | 'password' | 'pathname', string>>): string =>

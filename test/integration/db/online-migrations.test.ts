@@ -14,8 +14,7 @@ const OPEN_TRANSACTION_MS = 4_000
 /** `lock_timeout` of migrations, and time for a machine under other load. */
 const MAX_BLOCKED_MS = 2_800
 
-describe('posthorn migrate while events are published', function () {
-  this.timeout(60_000)
+describe('posthorn migrate while events are published', () => {
   const database = useDatabase()
   let client: pg.Client
   let organisationId: string

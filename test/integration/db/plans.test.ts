@@ -15,8 +15,7 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 const TABLES = ['event', 'delivery', 'attempt']
 const GROWN_TO = 20_000
 
-describe('query plans that a connection made while its tables were empty', function () {
-  this.timeout(120_000)
+describe('query plans that a connection made while its tables were empty', () => {
   const database = useDatabase()
   let organisationId: string
 

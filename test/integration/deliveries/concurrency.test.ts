@@ -25,7 +25,6 @@ const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }
 
 describe('outcomes, a switch-off and a retry job at the same instant', function () {
-  this.timeout(60_000)
   const database = useDatabase()
   let dependencies: AttemptDependencies
   let receiver: Receiver

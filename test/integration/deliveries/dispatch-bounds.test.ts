@@ -1,71 +1,108 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
+import type { MakeAttempt } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
+import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
+import type { Timers } from '../../../src/timers.ts'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 
 /** The highest limit of an endpoint. */
 const MAX_LIMIT = 50
+
+const CONFIRMED: AttemptOutcome = { state: 'completed', attempts: 1, failureCode: null, statusCode: 200 }
+
+/** A hundredth of real time, so that no attempt is slow because the machine is. */
+const slowTimers: Timers = {
+  nowMs: () => performance.now() / 100,
+  after(ms, run) {
+    const timer = setTimeout(run, ms * 100)
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Attempts that last until `release`. Each counts as quick, whatever the machine does. */
+function createHeldAttempts() {
+  const webhookIds: string[] = []
+  let [inFlight, maxInFlight] = [0, 0]
+  let release: () => void = () => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const make: MakeAttempt = async ({ webhookId }, _signals, inline) => {
+    webhookIds.push(webhookId)
+    maxInFlight = Math.max(maxInFlight, ++inFlight)
+    inline!.slot.begin()
+    await released
+    await new Promise(setImmediate)
+    inline!.slot.release({ succeeded: true, durationMs: 20, isTimeout: false })
+    inFlight--
+    return CONFIRMED
+  }
+  return { make, release, webhookIds, inFlight: () => inFlight, maxInFlight: () => maxInFlight }
+}
 
 describe('the bounds of inline attempts', () => {
   const suite = useInlineAttempts()
   const completed = (count: number) =>
     eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
 
+  /** A process whose attempts last until they are released; `made` waits until so many have begun. */
+  function processOfHeld(slots: number) {
+    const endpoints = createEndpoints({ maxLimit: MAX_LIMIT, timers: slowTimers })
+    const attempts = createHeldAttempts()
+    const process = suite.process({
+      attemptTimeoutMs: 60_000,
+      attempts: { endpoints },
+      dispatcher: { slots, timers: slowTimers },
+      watching: () => attempts.make,
+    })
+    const made = (count: number) =>
+      eventually(async () => {
+        await process.dispatcher.pull()
+        expect(attempts.webhookIds).to.have.length(count)
+      })
+    return { ...process, attempts, made }
+  }
+
   it('permit 50 attempts of one webhook at once, and the others as these end', async () => {
-    const answers = createDeferredAnswers()
-    const endpoint = await suite.endpoint(answers.answer)
-    const { publish, dispatcher, endpoints } = suite.process({ dispatcher: { slots: 100 } })
+    const endpoint = await suite.endpoint()
+    const { publish, dispatcher, endpoints, attempts, made } = processOfHeld(100)
     proveEndpoint(endpoints, endpoint.webhookId)
     await publish(endpoint, 100)
     dispatcher.begin()
-    await eventually(() => expect(answers.pending()).to.equal(MAX_LIMIT))
-    answers.release()
-    await completed(100)
-    expect(answers.maxPending()).to.equal(MAX_LIMIT)
-    expect(endpoint.receiver.posts).to.have.length(100)
+    await made(MAX_LIMIT)
+    attempts.release()
+    await made(100)
+    expect(attempts.maxInFlight()).to.equal(MAX_LIMIT)
     expect(suite.temporal.starts).to.have.length(0)
   })
 
   it('permit one attempt at an endpoint that has not answered yet', async () => {
-    const answers = createDeferredAnswers()
-    const endpoint = await suite.endpoint(answers.answer)
-    const { publish, dispatcher } = suite.process()
+    const endpoint = await suite.endpoint()
+    const { publish, dispatcher, attempts, made } = processOfHeld(50)
     const committed = await publish(endpoint, 10)
     expect(committed.filter(({ claim }) => claim !== null)).to.have.length(1)
     dispatcher.begin()
-    await eventually(() => expect(answers.pending()).to.equal(1))
-    answers.release()
-    await completed(10)
+    await made(1)
+    attempts.release()
+    await made(10)
   })
 
   it('permit as many attempts as there are slots, and serve webhooks round-robin', async () => {
-    const order: number[] = []
-    let [underWay, most] = [0, 0]
-    const all = await Promise.all(
-      [0, 1, 2].map((index) =>
-        suite.endpoint(async () => {
-          order.push(index)
-          most = Math.max(most, ++underWay)
-          await delay(5)
-          underWay--
-          return 200
-        }),
-      ),
-    )
-    const { dispatcher, endpoints } = suite.process({ dispatcher: { slots: 4 } })
+    const all = [await suite.endpoint(), await suite.endpoint(), await suite.endpoint()]
+    const { dispatcher, endpoints, attempts, made } = processOfHeld(4)
     for (const endpoint of all) {
       proveEndpoint(endpoints, endpoint.webhookId)
       // The burst for the first one is committed before all others.
       await endpoint.commit(20)
     }
+    attempts.release()
     dispatcher.begin()
-    await completed(60)
-    expect(most).to.be.at.most(4)
-    const half = order.slice(4, 34)
-    for (const index of [0, 1, 2])
-      expect(half.filter((one) => one === index).length, `of ${index}`).to.be.within(6, 14)
+    await made(60)
+    expect(attempts.maxInFlight()).to.equal(4)
+    const half = attempts.webhookIds.slice(4, 34)
+    for (const { webhookId } of all)
+      expect(half.filter((one) => one === webhookId).length, `of ${webhookId}`).to.be.within(6, 14)
   })
 
   it('leave an endpoint slower than a second to workflows on the slow queue, pulled for its free slots', async () => {

@@ -19,8 +19,7 @@ describe('the delivery list of a webhook with 40,000 deliveries', () => {
   let webhookId: string
   let middle: { id: string; createdAt: Date }
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     ;({ organisationId } = await createMember(database.dataSource))
     const webhook = await createWebhookRow(database.dataSource, {
       organisationId,

@@ -205,8 +205,7 @@ describe('an attempt that is repeated under its number', () => {
 describe('an outcome that the database refuses', () => {
   const suite = useAttempts(100)
 
-  it('renews the lease of its row until it is recorded', async function () {
-    this.timeout(30_000)
+  it('renews the lease of its row until it is recorded', async () => {
     const { delivery } = await suite.publish()
     const { deliveryId } = delivery
     let refused = 0

@@ -11,8 +11,7 @@ type Job = { id: string; state: string; total: number; done: number; succeeded: 
 
 const NEVER = new AbortController().signal
 
-describe('POST retry-deliveries with mode stopped', function () {
-  this.timeout(20_000)
+describe('POST retry-deliveries with mode stopped', () => {
   const suite = useApi()
   let member: TestMember
   let receiver: Receiver

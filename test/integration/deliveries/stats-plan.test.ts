@@ -21,8 +21,7 @@ describe('GET /webhooks/delivery-stats with 200,000 deliveries', () => {
   let member: TestMember
   let webhookIds: string[]
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     api = await createTestApi(database.dataSource)
     member = await createMember(database.dataSource)
     webhookIds = await fill(database.dataSource, member.organisationId)

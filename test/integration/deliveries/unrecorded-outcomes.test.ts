@@ -17,8 +17,7 @@ const MAX_UNRECORDED = 10
 
 const never = new AbortController().signal
 
-describe('outcomes that cannot be recorded for long', function () {
-  this.timeout(90_000)
+describe('outcomes that cannot be recorded for long', () => {
   const database = useDatabase()
   let receiver: Receiver
   let holder: pg.Client

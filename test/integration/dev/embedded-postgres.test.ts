@@ -6,8 +6,7 @@ import { Client } from 'pg'
 import { startEmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
 import type { EmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
 
-describe('the embedded PostgreSQL', function () {
-  this.timeout(60_000)
+describe('the embedded PostgreSQL', () => {
   let folder: string
   let server: EmbeddedPostgres | null = null
   before(() => {

@@ -49,10 +49,7 @@ const ACCEPTED: [title: string, statements: string[], isInTransaction?: boolean]
   ['a dropped column with a reason', ['-- squawk-ignore ban-drop-column\nALTER TABLE event DROP COLUMN key']],
 ]
 
-describe('the linter of migrations', function () {
-  // The first run installs it.
-  this.timeout(120_000)
-
+describe('the linter of migrations', () => {
   const lint = (statements: string[], isInTransaction = true): Promise<string[]> => {
     const limit = isInTransaction ? ALLOW_LOCK : `SET lock_timeout = '2s'`
     const migration = { name: 'Example', statements: [limit, ...statements], isInTransaction }

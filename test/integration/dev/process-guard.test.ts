@@ -18,8 +18,7 @@ const children = {
   stubborn: `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('up')`,
 }
 
-describe('a guarded process', function () {
-  this.timeout(30_000)
+describe('a guarded process', () => {
   let folder: string
   let notes: string
   beforeEach(() => {

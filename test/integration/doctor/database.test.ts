@@ -8,8 +8,7 @@ import { freePort } from '../../../src/free-port.ts'
 
 const PASSWORD = 'Pw-in-clear-7731'
 
-describe('posthorn doctor examines the database', function () {
-  this.timeout(30_000)
+describe('posthorn doctor examines the database', () => {
   const database = useDatabase()
   const role = `doctor_${randomUUID().replaceAll('-', '')}`
 

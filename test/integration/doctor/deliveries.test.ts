@@ -6,8 +6,7 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 
-describe('posthorn doctor examines deliveries', function () {
-  this.timeout(30_000)
+describe('posthorn doctor examines deliveries', () => {
   const database = useDatabase()
   let organisationId: string
   let webhookId: string

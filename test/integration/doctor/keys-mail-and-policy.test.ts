@@ -9,8 +9,7 @@ const OTHER_KEY = 'cd'.repeat(32)
 const OPERATOR_SECRET = 'operator-secret-5f0c2b9a7d31e486'
 const SMTP_PASSWORD = 'smtp-pw-90417'
 
-describe('posthorn doctor examines keys, policy, mail and push', function () {
-  this.timeout(30_000)
+describe('posthorn doctor examines keys, policy, mail and push', () => {
   const { database, webhook, put } = useSealedSecrets()
   const examineWith = (env: Record<string, string>) => examine(settingsOf(database.url, env))
 

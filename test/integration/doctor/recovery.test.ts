@@ -19,8 +19,7 @@ import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 
 const WORKFLOWS = fileURLToPath(new URL('../../../workflows/index.ts', import.meta.url))
 
-describe('posthorn doctor examines incidents, retry jobs and erasures', function () {
-  this.timeout(30_000)
+describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
   const database = useDatabase()
   let connection: Connection
   let organisationId: string

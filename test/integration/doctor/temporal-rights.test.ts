@@ -3,8 +3,7 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 import { examine, settingsOf, type Examined } from '../../helpers/doctor/doctored.ts'
 import { createTemporalGate } from '../../helpers/temporal/temporal-gate.ts'
 
-describe('posthorn doctor examines what Temporal permits', function () {
-  this.timeout(30_000)
+describe('posthorn doctor examines what Temporal permits', () => {
   const database = useDatabase()
 
   async function examineRefusing(...calls: string[]): Promise<Examined> {

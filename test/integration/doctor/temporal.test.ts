@@ -21,8 +21,7 @@ const DAY_SECONDS = 86_400
 /** `INDEXED_VALUE_TYPE_TEXT` of Temporal's API. */
 const TEXT = 1
 
-describe('posthorn doctor examines Temporal', function () {
-  this.timeout(60_000)
+describe('posthorn doctor examines Temporal', () => {
   const database = useDatabase()
   let connection: NativeConnection
 

@@ -15,8 +15,7 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 const WEBHOOKS = 1_000
 const url = 'https://receiver.example.com/'
 
-describe('events of an organisation with a thousand webhooks', function () {
-  this.timeout(60_000)
+describe('events of an organisation with a thousand webhooks', () => {
   const database = useDatabase()
   let dataSource: DataSource
   let api: TestApi

@@ -22,8 +22,7 @@ describe('the list of 30,000 events', () => {
   const database = useDatabase()
   let organisationId: string
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     ;({ organisationId } = await createMember(database.dataSource))
     await createWebhookRow(database.dataSource, { organisationId, url: 'https://a.example.com/' })
     await database.dataSource.query(

@@ -39,8 +39,7 @@ const LEFT_OUT = 'eraseOrganisation'
 type Response = { content?: Record<string, { schema: object }> }
 type Document = { paths: Record<string, Record<string, DocumentedOperation>> }
 
-describe('requests made from the OpenAPI document', function () {
-  this.timeout(120_000)
+describe('requests made from the OpenAPI document', () => {
   const suite = useApi()
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ajvFormats.default(ajv)

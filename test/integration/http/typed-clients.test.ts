@@ -26,8 +26,7 @@ const OPTIONS: ts.CompilerOptions = {
   types: ['node'],
 }
 
-describe('clients generated from the OpenAPI document', function () {
-  this.timeout(120_000)
+describe('clients generated from the OpenAPI document', () => {
   const suite = useApi()
   let folder: string
   let types: string

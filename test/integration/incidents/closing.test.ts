@@ -17,8 +17,7 @@ type Overview = { openIncident: unknown; stopped: number; latestAttempt: { outco
 
 const never = new AbortController().signal
 
-describe('what closes an incident', function () {
-  this.timeout(20_000)
+describe('what closes an incident', () => {
   const database = useDatabase()
   let api: TestApi
   let webhook: ConcurrentWebhook

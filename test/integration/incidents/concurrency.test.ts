@@ -25,8 +25,7 @@ const SOON_MS = 3_000
 const HELD_MS = 1_000
 const AT_ONCE_MS = 500
 
-describe('incidents under concurrency', function () {
-  this.timeout(60_000)
+describe('incidents under concurrency', () => {
   const database = useDatabase()
   /** The pool of the process that does the work; `database` observes it. */
   let pool: DataSource

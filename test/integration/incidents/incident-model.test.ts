@@ -30,8 +30,7 @@ const now = (operation: Operation): Turn => ({ operation })
 const TURN = now({ do: 'turn', crew: { workers: 1, death: null }, answers: ['sent'] })
 const FAILURE = now({ do: 'attempt', which: 0, succeeds: false })
 
-describe('incidents, whatever happens to a webhook', function () {
-  this.timeout(120_000)
+describe('incidents, whatever happens to a webhook', () => {
   const database = useDatabase()
   let api: TestApi
   /** Temporal of the webhook under test. */

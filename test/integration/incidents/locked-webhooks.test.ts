@@ -27,8 +27,7 @@ const RECORDED_WITHIN_MS = 2_000
 
 const never = new AbortController().signal
 
-describe('webhooks that are locked by a lost host', function () {
-  this.timeout(120_000)
+describe('webhooks that are locked by a lost host', () => {
   const database = useDatabase()
   let pool: DataSource
   let dependencies: ReturnType<typeof attemptDependencies>

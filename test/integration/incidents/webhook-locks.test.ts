@@ -8,8 +8,7 @@ import { eventually } from '../../helpers/eventually.ts'
 
 const SOON_MS = 5_000
 
-describe('transactions under the lock of a webhook', function () {
-  this.timeout(30_000)
+describe('transactions under the lock of a webhook', () => {
   const database = useDatabase()
 
   it('run one after the other, in order, also after one that fails', async () => {

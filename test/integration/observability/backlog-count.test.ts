@@ -134,7 +134,6 @@ describe('the backlog count', () => {
   })
 
   describe(`next to ${COMPLETED} completed deliveries`, function () {
-    this.timeout(60_000)
     beforeEach(() => fill(database.dataSource, organisationId, webhookId))
 
     it('reads no table from end to end, no index of all that is completed, and attempts of late webhooks only', async () => {

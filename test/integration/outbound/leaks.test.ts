@@ -54,8 +54,7 @@ describe('misbehaving endpoints', () => {
     }
   }
 
-  it('leave behind neither a socket nor memory', async function () {
-    this.timeout(60_000)
+  it('leave behind neither a socket nor memory', async () => {
     const socketsBefore = openSockets()
     const rows = MISBEHAVIOURS.filter(({ title }) => !SLOW.test(title))
     const behaviours = rows.flatMap(({ behave }) => [behave, onSecondRequest(behave)])

@@ -11,8 +11,7 @@ import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
 
-describe('retention', function () {
-  this.timeout(20_000)
+describe('retention', () => {
   const database = useDatabase()
   let dataSource: DataSource
   let member: TestMember

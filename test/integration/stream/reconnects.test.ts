@@ -27,8 +27,7 @@ const KINDS: { permissions?: string[]; events?: string; keys: string[] }[] = [
   { permissions: ['webhook:read', 'comment:read'], keys: ['comment:created'] },
 ]
 
-describe('clients of the stream that come and go', function () {
-  this.timeout(120_000)
+describe('clients of the stream that come and go', () => {
   const database = useDatabase()
   let apis: TestApi[] = []
   let clients: { client: RestlessClient; keys: Set<string> }[] = []

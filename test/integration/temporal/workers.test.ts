@@ -8,8 +8,7 @@ import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 import { testServers } from '../../helpers/runner/servers.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
-describe('the workers of a process', function () {
-  this.timeout(60_000)
+describe('the workers of a process', () => {
   const database = useDatabase()
   let connection: NativeConnection
 

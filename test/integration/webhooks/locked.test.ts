@@ -14,8 +14,7 @@ const COMMANDS: readonly [method: string, below: string, body?: object][] = [
   ['POST', `/deliveries/${newId()}/retry`],
 ]
 
-describe('while the lock of an id is held by another transaction', function () {
-  this.timeout(60_000)
+describe('while the lock of an id is held by another transaction', () => {
   const suite = useApi()
   let stranger: TestMember
   let holder: QueryRunner

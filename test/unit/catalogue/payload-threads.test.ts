@@ -28,8 +28,7 @@ const endless = JSON.stringify({ data: { a: `${'a'.repeat(64)}!` } })
 const lines = (length: number): string =>
   JSON.stringify({ data: { list: Array.from({ length }, () => ({})) } })
 
-describe('threads that check payloads', function () {
-  this.timeout(60_000)
+describe('threads that check payloads', () => {
   let threads: PayloadThreads
   const start = (limits: Parameters<typeof createPayloadThreads>[1] = {}): void => {
     threads = createPayloadThreads(eventKeys, limits)

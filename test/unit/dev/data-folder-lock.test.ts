@@ -12,8 +12,7 @@ const MODULE = new URL('../../../src/dev/data-folder-lock.ts', import.meta.url).
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const API_URL = 'http://127.0.0.1:3000'
 
-describe('the lock of a data folder', function () {
-  this.timeout(20_000)
+describe('the lock of a data folder', () => {
   let folder: string
   let others: (ChildProcess | Server)[]
 

@@ -70,9 +70,7 @@ async function exploreScene(of: DeliveryLoop, scene: Scene, { depth, settings }:
  * row gave, less the lead; no signal is lost; it ends when it has read that the row is final, and not before; a wait adds
  * a bounded number of events to the history.
  */
-describe('the loop of deliverEvent, explored', function () {
-  this.timeout(120_000)
-
+describe('the loop of deliverEvent, explored', () => {
   for (const part of PARTS)
     it(`keeps its promises in all sequences of ${part.depth} steps: ${part.title}`, async () => {
       const startedAtMs = performance.now()

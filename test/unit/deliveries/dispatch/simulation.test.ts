@@ -35,7 +35,6 @@ describe('several processes that dispatch deliveries, simulated', () => {
 
   for (const mutant of MUTANTS)
     it(`show the defect of a dispatcher that ${mutant.name}`, async function () {
-      this.timeout(60_000)
       const found = await withMutant(mutant, async (create) => {
         for (let seed = 0; seed < MAX_SCENARIOS; seed++) {
           const { violations } = await play(seed, create)
