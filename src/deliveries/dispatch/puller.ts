@@ -62,7 +62,7 @@ export function createPuller(dependencies: PullerDependencies): Puller {
     }))
     const found = await rows.findUnstarted({ limit, rooms: listed, defaultRoom: limit })
     const taken = isHere ? (await dependencies.claim(found)).size : await startHeld(fitting(found, starts))
-    return taken < found.length || found.length >= MIN_PER_WEBHOOK
+    return taken < found.length || found.length >= Math.min(limit, MIN_PER_WEBHOOK)
   }
 
   /** Pulls for free slots of slow endpoints: nothing of theirs is queued in memory. Returns whether more may wait. */
