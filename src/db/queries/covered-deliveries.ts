@@ -29,6 +29,20 @@ export function coveredBy(mode: RetryMode): string[] {
   return Object.entries(COVERED[mode]).map(([state, condition]) => `d.state = '${state}' AND ${condition}`)
 }
 
+/**
+ * SQL for the ids after `:cursor` of those deliveries of a webhook that meet one of the conditions, in order: of each a
+ * page from its index, and no more than `:limit`. `further`: what holds for all.
+ */
+function pageSql(conditions: readonly string[], further: string): string {
+  const pages = conditions.map(
+    (
+      condition,
+    ) => `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId
+        AND ${condition} AND (:cursor::uuid IS NULL OR id > :cursor::uuid) AND ${further} ORDER BY id LIMIT :limit)`,
+  )
+  return `SELECT id FROM (${pages.join(' UNION ALL ')}) page ORDER BY id`
+}
+
 type Page = {
   organisationId: string
   webhookId: string
@@ -48,14 +62,10 @@ export async function listCovered(
 ): Promise<{ ids: string[]; last: string | null }> {
   const { organisationId, webhookId, cursor, jobId, limit, selection = EVERY_DELIVERY } = page
   const upTo = selection.filter === null ? null : await lastLookedAt(db, page)
-  const pageOf = (state: string): string =>
-    `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND ${state}
-        AND (:cursor::uuid IS NULL OR id > :cursor::uuid) AND (:upTo::uuid IS NULL OR id <= :upTo::uuid) AND ${IS_SELECTED}
+  const isCovered = `(:upTo::uuid IS NULL OR id <= :upTo::uuid) AND ${IS_SELECTED}
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = :jobId)
-        AND ${isCoveredSql('d')}
-      ORDER BY id LIMIT :limit)`
-  const pages = coveredBy(page.mode).map(pageOf).join(' UNION ALL ')
-  const found = await sql(`SELECT id FROM (${pages}) covered ORDER BY id LIMIT :limit`, {
+        AND ${isCoveredSql('d')}`
+  const found = await sql(`${pageSql(coveredBy(page.mode), isCovered)} LIMIT :limit`, {
     organisationId,
     webhookId,
     cursor,
@@ -72,12 +82,8 @@ export async function listCovered(
 async function lastLookedAt(db: Db, page: Page): Promise<string | null> {
   const { organisationId, webhookId, mode, selection = EVERY_DELIVERY, cursor } = page
   const { from, before } = selectionParameters(selection)
-  const pageOf = (state: string): string =>
-    `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND ${state}
-        AND (:cursor::uuid IS NULL OR id > :cursor::uuid) AND id >= :from::uuid AND id < :before::uuid
-      ORDER BY id LIMIT :limit)`
-  const pages = coveredBy(mode).map(pageOf).join(' UNION ALL ')
-  const last = await sql(`SELECT id FROM (${pages}) covered ORDER BY id OFFSET :limit - 1 LIMIT 1`, {
+  const isInRange = 'id >= :from::uuid AND id < :before::uuid'
+  const last = await sql(`${pageSql(coveredBy(mode), isInRange)} OFFSET :limit - 1 LIMIT 1`, {
     organisationId,
     webhookId,
     cursor,
@@ -127,13 +133,10 @@ export async function listDiscardable(
   which: { states: readonly ('waiting' | 'failed')[]; selection: DeliverySelection; after: string | null },
 ): Promise<string[]> {
   const { states, selection, after } = which
-  const pages = states.map(
-    (state) => `(SELECT id FROM delivery d WHERE organisation_id = :organisationId AND webhook_id = :webhookId
-        AND state = '${state}' AND (:after::uuid IS NULL OR id > :after::uuid) AND ${IS_SELECTED} ORDER BY id LIMIT :limit)`,
-  )
-  const found = await sql(`SELECT id FROM (${pages.join(' UNION ALL ')}) page ORDER BY id LIMIT :limit`, {
+  const conditions = states.map((state) => `state = '${state}'`)
+  const found = await sql(`${pageSql(conditions, IS_SELECTED)} LIMIT :limit`, {
     ...of,
-    after,
+    cursor: after,
     limit: DISCARD_LIMIT,
     ...selectionParameters(selection),
   }).rows<{ id: string }>(db)

@@ -34,16 +34,8 @@ export type AttemptDependencies = {
   clock: DatabaseClock
 }
 
-/**
- * What an attempt reports: it has `begun` with a slot of its endpoint, its slot is free (`slot_freed`), it has `ended`.
- * `isInline`: it is made without a workflow.
- */
-export type AttemptEvent = {
-  type: 'begun' | 'slot_freed' | 'ended'
-  isInline: boolean
-  webhookId: string
-  deliveryId: string
-}
+/** What an attempt reports when it has begun, and when a slot is free. `isInline`: it is made without a workflow. */
+export type AttemptEvent = { isInline: boolean; webhookId: string; deliveryId: string }
 
 /**
  * `cancelled`: the attempt is not to be made any more, unless its POST has begun. `shutDown`: the process ends, and cuts

@@ -52,14 +52,7 @@ export async function claimAttempt(
       claimedAtMs = performance.now()
       return claimAttempts(dataSource, [run], leaseMs)
     }, signal)
-    if (claim !== null && isFresh({ claimedAtMs })) return { claim, claimedAtMs }
-    if (claim !== null) {
-      await retryWhileUnavailable(
-        () => releaseRuns(dataSource, [{ deliveryId, owner, hasPosted: false }]),
-        signal,
-      )
-      continue
-    }
+    if (claim !== null) return { claim, claimedAtMs }
     const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
     if (standing !== null && isUnwanted(standing)) {
       await retryWhileUnavailable(() => stopRefused(dependencies, request), signal)

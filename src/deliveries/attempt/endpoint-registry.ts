@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache'
 import { SLOW_POST_MS } from '../../domain/task-queues.ts'
 import { processTimers, type Timers } from '../../timers.ts'
 import {
-  createEndpointMap,
-  HEALTH_TTL_MS,
   isHanging,
+  newEndpoint,
   type Endpoint,
   type EndpointHealth,
   type Post,
@@ -44,6 +44,12 @@ export type Endpoints = {
   keepUnrecorded(webhookId: string, deliveryId: string, recording: Promise<unknown>): number | null
   recorded(): Promise<void>
 }
+
+/** Idle endpoints that are known; the one that was used longest ago is forgotten first. */
+const MAX_ENDPOINTS = 10_000
+
+/** An endpoint is slow for so long after a slow POST. */
+const HEALTH_TTL_MS = 60_000
 
 /** Limit of an endpoint until it answers, and at least from then on. Slow start doubles it with each round of successes. */
 const INITIAL_LIMIT = 1
@@ -95,7 +101,13 @@ export function createEndpoints(options: {
   const runningMs = options.runningMs ?? nowMs
   const initialLimit = Math.min(options.initialLimit ?? INITIAL_LIMIT, maxLimit)
   const answeredLimit = Math.min(ANSWERED_LIMIT, maxLimit)
-  const { known: endpoints, of: endpointOf } = createEndpointMap({ initialLimit, nowMs })
+  const endpoints = new LRUCache<string, Endpoint>({
+    max: MAX_ENDPOINTS,
+    memoMethod: () => newEndpoint(initialLimit),
+  })
+  // Those with a slot in use: they are not forgotten.
+  const inUse = new Map<string, Endpoint>()
+  const endpointOf = (webhookId: string): Endpoint => inUse.get(webhookId) ?? endpoints.memo(webhookId)
   const unrecorded = createUnrecordedOutcomes(nowMs)
 
   function limitOf(endpoint: Endpoint): number {
@@ -104,9 +116,10 @@ export function createEndpoints(options: {
     return isHanging(endpoint, runningMs()) ? Math.min(limit, HANGING_LIMIT) : limit
   }
 
-  function takeSlot(endpoint: Endpoint): Slot {
+  function takeSlot(webhookId: string, endpoint: Endpoint): Slot {
     const post: Post = { beganAtMs: null, beganRunningMs: Infinity }
     endpoint.slots.add(post)
+    inUse.set(webhookId, endpoint)
     return {
       begin() {
         // A repeated attempt whose slot was released has none.
@@ -123,8 +136,11 @@ export function createEndpoints(options: {
           addOutcome(endpoint, { ...outcome, durationMs: outcome.durationMs - stalledMs(post) }, post)
         for (const take of endpoint.waiting) {
           if (endpoint.slots.size >= limitOf(endpoint)) break
-          take(takeSlot(endpoint))
+          take(takeSlot(webhookId, endpoint))
         }
+        if (endpoint.slots.size > 0) return
+        inUse.delete(webhookId)
+        endpoints.set(webhookId, endpoint)
       },
     }
   }
@@ -137,7 +153,6 @@ export function createEndpoints(options: {
   function addOutcome(endpoint: Endpoint, outcome: PostOutcome, { beganAtMs }: Post): void {
     const { succeeded, durationMs, isTimeout, retry = null } = outcome
     const now = nowMs()
-    endpoint.lastAtMs = now
     endpoint.slowAtMs = isTimeout || durationMs > SLOW_POST_MS ? now : -Infinity
     if (succeeded) {
       grow(endpoint)
@@ -167,7 +182,7 @@ export function createEndpoints(options: {
     if (retryAfterMs !== null) return { retryAfterMs }
     if (endpoint.slots.size >= limitOf(endpoint)) return defer(endpoint, deliveryId)
     endpoint.expected.delete(deliveryId)
-    return takeSlot(endpoint)
+    return takeSlot(webhookId, endpoint)
   }
 
   /** Estimates the wait: the rounds of POSTs before this delivery, each as long as an average POST. */
@@ -205,10 +220,6 @@ export function createEndpoints(options: {
     return Math.max(0, limitOf(endpoint) * rounds - endpoint.slots.size - endpoint.waiting.size)
   }
 
-  function idsWhere(isListed: (endpoint: Endpoint) => boolean): string[] {
-    return [...endpoints].flatMap(([id, endpoint]) => (isListed(endpoint) ? [id] : []))
-  }
-
   return {
     acquire,
     async acquireSoon(webhookId, deliveryId) {
@@ -223,22 +234,13 @@ export function createEndpoints(options: {
       endpoint.expected.delete(deliveryId)
       return slot
     },
-    health(webhookId) {
-      const endpoint = endpoints.get(webhookId)
-      return endpoint !== undefined && isSlow(endpoint) ? 'slow' : 'fast'
-    },
-    hasAnswered: (webhookId) => endpoints.get(webhookId)?.hasAnswered ?? false,
-    limit(webhookId) {
-      const endpoint = endpoints.get(webhookId)
-      return endpoint === undefined ? initialLimit : limitOf(endpoint)
-    },
-    room(webhookId, withinMs) {
-      const endpoint = endpoints.get(webhookId)
-      return endpoint === undefined ? initialLimit : room(endpoint, withinMs)
-    },
+    health: (webhookId) => (isSlow(endpointOf(webhookId)) ? 'slow' : 'fast'),
+    hasAnswered: (webhookId) => endpointOf(webhookId).hasAnswered,
+    limit: (webhookId) => limitOf(endpointOf(webhookId)),
+    room: (webhookId, withinMs) => room(endpointOf(webhookId), withinMs),
     hasFreeSlot(webhookId) {
-      const endpoint = endpoints.get(webhookId)
-      return endpoint === undefined || endpoint.slots.size < limitOf(endpoint)
+      const endpoint = endpointOf(webhookId)
+      return endpoint.slots.size < limitOf(endpoint)
     },
     succeededElsewhere(webhookId) {
       const endpoint = endpointOf(webhookId)
@@ -256,8 +258,8 @@ export function createEndpoints(options: {
     keepUnrecorded: (webhookId, deliveryId, recording) =>
       unrecorded.keep(endpointOf(webhookId), deliveryId, recording),
     recorded: () => unrecorded.recorded(),
-    slow: () => idsWhere(isSlow),
-    inUse: () => idsWhere(({ slots }) => slots.size > 0),
+    slow: () => [...new Map([...endpoints, ...inUse])].flatMap(([id, one]) => (isSlow(one) ? [id] : [])),
+    inUse: () => [...inUse.keys()],
   }
 }
 

@@ -5,9 +5,6 @@
  */
 export type EndpointHealth = 'fast' | 'slow'
 
-/** What POSTs have shown counts for so long. */
-export const HEALTH_TTL_MS = 60_000
-
 /** What a POST shows of its endpoint. `retry`: the delivery is attempted again after `inMs`. */
 export type PostOutcome = {
   succeeded: boolean
@@ -29,7 +26,7 @@ export type Post = { beganAtMs: number | null; beganRunningMs: number }
 /** The state of one endpoint in one process. */
 export type Endpoint = ReturnType<typeof newEndpoint>
 
-function newEndpoint(limit: number) {
+export function newEndpoint(limit: number) {
   return {
     limit,
     /** Until the first reduction each success adds a whole slot. */
@@ -51,7 +48,6 @@ function newEndpoint(limit: number) {
     succeededRunningMs: -Infinity,
     /** When it was slow, or timed out, last; -Infinity once it was fast again. */
     slowAtMs: -Infinity,
-    lastAtMs: -Infinity,
   }
 }
 
@@ -69,46 +65,4 @@ export function isHanging(
     nowRunningMs - Math.max(oldest.beganRunningMs, succeededRunningMs) >
     Math.max(HANGING_TIMEOUT_MS, HANGING_FACTOR * (averageSuccessMs ?? 0))
   )
-}
-
-/** The endpoints that this process has seen, by their webhook. */
-export type EndpointMap = {
-  known: ReadonlyMap<string, Endpoint>
-  /** Returns the endpoint of a webhook, a new one where it is unknown. */
-  of: (webhookId: string) => Endpoint
-}
-
-/** Above this, each new endpoint has a few others checked, in turn, and dropped where they are idle. */
-const MAX_ENDPOINTS = 10_000
-const CHECKED_PER_ENDPOINT = 4
-
-export function createEndpointMap(options: { initialLimit: number; nowMs: () => number }): EndpointMap {
-  const { initialLimit, nowMs } = options
-  const known = new Map<string, Endpoint>()
-  let toCheck = known.entries()
-
-  function dropIdle(): void {
-    for (let checked = 0; checked < CHECKED_PER_ENDPOINT; checked++) {
-      const { value, done } = toCheck.next()
-      if (done) toCheck = known.entries()
-      else if (isIdle(value[1], nowMs())) known.delete(value[0])
-    }
-  }
-
-  return {
-    known,
-    of(webhookId) {
-      const found = known.get(webhookId)
-      if (found !== undefined) return found
-      if (known.size >= MAX_ENDPOINTS) dropIdle()
-      const endpoint = newEndpoint(initialLimit)
-      known.set(webhookId, endpoint)
-      return endpoint
-    },
-  }
-}
-
-function isIdle({ slots, waiting, expected, unrecorded, lastAtMs }: Endpoint, now: number): boolean {
-  const inUse = slots.size + waiting.size + expected.size + unrecorded.size
-  return inUse === 0 && lastAtMs < now - HEALTH_TTL_MS
 }

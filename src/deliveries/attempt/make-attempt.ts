@@ -5,13 +5,7 @@ import { signalIncident } from '../../incidents/change-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { claimLeaseMs } from '../lease-times.ts'
 import { releaseRuns, type Claim } from '../protocol/claim.ts'
-import type {
-  AttemptDependencies,
-  AttemptEvent,
-  AttemptSignals,
-  InlineAttempt,
-  MakeAttempt,
-} from './attempt-request.ts'
+import type { AttemptDependencies, AttemptSignals, InlineAttempt, MakeAttempt } from './attempt-request.ts'
 import { claimAttempt, isFresh, type Claimed } from './claim-attempt.ts'
 import type { Slot } from './endpoint.ts'
 import type { Deferral, Endpoints } from './endpoint-registry.ts'
@@ -48,22 +42,21 @@ export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
       metrics.attemptDeferred()
       return { state: 'deferred', delayMs: Math.ceil(slot.retryAfterMs) }
     }
-    const report = (type: AttemptEvent['type']): void =>
-      onAttempt({ type, isInline: inline !== null, webhookId, deliveryId })
+    const report = (): void => onAttempt({ isInline: inline !== null, webhookId, deliveryId })
     metrics.attemptBegun()
-    report('begun')
+    report()
     try {
       return await claimSendRecord(tools, request, signals, inline, {
         begin: () => slot.begin(),
         release(outcome) {
           slot.release(outcome)
-          report('slot_freed')
+          report()
         },
-        recorded: () => report('slot_freed'),
+        recorded: report,
       })
     } finally {
       slot.release(null)
-      report('ended')
+      report()
       metrics.attemptEnded()
     }
   }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { DataSource } from 'typeorm'
 import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
 import { recordAttempts, type EndedAttempt, type RecordedAttempt } from './record-attempts.ts'
@@ -18,6 +19,9 @@ const NOTHING: RecordedAttempt = { result: null, toSignal: null }
 /** Attempts of one transaction, at maxBatchSize: a request that waits for the lock waits for all of them. */
 const MAX_BATCH = 25
 
+/** Webhooks whose attempts are recorded at the same time. */
+const MAX_WEBHOOKS = 1_000
+
 /** Meanwhile the lease of the row is renewed: giving up sooner would only repeat what may be committed. */
 const RECORD_TIMEOUT_MS = 600_000
 
@@ -30,7 +34,12 @@ export function createRecordUnderLock(dependencies: {
   locks: WebhookLocks
   followAfterMs: FollowAfter
 }): RecordUnderLock {
-  const webhooks = new Map<string, { record: RecordUnderLock; waiting: number }>()
+  // One that is forgotten in use goes on: the transactions of a webhook run one after the other anyway.
+  const batches = new LRUCache<string, RecordUnderLock, AttemptToRecord>({
+    max: MAX_WEBHOOKS,
+    memoMethod: (webhookId, _, { context }) =>
+      createBatch({ organisationId: context.organisationId, webhookId }),
+  })
 
   function createBatch(of: { organisationId: string; webhookId: string }): RecordUnderLock {
     const recordAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> =>
@@ -47,19 +56,5 @@ export function createRecordUnderLock(dependencies: {
     })
   }
 
-  return async (attempt) => {
-    const { organisationId, webhookId } = attempt
-    const webhook = webhooks.get(webhookId) ?? {
-      record: createBatch({ organisationId, webhookId }),
-      waiting: 0,
-    }
-    webhooks.set(webhookId, webhook)
-    webhook.waiting++
-    try {
-      return await webhook.record(attempt)
-    } finally {
-      webhook.waiting--
-      if (webhook.waiting === 0) webhooks.delete(webhookId)
-    }
-  }
+  return (attempt) => batches.memo(attempt.webhookId, { context: attempt })(attempt)
 }

@@ -3,7 +3,7 @@ import type { Actor } from '../../accounts/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/covered-deliveries.ts'
 import { allowLongerStatements } from '../../db/longer-statements.ts'
-import { EVERY_DELIVERY, type DeliverySelection } from '../../domain/delivery-filter.ts'
+import type { DeliverySelection } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../errors.ts'
 import {
   closeIfResolved,
@@ -46,28 +46,11 @@ export async function discardDelivery(
     throw conflict('not_discardable', 'Only a waiting or permanently failed delivery can be discarded.')
 }
 
-/** Stops all permanently failed deliveries of a webhook for good; returns how many. */
-export function discardFailedDeliveries(
-  dependencies: Dependencies,
-  actor: Actor,
-  webhookId: string,
-): Promise<number> {
-  return discardMany(dependencies, actor, webhookId, { states: ['failed'], selection: EVERY_DELIVERY })
-}
-
-/** Stops the waiting and permanently failed deliveries that are selected for good; returns how many. */
-export function discardSelectedDeliveries(
-  dependencies: Dependencies,
-  actor: Actor,
-  webhookId: string,
-  selection: DeliverySelection,
-): Promise<number> {
-  return discardMany(dependencies, actor, webhookId, { states: ['waiting', 'failed'], selection })
-}
-
+/** Which deliveries of a webhook are discarded. */
 type Discarded = { states: readonly ('waiting' | 'failed')[]; selection: DeliverySelection }
 
-async function discardMany(
+/** Stops the deliveries of a webhook that are selected, and in one of the states, for good; returns how many. */
+export async function discardDeliveries(
   dependencies: Dependencies,
   actor: Actor,
   webhookId: string,

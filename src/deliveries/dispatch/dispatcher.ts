@@ -5,21 +5,20 @@ import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
-import type { CommittedDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
+import type { CommittedDelivery, HeldDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
+import type { SweptRow } from '../protocol/sweep.ts'
 import { createBackpressure } from './backpressure.ts'
-import type { DeliveryRows } from './delivery-rows.ts'
+import { hold, type DeliveryRows } from './delivery-rows.ts'
 import { createInTemporal } from './in-temporal.ts'
 import {
   createInlineAttempts,
   type ClaimedDelivery,
   type InlineAttemptDependencies,
-  claimedByCommit,
-  withoutPayload,
 } from './inline-attempts.ts'
 import { createPuller } from './puller.ts'
 import { createReservations } from './reservations.ts'
-import { createRowChanges } from './row-changes.ts'
-import { createWorkflowStarts, type HeldDelivery, type WorkflowStartDependencies } from './workflow-starts.ts'
+import { createRowBatch } from './row-batch.ts'
+import { createWorkflowStarts, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /**
  * Who makes the first attempt: the workflow, or, at fast endpoints, the process itself: always (`direct`), or while
@@ -58,15 +57,17 @@ export type DispatcherLoad = { queued: number; startsInFlight: number; inlineInF
 
 const NO_ROOMS: Rooms = { defaultRoom: 0, webhooks: [] }
 
-/** Interval at which starts that wait are considered for inline attempts, and how long they wait for Temporal first. */
+/** Interval at which all that waits is considered again. */
 const CHECK_INTERVAL_MS = 250
+
+/** How long a start waits for Temporal before it is considered for an inline attempt. */
 const MAX_START_DELAY_MS = 500
 
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
 const ELSEWHERE_INTERVAL_MS = 2_000
 
 export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'onReleased' | 'changes'> &
-  Omit<WorkflowStartDependencies, 'changes' | 'inTemporal' | 'onRefused'> & {
+  Omit<WorkflowStartDependencies, 'started' | 'givenBack' | 'inTemporal' | 'onRefused'> & {
     rows: DeliveryRows
     webhookChanges: InlineAttemptDependencies['changes']
     mode: FirstAttemptMode
@@ -81,9 +82,12 @@ export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' |
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { rows, endpoints, logger, metrics, timers, makesAttempts, webhookChanges } = dependencies
   const mode = makesAttempts ? dependencies.mode : 'workflow'
-  const changes = createRowChanges(dependencies)
+  const started = createRowBatch('mark', rows.markWorkflowsStarted, dependencies)
+  const released = createRowBatch('release', rows.release, dependencies)
+  const givenBack = createRowBatch('give_back', (held: SweptRow[]) => hold(rows, held, 0), dependencies)
+  const flush = () => Promise.all([started.flush(), released.flush(), givenBack.flush()])
   const inTemporal = createInTemporal(timers.nowMs)
-  const starts = createWorkflowStarts({ ...dependencies, changes, inTemporal, onRefused })
+  const starts = createWorkflowStarts({ ...dependencies, started, givenBack, inTemporal, onRefused })
   const inline = createInlineAttempts({ ...dependencies, changes: webhookChanges, onReleased, onEnded })
   const reservations = createReservations(inline)
   const backpressure = createBackpressure({
@@ -94,6 +98,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const puller = createPuller({ ...dependencies, starts, reservations, isInline, claim })
   const checks = [
     every(timers, CHECK_INTERVAL_MS, () => {
+      inline.check()
+      starts.check()
       if (isInline()) beginHeld(starts.takeWaiting(MAX_START_DELAY_MS))
     }),
     every(timers, ELSEWHERE_INTERVAL_MS, () => void dropAttemptedElsewhere()),
@@ -129,7 +135,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         const granted = claims[index] ?? null
         if (granted === null) continue
         claimed.add(delivery.deliveryId)
-        inline.add({ ...delivery, number: delivery.attempts + 1, claim: granted, claimedAtMs })
+        inline.add({ ...delivery, claim: granted, claimedAtMs })
       }
     } catch (error) {
       warn('claim', error)
@@ -153,8 +159,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const claimed = await claim(held)
     const left = held.filter(({ deliveryId }) => !claimed.has(deliveryId))
     for (const delivery of left) {
-      changes.giveBack(delivery)
-      puller.noteWaiting(delivery.webhookId)
+      givenBack.add(delivery)
+      puller.noteWaiting()
     }
   }
 
@@ -164,7 +170,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   function onReleased({ deliveryId, claim: { owner } }: ClaimedDelivery): void {
     metrics.startEnded('released')
-    changes.release({ deliveryId, owner })
+    released.add({ deliveryId, owner, hasPosted: false })
   }
 
   function onEnded(delivery: ClaimedDelivery, outcome: AttemptOutcome): void {
@@ -173,12 +179,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     starts.addRetry(delivery, nextAttempt(outcome), isTimeout(outcome.failureCode) ? 'slow' : 'retry')
   }
 
-  function onAttempt({ type, isInline: isMadeHere, webhookId, deliveryId }: AttemptEvent): void {
+  function onAttempt({ isInline: isMadeHere, webhookId, deliveryId }: AttemptEvent): void {
     if (!isMadeHere) inTemporal.remove(deliveryId)
-    if (type === 'begun') return
     starts.wake(webhookId)
     inline.wake(webhookId)
-    puller.wake(webhookId)
   }
 
   async function dropAttemptedElsewhere(): Promise<void> {
@@ -190,7 +194,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         const state = found.get(deliveryId)
         if (state === 'open') continue
         if (state === 'completed') endpoints.succeededElsewhere(webhookId)
-        onAttempt({ type: 'ended', isInline: false, deliveryId, webhookId })
+        onAttempt({ isInline: false, deliveryId, webhookId })
       }
     } catch (error) {
       warn('check', error)
@@ -214,10 +218,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       for (const delivery of deliveries) {
         reservations.note(delivery)
         if (endpoints.health(delivery.webhookId) === 'fast') backpressure.arrived()
-        const claimed = claimedByCommit(delivery, timers.nowMs())
-        if (claimed !== null) inline.add(claimed)
-        else if (delivery.heldUntilMs > timers.nowMs()) held.push(withoutPayload(delivery))
-        else puller.noteWaiting(delivery.webhookId)
+        if (delivery.claim !== null) inline.add(delivery)
+        else if (delivery.heldUntilMs > timers.nowMs()) held.push(delivery)
+        else puller.noteWaiting()
       }
       beginHeld(held)
     },
@@ -235,9 +238,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       isStopping = true
       for (const stopChecking of checks) stopChecking()
       const stopped = Promise.all([puller.stop(), inline.stop(), starts.stop()])
-      await changes.flush()
+      await flush()
       await stopped
-      await changes.flush()
+      await flush()
     },
   }
 }

@@ -3,7 +3,7 @@ import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Logger } from '../../observability/logger.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
-import { every, type Timers } from '../../timers.ts'
+import type { Timers } from '../../timers.ts'
 import type { MakeAttempt } from '../attempt/attempt-request.ts'
 import type { Slot } from '../attempt/endpoint.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
@@ -11,11 +11,9 @@ import { isFresh, MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
 import type { Claim } from '../protocol/claim.ts'
 import { createRate } from './backpressure.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
-import type { CommittedDelivery } from '../protocol/commit-events.ts'
-import type { HeldDelivery } from './workflow-starts.ts'
 
 /** A delivery that this process has claimed, by a statement that was sent at `claimedAtMs`. */
-export type ClaimedDelivery = DeliveryLabel & { number: number; claim: Claim; claimedAtMs: number }
+export type ClaimedDelivery = DeliveryLabel & { attempts: number; claim: Claim; claimedAtMs: number }
 
 /** Makes attempts in this process, without a workflow. */
 export type InlineAttempts = {
@@ -23,11 +21,12 @@ export type InlineAttempts = {
   add(delivery: ClaimedDelivery): void
   /** Tries the deliveries of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
+  /** Releases what has not begun in time, and tries the others. */
+  check(): void
   /** Returns how many attempts, queued ones included, can begin soon: of all endpoints, and of one. */
   room(): number
   roomOf(webhookId: string): number
   queued(): number
-  queuedOf(webhookId: string): number
   inFlight(): number
   /** Releases what is queued, and returns when no attempt is in flight. */
   stop(): Promise<void>
@@ -42,9 +41,6 @@ const UNKNOWN_SHARE = 1 / 4
 /** A POST that takes longer frees its slot, up to so many. */
 const SLOW_POST_MS = 500
 const MAX_SLOW = 1_000
-
-/** Interval at which what has not begun is released, and endpoints are considered again. */
-const CHECK_INTERVAL_MS = 250
 
 /** Queued payloads in memory, above which nothing more is claimed. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
@@ -73,10 +69,6 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     hasRoom: (webhookId) =>
       endpoints.hasFreeSlot(webhookId) && (endpoints.hasAnswered(webhookId) || unknownInUse < unknownSlots),
     run: begin,
-  })
-  const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
-    releaseAll(queue.drain((delivery) => !mayBegin(delivery)))
-    queue.wake()
   })
 
   function mayBegin(delivery: ClaimedDelivery): boolean {
@@ -128,16 +120,19 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   /** Never rejects: a run without an outcome has released its row. */
   async function make(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
-    const { organisationId, webhookId, deliveryId, number, claim, claimedAtMs } = delivery
-    const request = { organisationId, webhookId, deliveryId, number, dueAtMs: null, maxWaitMs: 0 }
+    const { organisationId, webhookId, deliveryId, attempts, claim, claimedAtMs } = delivery
+    const request = {
+      organisationId,
+      webhookId,
+      deliveryId,
+      number: attempts + 1,
+      dueAtMs: null,
+      maxWaitMs: 0,
+    }
     const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
-    const queueName = number === 1 ? 'first' : 'retry'
+    const queue = attempts === 0 ? 'first' : 'retry'
     try {
-      const outcome = await makeAttempt({ ...request, queue: queueName }, signals, {
-        claim,
-        claimedAtMs,
-        slot,
-      })
+      const outcome = await makeAttempt({ ...request, queue }, signals, { claim, claimedAtMs, slot })
       completions.count()
       dependencies.onEnded(delivery, outcome)
     } catch (error) {
@@ -166,6 +161,10 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       queue.add(delivery.webhookId, delivery)
     },
     wake: (webhookId) => queue.wake(webhookId),
+    check() {
+      releaseAll(queue.drain((delivery) => !mayBegin(delivery)))
+      queue.wake()
+    },
     room() {
       if (isStopping || queuedBytes >= MAX_QUEUED_BYTES) return 0
       const soon = Math.floor((completions.perSecond() * ROOM_MS) / 1_000)
@@ -176,46 +175,11 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
       return Math.max(0, endpoints.room(webhookId, ROOM_MS) - queue.sizeOf(webhookId))
     },
     queued: () => queue.size(),
-    queuedOf: (webhookId) => queue.sizeOf(webhookId),
     inFlight: () => inFlight.size,
     async stop() {
       isStopping = true
-      stopChecking()
       releaseAll(queue.drain())
       while (inFlight.size > 0) await Promise.all(inFlight)
     },
   }
-}
-
-/** Returns a delivery whose commit was its claim; null for one that is pending. */
-export function claimedByCommit(delivery: CommittedDelivery, nowMs: number): ClaimedDelivery | null {
-  const { organisationId, deliveryId, webhookId, eventKey, url, owner, committedAtMs, payload } = delivery
-  if (owner === null) return null
-  const claim = {
-    owner,
-    runs: 1,
-    isRequested: false,
-    ageMs: nowMs - committedAtMs,
-    webhookId,
-    eventKey,
-    url,
-    ...payload,
-  }
-  return {
-    organisationId,
-    deliveryId,
-    webhookId,
-    eventKey,
-    url,
-    number: 1,
-    claim,
-    claimedAtMs: committedAtMs,
-  }
-}
-
-/** Returns a pending delivery as its row is left to this process: the workflow reads the payload again. */
-export function withoutPayload(delivery: CommittedDelivery): HeldDelivery {
-  const { organisationId, deliveryId, webhookId, eventKey, url, sweepAt, heldUntilMs } = delivery
-  const label = { organisationId, deliveryId, webhookId, eventKey, url }
-  return { ...label, sweepAt, heldUntilMs, attempts: 0, nextAttemptAt: null }
 }

@@ -10,25 +10,22 @@ import type { WorkflowStarts } from './workflow-starts.ts'
 /** Takes up deliveries without a workflow from their rows, as many as can begin soon. */
 export type Puller = {
   start(): void
-  /** Notes that a candidate of the webhook waits for which this process had no room. */
-  noteWaiting(webhookId: string): void
-  /** Pulls at once where candidates wait, and half of the room is free: that of all endpoints, or of this one. */
-  wake(webhookId: string): void
+  /** Notes that a candidate waits for which this process had no room. */
+  noteWaiting(): void
   /** Runs one pass. */
   runOnce(): Promise<void>
   stop(): Promise<void>
 }
 
-/** What begins deliveries: how many more it takes, and how many are queued; in all, and of one webhook. */
+/** What begins deliveries: how many more it takes, of all webhooks and of one. */
 export type Capacity = {
   room(): number
   roomOf(webhookId: string): number
-  queued(): number
-  queuedOf(webhookId: string): number
 }
 
-/** A wake-up that is lost costs no more. */
+/** Interval of the passes, and that while candidates wait for room. */
 const INTERVAL_MS = 1_000
+const WAITING_INTERVAL_MS = 100
 
 /** Deliveries of one statement. */
 const MAX_PULLED = 200
@@ -48,63 +45,36 @@ export type PullerDependencies = {
 
 export function createPuller(dependencies: PullerDependencies): Puller {
   const { rows, endpoints, starts, reservations, timers, isInline } = dependencies
-  // Candidates wait: of many webhooks, or of these.
-  let areMany = false
-  let waiting = new Set<string>()
+  let isWaiting = false
+  let pulledAtMs = -Infinity
 
-  const capacity = (): Capacity => (isInline() ? reservations : starts)
-  const isSlow = (webhookId: string): boolean => endpoints.health(webhookId) === 'slow'
-  const isManyRoom = (): boolean => areMany && capacity().room() > capacity().queued()
-
-  function isRoomOf(webhookId: string): boolean {
-    if (!waiting.has(webhookId)) return false
-    if (isSlow(webhookId)) return starts.slowRoom() > 0 && starts.roomOf(webhookId) > 0
-    return capacity().roomOf(webhookId) > capacity().queuedOf(webhookId)
-  }
-
+  /** Returns whether more may wait. */
   async function pullFast(): Promise<boolean> {
-    const limit = Math.min(MAX_PULLED, capacity().room())
-    if (limit === 0 || (!isInline() && starts.isPaused())) return false
-    const rooms = [...new Set([...endpoints.inUse(), ...endpoints.slow()])].map((webhookId) => ({
+    const isHere = isInline()
+    const capacity = isHere ? reservations : starts
+    const limit = Math.min(MAX_PULLED, capacity.room())
+    if (!isHere && starts.isPaused()) return false
+    if (limit === 0) return true
+    // One more than there is room for shows that more wait.
+    const listed = [...new Set([...endpoints.inUse(), ...endpoints.slow()])].map((webhookId) => ({
       webhookId,
-      room: isSlow(webhookId) ? 0 : Math.min(limit, capacity().roomOf(webhookId)),
+      room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId) + 1),
     }))
-    const found = await rows.findUnstarted({ limit, rooms, defaultRoom: limit })
-    areMany = found.length === limit
-    const { fitting, full } = fit(found)
-    const withoutRoom = rooms.filter(({ webhookId, room }) => room === 0 && waiting.has(webhookId))
-    waiting = new Set([...withoutRoom.map(({ webhookId }) => webhookId), ...full])
-    const taken = isInline() ? (await dependencies.claim(fitting)).size : await startHeld(fitting)
-    return taken > 0 && (isManyRoom() || [...full].some(isRoomOf))
+    const found = await rows.findUnstarted({ limit, rooms: listed, defaultRoom: limit })
+    const taken = isHere ? (await dependencies.claim(found)).size : await startHeld(fitting(found, starts))
+    return taken < found.length || found.length >= MIN_PER_WEBHOOK
   }
 
-  /** Pulls for free slots of slow endpoints: nothing of theirs is queued in memory. */
-  async function pullSlow(): Promise<void> {
+  /** Pulls for free slots of slow endpoints: nothing of theirs is queued in memory. Returns whether more may wait. */
+  async function pullSlow(): Promise<boolean> {
     const limit = starts.slowRoom()
-    const rooms = endpoints
+    const free = endpoints
       .slow()
       .map((webhookId) => ({ webhookId, room: Math.min(limit, starts.roomOf(webhookId)) }))
       .filter(({ room }) => room > 0)
-    if (rooms.length === 0) return
-    const found = await rows.findUnstarted({ limit, rooms, defaultRoom: 0 })
-    for (const { webhookId } of found) waiting.add(webhookId)
-    await startHeld(found)
-  }
-
-  /** Returns the candidates for which their endpoints have room, and the webhooks of which more may wait. */
-  function fit(found: readonly UnstartedDelivery[]): { fitting: UnstartedDelivery[]; full: Set<string> } {
-    const left = new Map<string, number>()
-    const counts = new Map<string, number>()
-    const full = new Set<string>()
-    const fitting = found.filter(({ webhookId }) => {
-      const room = left.get(webhookId) ?? (isSlow(webhookId) ? 0 : capacity().roomOf(webhookId))
-      const count = (counts.get(webhookId) ?? 0) + 1
-      left.set(webhookId, room - 1)
-      counts.set(webhookId, count)
-      if (room <= 1 || count >= MIN_PER_WEBHOOK) full.add(webhookId)
-      return room > 0
-    })
-    return { fitting, full }
+    if (free.length === 0) return false
+    const found = await rows.findUnstarted({ limit, rooms: free, defaultRoom: 0 })
+    return (await startHeld(found)) > 0
   }
 
   /** Starts the workflows of candidates that no other process takes up meanwhile. Returns how many. */
@@ -115,31 +85,44 @@ export function createPuller(dependencies: PullerDependencies): Puller {
     return held.length
   }
 
+  async function pull(): Promise<void> {
+    pulledAtMs = timers.nowMs()
+    isWaiting = false
+    // Slow endpoints neither wait for a long read of the others, nor the others for theirs.
+    const areMoreWaiting = await Promise.all([pullFast(), pullSlow()])
+    isWaiting ||= areMoreWaiting.includes(true)
+  }
+
   const loop = createPollLoop({
     ...dependencies,
-    intervalMs: INTERVAL_MS,
-    run: pull,
+    intervalMs: WAITING_INTERVAL_MS,
+    async run() {
+      if (isWaiting || timers.nowMs() >= pulledAtMs + INTERVAL_MS) await pull()
+      return false
+    },
     event: 'dispatcher.database_failed',
   })
 
-  async function pull(): Promise<boolean> {
-    // Slow endpoints neither wait for a long read of the others, nor the others for theirs.
-    const [isMoreWaiting] = await Promise.all([pullFast(), pullSlow()])
-    return isMoreWaiting
-  }
-
   return {
     start: () => loop.start(),
-    noteWaiting(webhookId) {
-      waiting.add(webhookId)
-      if (isRoomOf(webhookId)) loop.wake()
-    },
-    wake(webhookId) {
-      if (isManyRoom() || isRoomOf(webhookId)) loop.wake()
-    },
-    async runOnce() {
-      await pull()
-    },
+    noteWaiting: () => void (isWaiting = true),
+    runOnce: pull,
     stop: () => loop.stop(),
   }
+}
+
+/** Returns those of the deliveries for which there is room, in order. */
+export function fitting<Item extends { webhookId: string }>(
+  deliveries: readonly Item[],
+  capacity: Capacity,
+): Item[] {
+  const counts = new Map<string, number>()
+  let left = capacity.room()
+  return deliveries.filter(({ webhookId }) => {
+    const count = counts.get(webhookId) ?? 0
+    if (left <= 0 || count >= capacity.roomOf(webhookId)) return false
+    counts.set(webhookId, count + 1)
+    left--
+    return true
+  })
 }

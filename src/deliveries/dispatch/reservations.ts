@@ -1,9 +1,10 @@
+import { LRUCache } from 'lru-cache'
 import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Rooms } from '../protocol/commit-events.ts'
 import type { InlineAttempts } from './inline-attempts.ts'
-import type { Capacity } from './puller.ts'
+import { fitting, type Capacity } from './puller.ts'
 
-/** Inline attempts for which a statement is under way that claims them. `settle` ends it: they are queued, or not claimed. */
+/** Inline attempts for which a statement is under way that claims them. `settle` ends it, once: they are queued, or not claimed. */
 type Reserved = { settle: () => void }
 
 /** Reserves room for inline attempts while statements claim them. */
@@ -23,25 +24,24 @@ const UNKNOWN_ROOM = 1
 const MAX_ORGANISATIONS = 10_000
 
 export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>): Reservations {
-  const webhooksOf = new Map<string, Set<string>>()
+  const webhooksOf = new LRUCache<string, Set<string>>({
+    max: MAX_ORGANISATIONS,
+    memoMethod: () => new Set(),
+  })
   const reserved = new Map<string, number>()
   let reservedInAll = 0
 
-  function reserve(counts: ReadonlyMap<string, number>, inAll: number): () => void {
+  function reserve(rooms: readonly { webhookId: string; room: number }[], inAll: number): () => void {
     const change = (by: 1 | -1): void => {
       reservedInAll += by * inAll
-      for (const [id, count] of counts) {
-        const total = (reserved.get(id) ?? 0) + by * count
-        if (total === 0) reserved.delete(id)
-        else reserved.set(id, total)
+      for (const { webhookId, room } of rooms) {
+        const total = (reserved.get(webhookId) ?? 0) + by * room
+        if (total === 0) reserved.delete(webhookId)
+        else reserved.set(webhookId, total)
       }
     }
-    let settle = (): void => {
-      settle = () => undefined
-      change(-1)
-    }
     change(1)
-    return () => settle()
+    return () => change(-1)
   }
 
   const room = (): number => Math.max(0, inline.room() - reservedInAll)
@@ -49,15 +49,7 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
     Math.max(0, inline.roomOf(webhookId) - (reserved.get(webhookId) ?? 0))
 
   return {
-    queued: () => inline.queued(),
-    queuedOf: (webhookId) => inline.queuedOf(webhookId),
-    note({ organisationId, webhookId }) {
-      const known = webhooksOf.get(organisationId)
-      if (known !== undefined) return void known.add(webhookId)
-      webhooksOf.set(organisationId, new Set([webhookId]))
-      const [oldest] = webhooksOf.keys()
-      if (webhooksOf.size > MAX_ORGANISATIONS && oldest !== undefined) webhooksOf.delete(oldest)
-    },
+    note: ({ organisationId, webhookId }) => void webhooksOf.memo(organisationId).add(webhookId),
     room,
     roomOf,
     forCommit(organisationIds, count) {
@@ -65,21 +57,14 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
       const webhooks = [...new Set(organisationIds)]
         .flatMap((id) => [...(webhooksOf.get(id) ?? [])])
         .map((webhookId) => ({ webhookId, room: Math.min(inAll, roomOf(webhookId)) }))
-      const settle = reserve(new Map(webhooks.map((one) => [one.webhookId, one.room])), inAll)
       const defaultRoom = Math.min(inAll, UNKNOWN_ROOM)
       const listed = webhooks.filter((one) => one.room !== defaultRoom)
-      return { rooms: { defaultRoom, webhooks: listed }, settle }
+      return { rooms: { defaultRoom, webhooks: listed }, settle: reserve(webhooks, inAll) }
     },
     forClaims(deliveries) {
-      const counts = new Map<string, number>()
-      const left = room()
-      const fitting = deliveries.filter(({ webhookId }, index) => {
-        const count = counts.get(webhookId) ?? 0
-        if (index >= left || count >= roomOf(webhookId)) return false
-        counts.set(webhookId, count + 1)
-        return true
-      })
-      return { fitting, settle: reserve(counts, fitting.length) }
+      const claimed = fitting(deliveries, { room, roomOf })
+      const rooms = claimed.map(({ webhookId }) => ({ webhookId, room: 1 }))
+      return { fitting: claimed, settle: reserve(rooms, claimed.length) }
     },
   }
 }

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** Which webhooks were changed through this process lately. */
 export type WebhookChanges = {
   /** Called when a member has changed, disabled or deleted the webhook. */
@@ -6,22 +8,13 @@ export type WebhookChanges = {
   hasChangedSince(webhookId: string, readAtMs: number): boolean
 }
 
-/** By then every delivery in memory was read after the change. */
-const CHANGE_TTL_MS = 60_000
+/** Far more than are changed while a claimed delivery waits. */
+const MAX_CHANGES = 10_000
 
 export function createWebhookChanges(): WebhookChanges {
-  // In the order of the changes.
-  const changedAtMs = new Map<string, number>()
+  const changedAtMs = new LRUCache<string, number>({ max: MAX_CHANGES })
   return {
-    changed(webhookId) {
-      const now = performance.now()
-      for (const [id, atMs] of changedAtMs) {
-        if (now - atMs < CHANGE_TTL_MS) break
-        changedAtMs.delete(id)
-      }
-      changedAtMs.delete(webhookId)
-      changedAtMs.set(webhookId, now)
-    },
+    changed: (webhookId) => void changedAtMs.set(webhookId, performance.now()),
     hasChangedSince: (webhookId, readAtMs) => (changedAtMs.get(webhookId) ?? -Infinity) >= readAtMs,
   }
 }

@@ -7,17 +7,14 @@ import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
-import { every, type Timers } from '../../timers.ts'
+import type { Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
+import type { HeldDelivery } from '../protocol/commit-events.ts'
 import type { SweptRow } from '../protocol/sweep.ts'
 import type { InTemporal } from './in-temporal.ts'
-import type { RowChanges } from './row-changes.ts'
-
-/** A delivery without a workflow whose row is left to this process until `heldUntilMs`. */
-export type HeldDelivery = DeliveryLabel &
-  SweptRow & { attempts: number; nextAttemptAt: Date | null; heldUntilMs: number }
+import type { RowBatch } from './row-batch.ts'
 
 /** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
 export type WorkflowStarts = {
@@ -27,9 +24,10 @@ export type WorkflowStarts = {
   addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
   /** Tries the starts of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
-  /** Returns the queued starts of fast endpoints, and those of one endpoint. */
+  /** Drops what has not started in time, and tries the others. */
+  check(): void
+  /** Returns the queued starts of fast endpoints. */
   queued(): number
-  queuedOf(webhookId: string): number
   /** Returns how many starts there is room for: of all endpoints, of one, and of all that are slow. */
   room(): number
   roomOf(webhookId: string): number
@@ -46,9 +44,8 @@ export type WorkflowStarts = {
 /** Delay of all starts after one that found Temporal unavailable. */
 const PAUSE_DELAY_MS = 1_000
 
-/** Starts for slow endpoints in flight at once, and what their pace allows in the time for which a row is held. */
-const SLOW_CONCURRENCY = 4
-const MAX_SLOW_QUEUED = 16
+/** Starts for slow endpoints: what their pace allows in the time for which a row is held. */
+const MAX_SLOW = 16
 
 /** Queued starts of fast endpoints, and of one of them: a few seconds of what a small Temporal takes. */
 const MAX_QUEUED = 200
@@ -63,8 +60,6 @@ const MAX_RETRIES = 1_000
 /** As many first attempts of an endpoint are in Temporal as get a slot within this time. */
 const SLOT_WAIT_MS = 250
 
-const CHECK_INTERVAL_MS = 250
-
 export type WorkflowStartDependencies = {
   workflows: Pick<DeliveryWorkflows, 'start'>
   endpoints: Endpoints
@@ -77,7 +72,8 @@ export type WorkflowStartDependencies = {
   makesAttempts: boolean
   /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
-  changes: RowChanges
+  started: RowBatch<string>
+  givenBack: RowBatch<SweptRow>
   inTemporal: InTemporal
   shutdown: Pick<Shutdown, 'stopping'>
   /** Paces the starts for slow endpoints. */
@@ -87,70 +83,73 @@ export type WorkflowStartDependencies = {
 }
 
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
-  const { workflows, endpoints, logger, metrics, timers, makesAttempts, changes, inTemporal } = dependencies
+  const { workflows, endpoints, logger, metrics, timers, makesAttempts, inTemporal } = dependencies
   const { timeoutPace, shutdown } = dependencies
   const retryPace = createPace({ ...RETRY_PACE, timers })
+  // Starts that wait for their pace, or are in flight.
+  const slow = new Set<Promise<unknown>>()
   const retries = new Set<Promise<unknown>>()
   let pausedUntilMs = -Infinity
   let isStopping = false
 
-  const createQueue = (isSlow: boolean, concurrency: number) =>
-    createRoundRobinQueue<HeldDelivery>({
-      concurrency,
-      hasRoom: (webhookId) => slots(webhookId) > 0,
-      run: (delivery) => startHeld(delivery, isSlow),
-    })
-  // Slow and fast endpoints do not wait for each other.
-  const fast = createQueue(false, dependencies.concurrency)
-  const slow = createQueue(true, Math.min(SLOW_CONCURRENCY, dependencies.concurrency))
-  const queues = [fast, slow]
-  const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
-    for (const queue of queues) {
-      for (const delivery of queue.drain(isOver)) drop(delivery)
-      queue.wake()
-    }
+  const queue = createRoundRobinQueue<HeldDelivery>({
+    concurrency: dependencies.concurrency,
+    hasRoom: (webhookId) => slots(webhookId) > 0,
+    run: startFast,
   })
 
   /** Returns how many more first attempts of the webhook may be in Temporal, so that none is deferred. */
   function slots(webhookId: string): number {
     if (!makesAttempts) return Infinity
-    const isSlow = endpoints.health(webhookId) === 'slow'
-    const free = isSlow ? endpoints.freeSlots(webhookId) : endpoints.room(webhookId, SLOT_WAIT_MS)
+    const free = isSlow(webhookId) ? endpoints.freeSlots(webhookId) : endpoints.room(webhookId, SLOT_WAIT_MS)
     return Math.max(0, free - inTemporal.of(webhookId))
   }
 
-  async function startHeld(delivery: HeldDelivery, isSlow: boolean): Promise<void> {
+  async function startFast(delivery: HeldDelivery): Promise<void> {
+    const { webhookId, attempts } = delivery
+    const isUnknown = makesAttempts && !endpoints.hasAnswered(webhookId)
+    const fastQueue = attempts === 0 ? 'first' : 'retry'
+    if (isSlow(webhookId)) drop(delivery)
+    else await startHeld(delivery, isUnknown ? 'slow' : fastQueue)
+  }
+
+  async function startHeld(delivery: HeldDelivery, queueName: AttemptQueue): Promise<void> {
     const { deliveryId, webhookId, attempts, nextAttemptAt } = delivery
-    if (isSlow) await timeoutPace.next(shutdown.stopping)
-    const isOtherwise = (endpoints.health(webhookId) === 'slow') !== isSlow
-    if (isOtherwise || isPaused() || isOver(delivery)) {
+    inTemporal.remove(deliveryId)
+    if (isPaused() || isOver(delivery)) {
       drop(delivery)
       return
     }
-    const isUnknown = makesAttempts && !endpoints.hasAnswered(webhookId)
     const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
-    const fastQueue = attempts === 0 ? 'first' : 'retry'
-    const queue = isSlow || isUnknown ? 'slow' : fastQueue
-    if (makesAttempts) inTemporal.add(delivery, queue === 'slow')
-    if (await start(delivery, next, queue)) return
+    if (makesAttempts) inTemporal.add(delivery, queueName === 'slow')
+    if (await start(delivery, next, queueName)) return
     inTemporal.remove(deliveryId)
     dependencies.onRefused(delivery)
-    wake(webhookId)
+    queue.wake(webhookId)
   }
 
+  function startPaced(group: Set<Promise<unknown>>, pace: Pace, run: () => Promise<unknown>): void {
+    const started = pace
+      .next(shutdown.stopping)
+      .then(run)
+      .finally(() => group.delete(started))
+    group.add(started)
+  }
+
+  const isSlow = (webhookId: string): boolean => endpoints.health(webhookId) === 'slow'
   const isOver = ({ heldUntilMs }: HeldDelivery): boolean => timers.nowMs() >= heldUntilMs
 
   /** Another process may start the workflow, or make the attempt, as soon as this one cannot. */
   function drop(delivery: HeldDelivery): void {
     metrics.startEnded('released')
-    if (isPaused() && !isOver(delivery)) changes.giveBack(delivery)
+    if (isPaused() && !isOver(delivery)) dependencies.givenBack.add(delivery)
   }
 
   async function start(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): Promise<boolean> {
     const { deliveryId } = delivery
     try {
       await workflows.start(delivery, next, { queue })
-      changes.workflowStarted(deliveryId)
+      dependencies.started.add(deliveryId)
       metrics.startEnded('started')
       return true
     } catch (error) {
@@ -167,62 +166,52 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     return isStopping || timers.nowMs() < pausedUntilMs || !dependencies.isServing()
   }
 
-  function wake(webhookId: string): void {
-    for (const queue of queues) queue.wake(webhookId)
-  }
-
   return {
     add(delivery) {
       const { webhookId } = delivery
-      const isSlow = endpoints.health(webhookId) === 'slow'
-      const queue = isSlow ? slow : fast
-      const hasRoom = isSlow
+      const hasRoom = isSlow(webhookId)
         ? Math.min(slowRoom(), roomOf(webhookId)) > 0
-        : room() > 0 && fast.sizeOf(webhookId) < MAX_QUEUED_OF_WEBHOOK
+        : room() > 0 && queue.sizeOf(webhookId) < MAX_QUEUED_OF_WEBHOOK
       if (isPaused() || !hasRoom) drop(delivery)
-      else queue.add(webhookId, delivery)
+      else if (isSlow(webhookId)) {
+        inTemporal.add(delivery, true)
+        startPaced(slow, timeoutPace, () => startHeld(delivery, 'slow'))
+      } else queue.add(webhookId, delivery)
     },
-    addRetry(delivery, next, queue) {
-      const pace = queue === 'slow' ? timeoutPace : retryPace
+    addRetry(delivery, next, queueName) {
+      const pace = queueName === 'slow' ? timeoutPace : retryPace
       if (isPaused() || retries.size >= MAX_RETRIES || pace.waitMs() > START_HOLD_MS) return
-      const retry = pace
-        .next(shutdown.stopping)
-        .then(() => start(delivery, next, queue))
-        .finally(() => retries.delete(retry))
-      retries.add(retry)
+      startPaced(retries, pace, () => start(delivery, next, queueName))
     },
-    wake,
-    queued: () => fast.size(),
-    queuedOf,
+    wake: (webhookId) => queue.wake(webhookId),
+    check() {
+      for (const delivery of queue.drain(isOver)) drop(delivery)
+      queue.wake()
+    },
+    queued: () => queue.size(),
     room,
     roomOf,
     slowRoom,
     takeWaiting: (ms) =>
-      fast.drain(({ heldUntilMs }) => isPaused() || timers.nowMs() >= heldUntilMs - START_HOLD_MS + ms),
-    inFlight: () => fast.inFlight() + slow.inFlight(),
+      queue.drain(({ heldUntilMs }) => isPaused() || timers.nowMs() >= heldUntilMs - START_HOLD_MS + ms),
+    inFlight: () => queue.inFlight() + slow.size,
     isPaused,
     async stop() {
       isStopping = true
-      stopChecking()
-      for (const queue of queues) for (const delivery of queue.drain()) drop(delivery)
-      await Promise.all(queues.map((queue) => queue.idle()))
-      await Promise.all(retries)
+      for (const delivery of queue.drain()) drop(delivery)
+      await Promise.all([queue.idle(), ...slow, ...retries])
     },
   }
 
   function room(): number {
-    return Math.max(0, MAX_QUEUED - fast.size())
+    return Math.max(0, MAX_QUEUED - queue.size())
   }
 
   function slowRoom(): number {
-    return isPaused() ? 0 : Math.max(0, MAX_SLOW_QUEUED - slow.size() - slow.inFlight())
-  }
-
-  function queuedOf(webhookId: string): number {
-    return fast.sizeOf(webhookId) + slow.sizeOf(webhookId)
+    return isPaused() ? 0 : Math.max(0, MAX_SLOW - slow.size)
   }
 
   function roomOf(webhookId: string): number {
-    return Math.max(0, slots(webhookId) - queuedOf(webhookId))
+    return Math.max(0, slots(webhookId) - queue.sizeOf(webhookId))
   }
 }

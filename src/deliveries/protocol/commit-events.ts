@@ -1,5 +1,7 @@
 import type { Db } from '../../db/db.ts'
+import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
 import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { Claim } from './claim.ts'
 import { loadSql } from './load-sql.ts'
 
 const STATEMENT = loadSql('commit-events')
@@ -33,23 +35,16 @@ export type Commits = {
   leaseMs: number
 }
 
-/** A delivery that was just committed. */
-export type CommittedDelivery = DeliveryLabel & {
-  /** The run that is to begin its first attempt within a second; null for a pending delivery. */
-  owner: string | null
-  /** When the statement was sent, on `performance.now()`. */
-  committedAtMs: number
-  /** When any process may take it up, and until when that leaves a pending one to this process. */
-  sweepAt: Date
-  heldUntilMs: number
-  /** What a first attempt needs. `secret` is sealed. */
-  payload: { body: Buffer; secret: string | null; traceId: string }
-}
+/** A delivery without a workflow whose row is left to this process until `heldUntilMs`, on `performance.now()`. */
+export type HeldDelivery = UnstartedDelivery & { heldUntilMs: number }
 
-type Row = Omit<CommittedDelivery, 'committedAtMs' | 'heldUntilMs' | 'payload'> & {
-  eventId: string
-  secret: string | null
-}
+/**
+ * A delivery that was just committed. `claim`: of the run that is to begin its first attempt within a second; null for a
+ * pending delivery. `claimedAtMs`: when the statement was sent, on `performance.now()`.
+ */
+export type CommittedDelivery = HeldDelivery & { claimedAtMs: number } & ({ claim: Claim } | { claim: null })
+
+type Row = DeliveryLabel & { eventId: string; owner: string | null; sweepAt: Date; secret: string | null }
 
 /**
  * Commits events with their deliveries: either all of them or none. The runs of those that begin at once have their rows
@@ -62,7 +57,7 @@ export async function commitEvents(
   options: Omit<Reservation, 'settle'> & { leaseMs: number },
 ): Promise<CommittedDelivery[][]> {
   const { rooms, leaseMs, sweepAfterMs } = options
-  const committedAtMs = performance.now()
+  const claimedAtMs = performance.now()
   let next = 1
   const starts = events.map(({ body }) => (next += body.length) - body.length)
   const statement = STATEMENT.with({
@@ -87,32 +82,30 @@ export async function commitEvents(
   const byEvent = new Map(events.map(({ id }) => [id, [] as CommittedDelivery[]]))
   for (const row of found) {
     const event = given.get(row.eventId)
-    if (event !== undefined)
-      byEvent
-        .get(event.id)
-        ?.push(committed(row, event, { committedAtMs, heldUntilMs: committedAtMs + sweepAfterMs }))
+    const times = { claimedAtMs, heldUntilMs: claimedAtMs + sweepAfterMs }
+    if (event !== undefined) byEvent.get(event.id)?.push(committed(row, event, times))
   }
   return [...byEvent.values()]
 }
 
 function committed(
-  row: Row,
+  { deliveryId, organisationId, webhookId, eventKey, url, owner, sweepAt, secret }: Row,
   { body, traceId }: NewEvent,
-  times: { committedAtMs: number; heldUntilMs: number },
+  { claimedAtMs, heldUntilMs }: { claimedAtMs: number; heldUntilMs: number },
 ): CommittedDelivery {
-  const { deliveryId, organisationId, webhookId, eventKey, url, owner, sweepAt, secret } = row
-  const { committedAtMs, heldUntilMs } = times
-  const payload = { body, secret, traceId }
+  const ageMs = performance.now() - claimedAtMs
+  const run = { runs: 1, isRequested: false, ageMs, webhookId, eventKey, traceId, url, secret, body }
   return {
     deliveryId,
     organisationId,
     webhookId,
     eventKey,
     url,
-    owner,
-    committedAtMs,
+    attempts: 0,
+    nextAttemptAt: null,
     sweepAt,
     heldUntilMs,
-    payload,
+    claimedAtMs,
+    claim: owner === null ? null : { ...run, owner },
   }
 }

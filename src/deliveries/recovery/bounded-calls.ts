@@ -4,19 +4,19 @@ import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
 /** The results of the calls for some rows, and the rows that were not called or whose call failed. */
 type CallResults<Row, Result> = { done: { row: Row; result: Result }[]; left: Row[] }
 
-/** Bounds the calls of one pass of the sweeper. */
+/** The sweeper has a pass each second. */
 const CALLS_TIMEOUT_MS = 8_000
 
 /**
- * Calls Temporal for each row, `concurrency` at once, until `timeoutMs` are over or a call finds Temporal unavailable.
+ * Calls Temporal for each row, `concurrency` at once, until CALLS_TIMEOUT_MS are over or a call finds Temporal unavailable.
  * Reports each failure to `onFailed`; never rejects.
  */
 export async function callForEach<Row, Result>(
   rows: readonly Row[],
   call: (row: Row) => Promise<Result>,
-  options: { concurrency: number; timeoutMs?: number; onFailed: (row: Row, error: unknown) => void },
+  options: { concurrency: number; onFailed: (row: Row, error: unknown) => void },
 ): Promise<CallResults<Row, Result>> {
-  const deadlineMs = performance.now() + (options.timeoutMs ?? CALLS_TIMEOUT_MS)
+  const deadlineMs = performance.now() + CALLS_TIMEOUT_MS
   let isUnavailable = false
   const results: CallResults<Row, Result> = { done: [], left: [] }
   await pLimit(options.concurrency).map(rows, async (row) => {

@@ -5,8 +5,6 @@ import { processTimers, type Timers } from '../../timers.ts'
 /** Runs a function repeatedly, in passes that do not overlap. */
 export type PollLoop = {
   start(): void
-  /** Has the next pass follow at once. */
-  wake(): void
   /** Aborts the signal of the running pass, and returns when it has ended. */
   stop(): Promise<void>
   /** Returns for how many ms the current pass has run; null between passes. */
@@ -29,15 +27,13 @@ export function createPollLoop(options: {
   let cancel: (() => void) | null = null
   let running: Promise<void> = Promise.resolve()
   let beganAtMs: number | null = null
-  let wakes = 0
 
   async function pass(): Promise<void> {
     cancel = null
     beganAtMs = timers.nowMs()
-    const wakesBefore = wakes
     let delayMs = intervalMs
     try {
-      if ((await run(stopping.signal)) || wakes > wakesBefore) delayMs = 0
+      if (await run(stopping.signal)) delayMs = 0
     } catch (error) {
       if (stopping.signal.aborted) return
       const fields = { event, err: error }
@@ -58,12 +54,6 @@ export function createPollLoop(options: {
 
   return {
     start: () => schedule(0),
-    wake() {
-      wakes++
-      if (cancel === null) return
-      cancel()
-      schedule(0)
-    },
     async stop() {
       stopping.abort()
       cancel?.()

@@ -30,11 +30,8 @@ const INTERVAL_MS = 1_000
 /** A pass takes a second or two, and all of its calls have shorter time limits. */
 const STALLED_TIMEOUT_MS = 30_000
 
-/** Retry jobs in one pass; after a full pass the next follows at once. */
-const JOB_LIMIT = 200
-
-/** Organisations that are erased, in one pass. */
-const ERASURE_LIMIT = 50
+/** Retry jobs, and erasures, in one pass; after a full pass the next follows at once. */
+const TAKE_LIMIT = 200
 
 /** Incidents in one pass: where hundreds of endpoints hang, hundreds begin together, and none is urgent. */
 const INCIDENT_LIMIT = 10
@@ -61,7 +58,18 @@ type SweeperDependencies = RecoveryDependencies & {
 export function createSweeper(dependencies: SweeperDependencies): Sweeper {
   const { dataSource, retryWorkflows, incidentWorkflows, erasureWorkflows } = dependencies
   const { terminateIfStuck, logger, metrics } = dependencies
-  const parts = [...createDeliveryRecovery(dependencies), sweepJobs, sweepIncidents, sweepErasures]
+  const parts = [
+    ...createDeliveryRecovery(dependencies),
+    () => restart('retry_job', takeJobsForSweep, ({ jobId }) => retryWorkflowId(jobId), retryWorkflows),
+    sweepIncidents,
+    () =>
+      restart(
+        'erasure',
+        takeErasuresForSweep,
+        (of) => erasureWorkflowId(of.organisationId),
+        erasureWorkflows,
+      ),
+  ]
   // Incidents signalled lately: their workflow may take a while to update the row.
   const signalledAtMs = new Map<string, number>()
 
@@ -77,14 +85,20 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     }
   }
 
-  async function sweepJobs(): Promise<Taken> {
-    const taken = await takeJobsForSweep(dataSource, JOB_LIMIT)
-    metrics.sweepTook('retry_job', taken.length)
-    await callAll(taken, async (job) => {
-      await replaceIfStuck(retryWorkflowId(job.jobId))
-      await retryWorkflows.start(job)
+  /** Starts workflows again that are gone or stuck. */
+  async function restart<Row extends object>(
+    what: 'retry_job' | 'erasure',
+    take: (db: DataSource, limit: number) => Promise<Row[]>,
+    workflowIdOf: (row: Row) => string,
+    workflows: { start(row: Row): Promise<unknown> },
+  ): Promise<Taken> {
+    const taken = await take(dataSource, TAKE_LIMIT)
+    metrics.sweepTook(what, taken.length)
+    await callAll(taken, async (row) => {
+      await replaceIfStuck(workflowIdOf(row))
+      await workflows.start(row)
     })
-    return { count: taken.length, isMoreWaiting: taken.length === JOB_LIMIT }
+    return { count: taken.length, isMoreWaiting: taken.length === TAKE_LIMIT }
   }
 
   async function sweepIncidents(): Promise<Taken> {
@@ -102,16 +116,6 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     // Those behind them are first in the next pass.
     if (failed.length > 0) await sweepIncidentsAgain(dataSource, failed, RETRY_DELAY_MS)
     return { count: toSignal.length, isMoreWaiting: false }
-  }
-
-  async function sweepErasures(): Promise<Taken> {
-    const taken = await takeErasuresForSweep(dataSource, ERASURE_LIMIT)
-    metrics.sweepTook('erasure', taken.length)
-    await callAll(taken, async (erasure) => {
-      await replaceIfStuck(erasureWorkflowId(erasure.organisationId))
-      await erasureWorkflows.start(erasure)
-    })
-    return { count: taken.length, isMoreWaiting: false }
   }
 
   async function replaceIfStuck(workflowId: string): Promise<WorkflowProgress> {

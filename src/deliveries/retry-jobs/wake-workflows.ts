@@ -17,7 +17,6 @@ export async function wakeWorkflows(
   const retries = requested.filter(({ state }) => state === 'waiting')
   await callForEach(retries, (delivery) => workflows.wake({ ...webhook, ...delivery }, delivery.attempts), {
     concurrency: MAX_CONCURRENT_WAKES,
-    timeoutMs: Infinity,
     onFailed: ({ deliveryId }, error) =>
       logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }, 'retry.wake_failed'),
   })

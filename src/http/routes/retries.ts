@@ -1,13 +1,10 @@
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findRetryJob } from '../../db/queries/retry-jobs.ts'
-import {
-  discardDelivery,
-  discardFailedDeliveries,
-  discardSelectedDeliveries,
-} from '../../deliveries/commands/discard-deliveries.ts'
+import { discardDeliveries, discardDelivery } from '../../deliveries/commands/discard-deliveries.ts'
 import { retryDelivery } from '../../deliveries/commands/retry-delivery.ts'
 import { sendTestEvent } from '../../deliveries/commands/send-test-event.ts'
 import { requestRetryJob } from '../../deliveries/retry-jobs/request-retry-job.ts'
+import { EVERY_DELIVERY } from '../../domain/delivery-filter.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
@@ -144,7 +141,8 @@ const discardFailedRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: { 202: { description: 'How many', schema: DiscardedSchema } },
   async handle(dependencies, request) {
-    const discarded = await discardFailedDeliveries(dependencies, request.actor, param(request, 'id'))
+    const which = { states: ['failed'], selection: EVERY_DELIVERY } as const
+    const discarded = await discardDeliveries(dependencies, request.actor, param(request, 'id'), which)
     return { status: 202, body: { discarded } }
   },
 }
@@ -164,9 +162,8 @@ const discardRoute = routeWithBody({
   },
   responses: { 202: { description: 'How many', schema: DiscardedSchema } },
   async handle(dependencies, request) {
-    const selection = parseDeliverySelection(request.body)
-    const webhookId = param(request, 'id')
-    const discarded = await discardSelectedDeliveries(dependencies, request.actor, webhookId, selection)
+    const which = { states: ['waiting', 'failed'], selection: parseDeliverySelection(request.body) } as const
+    const discarded = await discardDeliveries(dependencies, request.actor, param(request, 'id'), which)
     return { status: 202, body: { discarded } }
   },
 })

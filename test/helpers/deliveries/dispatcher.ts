@@ -45,5 +45,5 @@ export function endAttempts(
   deliveries: readonly { deliveryId: string; webhookId: string }[],
 ): void {
   for (const { deliveryId, webhookId } of deliveries)
-    dispatcher.onAttempt({ type: 'ended', isInline: false, deliveryId, webhookId })
+    dispatcher.onAttempt({ isInline: false, deliveryId, webhookId })
 }

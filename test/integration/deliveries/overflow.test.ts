@@ -69,7 +69,7 @@ describe('first attempts in `overflow`', () => {
     const begun = await publish(endpoint, BEHIND)
     await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND))
     for (const { deliveryId, webhookId } of begun)
-      dispatcher.onAttempt({ type: 'begun', isInline: false, deliveryId, webhookId })
+      dispatcher.onAttempt({ isInline: false, deliveryId, webhookId })
     await publish(endpoint)
     await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND + 1))
     expect(endpoint.receiver.posts).to.have.length(0)

@@ -50,7 +50,7 @@ describe('the commit of events', () => {
   it('leaves deliveries pending, for any process after a while, where there is no room', async () => {
     const webhook = await suite.webhook()
     const [[delivery] = []] = await commit([event(webhook.organisationId)])
-    expect(delivery).to.include({ ...webhook, eventKey: 'customer:created', owner: null })
+    expect(delivery).to.include({ ...webhook, eventKey: 'customer:created', claim: null })
     const row = await suite.row(delivery!)
     expect(row).to.include({ state: 'pending', attempts: 0, runs: 0, owner: null, lease_until: null })
     expect(row).to.include({ workflow_started_at: null, next_attempt_at: null, completed_at: null })
@@ -72,18 +72,22 @@ describe('the commit of events', () => {
     const committed = (await commit(events, rooms)).flat()
     expect(committed).to.have.length(15)
     const begun = ({ webhookId }: OwnWebhook) =>
-      committed.filter((delivery) => delivery.webhookId === webhookId).map(({ owner }) => owner !== null)
+      committed.filter((delivery) => delivery.webhookId === webhookId).map(({ claim }) => claim !== null)
     // Those first that were given first.
     expect(begun(one)).to.deep.equal([true, true, true, false, false])
     expect(begun(two)).to.deep.equal([false, false, false, false, false])
     expect(begun(three)).to.deep.equal([true, false, false, false, false])
-    const owners = committed.map(({ owner }) => owner).filter((owner) => owner !== null)
+    const owners = committed.flatMap(({ claim }) => claim?.owner ?? [])
     expect(new Set(owners).size).to.equal(4)
     for (const delivery of committed) {
       const row = await suite.row(delivery)
-      const state = delivery.owner === null ? 'pending' : 'in_progress'
-      expect(row).to.include({ state, owner: delivery.owner, runs: delivery.owner === null ? 0 : 1 })
-      if (delivery.owner === null) continue
+      const state = delivery.claim === null ? 'pending' : 'in_progress'
+      expect(row).to.include({
+        state,
+        owner: delivery.claim?.owner ?? null,
+        runs: delivery.claim === null ? 0 : 1,
+      })
+      if (delivery.claim === null) continue
       expect(row.lease_until!.getTime() - Date.now()).to.be.within(LEASE_MS - 2_000, LEASE_MS)
       expect(row.sweep_at).to.deep.equal(row.lease_until)
     }
@@ -111,10 +115,10 @@ describe('the commit of events', () => {
       event(other.organisationId, { body: Buffer.alloc(0) }),
       event(webhook.organisationId, { body: Buffer.from([0, 255, 10]) }),
     ]
-    const committed = await commit(events)
+    const committed = await commit(events, { defaultRoom: 2, webhooks: [] })
     expect(committed.map((deliveries) => deliveries.length)).to.deep.equal([1, 0, 0, 1])
     for (const { id, body } of events) expect(await stored(id)).to.deep.equal([{ body, is_test: false }])
-    expect(committed[3]![0]!.payload).to.include({ body: events[3]!.body, traceId: 'trace-1' })
+    expect(committed[3]![0]!.claim ?? {}).to.deep.include({ body: events[3]!.body, traceId: 'trace-1' })
   })
 
   it('writes nothing where one event cannot be written', async () => {

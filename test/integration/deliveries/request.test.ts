@@ -15,7 +15,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId/request', () => {
     const { organisationId } = member
     const options = { organisationId, url: URL_OF_WEBHOOK, subscribedEventKeys }
     const webhook = await createWebhookRow(dataSource, options)
-    const [delivery] = await publishRow(dataSource, organisationId)
+    const [delivery] = await publishRow(dataSource, organisationId, { room: 1 })
     const path = `/api/orgs/${organisationId}/webhooks/${webhook.id}/deliveries/${delivery!.deliveryId}/request`
     return { member, webhook, delivery: delivery!, path }
   }
@@ -27,7 +27,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId/request', () => {
     expect(answer.headers.get('cache-control')).to.equal('no-store')
     const { method, url, headers, body } = answer.json as Request
     expect({ method, url }).to.deep.equal({ method: 'POST', url: URL_OF_WEBHOOK })
-    expect(body).to.equal(delivery.payload.body.toString('utf8'))
+    expect(body).to.equal(delivery.claim!.body.toString('utf8'))
     expect(headers).to.include({
       'Content-Type': 'application/json',
       'X-Webhook-Event-ID': delivery.deliveryId,

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { createDispatcher } from '../../../../../src/deliveries/dispatch/dispatcher.ts'
 
 /** A defect in the dispatcher: texts of its files, and what stands in their place. */
@@ -17,6 +17,7 @@ export async function withMutant<Result>(
   const folder = await mkdtemp(join(tmpdir(), 'posthorn-mutant-'))
   try {
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+    await symlink(fileURLToPath(new URL('../../../node_modules', DISPATCH)), join(folder, 'node_modules'))
     for (const file of await readdir(DISPATCH)) {
       let text = await readFile(new URL(file, DISPATCH), 'utf8')
       for (const { from, to } of changes.filter((change) => change.file === file)) {
@@ -43,7 +44,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'waits for a wake-up that may be lost: a key without room sleeps, and rows are not polled',
     changes: [
-      { file: 'inline-attempts.ts', from: '    queue.wake()\n', to: '' },
+      { file: 'inline-attempts.ts', from: '      queue.wake()\n', to: '' },
       { file: 'workflow-starts.ts', from: '      queue.wake()\n', to: '' },
       { file: 'puller.ts', from: 'const INTERVAL_MS = 1_000', to: 'const INTERVAL_MS = 1_000_000' },
     ],

@@ -74,6 +74,9 @@ async function playFaults(world: World): Promise<Played> {
         behaviours.set(webhookId, random.of(BEHAVIOURS))
         break
       case 1:
+        // While some of its deliveries are claimed, and wait for a slot.
+        void process.publish(Array.from({ length: 20 }, () => webhookId))
+        await time.run(time.nowMs() + random.between(1, 40))
         process.change(webhookId)
         break
       case 2:

@@ -110,7 +110,7 @@ export function createTable(time: VirtualTime) {
       webhookIds: readonly string[],
       rooms: Rooms,
       sweepAfterMs: number,
-      committedAtMs: number,
+      claimedAtMs: number,
       processId: number,
     ) {
       const listed = new Map(rooms.webhooks.map(({ webhookId, room }) => [webhookId, room]))
@@ -138,17 +138,8 @@ export function createTable(time: VirtualTime) {
         }
         table.set(row.deliveryId, row)
         if (begins) take(row, randomUUID(), processId, false)
-        const payload = { body: Buffer.alloc(0), secret: null, traceId: 'trace' }
-        const { owner } = row
-        const sweepAt = new Date(row.sweepAtMs ?? 0)
-        return {
-          ...label(row),
-          owner,
-          committedAtMs,
-          payload,
-          sweepAt,
-          heldUntilMs: committedAtMs + sweepAfterMs,
-        }
+        const claim = begins ? claimOf(row) : null
+        return { ...found(row), claim, claimedAtMs, heldUntilMs: claimedAtMs + sweepAfterMs }
       })
     },
     /** The statements of one process. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-registry.ts'
-import type { AttemptEvent, MakeAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
+import type { MakeAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
 import { createPace } from '../../../../../src/deliveries/attempt/pace.ts'
 import type {
   createDispatcher,
@@ -173,9 +173,9 @@ export function createWorld(options: {
         inline?.slot ??
         (isOnWrongQueue ? { retryAfterMs: 0 } : await endpoints.acquireSoon(webhookId, deliveryId))
       if ('retryAfterMs' in slot) return { state: 'deferred', delayMs: slot.retryAfterMs }
-      const report = (type: AttemptEvent['type']): void =>
-        process.dispatcher.onAttempt({ type, isInline: inline !== null, webhookId, deliveryId })
-      report('begun')
+      const report = (): void =>
+        process.dispatcher.onAttempt({ isInline: inline !== null, webhookId, deliveryId })
+      report()
       try {
         const row = rows.table.get(deliveryId)!
         const claim = inline && { owner: inline.claim.owner, claimedAtMs: inline.claimedAtMs }
@@ -188,7 +188,7 @@ export function createWorld(options: {
         if (!isAlive()) return await never()
         const waitMs = waitAfterAttempt(number) ?? 0
         slot.release({ succeeded, durationMs, isTimeout, retry: { deliveryId, inMs: waitMs } })
-        report('slot_freed')
+        report()
         await time.sleep(random.between(1, 20))
         if (!isAlive()) return await never()
         const recorded = rows.record(deliveryId, number, claimed.owner, succeeded, waitMs)
@@ -197,7 +197,7 @@ export function createWorld(options: {
       } finally {
         if (isAlive()) {
           slot.release(null)
-          report('ended')
+          report()
         }
       }
     }
