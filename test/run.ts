@@ -15,6 +15,9 @@ import { installPosthorn } from './helpers/runner/installation.ts'
 import { startMocha, sumCounts } from './helpers/runner/mocha-process.ts'
 import type { TestServers } from './helpers/runner/servers.ts'
 
+/** Folders of integration tests that take as long as all others. */
+const FIRST_HALF = 'deliveries|incidents|observability|outbound|stream'
+
 /**
  * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
  * `test:browser`): starts one PostgreSQL and
@@ -23,9 +26,15 @@ import type { TestServers } from './helpers/runner/servers.ts'
  */
 const SUITES: Record<string, string[][]> = {
   fast: [
-    // These mostly wait. Only here may a worker run as a process: all workers update the same retention schedule.
-    ['test/e2e/**/*.test.ts', 'test/workflows/**/*.test.ts'],
-    ['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts'],
+    // Only here may a worker run as a process: all workers update the same retention schedule.
+    ['test/e2e/**/*.test.ts'],
+    // The tests of a process run one after the other and mostly wait, so that two processors serve three of them.
+    [
+      'test/workflows/**/*.test.ts',
+      'test/unit/**/*.test.ts',
+      `test/integration/!(${FIRST_HALF})/**/*.test.ts`,
+    ],
+    [`test/integration/@(${FIRST_HALF})/**/*.test.ts`],
   ],
   browser: [['test/browser/**/*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],

@@ -16,7 +16,7 @@ const WAIT_MS = 1_000
 const ROUNDING_MS = 5
 
 /** The machine may be busy. */
-const SETTLED_WITHIN_MS = 20_000
+const SETTLED_WITHIN_MS = 60_000
 
 /** Workflows follow at two a second at least, those of the neighbour first. */
 const FOLLOWED_WITHIN_MS = 50_000
@@ -101,24 +101,13 @@ for (const mode of ['overflow', 'direct'] as const) {
     })
 
     for (const [changed, changes] of Object.entries(CHANGES)) {
-      it(`keeps the schedule of a delivery whose webhook is ${changed} during its first attempt`, async () => {
+      it(`keeps the schedule of a delivery, and leaves no incident open, though its webhook is ${changed} during its first attempt`, async () => {
         const { deliveryId, answers } = await publishKept()
         await change(changes)
         answers.release(500)
         await stage.reaches(deliveryId, { state: 'completed', attempts: 2 }, SETTLED_WITHIN_MS)
         const [first, second] = postsOf(deliveryId)
         expect(second!.arrivedAt - first!.answeredAt).to.be.at.least(WAIT_MS - ROUNDING_MS)
-      })
-
-      it(`leaves no incident open for a delivery that is at rest, though its webhook was ${changed} during its first attempt`, async () => {
-        const { deliveryId, answers } = await publishKept()
-        await change(changes)
-        answers.release(500)
-        await eventually(async () => {
-          const { state, attemptCount } = await owner.delivery(deliveryId)
-          expect(state).to.be.oneOf(['completed', 'stopped'])
-          expect(attemptCount).to.be.above(0)
-        }, SETTLED_WITHIN_MS)
         expect(await owner.openIncidents()).to.equal(0)
       })
 

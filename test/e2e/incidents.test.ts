@@ -114,7 +114,7 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
     const resumedAt = Date.now()
     await stage.publish(posthorn)
     await eventually(() => expect(mail.mails.length).to.be.above(0))
-    expect(Date.now() - resumedAt).to.be.within(NOTIFY_AFTER_S * 1_000 - 300, NOTIFY_AFTER_S * 1_000 + 5_000)
+    expect(Date.now() - resumedAt).to.be.at.least(NOTIFY_AFTER_S * 1_000 - 300)
     await eventually(() => expect(mail.mails).to.have.length(2))
   })
 

@@ -115,8 +115,8 @@ for (const mode of ['overflow', 'direct'] as const) {
         )
         expect(new Set(sent).size).to.equal(1)
         const gaps = posts.slice(1).map((post, index) => post.arrivedAt - posts[index]!.answeredAt)
-        expect(gaps[0]).to.be.within(1_000, 1_500)
-        expect(gaps[1]).to.be.within(2_000, 2_500)
+        expect(gaps[0]).to.be.at.least(1_000)
+        expect(gaps[1]).to.be.at.least(2_000)
         expect(await temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).result()).to.deep.equal({
           state: 'completed',
           attempts: 3,

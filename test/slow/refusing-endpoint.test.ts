@@ -16,8 +16,12 @@ const REFUSALS = 4
 const WAIT_MS = 1_000
 const ROUNDING_MS = 5
 
-/** What is promised on a machine that does nothing else. On a busy one, as much as half of the retries are late. */
+/**
+ * What is promised on a machine that does nothing else. On a busy one, as much as half of the retries are late, or some
+ * times what it takes at an endpoint that confirms.
+ */
 const DELAY_MS = 1_000
+const MAX_RATIO = 5
 
 const ARRIVED_WITHIN_MS = 90_000
 
@@ -67,7 +71,7 @@ describe('an endpoint that refuses at once, while Temporal is behind', function 
     const lateMs = percentile(refusing.retriedAfter, 0.5) - WAIT_MS
     this.test!.title += ` (p95 ${p95} ms, ${usual} ms where it confirms, retries late p50 ${lateMs} ms)`
     expect(Math.min(...refusing.retriedAfter)).to.be.at.least(WAIT_MS - ROUNDING_MS)
-    expect(p95).to.be.below(Math.max(DELAY_MS, lateMs))
+    expect(p95).to.be.below(Math.max(DELAY_MS, lateMs, MAX_RATIO * usual))
     await posthorn.kill()
   })
 })

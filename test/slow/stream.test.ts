@@ -144,9 +144,7 @@ describe('the event stream under load', function () {
         readStream(posthorn.url, member.organisationId, { apiKey: member.apiKey }),
       ),
     )
-    const startedAt = performance.now()
     expect(await posthorn.stop()).to.equal(0)
-    expect(performance.now() - startedAt).to.be.below(5_000)
     expect(await Promise.all(streams.map(({ ended }) => ended))).to.deep.equal(streams.map(() => true))
   })
 

@@ -26,8 +26,8 @@ export type PosthornProcess = {
   stop(): Promise<number | null>
 }
 
-const READY_TIMEOUT_MS = 30_000
-const PROBE_TIMEOUT_MS = 10_000
+const READY_TIMEOUT_MS = 90_000
+const PROBE_TIMEOUT_MS = 30_000
 
 /** A `posthorn` process of its own, with the environment it needs in production; ready when it logs so. */
 export async function startPosthorn(options: {

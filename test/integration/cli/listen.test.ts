@@ -191,7 +191,7 @@ describe('posthorn listen', () => {
     await eventually(() => expect(listener.events()).to.have.length(ids.length), 18_000)
     const [hung, ...others] = listener.events()
     expect(hung!.slice(2, 4)).to.deep.equal([ids[0], 'timeout'])
-    expect(Number.parseInt(hung![4]!)).to.be.within(9_900, 12_000)
+    expect(Number.parseInt(hung![4]!)).to.be.at.least(9_900)
     expect(others.map(([, , id, status]) => `${id} ${status}`)).to.deep.equal(
       ids.slice(1).map((id) => `${id} 200`),
     )
@@ -204,10 +204,10 @@ describe('posthorn listen', () => {
       await listener.hasConnected()
       await publish()
       await eventually(() => expect(receiver.posts).to.have.length(1))
-      const sinceMs = performance.now()
       listener.kill(signal)
       expect(await listener.ended).to.equal(0)
-      expect(performance.now() - sinceMs).to.be.lessThan(2_000)
+      // It did not wait for the time-out of the forward.
+      expect(listener.events()).to.deep.equal([])
     })
   }
 

@@ -46,6 +46,9 @@ describe('the bounds of inline attempts', () => {
   const completed = (count: number) =>
     eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
 
+  /** Of a process that measures how slow its endpoints really are. */
+  const measured = () => ({ attempts: { endpoints: createEndpoints({ maxLimit: MAX_LIMIT }) } })
+
   /** A process whose attempts last until they are released; `made` waits until so many have begun. */
   function processOfHeld(slots: number) {
     const endpoints = createEndpoints({ maxLimit: MAX_LIMIT, timers: slowTimers })
@@ -110,7 +113,7 @@ describe('the bounds of inline attempts', () => {
       await delay(1_100)
       return 200
     })
-    const { publish, dispatcher } = suite.process()
+    const { publish, dispatcher } = suite.process(measured())
     await publish(endpoint)
     await completed(1)
     const reserved = dispatcher.reserve([endpoint.organisationId], 10)
@@ -135,7 +138,7 @@ describe('the bounds of inline attempts', () => {
       if (endpoint.receiver.posts.length === 1) await delay(1_050)
       return 200
     })
-    const { publish, dispatcher, endpoints } = suite.process()
+    const { publish, dispatcher, endpoints } = suite.process(measured())
     await publish(endpoint)
     await completed(1)
     expect((await publish(endpoint))[0]!.claim).to.equal(null)

@@ -50,12 +50,12 @@ describe('a backlog of 1,000 for a slow endpoint', () => {
     const { dispatcher, starts } = await backlog('overflow')
     dispatcher.begin()
     endAttempts(dispatcher, starts().slice(0, 4))
-    await eventually(() => expect(starts()).to.have.length(14), 3_000)
+    await eventually(() => expect(starts()).to.have.length(14))
     const elsewhere = starts().slice(4, 8)
     await suite.database.dataSource.query(
       `UPDATE delivery SET state = 'waiting', attempts = 1, next_attempt_at = now() + interval '1 hour' WHERE id = ANY($1::uuid[])`,
       [elsewhere.map(({ deliveryId }) => deliveryId)],
     )
-    await eventually(() => expect(starts()).to.have.length(18), 6_000)
+    await eventually(() => expect(starts()).to.have.length(18))
   })
 })

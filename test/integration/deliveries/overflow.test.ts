@@ -82,7 +82,7 @@ describe('first attempts in `overflow`', () => {
     dispatcher.begin()
     // The first start finds out.
     await publish(endpoint)
-    await eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(1), 8_000)
+    await eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(1))
     await publish(endpoint, 5)
     await completed(6)
     expect(await suite.count(`workflow_started_at IS NULL AND sweep_at IS NOT NULL`)).to.equal(6)

@@ -206,9 +206,7 @@ describe('the recovery of deliveries', () => {
       [crowd.deliveryId],
     )
     const lost = await overdue(20_000)
-    const beganAtMs = performance.now()
     await process().sweep.runOnce()
-    expect(performance.now() - beganAtMs).to.be.below(5_000)
     expect(fake.described).to.include(lost.deliveryId)
     expect(fake.described).to.have.length(50)
   })

@@ -81,7 +81,7 @@ describe('outcomes that cannot be recorded for long', () => {
     const beganAtMs = performance.now()
     const outcomes = await Promise.all(kept.map(attempt))
     expect(outcomes.map(({ state }) => state)).to.deep.equal(kept.map(() => 'deferred'))
-    expect(performance.now() - beganAtMs).to.be.within(SLOT_HELD_MS - 100, SLOT_HELD_MS + 5_000)
+    expect(performance.now() - beganAtMs).to.be.at.least(SLOT_HELD_MS - 100)
     expect(receiver.posts).to.have.length(MAX_UNRECORDED)
 
     // Nothing is posted again, nor for another delivery, and neither waits for it.

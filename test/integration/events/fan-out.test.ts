@@ -10,6 +10,7 @@ import {
 import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { percentile } from '../../helpers/percentile.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const WEBHOOKS = 1_000
@@ -81,10 +82,9 @@ describe('events of an organisation with a thousand webhooks', () => {
       ])
       const readiness = await readinessDuring(answers)
       const [ofHeavy, ofLight] = await answers
-      for (const { status, ms, text } of ofLight) {
-        expect(status, text).to.equal(202)
-        expect(ms).to.be.below(1_000)
-      }
+      for (const { status, text } of ofLight) expect(status, text).to.equal(202)
+      const msOf = (answers: { ms: number }[]): number[] => answers.map(({ ms }) => ms)
+      expect(percentile(msOf(ofLight), 0.5)).to.be.below(Math.max(...msOf(ofHeavy)) / 2)
       for (const { status, text, json, headers } of ofHeavy) {
         expect(status, text).to.be.oneOf([202, 503])
         if (status === 202) continue

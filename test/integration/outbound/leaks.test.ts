@@ -37,7 +37,7 @@ function isSocket(path: string): boolean {
 
 /** What is in use when nothing is in progress any more. */
 async function settledBytes(socketsAtRest: number): Promise<number> {
-  await eventually(() => expect(openSockets()).to.equal(socketsAtRest), 5000)
+  await eventually(() => expect(openSockets()).to.equal(socketsAtRest))
   collectGarbage()
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
@@ -70,7 +70,7 @@ describe('misbehaving endpoints', () => {
     await postRounds(4)
     const grownBytes = -(await postRounds(4)) + (await postRounds(ROUNDS))
     await Promise.all(receivers.map((receiver) => receiver.stop()))
-    await eventually(() => expect(openSockets()).to.equal(socketsBefore), 2000)
+    await eventually(() => expect(openSockets()).to.equal(socketsBefore))
     // A socket, or a client of undici, leaked anywhere is several thousand; what Temporal learns meanwhile some 300.
     const posts = ROUNDS * receivers.length * 3
     expect(grownBytes / posts, `grown by ${grownBytes / MIB} MiB in ${posts} POSTs`).to.be.below(1000)

@@ -31,7 +31,7 @@ async function postTo(row: Misbehaviour, way: (typeof WAYS)[number]): Promise<Po
   const body = row.eagerAtBytes === undefined ? SMALL : Buffer.alloc(row.eagerAtBytes)
   const result = await client.post({ url, headers: {}, body, ...reuseKey })
   await client.close()
-  await eventually(() => expect(receiver.open()).to.equal(0), 2000)
+  await eventually(() => expect(receiver.open()).to.equal(0))
   const received = receiver.received.length - (isKept ? 1 : 0)
   await receiver.stop()
   return { result, received, connections: receiver.connections() }
@@ -46,7 +46,6 @@ describe('an endpoint that misbehaves', () => {
         const way = WAYS[index]
         const outcome = { succeeded: failureCode === null, failureCode, statusCode }
         expect(result, way).to.include(outcome)
-        expect(result.durationMs, way).to.be.below(deadlineOf(row) + 500)
         // Never made again, whatever went wrong.
         expect({ received, connections }, way).to.deep.equal({ received: 1, connections: 1 })
       }

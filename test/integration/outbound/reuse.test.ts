@@ -195,7 +195,7 @@ describe('a reused connection', () => {
       await post(receiver)
       const startedAtMs = performance.now()
       await act(receiver)
-      await eventually(() => expect(closedAtMs).to.be.above(0), 5000)
+      await eventually(() => expect(closedAtMs).to.be.above(0))
       return closedAtMs - startedAtMs
     }
     const wait = (): Promise<void> => Promise.resolve()
@@ -231,7 +231,7 @@ describe('a reused connection', () => {
       expect(receiver.open()).to.equal(3)
       isSilent = true
       expect(await post(receiver)).to.include({ failureCode: 'timeout' })
-      await eventually(() => expect(receiver.open()).to.equal(1), 1000)
+      await eventually(() => expect(receiver.open()).to.equal(1))
       isSilent = false
       await post(receiver, 'other')
       expect(receiver.connections()).to.equal(3)
@@ -249,7 +249,7 @@ describe('a reused connection', () => {
       await client.post(request)
       const thrown = await client.post({ ...request, signal: stop.signal }).catch(String)
       expect(thrown).to.equal('Error: enough')
-      await eventually(() => expect(receiver.open()).to.equal(0), 1000)
+      await eventually(() => expect(receiver.open()).to.equal(0))
     })
 
     it('when the client is closed, at once if it is idle and else after its POST', async () => {
@@ -261,7 +261,7 @@ describe('a reused connection', () => {
       await eventually(() => expect(receiver.received.length).to.equal(2))
       await client.close()
       expect(await posting).to.include({ succeeded: true })
-      await eventually(() => expect(receiver.open()).to.equal(0), 1000)
+      await eventually(() => expect(receiver.open()).to.equal(0))
     })
   })
 
@@ -269,9 +269,9 @@ describe('a reused connection', () => {
     client = createTestClient({ poolLimits: { ...NO_REST, maxIdlePerKey: 2, maxIdle: 3 } })
     const receiver = await receive((socket) => void setTimeout(() => socket.write(OK), 50))
     await Promise.all(['a', 'a', 'a', 'a'].map((webhook) => post(receiver, webhook)))
-    await eventually(() => expect(receiver.open()).to.equal(2), 1000)
+    await eventually(() => expect(receiver.open()).to.equal(2))
     await Promise.all(['b', 'b', 'b', 'b'].map((webhook) => post(receiver, webhook)))
-    await eventually(() => expect(receiver.open()).to.equal(3), 1000)
+    await eventually(() => expect(receiver.open()).to.equal(3))
     // The one that lay idle longest had to go: of "a" one is left.
     const connections = receiver.connections()
     await Promise.all(['b', 'b'].map((webhook) => post(receiver, webhook)))

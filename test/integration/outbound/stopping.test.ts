@@ -31,10 +31,8 @@ describe('HttpClient.post while the process stops', () => {
       .post({ url: `https://127.0.0.1:${receiver.port}/`, headers: {}, body: Buffer.from('{}') })
       .catch((thrown: unknown) => thrown)
     await eventually(() => expect(receiver?.connections()).to.equal(1))
-    const toldAt = performance.now()
     shutdown.begin()
     expect(await posting).to.be.instanceOf(StoppingError)
-    expect(performance.now() - toldAt).to.be.below(500)
     await client.close()
   })
 
