@@ -142,7 +142,7 @@ describe('the appearance of the developer area', function () {
     },
     audit: async (page) => {
       await page.getByRole('link', { name: 'Audit' }).click()
-      await page.getByText('Signed in').first().waitFor()
+      await page.getByRole('row').filter({ hasText: 'Signed in' }).first().waitFor()
     },
     notifications: async (page) => {
       await page.getByRole('link', { name: 'Notifications' }).click()

@@ -37,6 +37,20 @@ describe('the words of the developer area', function () {
     await page.getByText('1 waiting for first attempt').waitFor()
   })
 
+  it('says what is wrong with a filter, a page and a URL without pointers and patterns', async () => {
+    const { page } = await area.signIn(area.stage.member, { path: pathOf('&tab=deliveries&statusCode=999') })
+    const problem = page.getByRole('region', { name: 'Deliveries' }).getByRole('alert')
+    await problem.getByText('Status code must be at most 599.', { exact: true }).waitFor()
+    await page.goto(`${area.posthorn.url}${pathOf('&tab=deliveries&search=a%20b')}`)
+    await problem.getByText('Search must be visible ASCII characters without a space.').waitFor()
+    await page.goto(`${area.posthorn.url}${pathOf('&tab=deliveries&cursor=x')}`)
+    await problem.getByText('This list has no such page. Go to a newer one.').waitFor()
+    await page.goto(`${area.posthorn.url}/developer`)
+    await page.getByRole('button', { name: 'New webhook' }).click()
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    await page.getByText('The URL has no host, such as hooks.example.com.').waitFor()
+  })
+
   it('says that an address names no page or no tab, and leads on', async () => {
     const { page } = await area.signIn(area.stage.member, { path: '/developer?view=evnts' })
     await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor()
