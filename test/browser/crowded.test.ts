@@ -123,7 +123,7 @@ describe('the developer area of a large customer', function () {
     await page.getByRole('button', { name: 'Create webhook' }).click()
     await page.getByText('Choose at least one event key.').waitFor()
     await page.getByLabel('Search event keys').fill('invoice:paid')
-    // The way of a hand: the button of the mouse stays down for a moment.
+    // As by hand: the message must go between pressing and releasing the button, if it goes at all.
     const box = await boxOf(page.getByRole('checkbox', { name: /^invoice:paid / }))
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
     await page.mouse.down()

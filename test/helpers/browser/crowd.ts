@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { createWebhookRow } from '../database/factories.ts'
 import { writeBacklog } from '../deliveries/backlog.ts'
 
-/** Whether a window holds it or not, the pages have to. */
+/** A name of 200 characters in which no line can break. */
 export const UNBROKEN_NAME = 'Buchungsbestaetigungsweiterleitung'.repeat(6).slice(0, 200)
 
 const NAMES = [
