@@ -1,6 +1,12 @@
 import type { ErrorObject } from 'ajv'
-import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from './domain/plain-text.ts'
+import {
+  NO_NUL_PATTERN,
+  PLAIN_TEXT_PATTERN,
+  PLAIN_TEXT_RULE,
+  VISIBLE_ASCII_PATTERN,
+} from './domain/plain-text.ts'
 import type { FieldError } from './errors.ts'
+import { PLATFORM_ID_PATTERN, UUID_PATTERN } from './ids.ts'
 
 type Params = Readonly<Record<string, unknown>>
 type Explanation = Pick<FieldError, 'code' | 'detail'>
@@ -13,6 +19,15 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: 'an object',
   array: 'an array',
 }
+
+/** What a pattern asks for, in words: a regular expression tells users nothing. */
+const PATTERN_RULES: ReadonlyMap<unknown, string> = new Map([
+  [PLAIN_TEXT_PATTERN, `must be text ${PLAIN_TEXT_RULE}`],
+  [VISIBLE_ASCII_PATTERN, 'must be visible ASCII characters without a space'],
+  [NO_NUL_PATTERN, 'must not contain the character NUL'],
+  [PLATFORM_ID_PATTERN, 'must be 1 to 64 letters, digits, hyphens and underscores'],
+  [UUID_PATTERN, 'must be a UUID'],
+])
 
 const required = (): Explanation => ({ code: 'required', detail: 'is required' })
 const unknownField = (): Explanation => ({ code: 'unknown_field', detail: 'is not a known field' })
@@ -37,10 +52,7 @@ const explanations: ReadonlyMap<string, (params: Params) => Explanation> = new M
     'pattern',
     ({ pattern }) => ({
       code: 'wrong_format',
-      detail:
-        pattern === PLAIN_TEXT_PATTERN
-          ? `must be text ${PLAIN_TEXT_RULE}`
-          : `must match the pattern ${shown(pattern)}`,
+      detail: PATTERN_RULES.get(pattern) ?? `must match the pattern ${shown(pattern)}`,
     }),
   ],
   ['minLength', atLeast('too_short', 'character')],

@@ -71,8 +71,17 @@ export function forbidden(missing: string[]): ProblemError {
 /** Names the first errors only, so that a small request cannot cause a huge answer. */
 export function invalidFields(all: readonly FieldError[]): ProblemError {
   const errors = firstErrors(all)
-  const names = [...new Set(errors.map((error) => error.pointer || '/'))].join(', ')
-  return new ProblemError('invalid_fields', { detail: `Not valid: ${names}.`, errors })
+  const detail = [...new Set(errors.slice(0, MAX_IN_DETAIL).map(inWords))].join(' ')
+  return new ProblemError('invalid_fields', { detail, errors })
+}
+
+/** Errors that the detail of a problem repeats in words; all of them are in its `errors`. */
+const MAX_IN_DETAIL = 3
+
+/** Returns a sentence. The detail of some errors is one already. */
+function inWords({ pointer, detail }: FieldError): string {
+  if (/^[A-Z]/.test(detail)) return detail
+  return `${pointer.slice(1) || 'The body'} ${detail}.`
 }
 
 export function badRequest(code: ProblemCodeOf<400>, detail: string): ProblemError {

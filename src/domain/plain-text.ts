@@ -9,6 +9,12 @@ export const PLAIN_TEXT_PATTERN =
 /** The pattern in words, for errors and documents. */
 export const PLAIN_TEXT_RULE = 'without control characters and without those that set the direction of text'
 
+/** Ids that others give and that are stored as text and logged. */
+export const VISIBLE_ASCII_PATTERN = '^[\\x21-\\x7e]+$'
+
+/** Text that PostgreSQL can store. */
+export const NO_NUL_PATTERN = '^[^\\u0000]*$'
+
 const pattern = new RegExp(PLAIN_TEXT_PATTERN, 'u')
 
 export function isPlainText(text: string): boolean {

@@ -73,6 +73,8 @@ function refuseText(raw: string, policy: UrlPolicy): Refusal | null {
   if (/[\s\\\p{Cc}\p{Cf}\p{Cs}]/u.test(raw)) {
     return refuse('invalid_characters', 'The URL holds white space, a backslash or an invisible character.')
   }
+  if (/^https?:\/\/$/i.test(raw))
+    return refuse('invalid_host', 'The URL has no host, such as hooks.example.com.')
   if (!(policy.allowHttp === false ? /^https:\/\/[^/]/i : /^https?:\/\/[^/]/i).test(raw)) {
     return refuse(
       'scheme_not_allowed',

@@ -106,7 +106,7 @@ describe('the appearance of the developer area', () => {
       await page.keyboard.press('Escape')
       await page.getByRole('link', { name: '/bookings/events' }).click()
       await page.getByRole('region', { name: 'Payload' }).waitFor()
-      await page.getByText('Half took at most').waitFor()
+      await page.getByText('99th percentile').waitFor()
     },
     'force-retry': async (page) => {
       await page.getByRole('button', { name: 'Force retry' }).click()
@@ -140,7 +140,7 @@ describe('the appearance of the developer area', () => {
     },
     audit: async (page) => {
       await page.getByRole('link', { name: 'Audit' }).click()
-      await page.getByText('Signed in').first().waitFor()
+      await page.getByRole('row').filter({ hasText: 'Signed in' }).first().waitFor()
     },
     notifications: async (page) => {
       await page.getByRole('link', { name: 'Notifications' }).click()
@@ -213,7 +213,11 @@ describe('the appearance of the developer area', () => {
     await page.locator('#problems').getByText('missing_permission', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'signing-secret' }).click()
     const operation = page.locator('#getSigningSecret[open]')
-    await operation.getByLabel('curl').getByText('x-api-key: $POSTHORN_KEY').waitFor()
+    await operation
+      .getByLabel('curl for getSigningSecret')
+      .first()
+      .getByText('x-api-key: $POSTHORN_KEY')
+      .waitFor()
     await operation.getByText('sign in to the developer area').waitFor()
     expect(await page.locator('form.try:has-text("org_camping")').count()).to.equal(0)
   })

@@ -59,9 +59,34 @@ describe('the catalogue and the audit trail in the developer area', () => {
     await page.reload()
     await page.getByRole('button', { name: 'Older' }).click()
     await page.getByRole('button', { name: 'Older', disabled: true }).waitFor()
-    expect(await page.getByRole('row').count()).to.be.above(10)
+    await page.getByRole('row').nth(10).waitFor()
     await page.goBack()
     await row.waitFor()
+  })
+
+  it('shows of a changed list what came and went, filtered by member and action', async () => {
+    const { stage } = area
+    const { organisationId, apiKey, memberId } = stage.member
+    const webhookPath = `/api/orgs/${organisationId}/webhooks/${stage.webhookId}`
+    for (const subscribedEventKeys of [
+      ['invoice:paid', 'invoice:created'],
+      ['invoice:paid', 'payment:created'],
+    ])
+      await area.posthorn.call('PATCH', webhookPath, { apiKey, body: { subscribedEventKeys } })
+    const { page } = await area.signIn(stage.member, { path: '/developer?view=audit' })
+    await page.getByText('event keys + payment:created − invoice:created').waitFor()
+    await page.getByRole('combobox', { name: /^Action/ }).selectOption({ label: 'Signed in' })
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'Changed a webhook' })
+      .first()
+      .waitFor({ state: 'detached' })
+    await page.getByRole('row').filter({ hasText: 'Signed in' }).first().waitFor()
+    await page.getByRole('combobox', { name: /^Member/ }).selectOption(memberId)
+    await page.getByRole('row').nth(1).waitFor()
+    expect(new URL(page.url()).search).to.equal(`?view=audit&memberId=${memberId}&action=session.opened`)
+    await page.goto(`${area.posthorn.url}/developer?view=audit&memberId=mem_nobody`)
+    await page.getByText('No entries match the filter.').waitFor()
   })
 
   it('leaves the audit trail to members with full access', async () => {

@@ -81,6 +81,7 @@ describe('the deliveries of a webhook in the developer area', () => {
     await page.goBack()
     await shows(5)
     expect(await page.getByLabel('Event key').inputValue()).to.equal('')
+    await page.getByRole('button', { name: /^Filters/ }).click()
     await page.getByLabel('Status code').fill('502')
     await page.getByLabel('Status code').press('Enter')
     await shows(3)

@@ -39,7 +39,7 @@ describe('the developer area on a slow API that refuses now and then', function 
 
     isRefusing = true
     await page
-      .getByText(/No answer for \d+ s; this is how it stood at/)
+      .getByText(/No answer for \d+ seconds?; this is how it stood at/)
       .first()
       .waitFor()
     for (const box of boxes) expect(await box.isChecked()).to.equal(true)

@@ -73,7 +73,7 @@ describe('the list of webhooks in the developer area', function () {
     const { page } = await area.signIn()
     await page.getByRole('row').nth(1).waitFor()
     await page.route('**/webhooks/overview', (route) => route.abort())
-    await page.getByText(/No answer for \d+ s; this is how it stood at \d\d:\d\d:\d\d\./).waitFor()
+    await page.getByText(/No answer for \d+ seconds?; this is how it stood at \d\d:\d\d:\d\d\./).waitFor()
     expect(await page.getByRole('row').count()).to.equal(61)
     await page.unroute('**/webhooks/overview')
     await page.getByText('No answer for').waitFor({ state: 'detached' })

@@ -2,7 +2,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
 import { toFieldErrors } from '../../src/ajv-errors.ts'
-import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../src/domain/plain-text.ts'
+import {
+  NO_NUL_PATTERN,
+  PLAIN_TEXT_PATTERN,
+  PLAIN_TEXT_RULE,
+  VISIBLE_ASCII_PATTERN,
+} from '../../src/domain/plain-text.ts'
+import { UUID_PATTERN } from '../../src/ids.ts'
 import type { FieldError } from '../../src/errors.ts'
 
 type Row = [schema: object, value: unknown, pointer: string, code: string, detail: string]
@@ -45,6 +51,21 @@ const rows: Row[] = [
     'wrong_format',
     `must be text ${PLAIN_TEXT_RULE}`,
   ],
+  [
+    { type: 'string', pattern: VISIBLE_ASCII_PATTERN },
+    'a b',
+    '',
+    'wrong_format',
+    'must be visible ASCII characters without a space',
+  ],
+  [
+    { type: 'string', pattern: NO_NUL_PATTERN },
+    '\u0000',
+    '',
+    'wrong_format',
+    'must not contain the character NUL',
+  ],
+  [{ type: 'string', pattern: UUID_PATTERN }, 'x', '', 'wrong_format', 'must be a UUID'],
   [{ type: 'string', minLength: 1 }, '', '', 'too_short', 'must have at least 1 character'],
   [{ type: 'string', maxLength: 2 }, 'abc', '', 'too_long', 'must have at most 2 characters'],
   [{ type: 'array', minItems: 1 }, [], '', 'too_few', 'must have at least 1 item'],

@@ -1,4 +1,5 @@
 import { LessThan } from 'typeorm'
+import type { AuditAction } from '../../domain/audit-action.ts'
 import type { Db } from '../db.ts'
 import { AuditEntry } from '../entities/audit-entry.ts'
 import { pageOf, type Page } from '../page.ts'
@@ -50,17 +51,20 @@ const SHOWN = {
 /** An entry as the API shows it. */
 export type AuditRow = Pick<AuditEntry, keyof typeof SHOWN>
 
+/** What entries are selected by; null for all. */
+type AuditFilter = { webhookId: string | null; memberId: string | null; action: AuditAction | null }
+
 /** Returns an organisation's entries, newest first. */
 export async function listAudit(
   db: Db,
   organisationId: string,
-  { webhookId, after, limit }: { webhookId: string | null; after: string | null; limit: number },
+  { after, limit, ...filter }: AuditFilter & { after: string | null; limit: number },
 ): Promise<Page<AuditRow>> {
   const found = await db.getRepository(AuditEntry).find({
     select: SHOWN,
     where: {
       organisationId,
-      ...(webhookId === null ? {} : { webhookId }),
+      ...Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null)),
       ...(after === null ? {} : { id: LessThan(after) }),
     },
     order: { id: 'DESC' },

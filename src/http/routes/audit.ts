@@ -22,9 +22,11 @@ const listRoute = routeWithQuery({
     },
   },
   async handle({ dataSource }, { actor, query }) {
-    const { webhookId, limit, cursor } = query
+    const { webhookId = null, memberId = null, action = null, limit, cursor } = query
     const { page, last } = await listAudit(dataSource, actor.organisationId, {
-      webhookId: webhookId ?? null,
+      webhookId,
+      memberId,
+      action,
       after: cursor === undefined ? null : auditCursor.parse(cursor),
       limit,
     })

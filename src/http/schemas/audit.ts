@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
-import { UUID_PATTERN } from '../../ids.ts'
+import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../../ids.ts'
 import { id, nextCursor, openObject, orNull, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -10,6 +10,14 @@ export const AuditQuerySchema = Type.Object(
     webhookId: Type.Optional(
       Type.String({ pattern: UUID_PATTERN, description: 'What was done to this webhook only' }),
     ),
+    memberId: Type.Optional(
+      Type.String({
+        pattern: PLATFORM_ID_PATTERN,
+        description: 'What this member did only',
+        examples: ['mem_an'],
+      }),
+    ),
+    action: Type.Optional(Type.Enum([...AUDIT_ACTIONS], { description: 'Entries of this action only' })),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
     cursor: Type.Optional(
       Type.String({ title: 'AuditCursor', description: '`nextCursor` of the page before' }),

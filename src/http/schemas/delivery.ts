@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
+import { VISIBLE_ASCII_PATTERN } from '../../domain/plain-text.ts'
 import { EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -19,7 +20,7 @@ export const DeliveryFilterSchema = Type.Object(
     eventKey: Type.Optional(
       Type.String({
         maxLength: 100,
-        pattern: '^[\\x21-\\x7e]+$',
+        pattern: VISIBLE_ASCII_PATTERN,
         description: 'Event key',
         examples: ['invoice:paid'],
       }),
@@ -47,7 +48,7 @@ export const DeliveryFilterSchema = Type.Object(
 export const searched = (description: string) =>
   Type.String({
     maxLength: 128,
-    pattern: '^[\\x21-\\x7e]+$',
+    pattern: VISIBLE_ASCII_PATTERN,
     description,
     examples: [EXAMPLE_IDS.event],
   })

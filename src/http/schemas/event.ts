@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { NO_NUL_PATTERN, VISIBLE_ASCII_PATTERN } from '../../domain/plain-text.ts'
 import { EnvelopeSchema, id, nextCursor, openObject, orNull, searchedUntil, timestamp } from './common.ts'
 import { DeliveryFilterSchema, DeliverySchema, searched } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
@@ -11,14 +12,14 @@ const token = (description: string, example: string) =>
   Type.String({
     minLength: 1,
     maxLength: 128,
-    pattern: '^[\\x21-\\x7e]+$',
+    pattern: VISIBLE_ASCII_PATTERN,
     description,
     examples: [example],
   })
 
 /** Text without NUL, which PostgreSQL cannot store. */
 const text = (maxLength: number, example: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]*$', examples: [example] })
+  Type.String({ minLength: 1, maxLength, pattern: NO_NUL_PATTERN, examples: [example] })
 
 /** One schema with two types, not a union: the errors of a union name a field once per member. */
 const triggeredBy = Type.Unsafe<{ id: string; name: string } | null>({

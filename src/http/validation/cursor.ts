@@ -28,7 +28,11 @@ function cursorOf(prefix: string, groups: string, separator = ''): Cursor {
     after: (id) => prefix + (separator === '' ? id : id.replaceAll(separator, '')),
     parse(cursor) {
       const [, ...found] = new RegExp(pattern).exec(cursor) ?? []
-      if (found.length === 0) throw badRequest('invalid_cursor', 'cursor is not one that this API gave.')
+      if (found.length === 0)
+        throw badRequest(
+          'invalid_cursor',
+          'The cursor is no nextCursor of this list. Without it the first page comes.',
+        )
       return found.join(separator)
     },
   }

@@ -53,6 +53,7 @@ const BAD: [code: string, raws: unknown[]][] = [
     'scheme_not_allowed',
     ['ftp://a.eu/', 'file:///etc/passwd', 'javascript:alert(1)', 'data:,x', 'wss://a.eu/'],
   ],
+  ['invalid_host', ['https://', 'http://']],
   ['fragment_not_allowed', ['https://a.eu/#x', 'https://a.eu#', 'https://a.eu#@b.eu/']],
   [
     'credentials_not_allowed',

@@ -5,7 +5,7 @@
  *   properties?: Record<string, Schema>, required?: string[], items?: Schema, anyOf?: Schema[], oneOf?: Schema[],
  *   additionalProperties?: boolean | Schema, patternProperties?: Record<string, Schema>, title?: string,
  *   minimum?: number, maximum?: number, minLength?: number, maxLength?: number, minItems?: number, maxItems?: number,
- *   pattern?: string, default?: unknown, 'x-enum-descriptions'?: Record<string, string>,
+ *   pattern?: string, default?: unknown, examples?: unknown[], 'x-enum-descriptions'?: Record<string, string>,
  * }} Schema
  * @typedef {{
  *   $ref?: string, name: string, in: string, required?: boolean, description?: string, schema: Schema,

@@ -1,13 +1,18 @@
 import { html, nothing } from '../app/lib/html.js'
+import { renderCode } from './code.js'
 import { problemsOf, resolved } from './document.js'
 import { BODY, SECRET, SIGNATURE, VERIFY_SAMPLES } from './samples.js'
 import { inCode, renderSchema } from './schema.js'
 
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Document } from './document.js' */
+/** @import { Page } from './try-it.js' */
 
-/** @returns {Template} */
-export function renderAuthentication() {
+/**
+ * @param {Page} page
+ * @returns {Template}
+ */
+export function renderAuthentication(page) {
   return html`<section id="authentication">
     <h2>Authentication</h2>
     <div class="card">
@@ -16,7 +21,7 @@ export function renderAuthentication() {
         this service gives you the key; it is shown once, so keep it where secrets are kept, never in a page
         or an app.
       </p>
-      <pre tabindex="0">curl ${location.origin}/api/session -H "x-api-key: $POSTHORN_KEY"</pre>
+      ${renderCode(page, 'curl with a key', `curl ${location.origin}/api/session -H "x-api-key: $POSTHORN_KEY"`)}
       <p>
         The answer says who you are: your organisation, whose id is in every path, and your permissions. A key
         acts as its member, in its organisation only: everything of another organisation is 404. Without a
@@ -38,11 +43,12 @@ export function renderAuthentication() {
 
 /**
  * @param {Document} shown
+ * @param {Page} page
  * @param {string} key the event whose payload is shown
  * @param {(key: string) => void} choose
  * @returns {Template}
  */
-export function renderReceiving(shown, key, choose) {
+export function renderReceiving(shown, page, key, choose) {
   const event = shown.webhooks[key]?.post
   const body = event?.requestBody?.content['application/json']
   const parameters = (event?.parameters ?? []).map((parameter) => resolved(shown, parameter))
@@ -81,12 +87,15 @@ export function renderReceiving(shown, key, choose) {
         ({ language, program }, index) =>
           html`<details ?open=${index < 2}>
             <summary>${language}</summary>
-            <pre tabindex="0">${program}</pre>
+            ${renderCode(page, `program in ${language}`, program)}
           </details>`,
       )}
       <p>A delivery to check your code by:</p>
-      <pre tabindex="0" class="wrap">
-${`printf '%s' '${BODY}' | openssl dgst -sha256 -hmac ${SECRET}\n\nX-Webhook-Signature: ${SIGNATURE}`}</pre>
+      ${renderCode(
+        page,
+        'delivery to check by',
+        `printf '%s' '${BODY}' | openssl dgst -sha256 -hmac ${SECRET}\n\nX-Webhook-Signature: ${SIGNATURE}`,
+      )}
       <h3>Events</h3>
       <label
         >Event key
@@ -103,8 +112,8 @@ ${`printf '%s' '${BODY}' | openssl dgst -sha256 -hmac ${SECRET}\n\nX-Webhook-Sig
       ${
         body === undefined
           ? nothing
-          : html`<pre tabindex="0" class="wrap">${JSON.stringify(body.example, null, 2)}</pre>
-              ${renderSchema(shown, body.schema)}`
+          : html`${renderCode(page, `example of ${key}`, JSON.stringify(body.example, null, 2))}
+            ${renderSchema(shown, body.schema)}`
       }
     </div>
   </section>`

@@ -1,6 +1,8 @@
 import { currentSession } from '../app/lib/api.js'
 import { html, nothing, render } from '../app/lib/html.js'
 import { fetchDocument, inGroups } from './document.js'
+import { createToast } from '../app/parts/toast.js'
+import { renderContents } from './contents.js'
 import { renderAuthentication, renderProblems, renderReceiving } from './guide.js'
 import { renderOperation } from './operation.js'
 import { inCode } from './schema.js'
@@ -15,6 +17,7 @@ let api = null
 let organisationId = null
 let search = ''
 let shownEvent = ''
+const toast = createToast(() => update())
 
 /** @param {Entry} entry */
 function isWanted({ method, path, operation }) {
@@ -34,7 +37,7 @@ function find(event) {
 function update() {
   if (api === null) return
   const shown = api
-  const page = { organisationId, update }
+  const page = { organisationId, update, showMessage: toast.show }
   const groups = [...inGroups(shown)].map(([title, entries]) => ({
     title,
     entries: entries.filter(isWanted),
@@ -45,16 +48,12 @@ function update() {
         <h1>${shown.info.title} API <span class="faint">${shown.info.version}</span></h1>
         <p>${inCode(shown.info.description)}</p>
         <p>Bodies are JSON in UTF-8. Times are ISO 8601 in UTC.</p>
-        <nav aria-label="On this page">
-          <a href="#authentication">Authentication</a> <a href="#receiving">What your endpoint receives</a>
-          <a href="#operations">Operations</a> <a href="#problems">Errors</a>
-        </nav>
         <label for="search">Find an operation</label>
         <input id="search" type="search" placeholder="webhooks, POST, retry …" @input=${find} />
       </header>
+      ${renderContents(groups, search !== '')}
       <main>
-        ${search === '' ? [renderAuthentication(), renderReceiving(shown, shownEvent, choose)] : nothing}
-        <span id="operations"></span>
+        ${search === '' ? [renderAuthentication(page), renderReceiving(shown, page, shownEvent, choose)] : nothing}
         ${groups.map(({ title, entries }) =>
           entries.length === 0
             ? nothing
@@ -66,7 +65,8 @@ function update() {
               </section>`,
         )}
         ${search === '' ? renderProblems(shown) : nothing}
-      </main>`,
+      </main>
+      ${toast.render()}`,
     root,
   )
 }
@@ -82,6 +82,7 @@ function follow() {
   const target = document.getElementById(location.hash.slice(1))
   if (target instanceof HTMLDetailsElement) target.open = true
   target?.scrollIntoView()
+  update()
 }
 
 // Without a session, or an answer, the page is there to be read.

@@ -1,8 +1,10 @@
 import { html, nothing } from '../app/lib/html.js'
 import { resolved } from './document.js'
-import { curlOf, exampleRequest } from './request.js'
+import { renderCode, renderExample } from './code.js'
+import { exampleRequest } from './request.js'
 import { inCode, renderSchema } from './schema.js'
 import { renderTryIt } from './try-it.js'
+import { chosenVariant } from './variants.js'
 
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Answer, Document, Entry, Parameter } from './document.js' */
@@ -18,17 +20,17 @@ import { renderTryIt } from './try-it.js'
  */
 export function renderOperation(document, entry, isOpen, page) {
   const { method, path, operation } = entry
-  const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation
-  const body = Object.values(requestBody?.content ?? {})[0]
+  const { operationId, summary, description, security, parameters = [], responses } = operation
+  const body = chosenVariant(document, entry, page.update)
+  const filled = exampleRequest(entry, page.organisationId, body?.variant.example)
   return html`<details class="operation card" id=${operationId} ?open=${isOpen}>
     <summary>
       <span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code>
       <span class="faint">${inCode(summary)}</span>
     </summary>
     ${description === undefined ? nothing : html`<p>${inCode(description)}</p>`}
-    ${security.length === 0 ? html`<p class="hint">No key needed.</p>` : nothing}
-    <pre tabindex="0" class="wrap" aria-label="curl">
-${curlOf(entry, exampleRequest(entry, page.organisationId), location.origin)}</pre>
+    ${security.length === 0 ? html`<p class="hint">No key needed.</p>` : nothing} ${body?.choice ?? nothing}
+    ${renderExample(page, entry, filled)}
     ${
       parameters.length === 0
         ? nothing
@@ -39,13 +41,13 @@ ${curlOf(entry, exampleRequest(entry, page.organisationId), location.origin)}</p
       body === undefined
         ? nothing
         : html`<h3>Body</h3>
-            ${renderSchema(document, body.schema)}`
+            ${renderSchema(document, body.variant.schema)}`
     }
     <h3>Answers</h3>
     ${Object.entries(responses).map(([status, answer]) =>
-      renderAnswer(document, status, resolved(document, answer)),
+      renderAnswer(document, page, status, resolved(document, answer)),
     )}
-    ${renderTryIt(entry, page)}
+    ${renderTryIt(entry, page, filled, body?.variant.name ?? '')}
   </details>`
 }
 
@@ -66,10 +68,11 @@ function renderParameters(document, parameters) {
 
 /**
  * @param {Document} document
+ * @param {Page} page
  * @param {string} status
  * @param {Answer} answer
  */
-function renderAnswer(document, status, { description, content = {}, headers = {} }) {
+function renderAnswer(document, page, status, { description, content = {}, headers = {} }) {
   const [type, body] = Object.entries(content)[0] ?? []
   const isProblem = type === 'application/problem+json'
   const names = Object.keys(headers)
@@ -86,7 +89,7 @@ function renderAnswer(document, status, { description, content = {}, headers = {
         ? nothing
         : html`<details class="example">
             <summary>Example</summary>
-            <pre tabindex="0" class="wrap">${JSON.stringify(body.example, null, 2)}</pre>
+            ${renderCode(page, `example of ${status}`, JSON.stringify(body.example, null, 2))}
           </details>`
     }
   </div>`

@@ -9,15 +9,15 @@
  * A request made of the examples of the document, in the organisation of the session.
  * @param {Entry} entry
  * @param {string | null} organisationId null without a session
+ * @param {unknown} body undefined for none
  * @returns {Filled}
  */
-export function exampleRequest({ operation }, organisationId) {
-  const { parameters = [], requestBody } = operation
+export function exampleRequest({ operation }, organisationId, body) {
+  const { parameters = [] } = operation
   const shown = parameters.filter(({ required, example }) => required === true && example !== undefined)
   const values = Object.fromEntries(shown.map(({ name, example }) => [name, String(example)]))
   if (organisationId !== null && 'orgId' in values) values['orgId'] = organisationId
-  const [content] = Object.values(requestBody?.content ?? {})
-  return { values, body: content === undefined ? null : JSON.stringify(content.example, null, 2) }
+  return { values, body: body === undefined ? null : JSON.stringify(body, null, 2) }
 }
 
 /**
@@ -54,29 +54,4 @@ function given(parameters = [], place, values) {
     .filter((parameter) => parameter.in === place)
     .map(({ name }) => /** @type {[string, string]} */ ([name, values[name] ?? '']))
     .filter(([, value]) => value !== '')
-}
-
-/**
- * The request as a command line for a shell.
- * @param {Entry} entry
- * @param {Filled} filled
- * @param {string} origin
- */
-export function curlOf(entry, filled, origin) {
-  const { method, operation } = entry
-  const isStream = operation.responses['200']?.content?.['text/event-stream'] !== undefined
-  const key = operation.security.every((scheme) => 'operatorKey' in scheme)
-    ? 'x-operator-key: $POSTHORN_OPERATOR_KEY'
-    : 'x-api-key: $POSTHORN_KEY'
-  return [
-    `curl${isStream ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} ${quoted(origin + pathOf(entry, filled))}`,
-    ...(operation.security.length === 0 ? [] : [`-H "${key}"`]),
-    ...Object.entries(headersOf(entry, filled)).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(filled.body === null ? [] : [`-d ${quoted(filled.body)}`]),
-  ].join(' \\\n  ')
-}
-
-/** @param {string} text */
-function quoted(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }

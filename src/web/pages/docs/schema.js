@@ -119,6 +119,32 @@ function range(min, max, unit) {
 }
 
 /**
+ * A value of a schema: its own example, or one made of those of its required fields.
+ * @param {Document} document
+ * @param {Schema} given
+ * @returns {unknown}
+ */
+export function exampleOf(document, given) {
+  const {
+    examples,
+    const: value,
+    default: usual,
+    enum: values,
+    items,
+    properties,
+    ...schema
+  } = resolved(document, given)
+  const known = [examples?.[0], value, usual, values?.[0]].find((one) => one !== undefined)
+  if (known !== undefined) return known
+  const [one] = schema.anyOf ?? schema.oneOf ?? []
+  if (one !== undefined) return exampleOf(document, one)
+  if (items !== undefined) return [exampleOf(document, items)]
+  const { required = [] } = schema
+  const fields = Object.entries(properties ?? {}).filter(([name]) => required.includes(name))
+  return Object.fromEntries(fields.map(([name, field]) => [name, exampleOf(document, field)]))
+}
+
+/**
  * Text with what stands between backquotes as code.
  * @param {string} text
  * @returns {Template[]}

@@ -1,5 +1,5 @@
 import { html, nothing } from '../app/lib/html.js'
-import { exampleRequest, headersOf, pathOf } from './request.js'
+import { headersOf, pathOf } from './request.js'
 
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Entry } from './document.js' */
@@ -7,7 +7,7 @@ import { exampleRequest, headersOf, pathOf } from './request.js'
 
 /**
  * What the page knows while it is shown.
- * @typedef {{ organisationId: string | null, update: () => void }} Page
+ * @typedef {{ organisationId: string | null, update: () => void, showMessage: (text: string) => void }} Page
  * @typedef {{ filled: Filled, answer: string, isSending: boolean }} Trial
  */
 
@@ -21,9 +21,11 @@ const MAX_SHOWN = 20_000
  * A form that sends the request with the session of the developer area.
  * @param {Entry} entry
  * @param {Page} page
+ * @param {Filled} example what the form begins with
+ * @param {string} variant the body that was chosen
  * @returns {Template}
  */
-export function renderTryIt(entry, page) {
+export function renderTryIt(entry, page, example, variant) {
   const { operationId, security, responses, parameters = [] } = entry.operation
   if (responses['200']?.content?.['text/event-stream'] !== undefined) return nothing
   if (security.length > 0 && !security.some((scheme) => 'session' in scheme)) return nothing
@@ -32,7 +34,7 @@ export function renderTryIt(entry, page) {
       To try it here, <a href="/developer">sign in to the developer area</a> with your key, then reload this
       page.
     </p>`
-  const trial = trialOf(entry, page)
+  const trial = trialOf(`${operationId} ${variant}`, example)
   const { filled, answer, isSending } = trial
   return html`<form
     class="try"
@@ -83,16 +85,15 @@ export function renderTryIt(entry, page) {
 }
 
 /**
- * @param {Entry} entry
- * @param {Page} page
+ * @param {string} name
+ * @param {Filled} example
  * @returns {Trial}
  */
-function trialOf(entry, { organisationId }) {
-  const { operationId } = entry.operation
-  const known = trials.get(operationId)
+function trialOf(name, example) {
+  const known = trials.get(name)
   if (known !== undefined) return known
-  const trial = { filled: exampleRequest(entry, organisationId), answer: '', isSending: false }
-  trials.set(operationId, trial)
+  const trial = { filled: example, answer: '', isSending: false }
+  trials.set(name, trial)
   return trial
 }
 

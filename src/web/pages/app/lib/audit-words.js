@@ -38,14 +38,63 @@ export function actionInWords(action) {
   return /** @type {Record<string, string>} */ (WORDS)[action] ?? action
 }
 
+/** What pages call fields of a webhook. @type {Readonly<Record<string, string>>} */
+const FIELDS = { url: 'URL', description: 'name', subscribedEventKeys: 'event keys' }
+
+/** Every action with its words. */
+export const ACTIONS = Object.entries(WORDS)
+
+/** @typedef {Record<string, unknown>} Fields */
+
 /**
- * Its details on one line: `mode force, total 12`.
+ * Its details on one line: `mode force, total 12`; of a change what differs: `event keys + invoice:paid − *`.
  * @param {AuditEntry['details']} details
  * @returns {string}
  */
 export function detailsInWords(details) {
-  return Object.entries(details)
-    .filter(([name]) => name !== 'actor')
-    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(', ')
+  const { from, to, before, after, urlChanged, ...rest } = details
+  const others = Object.fromEntries(Object.entries(rest).filter(([name]) => name !== 'actor'))
+  const [old, now] = [from ?? before, to ?? after]
+  const fields = /** @type {Fields} */ (now ?? {})
+  const changes =
+    old === undefined || old === null
+      ? entriesInWords(fields)
+      : changesInWords(/** @type {Fields} */ (old), fields)
+  // Of long URLs only the beginning is recorded, which may be the same.
+  if (urlChanged === true && !changes.some((words) => words.startsWith(`${FIELDS['url']} `)))
+    changes.push(`${FIELDS['url']}`)
+  return [...entriesInWords(others), ...changes].join(', ')
+}
+
+/** @param {Fields} fields */
+function entriesInWords(fields) {
+  return Object.entries(fields).map(([name, value]) => `${FIELDS[name] ?? name} ${valueInWords(value)}`)
+}
+
+/**
+ * @param {Fields} old
+ * @param {Fields} now
+ */
+function changesInWords(old, now) {
+  return Object.entries(now)
+    .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name]))
+    .map(([name, value]) => `${FIELDS[name] ?? name} ${changeInWords(old[name], value)}`)
+}
+
+/**
+ * @param {unknown} old
+ * @param {unknown} now
+ */
+function changeInWords(old, now) {
+  if (!Array.isArray(old) || !Array.isArray(now)) return `${valueInWords(old)} → ${valueInWords(now)}`
+  /** @type {(sign: string, some: unknown[], others: unknown[]) => string[]} */
+  const only = (sign, some, others) =>
+    some.filter((item) => !others.includes(item)).map((item) => `${sign} ${valueInWords(item)}`)
+  return [...only('+', now, old), ...only('−', old, now)].join(' ')
+}
+
+/** @param {unknown} value */
+function valueInWords(value) {
+  if (value === '') return '“”'
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

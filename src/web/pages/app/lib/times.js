@@ -126,10 +126,11 @@ function countdown(ms) {
 }
 
 /**
- * `240 ms`, `1.2 s`
+ * `240 ms`, `1.2 s`, `9 minutes`
  * @param {number} ms
  */
 export function milliseconds(ms) {
+  if (ms >= MINUTE) return duration(ms)
   return ms < SECOND ? `${String(ms)} ms` : `${(ms / SECOND).toFixed(ms < 10 * SECOND ? 1 : 0)} s`
 }
 

@@ -3,7 +3,7 @@ import { html } from '../lib/html.js'
 /** @import { App, Template } from '../types.d.ts' */
 
 /**
- * @param {App} app
+ * @param {Pick<App, 'showMessage'>} app
  * @param {string} what named in the button's label, such as "payload"
  * @param {string} text
  * @returns {Template}

@@ -112,12 +112,47 @@ export function rangeFields({ times: { timeZone } }, range, change) {
     </div>`
 }
 
+/** Fields that have room only in a panel that is opened. @type {readonly string[]} */
+const IN_PANEL = ['statusCode', 'since', 'until']
+
+/**
+ * Shows the first fields of a filter, and all of them once its button is pressed. It begins open where the address sets
+ * one that would not be seen; in a narrow window a closed filter shows its first field only.
+ * @param {string} label
+ */
+export function createFilterPanel(label) {
+  /** @type {boolean | null} */
+  let isOpen = null
+  /**
+   * @param {App} app
+   * @param {Record<string, string>} filter
+   * @param {Change} change
+   * @param {{ first: Template, others: Template }} fields
+   * @returns {Template}
+   */
+  return (app, filter, change, { first, others }) => {
+    const set = Object.keys(filter).filter((name) => filter[name] !== '')
+    const open = (isOpen ??= set.some((name) => IN_PANEL.includes(name)))
+    const toggle = () => {
+      isOpen = !open
+      app.update()
+    }
+    return html`<div class="filter ${open ? '' : 'closed'}" role="search" aria-label=${label}>
+      ${first}
+      <button type="button" class="quiet" aria-expanded=${open ? 'true' : 'false'} @click=${toggle}>
+        Filters${set.length === 0 ? nothing : `, ${String(set.length)} set`}
+      </button>
+      ${clearButton(filter, change)} ${others}
+    </div>`
+  }
+}
+
 /**
  * @param {Record<string, string>} filter
  * @param {Change} change
  * @returns {Template}
  */
-export function clearButton(filter, change) {
+function clearButton(filter, change) {
   const cleared = Object.fromEntries(Object.keys(filter).map((name) => [name, '']))
   return Object.values(filter).every((value) => value === '')
     ? nothing

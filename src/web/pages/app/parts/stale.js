@@ -1,4 +1,5 @@
 import { html } from '../lib/html.js'
+import { duration } from '../lib/times.js'
 import { problemNote } from './problem.js'
 
 /** @import { App, Template } from '../types.d.ts' */
@@ -14,12 +15,11 @@ export function staleNote({ times }, asking, problem) {
   const silence = asking.silence()
   if (silence === null) return problemNote(problem)
   const { forMs, answeredAt } = silence
-  const seconds = String(Math.round(forMs / 1_000))
   // The seconds go on by themselves: a screen reader is told the problem once.
   return html`<p class="problem" role="alert">
     ${problem}
     <span aria-hidden="true"
-      >No answer for ${seconds} s; this is how it stood at ${times.clock(answeredAt)}.</span
+      >No answer for ${duration(forMs)}; this is how it stood at ${times.clock(answeredAt)}.</span
     >
   </p>`
 }

@@ -8,7 +8,7 @@ import { icon } from './icon.js'
 
 /** @type {Record<DeliveryState, { words: string, tone: Tone, icon?: IconName }>} */
 const STATES = {
-  pending: { words: 'Accepted', tone: 'calm' },
+  pending: { words: 'Waiting for first attempt', tone: 'calm' },
   in_progress: { words: 'In progress', tone: 'busy' },
   waiting: { words: 'Waiting for retry', tone: 'warn' },
   completed: { words: 'Completed', tone: 'good' },

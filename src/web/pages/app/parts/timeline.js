@@ -73,7 +73,7 @@ function endInWords({ state, stopReason, attemptCount }, scheduled) {
     left === 0 ? '' : `; ${plural(left, 'attempt')} of the schedule ${left === 1 ? 'was' : 'were'} not made`
   if (state === 'completed')
     return left === 0 ? 'Delivered.' : `Delivered; ${plural(left, 'further attempt')} not needed.`
-  if (state === 'failed') return 'Given up: all attempts failed.'
+  if (state === 'failed') return 'Permanently failed: all attempts failed.'
   return `${stopInWords({ stopReason })}${stopReason === 'test_failed' ? '' : rest}.`
 }
 

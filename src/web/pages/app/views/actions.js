@@ -106,7 +106,7 @@ export const discardFailedAction = (app, { id, ...webhook }) => ({
   button: 'Discard failed',
   danger: true,
   explain: (count) =>
-    `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'is' : 'are'} given up. The incident ends when nothing else is open.`,
+    `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'is' : 'are'} stopped. The incident ends when nothing else is open.`,
   nothingToDo: 'No delivery of this webhook is permanently failed.',
   count: async () => (await find(app, id)).permanentlyFailed,
   run: async () => `Discarded ${plural((await app.api.discardFailed(id)).discarded, 'delivery')}.`,

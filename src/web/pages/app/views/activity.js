@@ -54,13 +54,13 @@ function body({ times }, { hours, firstAttempt }) {
       <span class="bad-dot">${plural(failed, 'failed attempt')}</span>
     </p>
     ${renderChart(hours, times)}
-    <h3>From an event's acceptance to the end of its first attempt</h3>
+    <h3>Time to first attempt</h3>
     ${
       p50Ms === null || p99Ms === null
         ? html`<p class="faint">No first attempt in these 24 hours.</p>`
         : html`<p>
-            Half took at most <b>${milliseconds(p50Ms)}</b>, 99 of 100 at most <b>${milliseconds(p99Ms)}</b>
-            <span class="faint">(${plural(count, 'first attempt')}).</span>
+            Median <b>${milliseconds(p50Ms)}</b>, 99th percentile <b>${milliseconds(p99Ms)}</b>
+            <span class="faint">of ${plural(count, 'delivery')}</span>
           </p>`
     }`
 }

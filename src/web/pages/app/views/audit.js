@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { actionInWords, detailsInWords } from '../lib/audit-words.js'
+import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
 import { auditLink, deliveryLink, searchOf, webhookLink } from '../lib/links.js'
 import { nameOf } from '../parts/address.js'
 import { inWords, problemNote } from '../parts/problem.js'
@@ -20,11 +20,13 @@ export function createAuditView(app, parameters) {
   /** @type {string | null} */
   let nextCursor = null
   let problem = ''
-  const [webhookId, cursor] = [parameters.get('webhookId') ?? '', parameters.get('cursor') ?? '']
+  const given = (/** @type {string} */ name) => parameters.get(name) ?? ''
+  const filter = { webhookId: given('webhookId'), memberId: given('memberId'), action: given('action') }
+  const [{ webhookId }, cursor] = [filter, given('cursor')]
 
   const load = async () => {
     try {
-      const query = Object.entries({ webhookId, cursor, limit: PAGE }).filter(([, value]) => value !== '')
+      const query = Object.entries({ ...filter, cursor, limit: PAGE }).filter(([, value]) => value !== '')
       const [found] = await Promise.all([app.api.audit(Object.fromEntries(query)), nameWebhooks(app)])
       ;({ data: entries, nextCursor } = found)
       problem = ''
@@ -35,7 +37,9 @@ export function createAuditView(app, parameters) {
   }
   void load()
   /** @param {string} [to] */
-  const goTo = (to = '') => app.go(searchOf(auditLink({ webhookId, cursor: to })))
+  const goTo = (to = '') => app.go(searchOf(auditLink({ ...filter, cursor: to })))
+  /** @param {Partial<typeof filter>} changes */
+  const change = (changes) => app.go(searchOf(auditLink({ ...filter, ...changes })))
 
   return {
     title: 'Audit',
@@ -52,9 +56,9 @@ export function createAuditView(app, parameters) {
             </p>
           </div>
         </div>
-        ${problemNote(problem)}
+        ${renderFilter(app, filter, entries ?? [], change)} ${problemNote(problem)}
         ${entries === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
-        ${entries?.length === 0 ? html`<p class="faint">No entries.</p>` : nothing}
+        ${entries?.length === 0 ? html`<p class="faint">No entries${Object.values(filter).some((value) => value !== '') ? ' match the filter' : ''}.</p>` : nothing}
         ${entries !== null && entries.length > 0 ? table(app, entries) : nothing}
         ${
           cursor === '' && nextCursor === null
@@ -67,6 +71,48 @@ export function createAuditView(app, parameters) {
               </nav>`
         }`,
   }
+}
+
+/**
+ * Members are those of the entries that are shown: the pages know no others.
+ * @param {App} app
+ * @param {{ memberId: string, action: string }} filter
+ * @param {readonly AuditEntry[]} entries
+ * @param {(changes: { memberId?: string, action?: string }) => void} change
+ */
+function renderFilter({ session }, { memberId, action }, entries, change) {
+  const found = [memberId, session.member.id, ...entries.map((entry) => entry.memberId ?? '')]
+  const members = [...new Set(found.filter((id) => id !== ''))]
+  /**
+   * @param {string} label
+   * @param {string} current
+   * @param {[value: string, words: string][]} options
+   * @param {(value: string) => void} choose
+   */
+  const select = (label, current, options, choose) =>
+    html`<label class="field"
+      >${label}
+      <select
+        @change=${(/** @type {Event} */ event) =>
+          choose(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}
+      >
+        <option value="" ?selected=${current === ''}>All</option>
+        ${options.map(([value, words]) => html`<option value=${value} ?selected=${value === current}>${words}</option>`)}
+      </select></label
+    >`
+  const named = members.map((id) => /** @type {[string, string]} */ ([id, memberName(session, id)]))
+  return html`<div class="filter of-audit" role="search" aria-label="Filter entries">
+    ${select('Member', memberId, named, (value) => change({ memberId: value }))}
+    ${select('Action', action, ACTIONS, (value) => change({ action: value }))}
+  </div>`
+}
+
+/**
+ * @param {App['session']} session
+ * @param {string} id
+ */
+function memberName({ member }, id) {
+  return id === member.id ? `${member.name} (you)` : id
 }
 
 /** @param {App} app */
@@ -132,8 +178,7 @@ function row(app, { at, memberId, action, webhookId, deliveryId, details, addres
  * @param {AuditEntry['details']} details
  */
 function who({ session }, memberId, details) {
-  if (memberId === session.member.id) return html`<span>${session.member.name}</span> (you)`
-  if (memberId !== null) return memberId
+  if (memberId !== null) return memberName(session, memberId)
   const { actor } = details
   return typeof actor === 'string' ? actor : 'the operator'
 }

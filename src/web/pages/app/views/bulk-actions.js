@@ -63,7 +63,7 @@ export function createBulkActions(app, webhookId, listing, refreshRows) {
       explain: (many) =>
         kind === 'retry'
           ? `Of ${words(many)}, those that wait for a retry, are permanently failed or stopped get one attempt at once. Completed ones and test events are left alone.`
-          : `Of ${words(many)}, those that wait for a retry or are permanently failed are given up for good, and not attempted again unless somebody retries them.`,
+          : `Of ${words(many)}, those that wait for a retry or are permanently failed are stopped, and not attempted again unless somebody retries them.`,
       nothingToDo: 'None of them is in a state that this changes.',
       amount: (many) => `${many.toLocaleString('en-GB')}${isCapped ? '+' : ''}`,
       count: async () => {

@@ -4,7 +4,7 @@ import { MANAGE, may } from '../lib/permissions.js'
 import { renderPages, renderSearch } from '../parts/listing.js'
 import { staleNote } from '../parts/stale.js'
 import { createBulkActions } from './bulk-actions.js'
-import { DELIVERY_FILTER, renderDeliveryFilter } from './delivery-filter.js'
+import { createDeliveryFilter, DELIVERY_FILTER } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
 
 /** @import { App } from '../types.d.ts' */
@@ -16,6 +16,7 @@ import { createDeliveryTable } from './delivery-table.js'
  */
 export function createDeliveries(app, webhookId) {
   const listing = createListing(app, DELIVERY_FILTER, (query) => app.api.deliveries(webhookId, query))
+  const renderFilter = createDeliveryFilter()
   const refreshRows = () => listing.refresh().catch(() => undefined)
   const bulk = createBulkActions(app, webhookId, listing, refreshRows)
   const table = createDeliveryTable(app, webhookId, may(app.session, MANAGE) ? bulk : null, refreshRows)
@@ -35,8 +36,8 @@ export function createDeliveries(app, webhookId) {
       const { rows, query } = listing
       const hasFilter = Object.keys(query).length > 0
       return html`<section class="card deliveries" aria-label="Deliveries">
-        <h2>Deliveries</h2>
-        ${renderDeliveryFilter(app, listing.filter, change)} ${bulk.renderJobs()}
+        <h2 class="unseen">Deliveries</h2>
+        ${renderFilter(app, listing.filter, change)} ${bulk.renderJobs()}
         ${staleNote(app, listing, listing.problem)} ${bulk.render()}
         ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
         ${rows === null || rows.length === 0 ? nothing : table.render(rows)}

@@ -1,5 +1,5 @@
 import { html } from '../lib/html.js'
-import { clearButton, keyField, rangeFields, searchField, statusField } from '../parts/filter-fields.js'
+import { createFilterPanel, keyField, rangeFields, searchField, statusField } from '../parts/filter-fields.js'
 import { stateInWords } from '../parts/state-mark.js'
 
 /** @import { App, DeliveryState, Template } from '../types.d.ts' */
@@ -19,28 +19,31 @@ export const DELIVERY_FILTER = /** @type {const} */ ([
 /** @type {readonly DeliveryState[]} */
 const STATES = ['waiting', 'failed', 'in_progress', 'pending', 'completed', 'stopped']
 
-/**
- * @param {App} app
- * @param {DeliveryFilter} filter
- * @param {(changes: Partial<DeliveryFilter>) => void} change
- * @returns {Template}
- */
-export function renderDeliveryFilter(app, filter, change) {
-  /** @param {Event} event */
-  const chooseState = (event) =>
-    change({ state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })
-  return html`<div class="filter" role="search" aria-label="Filter deliveries">
-    <label class="field state-field"
-      >State
-      <select @change=${chooseState}>
-        <option value="" ?selected=${filter.state === ''}>All</option>
-        ${STATES.map((name) => html`<option value=${name} ?selected=${name === filter.state}>${stateInWords(name)}</option>`)}
-      </select></label
-    >
-    ${keyField(app, filter.eventKey, change)} ${statusField(filter.statusCode, change)}
-    ${rangeFields(app, filter, change)} ${searchField('delivery, event or trace id', filter.search, change)}
-    ${clearButton(filter, change)}
-  </div>`
+export function createDeliveryFilter() {
+  const renderPanel = createFilterPanel('Filter deliveries')
+  /**
+   * @param {App} app
+   * @param {DeliveryFilter} filter
+   * @param {(changes: Partial<DeliveryFilter>) => void} change
+   * @returns {Template}
+   */
+  return (app, filter, change) => {
+    /** @param {Event} event */
+    const chooseState = (event) =>
+      change({ state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })
+    return renderPanel(app, filter, change, {
+      first: html`<label class="field state-field"
+          >State
+          <select @change=${chooseState}>
+            <option value="" ?selected=${filter.state === ''}>All</option>
+            ${STATES.map((name) => html`<option value=${name} ?selected=${name === filter.state}>${stateInWords(name)}</option>`)}
+          </select></label
+        >
+        ${keyField(app, filter.eventKey, change)}
+        ${searchField('delivery, event or trace id', filter.search, change)}`,
+      others: html`${statusField(filter.statusCode, change)} ${rangeFields(app, filter, change)}`,
+    })
+  }
 }
 
 /**

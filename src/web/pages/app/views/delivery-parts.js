@@ -22,6 +22,17 @@ export function idRow(app, label, what, id, link) {
 }
 
 /**
+ * The ids that stand in the paths of the API.
+ * @param {App} app
+ * @param {string} webhookId
+ * @returns {Template}
+ */
+export function webhookIds(app, webhookId) {
+  return html`${idRow(app, 'Webhook', 'webhook id', webhookId)}
+  ${idRow(app, 'Organisation', 'organisation id', app.session.organisation.id)}`
+}
+
+/**
  * What a delivery belongs to.
  * @param {App} app
  * @param {DeliveryDetail} delivery
@@ -34,8 +45,7 @@ export function renderIds(app, { id, webhookId, eventId, traceId }) {
     <dl class="pairs ids">
       ${idRow(app, html`Delivery, sent as <code>X-Webhook-Event-ID</code>`, 'delivery id', id)}
       ${idRow(app, 'Event', 'event id', eventId, eventLink(eventId))}
-      ${idRow(app, 'Trace', 'trace id', traceId)} ${idRow(app, 'Webhook', 'webhook id', webhookId)}
-      ${idRow(app, 'Organisation', 'organisation id', app.session.organisation.id)}
+      ${idRow(app, 'Trace', 'trace id', traceId)} ${webhookIds(app, webhookId)}
       ${
         workflow === null
           ? nothing
@@ -61,7 +71,7 @@ export function openDiscard(app, discard) {
     label: 'Discard delivery',
     render: () =>
       html`<h2>Discard this delivery?</h2>
-        <p>It is given up and not attempted again, unless somebody retries it.</p>
+        <p>It is stopped and not attempted again, unless somebody retries it.</p>
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
           <button type="button" class="danger" @click=${confirm}>Discard</button>

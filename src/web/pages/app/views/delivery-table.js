@@ -89,7 +89,7 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
         ${latestAttempt === null ? '–' : milliseconds(latestAttempt.durationMs)}
       </td>
       <td role="cell" class="id" data-label="Id"><span class="mono" title=${id}>${short}</span></td>
-      <td role="cell" class="when" data-label="Accepted">${app.times.ago(createdAt)}</td>
+      <td role="cell" class="when" data-label="Published">${app.times.ago(createdAt)}</td>
       <td role="cell" class="last-error" title=${latestAttempt?.error ?? ''}>
         ${latestAttempt?.error ?? ''}
       </td>
@@ -141,7 +141,7 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
             <th role="columnheader" scope="col" class="code number">Status</th>
             <th role="columnheader" scope="col" class="duration number">Duration</th>
             <th role="columnheader" scope="col" class="id">Id</th>
-            <th role="columnheader" scope="col" class="when">Accepted</th>
+            <th role="columnheader" scope="col" class="when">Published</th>
             <th role="columnheader" scope="col" class="last-error">Last error</th>
             ${
               selection === null

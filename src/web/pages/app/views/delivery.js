@@ -128,7 +128,7 @@ export function createDeliveryView(app, webhookId, id) {
     return html`<div class="heading">
         <div>
           <h1 tabindex="-1"><span class="mono">${eventKey}</span></h1>
-          <p>${stateMark(state)} <span class="faint">accepted ${app.times.at(createdAt)}</span></p>
+          <p>${stateMark(state)} <span class="faint">published ${app.times.at(createdAt)}</span></p>
         </div>
         ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
       </div>

@@ -1,13 +1,14 @@
 import { html } from '../lib/html.js'
+import { stateInWords } from '../parts/state-mark.js'
 
 /** @import { EventSummary, Template } from '../types.d.ts' */
 
 /** What is wrong comes first. */
 const SHOWN = /** @type {const} */ ([
-  ['failed', 'bad', 'permanently failed'],
+  ['failed', 'bad', 'failed'],
   ['waiting', 'warn', 'waiting'],
-  ['inProgress', 'busy', 'in progress'],
-  ['pending', 'calm', 'accepted'],
+  ['inProgress', 'busy', 'in_progress'],
+  ['pending', 'calm', 'pending'],
   ['completed', 'good', 'completed'],
   ['stopped', 'calm', 'stopped'],
 ])
@@ -20,7 +21,9 @@ const SHOWN = /** @type {const} */ ([
 export function renderCounts(deliveries) {
   if (deliveries.total === 0) return html`<span class="faint">No webhook was subscribed</span>`
   return html`${SHOWN.filter(([name]) => deliveries[name] > 0).map(
-    ([name, tone, words]) =>
-      html`<span class="mark ${tone}">${deliveries[name].toLocaleString('en-GB')} ${words}</span> `,
+    ([name, tone, state]) =>
+      html`<span class="mark ${tone}"
+        >${deliveries[name].toLocaleString('en-GB')} ${stateInWords(state).toLowerCase()}</span
+      > `,
   )}`
 }

@@ -2,9 +2,10 @@ import { html, nothing, repeat } from '../lib/html.js'
 import { eventLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
-import { clearButton, keyField, rangeFields, searchField } from '../parts/filter-fields.js'
+import { createFilterPanel, keyField, rangeFields, searchField } from '../parts/filter-fields.js'
 import { renderPages, renderSearch } from '../parts/listing.js'
 import { staleNote } from '../parts/stale.js'
+import { shortId } from './delivery-table.js'
 import { renderCounts } from './event-counts.js'
 
 /** @import { App, EventSummary, View } from '../types.d.ts' */
@@ -20,6 +21,7 @@ const EVERY_MS = 3_000
 export function createEventsView(app, parameters) {
   const names = /** @type {const} */ (['eventKey', 'since', 'until', 'search'])
   const listing = createListing(app, names, app.api.events, parameters)
+  const renderFilter = createFilterPanel('Filter events')
   const asking = poll(listing.refresh, EVERY_MS)
 
   return {
@@ -34,10 +36,11 @@ export function createEventsView(app, parameters) {
           </div>
         </div>
         <section class="card deliveries" aria-label="Events">
-          <div class="filter" role="search" aria-label="Filter events">
-            ${keyField(app, filter.eventKey, change)} ${rangeFields(app, filter, change)}
-            ${searchField('event or trace id', filter.search, change)} ${clearButton(filter, change)}
-          </div>
+          ${renderFilter(app, filter, change, {
+            first: html`${keyField(app, filter.eventKey, change)}
+            ${searchField('event or trace id', filter.search, change)}`,
+            others: rangeFields(app, filter, change),
+          })}
           ${staleNote(app, listing, listing.problem)}
           ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
           ${rows === null || rows.length === 0 ? nothing : table(rows)}
@@ -64,6 +67,7 @@ export function createEventsView(app, parameters) {
         <tr role="row">
           <th role="columnheader" scope="col" class="event-key">Event key</th>
           <th role="columnheader" scope="col" class="counts">Deliveries</th>
+          <th role="columnheader" scope="col" class="id">Id</th>
           <th role="columnheader" scope="col" class="trace">Trace</th>
           <th role="columnheader" scope="col" class="when">Published</th>
         </tr>
@@ -76,7 +80,12 @@ export function createEventsView(app, parameters) {
             html`<tr role="row">
               <td role="cell" class="event-key"><a class="mono" href=${eventLink(id)}>${eventKey}</a></td>
               <td role="cell" class="counts">${renderCounts(deliveries)}</td>
-              <td role="cell" class="trace" data-label="Trace"><span class="mono">${traceId}</span></td>
+              <td role="cell" class="id" data-label="Id">
+                <span class="mono" title=${id}>${shortId(id)}</span>
+              </td>
+              <td role="cell" class="trace" data-label="Trace" title=${traceId}>
+                <span class="mono">${traceId}</span>
+              </td>
               <td role="cell" class="when" data-label="Published">${app.times.ago(createdAt)}</td>
             </tr>`,
         )}

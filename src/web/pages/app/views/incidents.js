@@ -70,8 +70,8 @@ export function renderOpenIncident({ times }, { openIncident, waitingForRetry, p
 function whatRemains(waiting, failed) {
   if (waiting + failed === 0) return 'The incident ends with the next delivery that succeeds.'
   const waits = waiting === 1 ? 'waits for its retry' : 'wait for their retry'
-  if (failed === 0) return `${plural(waiting, 'delivery')} ${waits}; none is given up so far.`
-  const givenUp = `${plural(failed, 'delivery')} ${failed === 1 ? 'is' : 'are'} given up`
+  if (failed === 0) return `${plural(waiting, 'delivery')} ${waits}; none is permanently failed so far.`
+  const givenUp = `${plural(failed, 'delivery')} ${failed === 1 ? 'is' : 'are'} permanently failed`
   return waiting === 0
     ? `${givenUp}; no other waits for a retry.`
     : `${givenUp}; ${plural(waiting, 'other')} ${waits}.`
@@ -106,6 +106,6 @@ function renderIncident({ times }, { openedAt, closedAt, notifications }) {
  */
 function renderNotification(times, { kind, channel, recipient, state, sentAt }) {
   const whom = channel === 'email' ? (recipient ?? 'somebody, by e-mail') : 'a browser, by push message'
-  return html`<b>${kind === 1 ? 'Keeps failing' : 'First delivery given up'}</b> ${whom}
+  return html`<b>${kind === 1 ? 'Keeps failing' : 'First permanently failed delivery'}</b> ${whom}
     <span class="faint">${STATES[state]}${sentAt === null ? nothing : html` ${times.at(sentAt)}`}</span>`
 }

@@ -62,8 +62,8 @@ export function createNotificationsView(app) {
           <section class="card">
             <h2>Push messages in this browser</h2>
             <p>
-              When a webhook keeps failing, and when its first delivery is given up. At most two for each
-              incident. They end when you sign out here, and when the API key that you signed in with is
+              When a webhook keeps failing, and when its first delivery is permanently failed. At most two for
+              each incident. They end when you sign out here, and when the API key that you signed in with is
               revoked; not when your session expires.
             </p>
             ${problemNote(problem)} ${known === null ? loading() : own(known)}

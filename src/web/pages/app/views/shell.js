@@ -23,7 +23,7 @@ export function renderShell(app, view) {
     <header class="top">
       <div class="inner">
         <a class="brand" href="/developer"
-          ><img src="/assets/icon.svg" alt="" width="24" height="24" /> Posthorn</a
+          ><img src="/assets/icon.svg" alt="" width="24" height="24" /> <span>Posthorn</span></a
         >
         <nav class="places" aria-label="Site">
           ${place('', '/developer', 'Webhooks')} ${place('events', eventsLink(), 'Events')}
@@ -32,7 +32,9 @@ export function renderShell(app, view) {
           <a href="/docs" target="_blank" rel="noopener">API reference</a>
         </nav>
         <div class="account">
-          <span class="who"><b>${organisation.name}</b> <span class="faint">${member.name}</span></span>
+          <span class="who" title="${organisation.name}, ${member.name}"
+            ><b>${organisation.name}</b> <span class="faint">${member.name}</span></span
+          >
           ${place('notifications', notificationsLink(), 'Notifications')}
           <button type="button" class="quiet" @click=${() => app.signOut()}>Sign out</button>
         </div>

@@ -4,6 +4,7 @@ import { createDeliveryView } from './delivery.js'
 import { createEventView } from './event.js'
 import { createEventsView } from './events.js'
 import { createNotificationsView } from './settings.js'
+import { createUnknownView } from './unknown-view.js'
 import { createWebhookList } from './webhook-list.js'
 import { createWebhookView } from './webhook.js'
 
@@ -42,6 +43,6 @@ function createPlace(app, parameters) {
     case 'notifications':
       return createNotificationsView(app)
     default:
-      return createWebhookList(app, parameters)
+      return createUnknownView()
   }
 }

@@ -41,6 +41,10 @@ export function openWebhookForm(app, webhook, onSaved) {
   const corrected = (name) => () => {
     if (atField.delete(name)) app.update()
   }
+  /** Leaving the search field is a change too, at the start of a click whose target must not move. @param {Event} event */
+  const correctedKeys = ({ target }) => {
+    if (/** @type {HTMLInputElement} */ (target).type === 'checkbox') corrected('subscribedEventKeys')()
+  }
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
     event.preventDefault()
@@ -117,7 +121,7 @@ export function openWebhookForm(app, webhook, onSaved) {
             />
             ${fieldProblem('description-problem', atField.get('description'))}
           </div>
-          <div class="field" @change=${corrected('subscribedEventKeys')}>
+          <div class="field" @change=${correctedKeys}>
             ${picker.render(atField.has('subscribedEventKeys'))}
             ${fieldProblem('keys-problem', atField.get('subscribedEventKeys'))}
           </div>

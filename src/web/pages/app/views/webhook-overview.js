@@ -11,6 +11,7 @@ import {
   retryFailedAction,
 } from './actions.js'
 import { createActivity } from './activity.js'
+import { webhookIds } from './delivery-parts.js'
 import { createLatestAttempt } from './latest-attempt.js'
 
 /** @import { App, Overview, Tab, Template } from '../types.d.ts' */
@@ -29,7 +30,13 @@ export function createWebhookOverview(app, id) {
     render: (webhook, refresh) =>
       html`${status(app, webhook, refresh)}
         <div class="columns">
-          <div>${latest.render()}</div>
+          <div>
+            ${latest.render()}
+            <section class="card" aria-label="Ids">
+              <h2>Ids</h2>
+              <dl class="pairs ids">${webhookIds(app, id)}</dl>
+            </section>
+          </div>
           <div>${activity.render()}</div>
         </div>`,
   }

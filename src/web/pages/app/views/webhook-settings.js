@@ -3,6 +3,7 @@ import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { address, nameOf } from '../parts/address.js'
 import { auditLink, catalogueLink } from '../lib/links.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { webhookIds } from './delivery-parts.js'
 import { createSecret } from './secret.js'
 import { openWebhookForm } from './webhook-form.js'
 
@@ -47,15 +48,14 @@ function webhookCard(app, webhook, refresh) {
           : nothing
       }
     </div>
-    <dl class="pairs">
+    <dl class="pairs ids">
       <dt>Name</dt>
       <dd>${description === '' ? html`<span class="faint">none</span>` : description}</dd>
       <dt>URL</dt>
       <dd>${address(url)}</dd>
       <dt>Event keys</dt>
       <dd>${eventKeys(subscribedEventKeys)}</dd>
-      <dt>Id</dt>
-      <dd class="mono">${id}</dd>
+      ${webhookIds(app, id)}
       <dt>Created</dt>
       <dd>${app.times.at(webhook.createdAt)}</dd>
       <dt>Changed</dt>

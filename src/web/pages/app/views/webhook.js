@@ -35,7 +35,7 @@ const OF_DELIVERIES = ['state', 'cursor']
 function addressedTab(parameters) {
   const isOld = OF_DELIVERIES.some((name) => parameters.has(name))
   const name = parameters.get('tab') ?? (isOld ? 'deliveries' : '')
-  return TABS.find((tab) => tab.name === name) ?? TABS[0]
+  return TABS.find((tab) => tab.name === name)
 }
 
 /**
@@ -71,7 +71,7 @@ export function createWebhookView(app, id, parameters) {
 
   return {
     get title() {
-      return [addressed?.title, webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
+      return [addressed?.title ?? 'No such tab', webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
     },
     stop() {
       asking.stop()
@@ -87,7 +87,9 @@ export function createWebhookView(app, id, parameters) {
             ? html`<h1 tabindex="-1">Webhook</h1>
                 ${problem === '' ? html`<p class="faint">Loading …</p>` : nothing}`
             : html`${renderOpenIncident(app, webhook)} ${tabs(webhook)}
-                <div class="tab">${tab?.render(webhook, asking.refresh)}</div>`
+                <div class="tab">
+                  ${tab === undefined ? noSuchTab() : tab.render(webhook, asking.refresh)}
+                </div>`
         }`
     },
   }
@@ -118,8 +120,10 @@ function heading(app, webhook, refresh) {
   return html`<div class="heading">
     <div>
       <h1 tabindex="-1">${description === '' ? shown : description}</h1>
-      ${description === '' ? nothing : html`<p class="under">${shown}</p>`}
-      <p>${webhookMark(webhook, app.times)} ${enabledSwitch(app, webhook, refresh)}</p>
+      <div class="under">
+        <p>${webhookMark(webhook, app.times)} ${enabledSwitch(app, webhook, refresh)}</p>
+        ${description === '' ? nothing : html`<p>${shown}</p>`}
+      </div>
     </div>
     ${
       may(app.session, MANAGE)
@@ -131,6 +135,10 @@ function heading(app, webhook, refresh) {
         : nothing
     }
   </div>`
+}
+
+function noSuchTab() {
+  return html`<p class="problem" role="alert">This page has no such tab. Choose one of those above.</p>`
 }
 
 function gone() {

@@ -1,0 +1,134 @@
+import { expect } from 'chai'
+import type { Locator, Page } from 'playwright-core'
+import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { UNBROKEN_NAME, writeCrowd } from '../helpers/browser/crowd.ts'
+
+const SIZES = {
+  desktop: { width: 1440, height: 800 },
+  laptop: { width: 1024, height: 800 },
+  phone: { width: 375, height: 800 },
+}
+
+describe('the developer area of a large customer', function () {
+  this.timeout(60_000)
+  const area = useDeveloperArea()
+  let webhookId: string
+  let unbrokenId: string
+
+  before(async () => {
+    const { dataSource, member } = area.stage
+    const { organisationId, memberId } = member
+    await dataSource.query(`UPDATE organisation SET name = $2 WHERE id = $1`, [
+      organisationId,
+      'Camping Zonneweelde Middelkerke',
+    ])
+    await dataSource.query(`UPDATE member SET name = 'Annemie Vandenbroucke' WHERE id = $1`, [memberId])
+    webhookId = await writeCrowd(dataSource, organisationId)
+    const [row] = await dataSource.query<{ id: string }[]>('SELECT id FROM webhook WHERE description = $1', [
+      UNBROKEN_NAME,
+    ])
+    unbrokenId = row!.id
+  })
+
+  const signIn = (size: keyof typeof SIZES, path = '/developer') =>
+    area.signIn(area.stage.member, { path, viewport: SIZES[size] })
+  const boxOf = async (locator: Locator) => (await locator.boundingBox())!
+  const overflow = (page: Page) =>
+    page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+  for (const [size, maxHeight] of [
+    ['desktop', 50],
+    ['laptop', 50],
+    ['phone', 90],
+  ] as const)
+    it(`${size}: has a header of ${String(maxHeight)} px at most that names the organisation`, async () => {
+      const { page } = await signIn(size)
+      const header = page.getByRole('banner')
+      expect((await boxOf(header)).height).to.be.at.most(maxHeight)
+      const name = await boxOf(header.getByText('Camping Zonneweelde'))
+      expect(name.width).to.be.at.least(60)
+      for (const link of await header.getByRole('link').all())
+        expect((await boxOf(link)).x + (await boxOf(link)).width).to.be.at.most(SIZES[size].width)
+    })
+
+  it('laptop: leaves 200 px and more to the names of webhooks', async () => {
+    const { page } = await signIn('laptop')
+    await page.getByRole('row').nth(60).waitFor()
+    const name = await boxOf(page.getByRole('rowheader').filter({ hasText: 'Data warehouse' }).first())
+    expect(name.width).to.be.at.least(200)
+    expect(name.height).to.be.at.most(28)
+  })
+
+  for (const size of ['desktop', 'laptop', 'phone'] as const)
+    it(`${size}: keeps a name of 200 characters without a space inside of the window`, async () => {
+      const { page } = await signIn(size)
+      await page.getByRole('link', { name: UNBROKEN_NAME }).waitFor()
+      expect(await overflow(page), 'list').to.equal(0)
+      for (const tab of ['', 'deliveries', 'incidents', 'settings']) {
+        await page.goto(`${area.posthorn.url}/developer?webhook=${unbrokenId}&tab=${tab}`)
+        await page.getByRole('heading', { level: 1, name: UNBROKEN_NAME }).waitFor()
+        expect(await overflow(page), tab).to.equal(0)
+      }
+      if (size !== 'phone') return
+      await page.getByRole('button', { name: 'Delete' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('heading', { name: UNBROKEN_NAME }).waitFor()
+      const inner =
+        "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth"
+      expect(await page.evaluate<number>(inner)).to.equal(0)
+    })
+
+  for (const [size, maxTop] of [
+    ['desktop', 400],
+    ['laptop', 400],
+    ['phone', 480],
+  ] as const)
+    it(`${size}: shows the first delivery within ${String(maxTop)} px, with the filters closed`, async () => {
+      const { page } = await signIn(size, `/developer?webhook=${webhookId}&tab=deliveries`)
+      const first = page.getByRole('table').getByRole('row').nth(1)
+      await first.waitFor()
+      expect((await boxOf(first)).y).to.be.at.most(maxTop)
+      const filters = page.getByRole('button', { name: /^Filters/ })
+      expect(await filters.getAttribute('aria-expanded')).to.equal('false')
+      expect(await page.getByLabel('Until').isVisible()).to.equal(false)
+      await filters.click()
+      await page.getByLabel('Status code').fill('503')
+      await page.getByLabel('Status code').press('Enter')
+      await page.getByRole('button', { name: 'Filters, 1 set' }).click()
+      expect(await page.getByLabel('Status code').isVisible()).to.equal(false)
+      await page.reload()
+      await page.getByLabel('Status code').waitFor()
+    })
+
+  it('desktop and laptop: shows an event on one line, with its id', async () => {
+    const eventId = await area.stage.publish(area.posthorn).then(async (deliveryId) => {
+      const [row] = await area.stage.dataSource.query<{ event_id: string }[]>(
+        'SELECT event_id FROM delivery WHERE id = $1',
+        [deliveryId],
+      )
+      return row!.event_id
+    })
+    for (const size of ['desktop', 'laptop'] as const) {
+      const { page } = await signIn(size, '/developer?view=events')
+      const row = page.getByRole('table', { name: 'Events' }).getByRole('row').nth(1)
+      await row.getByText(`…${eventId.slice(-8)}`).waitFor()
+      expect((await boxOf(row)).height, size).to.be.at.most(40)
+      expect(await overflow(page), size).to.equal(0)
+    }
+  })
+
+  it('keeps a click that follows a refused submit, although a message goes with it', async () => {
+    const { page } = await signIn('desktop')
+    await page.getByRole('button', { name: 'New webhook' }).click()
+    await page.getByRole('button', { name: 'Create webhook' }).click()
+    await page.getByText('Choose at least one event key.').waitFor()
+    await page.getByLabel('Search event keys').fill('invoice:paid')
+    // As by hand: the message must go between pressing and releasing the button, if it goes at all.
+    const box = await boxOf(page.getByRole('checkbox', { name: /^invoice:paid / }))
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+    await page.mouse.down()
+    await page.waitForFunction("document.activeElement.type === 'checkbox'")
+    await page.mouse.up()
+    await page.getByText('1 chosen').waitFor()
+  })
+})
