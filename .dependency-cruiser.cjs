@@ -21,7 +21,7 @@ const folders = {
   },
   outbound: {
     own: '^src/outbound/',
-    may: ['^src/outbound/', '^src/domain/', '^src/(errors|timers)'],
+    may: ['^src/outbound/', '^src/domain/', '^src/(errors|timers)', '^package.json$'],
     npm: true,
   },
   observability: {

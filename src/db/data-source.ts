@@ -30,6 +30,7 @@ import { OnlineIndexes7 } from './migrations/0007-online-indexes.ts'
 import { PausedWorkflows8 } from './migrations/0008-paused-workflows.ts'
 import { PushOwners9 } from './migrations/0009-push-owners.ts'
 import { DeliveryProtocol10 } from './migrations/0010-delivery-protocol.ts'
+import { RetryJobList11 } from './migrations/0011-retry-job-list.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
@@ -99,6 +100,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       PausedWorkflows8,
       PushOwners9,
       DeliveryProtocol10,
+      RetryJobList11,
     ],
     migrationsTransactionMode: 'each',
     extra: {

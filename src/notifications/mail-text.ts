@@ -51,7 +51,7 @@ export function composePush(notice: Notice, options: ComposeOptions): PushText {
 }
 
 function subjectOf(notice: Notice): string {
-  const start = `Webhook deliveries to ${nameWebhook(notice.url, notice.webhookId)}`
+  const start = `Webhook deliveries to ${nameOf(notice)}`
   switch (notice.kind) {
     case 1:
       return `${start} are failing`
@@ -60,12 +60,19 @@ function subjectOf(notice: Notice): string {
   }
 }
 
+/** The webhook's own name, where it has one, and what its URL is called. */
+function nameOf({ url, webhookId, webhookDescription }: Notice): string {
+  const own = singleLine(webhookDescription, MAX_NAME_LENGTH)
+  const name = nameWebhook(url, webhookId)
+  return own === '' ? name : `${own} – ${name}`
+}
+
 function contentOf(notice: Notice, options: ComposeOptions): MailContent {
   const error = singleLine(notice.lastError ?? '', MAX_ERROR_LENGTH)
   return {
     opening: openingOf(notice),
     facts: [
-      ['Webhook', nameWebhook(notice.url, notice.webhookId)],
+      ['Webhook', nameOf(notice)],
       ['Failing since', formatSince(notice, options.warn)],
       ['Deliveries', formatCounts(notice)],
       ...(error === '' ? [] : [['Last error', error] as const]),

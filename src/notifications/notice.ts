@@ -10,6 +10,8 @@ export type Notice = {
   timeZone: string
   /** The webhook's URL; messages show it shortened by `nameWebhook`. */
   url: string
+  /** What its users call the webhook; '' where they gave it no name. */
+  webhookDescription: string
   failingSince: Date
   /** Numbers of deliveries that wait for a retry, and that have permanently failed. */
   waiting: number

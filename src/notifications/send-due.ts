@@ -18,6 +18,7 @@ import {
   findPushSubscription,
   type PushTarget,
 } from '../db/queries/push-subscriptions.ts'
+import { findWebhook } from '../db/queries/webhooks.ts'
 import type { NotificationChannel, NotificationCounts, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
@@ -175,7 +176,8 @@ async function findNotice(
 ): Promise<Notice> {
   const incident = await findIncidentLabel(dataSource, incidentId)
   if (incident === null) throw new Error('a notification without its incident')
-  const { webhookId, url, openedAt } = incident
+  const { organisationId, webhookId, url, openedAt } = incident
+  const webhook = await findWebhook(dataSource, organisationId, webhookId)
   const { streak, waiting, failed, lastFailure } = await findWebhookStanding(dataSource, incident)
   return {
     kind,
@@ -184,6 +186,7 @@ async function findNotice(
     organisationName: organisation.name,
     timeZone: organisation.timeZone,
     url,
+    webhookDescription: webhook?.description ?? '',
     failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
     waiting,
     failed,

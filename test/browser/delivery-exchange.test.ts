@@ -52,6 +52,11 @@ describe('one delivery in the developer area', () => {
     expect(await request.getByRole('region', { name: 'Headers' }).innerText()).to.include(
       `X-Webhook-Event-ID: ${deliveryId}`,
     )
+    const sent = stage.receiver.postsOf(deliveryId).at(-1)!
+    for (const name of ['user-agent', 'content-length', 'content-type'])
+      expect((await request.getByRole('region', { name: 'Headers' }).innerText()).toLowerCase()).to.include(
+        `${name}: ${String(sent.headers[name]).toLowerCase()}`,
+      )
     await response.getByText('HTTP 200').waitFor()
     await response.getByText('x-served-by: front-2').waitFor()
     expect(await response.getByRole('region', { name: 'Body' }).innerText()).to.equal('{\n  "took": 1.50\n}')

@@ -221,9 +221,8 @@ describe('the deliveries of a webhook in the developer area', () => {
     page.on('request', (request) => {
       if (request.url().endsWith('/retry')) requests++
     })
-    const retry = page.getByRole('button', { name: `Retry delivery …${delivery!.slice(-8)}` })
-    await retry.dblclick()
-    await retry.dispatchEvent('click')
+    await page.getByRole('button', { name: `Retry delivery …${delivery!.slice(-8)}` }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).dblclick()
     await page.getByText('11', { exact: true }).waitFor()
     expect(requests).to.equal(1)
     expect(area.stage.receiver.postsOf(delivery!)).to.have.length(1)

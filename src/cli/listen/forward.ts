@@ -1,6 +1,6 @@
 import { createHttpClient, type PostResult } from '../../outbound/http-client.ts'
 import { signedHeaders } from '../../outbound/signed-headers.ts'
-import { USER_AGENT } from '../user-agent.ts'
+import { USER_AGENT } from '../../outbound/user-agent.ts'
 import type { StreamedEvent } from './follow-events.ts'
 import { FORWARD_POLICY, FORWARD_TIMEOUT_MS } from './listen-defaults.ts'
 

@@ -6,6 +6,7 @@ import { Webhook } from './webhook.ts'
 
 /** One call of retry-deliveries (spec 4.2). Its progress stands in `retry_job_webhook`. */
 @Entity('retry_job')
+@Index('retry_job_list_idx', ['organisationId', 'id'])
 @Index('retry_job_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
 @Check('retry_job_mode_check', `"mode" IN ('failed', 'force', 'stopped', 'undelivered')`)
 @Check('retry_job_state_check', `"state" IN ('running', 'done')`)

@@ -2,6 +2,7 @@
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../db.ts'
+import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
 
 /** A delivery as the API shows it. */
 export type DeliveryRow = {
@@ -113,7 +114,7 @@ export type LatestAttemptRow = {
 }
 
 /** How a webhook's deliveries stand (spec 4.3); test events count nowhere. */
-export type WebhookStatsRow = {
+export type WebhookStatsRow = WaitingFirstAttempts & {
   webhookId: string
   waitingForRetry: number
   permanentlyFailed: number
@@ -137,8 +138,9 @@ export async function deliveryStats(db: Db, organisationId: string): Promise<Web
         WHERE d.state = 'stopped' AND NOT d.is_test GROUP BY d.webhook_id
      )
      SELECT hook.id AS "webhookId", coalesce(waiting.count, 0) AS "waitingForRetry",
-            coalesce(failed.count, 0) AS "permanentlyFailed", coalesce(stopped.count, 0) AS stopped, latest.*
+            coalesce(failed.count, 0) AS "permanentlyFailed", coalesce(stopped.count, 0) AS stopped, waiting_first.*, latest.*
        FROM hook
+      CROSS JOIN ${waitingFirstAttemptsSql('hook.id')} waiting_first
        LEFT JOIN waiting ON waiting.webhook_id = hook.id
        LEFT JOIN failed ON failed.webhook_id = hook.id
        LEFT JOIN stopped ON stopped.webhook_id = hook.id
@@ -159,13 +161,19 @@ export async function deliveryStats(db: Db, organisationId: string): Promise<Web
       ORDER BY hook.created_at, hook.id`,
     { organisationId },
   ).rows<FlatStats>(db)
-  return found.map(({ webhookId, waitingForRetry, permanentlyFailed, stopped, ...latest }) => ({
-    webhookId,
-    waitingForRetry,
-    permanentlyFailed,
-    stopped,
-    latestAttempt: isAttempt(latest) ? latest : null,
-  }))
+  return found.map((row) => {
+    const { webhookId, waitingForFirstAttempt, oldestWaitingForFirstAttemptMs, ...others } = row
+    const { waitingForRetry, permanentlyFailed, stopped, ...latest } = others
+    return {
+      webhookId,
+      waitingForFirstAttempt,
+      oldestWaitingForFirstAttemptMs,
+      waitingForRetry,
+      permanentlyFailed,
+      stopped,
+      latestAttempt: isAttempt(latest) ? latest : null,
+    }
+  })
 }
 
 type Maybe<Row> = { [Key in keyof Row]: Row[Key] | null }

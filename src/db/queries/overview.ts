@@ -1,18 +1,20 @@
 // Hand-written: statistics over five tables, each part read from an index made for it.
 import { sql, type Db } from '../db.ts'
 import type { LatestAttemptRow } from './deliveries.ts'
+import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
 import type { WebhookRow } from './webhooks.ts'
 
 type LatestAttempt = Omit<LatestAttemptRow, 'body'>
 
 /** A webhook and how its deliveries stand, without payloads: little enough to ask for every few seconds. */
-export type OverviewRow = WebhookRow & {
-  waitingForRetry: number
-  permanentlyFailed: number
-  stopped: number
-  latestAttempt: LatestAttempt | null
-  openIncident: { id: string; openedAt: Date; exhaustedAt: Date | null } | null
-}
+export type OverviewRow = WebhookRow &
+  WaitingFirstAttempts & {
+    waitingForRetry: number
+    permanentlyFailed: number
+    stopped: number
+    latestAttempt: LatestAttempt | null
+    openIncident: { id: string; openedAt: Date; exhaustedAt: Date | null } | null
+  }
 
 /** Every webhook of the organisation, oldest first. Each part is read from an index made for it. */
 export async function listOverview(db: Db, organisationId: string): Promise<OverviewRow[]> {
@@ -23,8 +25,9 @@ export async function listOverview(db: Db, organisationId: string): Promise<Over
             (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'failed') AS "permanentlyFailed",
             (SELECT count(*)::int FROM delivery
               WHERE webhook_id = w.id AND state = 'stopped' AND NOT is_test) AS stopped,
-            i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", latest.*
+            i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", waiting_first.*, latest.*
        FROM webhook w
+      CROSS JOIN ${waitingFirstAttemptsSql('w.id')} waiting_first
        LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL
        LEFT JOIN LATERAL (
          SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",

@@ -4,6 +4,7 @@ import { EVERY_DELIVERY, type DeliveryFilter, type DeliverySelection } from '../
 import type { RetryMode } from '../../domain/retry-mode.ts'
 import { sql, type Db } from '../db.ts'
 import { allowLongerStatements } from '../longer-statements.ts'
+import { pageOf, type Page } from '../page.ts'
 import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
 import { coveredBy, type RequestedAttempt } from './covered-deliveries.ts'
 import { isCoveredSql } from './webhooks.ts'
@@ -13,6 +14,7 @@ export type RetryJobRow = {
   id: string
   mode: RetryMode
   webhookId: string | null
+  createdAt: Date
   state: 'running' | 'done'
   total: number
   done: number
@@ -22,7 +24,7 @@ export type RetryJobRow = {
   failed: number
 }
 
-const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.state, sums.*`
+const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.created_at AS "createdAt", j.state, sums.*`
 
 const SUMS = `LATERAL (
   SELECT coalesce(sum(total), 0)::int AS total, coalesce(sum(done), 0)::int AS done,
@@ -84,6 +86,20 @@ export async function findRetryJob(db: Db, organisationId: string, id: string): 
     `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS} WHERE j.organisation_id = :organisationId AND j.id = :id`,
     { organisationId, id },
   ).first(db)
+}
+
+/** Returns an organisation's jobs, newest first. */
+export async function listRetryJobs(
+  db: Db,
+  organisationId: string,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<Page<RetryJobRow>> {
+  const found = await sql(
+    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS}
+      WHERE j.organisation_id = :organisationId AND (:after::uuid IS NULL OR j.id < :after) ORDER BY j.id DESC LIMIT :limit`,
+    { organisationId, after, limit: limit + 1 },
+  ).rows<RetryJobRow>(db)
+  return pageOf(found, limit)
 }
 
 /** Where a job stands with one webhook. */

@@ -17,9 +17,9 @@ const SLOW_FOR = `interval '5 minutes'`
 
 const IS_NEAR = `d.sweep_at < now() + ${SWEEP_HORIZON}`
 
-/** One row if there is such an attempt. With LIMIT, so that it is read from an index for each webhook that is late. */
-function slowAttemptSql(outcome: 'succeeded' | 'failed'): string {
-  return `(SELECT 1 FROM attempt a WHERE a.webhook_id = late.webhook_id AND a.outcome = '${outcome}'
+/** One row if webhook `hook` had such an attempt. With LIMIT, so that it is read from an index for each webhook that is late. */
+export function slowAttemptSql(hook: string, outcome: 'succeeded' | 'failed'): string {
+  return `(SELECT 1 FROM attempt a WHERE a.webhook_id = ${hook} AND a.outcome = '${outcome}'
               AND a.started_at > now() - ${SLOW_FOR} AND a.duration_ms >= ${SLOW_POST_MS} LIMIT 1)`
 }
 
@@ -40,7 +40,7 @@ export const KNOWN = `near AS MATERIALIZED (
      ), busy AS (
        SELECT webhook_id FROM near WHERE under_way
        UNION SELECT webhook_id FROM late CROSS JOIN LATERAL (
-         ${slowAttemptSql('failed')} UNION ALL ${slowAttemptSql('succeeded')}
+         ${slowAttemptSql('late.webhook_id', 'failed')} UNION ALL ${slowAttemptSql('late.webhook_id', 'succeeded')}
        ) slow
      ), known AS (
        SELECT n.*, b.webhook_id IS NOT NULL AS busy,

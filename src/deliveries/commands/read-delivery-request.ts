@@ -7,6 +7,7 @@ import { findSealedSecret, findWebhook } from '../../db/queries/webhooks.ts'
 import { missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
 import { forbidden, notFound } from '../../errors.ts'
 import { signedHeaders } from '../../outbound/signed-headers.ts'
+import { USER_AGENT } from '../../outbound/user-agent.ts'
 import type { SecretBox } from '../../secret-box.ts'
 
 type Dependencies = {
@@ -39,4 +40,14 @@ export async function readDeliveryRequest(
   const headers = signedHeaders(deliveryId, secretBox.open(webhookId, sealed), delivery.body)
   await recordAudit(dataSource, actor, { action: 'delivery.request_read', webhookId, deliveryId })
   return { url: webhook.url, headers, body: delivery.body.toString('utf8') }
+}
+
+/** Returns the headers of an attempt but the signature, as they are shown to members; the client adds two of them. */
+export function shownHeaders(id: string, body: Buffer): Record<string, string> {
+  return {
+    'User-Agent': USER_AGENT,
+    'Content-Type': 'application/json',
+    'Content-Length': String(body.length),
+    'X-Webhook-Event-ID': id,
+  }
 }

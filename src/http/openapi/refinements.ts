@@ -11,6 +11,7 @@ import {
   eventCursor,
   memberCursor,
   organisationCursor,
+  retryJobCursor,
 } from '../validation/cursor.ts'
 import { referenceTo, replaced, type Refinements } from './components.ts'
 import { dataName, type NamedEvent } from './event-schemas.ts'
@@ -57,6 +58,7 @@ export function refinementsOf(
     DeliveryCursor: { pattern: deliveryCursor.pattern },
     EventCursor: { pattern: eventCursor.pattern },
     AuditCursor: { pattern: auditCursor.pattern },
+    RetryJobCursor: { pattern: retryJobCursor.pattern },
     OrganisationCursor: { pattern: organisationCursor.pattern },
     MemberCursor: { pattern: memberCursor.pattern },
     MailAddress: { pattern: MAIL_ADDRESS_PATTERN },

@@ -5,8 +5,9 @@ import type {
   LatestAttemptRow,
   WebhookStatsRow,
 } from '../../db/queries/deliveries.ts'
+import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
-import type { DeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
+import { shownHeaders, type DeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
 import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
 import { embedJson } from './embed-json.ts'
@@ -53,12 +54,15 @@ function presentAttemptSummary(attempt: AttemptSummaryRow, reader: Grants) {
 export function presentDeliveryDetail(
   delivery: DeliveryRow & { body: Buffer; subscribedEventKeys: string[] },
   attempts: AttemptRow[],
+  queue: FirstAttemptQueue | null,
   reader: Grants,
   permissionFor: PermissionFor,
 ): string {
   const showsUrl = mayChangeWebhook(reader, delivery.subscribedEventKeys, permissionFor)
   const payload = presentPayload(delivery, reader, permissionFor)
-  return embedJson(presentDelivery(delivery, reader), 'payload', payload, {
+  const requestHeaders = shownHeaders(delivery.id, delivery.body)
+  const shown = { ...presentDelivery(delivery, reader), queue, requestHeaders }
+  return embedJson(shown, 'payload', payload, {
     attempts: attempts.map((attempt) => presentAttempt(attempt, showsUrl)),
   })
 }
@@ -113,8 +117,11 @@ function presentLatestAttempt(
   )
 }
 
-/** Names each field: the stored answer to an idempotent request is `jsonb` and has lost their order. */
+/**
+ * Names each field: the stored answer to an idempotent request is `jsonb`, has lost their order, and has instants as text.
+ */
 export function presentRetryJob(job: RetryJobRow) {
   const { id, mode, webhookId, state, total, done, succeeded, failed } = job
-  return { id, mode, webhookId, state, total, done, succeeded, failed }
+  const createdAt = new Date(job.createdAt).toISOString()
+  return { id, mode, webhookId, createdAt, state, total, done, succeeded, failed }
 }

@@ -6,10 +6,13 @@ import { presentWebhook } from './webhook.ts'
 
 /** Presents a webhook with the state of its deliveries to `reader`. */
 export function presentOverview(row: OverviewRow, reader: Grants, permissionFor: PermissionFor) {
-  const { waitingForRetry, permanentlyFailed, stopped, latestAttempt, openIncident } = row
+  const { waitingForFirstAttempt, oldestWaitingForFirstAttemptMs, waitingForRetry } = row
+  const { permanentlyFailed, stopped, latestAttempt, openIncident } = row
   return {
     ...presentWebhook(row, reader, permissionFor),
     name: nameWebhook(row.url, row.id),
+    waitingForFirstAttempt,
+    oldestWaitingForFirstAttemptMs,
     waitingForRetry,
     permanentlyFailed,
     stopped,

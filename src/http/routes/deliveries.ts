@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { deliveryStats, findDelivery, listAttempts } from '../../db/queries/deliveries.ts'
+import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import { listDeliveries, type DeliveryListFilter } from '../../db/queries/delivery-list.ts'
 import { readDeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
@@ -13,13 +14,8 @@ import {
   presentDeliveryStats,
 } from '../presenters/delivery.ts'
 import { param, routeWithQuery, type Route } from '../route.ts'
-import {
-  DeliveryDetailSchema,
-  DeliveryListSchema,
-  DeliveryQuerySchema,
-  DeliveryRequestSchema,
-  DeliveryStatsSchema,
-} from '../schemas/delivery.ts'
+import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
+import { DeliveryListSchema, DeliveryQuerySchema, DeliveryStatsSchema } from '../schemas/delivery.ts'
 import { deliveryCursor } from '../validation/cursor.ts'
 import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 
@@ -93,10 +89,10 @@ const getRoute: Route = {
     requirePermissions(actor, [catalogue.permissionFor(delivery.eventKey)])
     // Up to the count that was read: an attempt may have been recorded since.
     const attempts = await listAttempts(dataSource, organisationId, id, delivery.attemptCount)
-    return {
-      status: 200,
-      json: presentDeliveryDetail(delivery, attempts, actor, catalogue.permissionFor),
-    }
+    const isPending = delivery.state === 'pending'
+    const queue = isPending ? await findFirstAttemptQueue(dataSource, organisationId, webhookId, id) : null
+    const json = presentDeliveryDetail(delivery, attempts, queue, actor, catalogue.permissionFor)
+    return { status: 200, json }
   },
 }
 

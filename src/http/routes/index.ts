@@ -11,6 +11,7 @@ import { pushSubscriptionRoutes } from './push-subscriptions.ts'
 import { overviewRoutes } from './overview.ts'
 import { portalLinkRoutes } from './portal-links.ts'
 import { retryRoutes } from './retries.ts'
+import { retryJobRoutes } from './retry-jobs.ts'
 import { sessionRoutes } from './session.ts'
 import { createSystemRoutes } from './system.ts'
 import { webhookRoutes } from './webhooks.ts'
@@ -18,7 +19,7 @@ import { webhookRoutes } from './webhooks.ts'
 /** Every route with its group; where two paths match, the more specific one counts, whatever the order here. */
 const resourceRoutes: readonly Route[] = [
   ...tagged('Webhooks', webhookRoutes),
-  ...tagged('Deliveries', [...overviewRoutes, ...deliveryRoutes, ...retryRoutes]),
+  ...tagged('Deliveries', [...overviewRoutes, ...deliveryRoutes, ...retryJobRoutes, ...retryRoutes]),
   ...tagged('Incidents', incidentRoutes),
   ...tagged('Events', [...eventRoutes, ...eventStreamRoutes]),
   ...tagged('Push subscriptions', pushSubscriptionRoutes),

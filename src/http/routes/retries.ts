@@ -1,14 +1,12 @@
 import { findDelivery } from '../../db/queries/deliveries.ts'
-import { findRetryJob } from '../../db/queries/retry-jobs.ts'
 import { discardDeliveries, discardDelivery } from '../../deliveries/commands/discard-deliveries.ts'
 import { retryDelivery } from '../../deliveries/commands/retry-delivery.ts'
 import { sendTestEvent } from '../../deliveries/commands/send-test-event.ts'
-import { requestRetryJob } from '../../deliveries/retry-jobs/request-retry-job.ts'
 import { EVERY_DELIVERY } from '../../domain/delivery-filter.ts'
-import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
+import { WEBHOOK_MANAGE } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
-import { presentDelivery, presentRetryJob } from '../presenters/delivery.ts'
+import { presentDelivery } from '../presenters/delivery.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
 import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
@@ -16,70 +14,16 @@ import {
   DiscardDeliveriesSchema,
   DiscardedSchema,
   RetryAcceptedSchema,
-  RetryDeliveriesSchema,
-  RetryJobSchema,
   TestWebhookSchema,
 } from '../schemas/retry.ts'
-import {
-  parseDeliverySelection,
-  retrySelectionErrors,
-  selectionErrors,
-} from '../validation/delivery-filter.ts'
+import { parseDeliverySelection, selectionErrors } from '../validation/delivery-filter.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
-const JOBS = `${WEBHOOKS}/retry-deliveries`
 const ONE_DELIVERY = `${WEBHOOKS}/:id/deliveries/:deliveryId`
 /** For a hundred ids. */
 const MAX_BODY_BYTES = 8 * 1024
 const CONFLICT = 'Not possible in this state; see `code`'
 const OF_THIS_DELIVERY = { deliveryId: '$response.body#/deliveryId' }
-
-const retryDeliveriesRoute = routeWithBody({
-  method: 'POST',
-  path: JOBS,
-  operationId: 'retryDeliveries',
-  summary: 'Retry deliveries',
-  description:
-    'Background work: the answer is a job whose progress can be read. Deliveries whose event key their webhook is not subscribed to are neither counted nor attempted. Of one webhook, `deliveryIds` or `filter` limit it further.',
-  access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: {
-    schema: RetryDeliveriesSchema,
-    maxBytes: MAX_BODY_BYTES,
-    rules: retrySelectionErrors,
-    example: { mode: 'failed', id: EXAMPLE_IDS.webhook },
-  },
-  idempotent: true,
-  responses: {
-    202: {
-      description: 'The job',
-      schema: RetryJobSchema,
-      headers: { Location: 'Path of the job' },
-      links: { getRetryJob: { jobId: '$response.body#/id' } },
-    },
-    409: { description: CONFLICT, problem: ['webhook_disabled'] },
-  },
-  async handle(dependencies, { actor, body, idempotency }) {
-    const selection = parseDeliverySelection(body)
-    const scope = { mode: body.mode, webhookId: body.id?.toLowerCase() ?? null, selection }
-    const job = await requestRetryJob(dependencies, actor, scope, idempotency)
-    const location = `${JOBS.replace(':orgId', actor.organisationId)}/${job.id}`
-    return { status: 202, headers: { location }, body: presentRetryJob(job) }
-  },
-})
-
-const retryJobRoute: Route = {
-  method: 'GET',
-  path: `${JOBS}/:jobId`,
-  operationId: 'getRetryJob',
-  summary: 'See how far a retry job has come',
-  access: { kind: 'organisation', permission: WEBHOOK_READ },
-  responses: { 200: { description: 'The job', schema: RetryJobSchema } },
-  async handle({ dataSource }, request) {
-    const job = await findRetryJob(dataSource, request.actor.organisationId, param(request, 'jobId'))
-    if (job === null) throw notFound('retry job')
-    return { status: 200, body: presentRetryJob(job) }
-  },
-}
 
 const retryDeliveryRoute: Route = {
   method: 'POST',
@@ -193,8 +137,6 @@ const sendTestEventRoute = routeWithBody({
 })
 
 export const retryRoutes: readonly Route[] = [
-  retryDeliveriesRoute,
-  retryJobRoute,
   retryDeliveryRoute,
   discardDeliveryRoute,
   discardRoute,

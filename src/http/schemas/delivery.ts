@@ -9,7 +9,7 @@ const eventKey = Type.String({ description: 'Event key', examples: ['invoice:pai
 const outcome = Type.Enum(['succeeded', 'failed'], { examples: ['failed'] })
 const statusCode = orNull(Type.Integer({ examples: [503] }), { description: 'What the endpoint answered' })
 const errorText = Type.String({ examples: ['The endpoint answered 503 Service Unavailable.'] })
-const error = orNull(errorText, {
+export const error = orNull(errorText, {
   description: "What went wrong, in Posthorn's words; null for a success",
 })
 
@@ -71,7 +71,7 @@ export const DeliveryQuerySchema = Type.Object(
 )
 
 /** Members of an attempt that a summary of it has too. */
-const ATTEMPT_SUMMARY = {
+export const ATTEMPT_SUMMARY = {
   number: Type.Integer({ minimum: 1 }),
   startedAt: timestamp('2026-05-04T09:02:12.301Z'),
   durationMs: Type.Integer({ examples: [211] }),
@@ -130,74 +130,6 @@ export const DeliveryListSchema = Type.Object(
   { title: 'DeliveryList' },
 )
 
-const EndpointAnswerSchema = Type.Object(
-  {
-    headers: Type.Unsafe<Record<string, string>>(
-      Type.Object({}, { additionalProperties: Type.String(), examples: [{ 'content-type': 'text/plain' }] }),
-    ),
-    body: Type.String({ examples: ['try later'] }),
-    truncated: Type.Boolean({ description: 'The body was longer than is kept', examples: [false] }),
-  },
-  { title: 'EndpointAnswer', description: "The endpoint's answer" },
-)
-
-const AttemptSchema = Type.Object(
-  {
-    ...ATTEMPT_SUMMARY,
-    trigger: Type.Enum(['schedule', 'retry'], {
-      description: '`schedule`: by the retry schedule; `retry`: because a user asked for it',
-    }),
-    url: Type.String({
-      description: "The webhook's URL at the time; shortened for a member who may not change the webhook",
-      examples: ['https://hooks.example.com/posthorn'],
-    }),
-    error,
-    response: orNull(EndpointAnswerSchema),
-  },
-  { title: 'Attempt', description: 'One POST to the endpoint' },
-)
-
-export const DeliveryDetailSchema = Type.Object(
-  {
-    ...DeliverySchema.properties,
-    payload: EnvelopeSchema,
-    attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
-  },
-  { title: 'DeliveryDetail', description: 'A delivery with its payload and every attempt' },
-)
-
-export const DeliveryRequestSchema = Type.Object(
-  {
-    method: Type.Enum(['POST']),
-    url: Type.String({
-      description: "The webhook's URL as it is now",
-      examples: ['https://hooks.example.com/posthorn'],
-    }),
-    headers: Type.Unsafe<Record<string, string>>(
-      Type.Object(
-        {},
-        {
-          additionalProperties: Type.String(),
-          description: 'The headers of every attempt, with the signature of the body',
-          examples: [
-            {
-              'Content-Type': 'application/json',
-              'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,
-              'X-Webhook-Signature':
-                'sha256=5f2e0b8a91c4d7f36e1a0c9b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e',
-            },
-          ],
-        },
-      ),
-    ),
-    body: Type.String({
-      description: 'The envelope, byte for byte as it is sent',
-      examples: ['{"event":"invoice:paid","data":{}}'],
-    }),
-  },
-  { title: 'DeliveryRequest', description: 'The request that delivers an event' },
-)
-
 export const LatestAttemptSchema = Type.Object(
   {
     deliveryId: id(EXAMPLE_IDS.delivery),
@@ -217,9 +149,21 @@ export const LatestAttemptSchema = Type.Object(
 /** Describes the count `stopped`. */
 export const STOPPED = 'Stopped with their webhook or subscription, or discarded'
 
+/** Members of statistics: what was accepted and not attempted yet. */
+export const WAITING_FIRST_ATTEMPTS = {
+  waitingForFirstAttempt: Type.Integer({
+    description: 'Accepted, and not attempted yet; test events do not count',
+    examples: [4],
+  }),
+  oldestWaitingForFirstAttemptMs: orNull(Type.Integer({ examples: [850] }), {
+    description: 'How long the oldest of these has waited, in ms; null where there is none',
+  }),
+}
+
 const WebhookStatsSchema = Type.Object(
   {
     webhookId: id(EXAMPLE_IDS.webhook),
+    ...WAITING_FIRST_ATTEMPTS,
     waitingForRetry: Type.Integer({ examples: [1] }),
     permanentlyFailed: Type.Integer(),
     stopped: Type.Integer({ description: STOPPED }),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { id, orNull, timestamp } from './common.ts'
-import { LatestAttemptSchema, STOPPED } from './delivery.ts'
+import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 import { WebhookSchema } from './webhook.ts'
 
@@ -25,6 +25,7 @@ const WebhookOverviewSchema = Type.Object(
         'What mails and Temporal call it: host, shortened path, and the end of its id where something was left out',
       examples: ['hooks.example.com/posthorn'],
     }),
+    ...WAITING_FIRST_ATTEMPTS,
     waitingForRetry: Type.Integer({ examples: [1] }),
     permanentlyFailed: Type.Integer(),
     stopped: Type.Integer({ description: STOPPED }),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { RETRY_MODES } from '../../domain/retry-mode.ts'
 import { UUID_PATTERN } from '../../ids.ts'
-import { id, orNull } from './common.ts'
+import { id, nextCursor, orNull, timestamp } from './common.ts'
 import { DeliveryFilterSchema } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -40,7 +40,10 @@ export const RetryJobSchema = Type.Object(
   {
     id: id(EXAMPLE_IDS.retryJob),
     mode: Type.Enum([...RETRY_MODES]),
-    webhookId: orNull(id(EXAMPLE_IDS.webhook)),
+    webhookId: orNull(id(EXAMPLE_IDS.webhook), {
+      description: 'The webhook it is limited to; null: all that were enabled',
+    }),
+    createdAt: timestamp('2026-05-04T09:40:00.000Z'),
     state: Type.Enum(['running', 'done']),
     total: Type.Integer({ description: 'Deliveries it covered when it was made', examples: [12] }),
     done: Type.Integer({ description: 'Of these, attempted or no longer in need of it', examples: [7] }),
@@ -54,6 +57,22 @@ export const RetryJobSchema = Type.Object(
     }),
   },
   { title: 'RetryJob' },
+)
+
+/** Query of the list of jobs. */
+export const RetryJobQuerySchema = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Jobs per page' }),
+    cursor: Type.Optional(
+      Type.String({ title: 'RetryJobCursor', description: '`nextCursor` of the page before' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const RetryJobListSchema = Type.Object(
+  { data: Type.Array(RetryJobSchema), nextCursor: nextCursor('r101977a400b6c7f11b2c3d4e5f6a7b8c9') },
+  { title: 'RetryJobList' },
 )
 
 /** Body of test, which may be left out. */

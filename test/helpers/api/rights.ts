@@ -148,6 +148,7 @@ export const RIGHTS: readonly Right[] = [
     body: () => ({ eventKey: 'customer:created' }),
   },
   { operation: 'retryDeliveries', to: MANAGERS, status: 202, body: () => ({ mode: 'failed' }) },
+  { operation: 'listRetryJobs', to: READERS, status: 200 },
   { operation: 'getRetryJob', to: READERS, status: 200 },
 
   {

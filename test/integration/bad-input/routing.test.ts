@@ -55,10 +55,9 @@ const methods: BadInput[] = [
       refusedMethod(method, path, GET),
     ),
   ),
-  ...['GET', 'DELETE'].flatMap((method) =>
-    [`${WEBHOOKS}/retry-deliveries`, `${EVENTS}/stream-tickets`].map((path) =>
-      refusedMethod(method, path, ['POST']),
-    ),
+  ...['GET', 'DELETE'].map((method) => refusedMethod(method, `${EVENTS}/stream-tickets`, ['POST'])),
+  ...['PUT', 'DELETE'].map((method) =>
+    refusedMethod(method, `${WEBHOOKS}/retry-deliveries`, [...GET, 'POST']),
   ),
   ...['POST', 'DELETE'].flatMap((method) =>
     ['test', 'activity', 'signing-secret'].map((name) =>

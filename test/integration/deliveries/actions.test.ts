@@ -64,11 +64,13 @@ describe('acting on deliveries', () => {
       ] as const) {
         const answer = await call('POST', '/retry-deliveries', { mode })
         expect(answer.status, answer.text).to.equal(202)
-        const job = answer.json as { id: string }
+        const job = answer.json as { id: string; createdAt: string }
+        expect(Math.abs(Date.parse(job.createdAt) - Date.now())).to.be.below(60_000)
         expect(job).to.deep.equal({
           id: job.id,
           mode,
           webhookId: null,
+          createdAt: job.createdAt,
           state: 'running',
           total,
           done: 0,

@@ -7,6 +7,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attempt } from './delivery-rows.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
@@ -83,6 +84,8 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       'createdAt',
       'completedAt',
       'latestAttempt',
+      'queue',
+      'requestHeaders',
       'payload',
       'attempts',
     ])
@@ -94,6 +97,14 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       attemptCount: 3,
       nextAttemptAt: null,
       pausedSince: null,
+      queue: null,
+    })
+    const { 'User-Agent': userAgent, ...headers } = shown['requestHeaders'] as Record<string, string>
+    expect(userAgent).to.match(/^Posthorn\/\d/)
+    expect(headers).to.deep.equal({
+      'Content-Type': 'application/json',
+      'Content-Length': String(Buffer.byteLength(answer.text.match(/"payload":(\{.*\}),"attempts"/)![1]!)),
+      'X-Webhook-Event-ID': delivery.deliveryId,
     })
     expect(shown['payload']).to.include({ event: 'invoice:paid', triggeredBy: null })
     expect(shown['attempts']).to.deep.equal([
@@ -146,6 +157,18 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     const { json } = await get(webhook.id, deliveryId)
     expect(json).to.include({ state: 'pending', attemptCount: 0, nextAttemptAt: null, completedAt: null })
     expect(json).to.have.property('attempts').that.deep.equals([])
+  })
+
+  it('says how many wait before it for their first attempt, and whether the endpoint is slow', async () => {
+    const webhook = await webhookOf(member.organisationId)
+    const queued = [await publish(), await publish(), await publish()]
+    await setRow(suite.database.dataSource, queued[0]!.deliveryId, { state: 'pending', workflow: true })
+    const queueOf = async ({ deliveryId }: CommittedDelivery) =>
+      ((await get(webhook.id, deliveryId)).json as { queue: unknown }).queue
+    expect(await queueOf(queued[2]!)).to.deep.equal({ before: 2, isEndpointSlow: false })
+    expect(await queueOf(queued[0]!)).to.deep.equal({ before: 0, isEndpointSlow: false })
+    await attempt(suite.database.dataSource, await publish(), 1, { startedAt: new Date(), durationMs: 1_500 })
+    expect(await queueOf(queued[2]!)).to.deep.equal({ before: 2, isEndpointSlow: true })
   })
 
   it('shows the payload byte for byte as it is delivered', async () => {

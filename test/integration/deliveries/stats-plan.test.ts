@@ -44,6 +44,8 @@ describe('GET /webhooks/delivery-stats with 200,000 deliveries', () => {
     expect(indexes).to.include.members([
       'delivery_failed_idx',
       'delivery_stopped_idx',
+      'delivery_unstarted_idx',
+      'delivery_started_idx',
       'attempt_succeeded_idx',
       'attempt_failed_idx',
     ])

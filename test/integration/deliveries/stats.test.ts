@@ -5,12 +5,15 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attempt, type AttemptFacts } from './delivery-rows.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
 type Latest = { deliveryId: string; number: number; payload: unknown }
 type Row = {
   webhookId: string
+  waitingForFirstAttempt: number
+  oldestWaitingForFirstAttemptMs: number | null
   waitingForRetry: number
   permanentlyFailed: number
   stopped: number
@@ -62,6 +65,8 @@ describe('GET /webhooks/delivery-stats', () => {
     expect(await stats()).to.deep.equal(
       [first, second].map(({ id }) => ({
         webhookId: id,
+        waitingForFirstAttempt: 0,
+        oldestWaitingForFirstAttemptMs: null,
         waitingForRetry: 0,
         permanentlyFailed: 0,
         stopped: 0,
@@ -69,6 +74,30 @@ describe('GET /webhooks/delivery-stats', () => {
       })),
     )
   })
+
+  for (const workflow of [false, true])
+    it(`counts what waits for its first attempt, with the age of the oldest, ${workflow ? 'with' : 'without'} a workflow`, async () => {
+      const { dataSource } = suite.database
+      const busy = await createWebhook(['invoice:paid'])
+      await createWebhook(['customer:created'])
+      const ids = [
+        await attempted('invoice:paid'),
+        await attempted('invoice:paid'),
+        await attempted('invoice:paid'),
+      ]
+      await setRow(dataSource, ids, { state: 'pending', workflow })
+      await dataSource.query(`UPDATE delivery SET created_at = now() - interval '7 minutes' WHERE id = $1`, [
+        ids[0],
+      ])
+      await attempted('invoice:paid', {})
+      await attempted('customer:created', {})
+      const [first, second] = await stats()
+      expect(first).to.include({ webhookId: busy.id, waitingForFirstAttempt: 3, waitingForRetry: 1 })
+      expect(first?.oldestWaitingForFirstAttemptMs).to.be.within(420_000, 480_000)
+      expect(second).to.include({ waitingForFirstAttempt: 0, oldestWaitingForFirstAttemptMs: null })
+      await dataSource.query('UPDATE delivery SET is_test = true WHERE id = $1', [ids[0]])
+      expect((await stats())[0]?.waitingForFirstAttempt).to.equal(2)
+    })
 
   it('counts waiting and permanently failed deliveries per webhook', async () => {
     const busy = await createWebhook(['invoice:paid'])
@@ -97,6 +126,8 @@ describe('GET /webhooks/delivery-stats', () => {
     const [row] = await stats()
     expect(Object.keys(row!)).to.deep.equal([
       'webhookId',
+      'waitingForFirstAttempt',
+      'oldestWaitingForFirstAttemptMs',
       'waitingForRetry',
       'permanentlyFailed',
       'stopped',

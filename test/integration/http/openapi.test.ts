@@ -273,6 +273,8 @@ describe('/openapi.json', () => {
     await visit('GET', `${webhook}/activity`, { id: live.id })
     await visit('GET', `${webhook}/activity`, { id: 'unknown' })
     const job = await visit('POST', `${webhooks}/retry-deliveries`, { body: { mode: 'force' } })
+    await visit('GET', `${webhooks}/retry-deliveries`)
+    await visit('GET', `${webhooks}/retry-deliveries`, { query: '?limit=0' })
     await visit('GET', `${webhooks}/retry-deliveries/{jobId}`, { id: job.id })
     await visit('POST', `${deliveries.one}/discard`, { id: live.id, deliveryId })
     await visit('POST', `${webhook}/discard-failed`, { id: live.id })

@@ -123,6 +123,10 @@ describe('the overview of webhooks', () => {
     })
     await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }], 'waiting')
     await delivered('now()', [], 'failed')
+    const [queued] = await publishRow(dataSource, member.organisationId)
+    await dataSource.query(`UPDATE delivery SET created_at = now() - interval '1 hour' WHERE id = $1`, [
+      queued!.deliveryId,
+    ])
     await dataSource.query(
       `INSERT INTO incident (id, organisation_id, webhook_id) VALUES (gen_random_uuid(), $1, $2)`,
       [member.organisationId, webhookId],
@@ -130,12 +134,16 @@ describe('the overview of webhooks', () => {
     const { data } = await get<Static<typeof OverviewListSchema>>('/overview')
     const [first, second] = data
     expect(first).to.deep.include({ id: webhookId, waitingForRetry: 1, permanentlyFailed: 1 })
+    expect(first?.waitingForFirstAttempt).to.equal(1)
+    expect(first?.oldestWaitingForFirstAttemptMs).to.be.within(3_600_000, 3_660_000)
     expect(first?.latestAttempt).to.include({ eventKey: 'customer:created', number: 1, outcome: 'failed' })
     expect(first?.latestAttempt).to.not.have.property('payload')
     expect(first?.openIncident?.openedAt).to.be.a('string')
     expect(second).to.deep.include({
       id: other.id,
       enabled: false,
+      waitingForFirstAttempt: 0,
+      oldestWaitingForFirstAttemptMs: null,
       waitingForRetry: 0,
       permanentlyFailed: 0,
       latestAttempt: null,

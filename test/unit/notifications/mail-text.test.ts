@@ -10,6 +10,7 @@ const NOTICE: Notice = {
   organisationName: 'Café Tilia',
   timeZone: 'Europe/Brussels',
   url: 'https://hooks.example.com/in/orders',
+  webhookDescription: '',
   failingSince: new Date('2026-11-21T16:05:59Z'),
   waiting: 3,
   failed: 0,
@@ -37,6 +38,22 @@ function wordsOf(text: string): string[] {
 }
 
 describe('composeMail', () => {
+  it("has the webhook's own name in subject and text, before what its URL is called", () => {
+    const named = compose({ webhookDescription: 'Bookings to the ERP' })
+    const name = 'Bookings to the ERP – hooks.example.com/in/orders'
+    expect(named.subject).to.equal(`Webhook deliveries to ${name} are failing`)
+    expect(named.text).to.include(`Webhook: ${name}\n`)
+    expect(readHtml(named.html)).to.include(name)
+    expect(compose({ kind: 2, webhookDescription: 'ERP' }).subject).to.match(
+      /^Webhook deliveries to ERP – hooks/,
+    )
+    const push = composePush(
+      { ...NOTICE, webhookDescription: 'x'.repeat(200) },
+      { publicUrl: PUBLIC_URL, warn: () => undefined },
+    )
+    expect(push.title).to.include(`to ${'x'.repeat(99)}… – hooks.example.com`)
+  })
+
   it('describes persistent failures', () => {
     const { subject, text, warnings } = compose()
     expect(subject).to.equal('Webhook deliveries to hooks.example.com/in/orders are failing')

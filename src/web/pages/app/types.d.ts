@@ -2,11 +2,8 @@ import type { nothing, TemplateResult } from 'lit-html'
 import type { Static } from 'typebox'
 import type { AuditListSchema } from '../../../http/schemas/audit.ts'
 import type { ProblemSchema } from '../../../http/schemas/common.ts'
-import type {
-  DeliveryDetailSchema,
-  DeliveryRequestSchema,
-  DeliverySchema,
-} from '../../../http/schemas/delivery.ts'
+import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
+import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
 import type { EventKeyListSchema, EventListSchema, EventSchema } from '../../../http/schemas/event.ts'
 import type { IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {

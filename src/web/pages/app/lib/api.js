@@ -222,6 +222,12 @@ export function createApi(organisationId, onSignedOut) {
      * @returns {Promise<RetryJob>}
      */
     retryJob: (jobId) => json('GET', `${webhooks}/retry-deliveries/${encodeURIComponent(jobId)}`),
+    /**
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: RetryJob[], nextCursor: string | null }>}
+     */
+    retryJobs: (query) =>
+      json('GET', `${webhooks}/retry-deliveries?${new URLSearchParams(query).toString()}`),
     signOut: () => call('DELETE', '/api/session'),
     /**
      * @param {string} id

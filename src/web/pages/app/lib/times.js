@@ -7,6 +7,9 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
+/** What is due begins within this time, unless it has to wait for something. */
+const OVERDUE_AFTER = 15 * SECOND
+
 /**
  * Formats times in the organisation's zone, with the exact instant in UTC in the tooltip.
  * @param {string} timeZone
@@ -47,13 +50,14 @@ export function createTimes(timeZone) {
       return element(iso, age > DAY ? full.format(new Date(iso)) : agoInWords(age))
     },
     /**
-     * `in 4:59`, to the second.
+     * `in 4:59`, to the second; `overdue for 3 minutes` after it.
      * @param {string} iso
      * @returns {Template}
      */
     until(iso) {
       const left = Date.parse(iso) - Date.now()
-      return element(iso, left <= 0 ? 'now' : `in ${countdown(left)}`)
+      if (left > 0) return element(iso, `in ${countdown(left)}`)
+      return element(iso, isOverdue(iso) ? `overdue for ${duration(-left)}` : 'now')
     },
     /**
      * `09:26`, and `14 Mar` beyond a day.
@@ -90,6 +94,11 @@ function formatter(timeZone, options) {
 /** @param {string} iso */
 function utc(iso) {
   return `${iso.replace('T', ' ').replace('Z', '')} UTC`
+}
+
+/** @param {string} iso */
+export function isOverdue(iso) {
+  return Date.now() - Date.parse(iso) >= OVERDUE_AFTER
 }
 
 /** @param {number} ms */

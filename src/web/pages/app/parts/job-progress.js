@@ -8,7 +8,24 @@ import { plural } from '../lib/times.js'
  * @param {RetryJob} job
  * @returns {Template}
  */
-export function renderProgress({ state, done, total, succeeded, failed }) {
+export function renderProgress(job) {
+  const { done, total } = job
+  return html`<p class="progress" role="status">${jobMark(job)} ${progressInWords(job)}</p>
+    <progress aria-label="Progress" max=${Math.max(total, 1)} .value=${total === 0 ? 1 : done}></progress>`
+}
+
+/** @param {Pick<RetryJob, 'state'>} job */
+export function jobMark({ state }) {
+  return state === 'done'
+    ? html`<span class="mark good">Done</span>`
+    : html`<span class="mark busy">In progress</span>`
+}
+
+/**
+ * `7 of 12 deliveries attempted: 6 succeeded, 1 failed`
+ * @param {RetryJob} job
+ */
+export function progressInWords({ done, total, succeeded, failed }) {
   const count = (/** @type {number} */ many) => many.toLocaleString('en-GB')
   const notNeeded = Math.max(0, done - succeeded - failed)
   const outcomes = [
@@ -16,9 +33,5 @@ export function renderProgress({ state, done, total, succeeded, failed }) {
     `${count(failed)} failed`,
     ...(notNeeded === 0 ? [] : [`${count(notNeeded)} not needed`]),
   ]
-  return html`<p class="progress" role="status">
-      ${state === 'done' ? html`<span class="mark good">Done</span>` : html`<span class="mark busy">In progress</span>`}
-      ${`${count(done)} of ${plural(total, 'delivery')} attempted: ${outcomes.join(', ')}`}
-    </p>
-    <progress aria-label="Progress" max=${Math.max(total, 1)} .value=${total === 0 ? 1 : done}></progress>`
+  return `${count(done)} of ${plural(total, 'delivery')} attempted: ${outcomes.join(', ')}`
 }

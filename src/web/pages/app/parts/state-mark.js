@@ -1,4 +1,6 @@
 import { html } from '../lib/html.js'
+import { duration } from '../lib/times.js'
+import { isBackedUp } from './first-attempts.js'
 import { icon } from './icon.js'
 
 /** @import { DeliveryState, Overview, Template, Times } from '../types.d.ts' */
@@ -49,9 +51,11 @@ export function webhookMark({ enabled, openIncident, latestAttempt }, times) {
  * @param {Times} times
  * @returns {Template}
  */
-export function webhookMarkInShort({ enabled, openIncident, latestAttempt }, times) {
+export function webhookMarkInShort(webhook, times) {
+  const { enabled, openIncident, latestAttempt, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
   if (openIncident !== null) return mark('bad', html`Failing since ${times.short(openIncident.openedAt)}`)
   if (!enabled) return mark('calm', 'Switched off', 'off')
+  if (oldestMs !== null && isBackedUp(webhook)) return mark('warn', `Queued for ${duration(oldestMs)}`)
   if (latestAttempt === null) return mark('calm', 'No attempts')
   return latestAttempt.outcome === 'failed' ? mark('warn', 'Last failed') : mark('good', 'Healthy')
 }

@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { duration, milliseconds, plural } from '../lib/times.js'
+import { duration, isOverdue, milliseconds, plural } from '../lib/times.js'
 import { mark } from './state-mark.js'
 
 /** @import { App, Attempt, DeliveryDetail, Template } from '../types.d.ts' */
@@ -81,11 +81,33 @@ function endInWords({ state, stopReason, attemptCount }, scheduled) {
  * @param {App} app
  * @param {DeliveryDetail} delivery
  */
-function nextInWords({ times }, { state, nextAttemptAt }) {
+function nextInWords({ times }, { state, nextAttemptAt, pausedSince, createdAt, queue }) {
   if (state === 'in_progress') return html`<span class="mark busy">In progress</span>`
-  if (nextAttemptAt === null) return html`<span class="mark busy">Starting</span>`
-  return html`<span class="mark warn">Due ${times.until(nextAttemptAt)}</span>
-    <span class="faint">${times.at(nextAttemptAt)}</span>`
+  if (pausedSince !== null) return html`<span class="mark warn">Paused in Temporal</span>`
+  if (nextAttemptAt === null) return queueInWords(Date.now() - Date.parse(createdAt), queue)
+  const due = isOverdue(nextAttemptAt)
+    ? `Overdue for ${duration(Date.now() - Date.parse(nextAttemptAt))}`
+    : html`Due ${times.until(nextAttemptAt)}`
+  return html`<span class="mark warn">${due}</span> <span class="faint">${times.at(nextAttemptAt)}</span>`
+}
+
+/** A first attempt begins within this time where the endpoint has a free slot. */
+const QUEUED_AFTER_MS = 5_000
+
+/**
+ * What a first attempt waits for.
+ * @param {number} forMs since the delivery was accepted
+ * @param {DeliveryDetail['queue']} queue
+ */
+function queueInWords(forMs, queue) {
+  if (queue === null || forMs < QUEUED_AFTER_MS) return html`<span class="mark busy">Starting</span>`
+  const { before, isEndpointSlow } = queue
+  const reasons = [
+    ...(isEndpointSlow ? ['this endpoint answers slowly'] : []),
+    ...(before === 0 ? [] : [`${before.toLocaleString('en-GB')} before it`]),
+  ]
+  const why = reasons.length === 0 ? '' : `: ${reasons.join(', ')}`
+  return html`<span class="mark warn">Queued for ${duration(forMs)}${why}</span>`
 }
 
 /**

@@ -1,19 +1,22 @@
 import { isTransient } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
+import { retryJobsLink } from '../lib/links.js'
 import { forgetJob, recallJob, rememberJob } from '../lib/running-jobs.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { pricesOfWaiting } from './retry-prices.js'
 
 /** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */
 
 /**
- * Something that touches many deliveries. `count` returns how many, just before it is done; `run` returns the job that does
- * it in the background, or a message when it is already done. With `onDone`, the page shows the progress, not the dialog.
+ * Something that touches many deliveries. `count` returns how many, just before it is done, and `prices` which attempts it
+ * makes; `run` returns the job that does it in the background, or a message when it is already done. With `onDone`, the
+ * page shows the progress, not the dialog.
  * @typedef {{
  *   key: string, title: string, button: string, danger?: boolean, about?: Template,
- *   explain(count: number): string, nothingToDo: string, amount?: (count: number) => string,
+ *   explain(count: number): string, prices?: () => Promise<Template>, nothingToDo: string, amount?: (count: number) => string,
  *   count(): Promise<number>, run(requestId: string): Promise<RetryJob | string>, onDone?: (job: RetryJob | null) => void,
  * }} Action
  */
@@ -42,7 +45,7 @@ export const retryFailedAction = (app, { id, ...webhook }) => ({
   title: `Retry failed deliveries of ${nameOf(webhook)}`,
   button: 'Retry failed',
   explain: (count) =>
-    `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'gets' : 'get'} one attempt at once. Those that wait for their retry are left alone.`,
+    `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'gets' : 'get'} one attempt at once; what fails stays permanently failed. Those that wait for their retry are left alone.`,
   nothingToDo: 'No delivery of this webhook is permanently failed.',
   count: async () => (await find(app, id)).permanentlyFailed,
   run: (requestId) => app.api.retryDeliveries({ mode: 'failed', id }, requestId),
@@ -58,7 +61,8 @@ export const forceAction = (app, { id, ...webhook }) => ({
   title: `Force retry of ${nameOf(webhook)}`,
   button: 'Force retry',
   explain: (count) =>
-    `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says.`,
+    `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says. It counts as the next attempt of each; what has had all of them gets one more.`,
+  prices: () => pricesOfWaiting(app, [id]),
   nothingToDo: 'No delivery of this webhook waits or is permanently failed.',
   count: async () => unresolved([await find(app, id)]),
   run: (requestId) => app.api.retryDeliveries({ mode: 'force', id }, requestId),
@@ -74,7 +78,7 @@ export const resumeStoppedAction = (app, { id, ...webhook }) => ({
   title: `Resume stopped deliveries of ${nameOf(webhook)}`,
   button: 'Resume stopped',
   explain: (count) =>
-    `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
+    `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once, which counts as the next attempt of each, and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
   nothingToDo: 'No delivery of this webhook is stopped.',
   count: async () => (await find(app, id)).stopped,
   run: (requestId) => app.api.retryDeliveries({ mode: 'stopped', id }, requestId),
@@ -89,7 +93,14 @@ export const forceAllAction = (app) => ({
   title: 'Force retry of all webhooks',
   button: 'Force retry all',
   explain: (count) =>
-    `${plural(count, 'delivery')} of all enabled webhooks, waiting or permanently failed, ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says.`,
+    `${plural(count, 'delivery')} of all enabled webhooks, waiting or permanently failed, ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says. It counts as the next attempt of each; what has had all of them gets one more.`,
+  prices: async () =>
+    pricesOfWaiting(
+      app,
+      (await app.api.overview()).data
+        .filter(({ enabled, waitingForRetry }) => enabled && waitingForRetry > 0)
+        .map(({ id }) => id),
+    ),
   nothingToDo: 'No delivery waits or is permanently failed at a webhook that is switched on.',
   count: async () => unresolved((await app.api.overview()).data.filter(({ enabled }) => enabled)),
   run: (requestId) => app.api.retryDeliveries({ mode: 'force' }, requestId),
@@ -130,6 +141,8 @@ export function openAction(app, action, refresh) {
   const requestId = crypto.randomUUID()
   /** @type {number | null} */
   let count = null
+  /** @type {Template} */
+  let prices = nothing
   /** @type {RetryJob | null} */
   let job = null
   /** What was started before, and has ended since. @type {RetryJob | null} */
@@ -193,7 +206,7 @@ export function openAction(app, action, refresh) {
     render: () =>
       html`<h2>${action.title}</h2>
         ${ended === null ? nothing : renderProgress(ended)}
-        ${job === null ? question(action, count) : progress(job)} ${problemNote(problem)}
+        ${job === null ? question(action, count, prices) : progress(job)} ${problemNote(problem)}
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>
             ${job === null ? 'Cancel' : 'Close'}
@@ -216,7 +229,9 @@ export function openAction(app, action, refresh) {
     const recalled = await recall(app, action)
     if (recalled?.state === 'running') return follow(recalled)
     ended = recalled
-    count = await action.count()
+    const counted = await action.count()
+    if (counted > 0 && action.prices !== undefined) prices = await action.prices()
+    count = counted
   })
 }
 
@@ -239,18 +254,23 @@ async function recall(app, { key }) {
 /**
  * @param {Action} action
  * @param {number | null} count
+ * @param {Template} prices
  */
-function question(action, count) {
+function question(action, count, prices) {
   const { about = nothing } = action
   if (count === null)
     return html`${about}
       <p class="faint">Counting …</p>`
   return html`${about}
-    <p>${count === 0 ? action.nothingToDo : action.explain(count)}</p>`
+    <p>${count === 0 ? action.nothingToDo : action.explain(count)}</p>
+    ${prices}`
 }
 
 /** @param {RetryJob} job */
 function progress(job) {
   return html`${renderProgress(job)}
-  ${job.state === 'done' ? nothing : html`<p class="hint">It continues when you close this.</p>`}`
+    <p class="hint">
+      ${job.state === 'done' ? '' : 'It continues when you close this.'}
+      <a href=${retryJobsLink()}>All retry jobs</a> keep their outcome for 30 days.
+    </p>`
 }

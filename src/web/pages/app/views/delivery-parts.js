@@ -1,8 +1,9 @@
 import { html, nothing } from '../lib/html.js'
 import { eventLink, workflowLink } from '../lib/links.js'
+import { retryInWords } from '../lib/schedule.js'
 import { copyButton } from '../parts/copy-button.js'
 
-/** @import { App, DeliveryDetail, Template } from '../types.d.ts' */
+/** @import { App, Delivery, DeliveryDetail, Template } from '../types.d.ts' */
 
 /**
  * An id with a button that copies it.
@@ -56,6 +57,29 @@ export function renderIds(app, { id, webhookId, eventId, traceId }) {
       }
     </dl>
   </section>`
+}
+
+/**
+ * Says which attempt a retry makes and what follows, and retries once that is confirmed.
+ * @param {App} app
+ * @param {Pick<Delivery, 'state' | 'attemptCount'>} delivery
+ * @param {() => Promise<void>} retry
+ */
+export function openRetry(app, delivery, retry) {
+  const confirm = () => {
+    app.closeDialog()
+    void retry()
+  }
+  app.openDialog({
+    label: 'Retry delivery',
+    render: () =>
+      html`<h2>Retry this delivery?</h2>
+        <p>${retryInWords(app.session, delivery)}</p>
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          <button type="button" class="primary" @click=${confirm}>Retry</button>
+        </div>`,
+  })
 }
 
 /**

@@ -3,6 +3,7 @@ import { deliveryLink } from '../lib/links.js'
 import { milliseconds } from '../lib/times.js'
 import { inWords } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
+import { openRetry } from './delivery-parts.js'
 
 /** @import { App, Delivery } from '../types.d.ts' */
 
@@ -52,7 +53,8 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
 
   /** @param {Delivery} delivery */
   const row = (delivery) => {
-    const { id, eventKey, state, attemptCount, nextAttemptAt, createdAt, latestAttempt } = delivery
+    const { id, eventKey, state, attemptCount, nextAttemptAt, pausedSince, createdAt, latestAttempt } =
+      delivery
     const short = shortId(id)
     const isSelected = selection?.has(id) === true
     // The roles stay where a narrow window lays the rows out as cards.
@@ -77,7 +79,14 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
         ${stateMark(state)}
         ${
           state === 'waiting' && nextAttemptAt !== null
-            ? html`<span class="faint next-attempt">${app.times.until(nextAttemptAt)}</span>`
+            ? html`<span class="faint next-attempt"
+                >${pausedSince === null ? app.times.until(nextAttemptAt) : 'paused in Temporal'}</span
+              >`
+            : nothing
+        }
+        ${
+          state === 'pending' && pausedSince !== null
+            ? html`<span class="faint next-attempt">paused in Temporal</span>`
             : nothing
         }
       </td>
@@ -100,18 +109,20 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
    * @param {Delivery} delivery
    * @param {string} short
    */
-  const retryButton = ({ id, state }, short) =>
-    RETRIED.includes(state) || acting.has(id)
+  const retryButton = (delivery, short) => {
+    const { id, state } = delivery
+    return RETRIED.includes(state) || acting.has(id)
       ? html`<button
           type="button"
           class="quiet"
           aria-label="Retry delivery ${short}"
           ?disabled=${acting.has(id)}
-          @click=${() => retry(id)}
+          @click=${() => openRetry(app, delivery, () => retry(id))}
         >
           Retry
         </button>`
       : nothing
+  }
 
   return {
     /** @param {readonly Delivery[]} rows */

@@ -8,7 +8,7 @@ import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
 import { stateMark } from '../parts/state-mark.js'
 import { renderTimeline, stopInWords } from '../parts/timeline.js'
-import { openDiscard, renderIds } from './delivery-parts.js'
+import { openDiscard, openRetry, renderIds } from './delivery-parts.js'
 import { createExchange } from './exchange.js'
 import { findStop } from './stopped-by.js'
 
@@ -95,6 +95,7 @@ export function createDeliveryView(app, webhookId, id) {
     app.update()
   }
   const retry = () => act(() => app.api.retryOne(webhookId, id), 'It is attempted at once.')
+  const askToRetry = () => delivery !== null && openRetry(app, delivery, retry)
   const discard = () => openDiscard(app, () => act(() => app.api.discardOne(webhookId, id), 'Discarded.'))
   const choose = (/** @type {number} */ number) => {
     chosen = number === delivery?.attempts.at(-1)?.number ? null : number
@@ -158,7 +159,7 @@ export function createDeliveryView(app, webhookId, id) {
   /** @param {DeliveryDetail} shown */
   function buttons({ state }) {
     return html`<div class="buttons">
-      <button type="button" ?disabled=${isActing} @click=${retry}>Retry now</button>
+      <button type="button" ?disabled=${isActing} @click=${askToRetry}>Retry now</button>
       ${
         state === 'waiting' || state === 'failed'
           ? html`<button type="button" class="danger" ?disabled=${isActing} @click=${discard}>

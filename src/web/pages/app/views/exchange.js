@@ -62,8 +62,7 @@ export function createExchange(app, signedRequest) {
           }
           ${attempt === undefined ? html`<p class="faint">Not sent yet.</p>` : html`<div class="target" tabindex="0" role="region" aria-label="Address of the request"><b>POST</b> <span class="mono">${attempt.url}</span></div>`}
           ${headersOf('Headers of the request', {
-            'Content-Type': 'application/json',
-            'X-Webhook-Event-ID': delivery.id,
+            ...delivery.requestHeaders,
             'X-Webhook-Signature': 'not shown; the curl command has it',
           })}
           ${sent.render(delivery.payloadText)}

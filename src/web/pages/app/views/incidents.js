@@ -2,6 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { duration, plural } from '../lib/times.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { mark } from '../parts/state-mark.js'
+import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
 
 /** @import { App, Incident, Overview, Tab, Template } from '../types.d.ts' */
 
@@ -47,19 +48,25 @@ export function createIncidents(app, webhookId) {
 }
 
 /**
- * Says that deliveries fail, and since when.
+ * Says that deliveries fail, and since when, and that first attempts wait longer than usual.
  * @param {App} app
  * @param {Overview} webhook
  * @returns {Template}
  */
-export function renderOpenIncident({ times }, { openIncident, waitingForRetry, permanentlyFailed }) {
-  if (openIncident === null) return nothing
+export function renderOpenIncident({ times }, webhook) {
+  const { openIncident, waitingForRetry, permanentlyFailed } = webhook
+  const backlog = isBackedUp(webhook) ? html`<p>${backlogInWords(webhook)}.</p>` : nothing
+  if (openIncident === null)
+    return backlog === nothing
+      ? nothing
+      : html`<section class="banner slow" aria-label="First attempts">${backlog}</section>`
   const { openedAt } = openIncident
   return html`<section class="banner" aria-label="Open incident">
     <p>
       <b>Deliveries fail since ${times.at(openedAt)}</b>, for ${duration(Date.now() - Date.parse(openedAt))}.
       ${whatRemains(waitingForRetry, permanentlyFailed)}
     </p>
+    ${backlog}
   </section>`
 }
 

@@ -3,6 +3,7 @@ import { createCatalogueView } from './catalogue.js'
 import { createDeliveryView } from './delivery.js'
 import { createEventView } from './event.js'
 import { createEventsView } from './events.js'
+import { createRetryJobsView } from './retry-jobs.js'
 import { createNotificationsView } from './settings.js'
 import { createUnknownView } from './unknown-view.js'
 import { createWebhookList } from './webhook-list.js'
@@ -40,6 +41,8 @@ function createPlace(app, parameters) {
       return createCatalogueView(app, parameters)
     case 'audit':
       return createAuditView(app, parameters)
+    case 'retries':
+      return createRetryJobsView(app, parameters)
     case 'notifications':
       return createNotificationsView(app)
     default:

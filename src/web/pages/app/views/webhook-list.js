@@ -1,5 +1,5 @@
 import { html, nothing, repeat } from '../lib/html.js'
-import { keepInAddress, searchOf, webhookLink } from '../lib/links.js'
+import { keepInAddress, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { hasWords } from '../lib/search.js'
@@ -91,7 +91,8 @@ export function createWebhookList(app, parameters) {
   }
 
   function buttons() {
-    return html`<button type="button" @click=${() => openAction(app, forceAllAction(app), asking.refresh)}>
+    return html`<a href=${retryJobsLink()}>Retry jobs</a>
+      <button type="button" @click=${() => openAction(app, forceAllAction(app), asking.refresh)}>
         Force retry all
       </button>
       <button type="button" class="primary" @click=${create}>New webhook</button>`
@@ -109,6 +110,7 @@ export function createWebhookList(app, parameters) {
           <th role="columnheader" class="status-column">Status</th>
           <th role="columnheader">Webhook</th>
           <th role="columnheader" class="url-column">URL</th>
+          <th role="columnheader" class="count-column" title="Waiting for their first attempt">Queued</th>
           <th role="columnheader" class="count-column">Waiting</th>
           <th role="columnheader" class="count-column">Failed</th>
           <th role="columnheader" class="latest-column">Latest attempt</th>

@@ -1,7 +1,8 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveriesLink } from '../lib/links.js'
+import { deliveriesLink, retryJobsLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { recallJob } from '../lib/running-jobs.js'
+import { duration } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import {
   discardFailedAction,
@@ -12,6 +13,7 @@ import {
 } from './actions.js'
 import { createActivity } from './activity.js'
 import { webhookIds } from './delivery-parts.js'
+import { isBackedUp } from '../parts/first-attempts.js'
 import { createLatestAttempt } from './latest-attempt.js'
 
 /** @import { App, Overview, Tab, Template } from '../types.d.ts' */
@@ -50,21 +52,31 @@ export function createWebhookOverview(app, id) {
  */
 function status(app, webhook, refresh) {
   const { id, waitingForRetry, permanentlyFailed, stopped } = webhook
+  const { waitingForFirstAttempt, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
   /**
    * @param {string} label
    * @param {string} state
    * @param {number} count
    * @param {string} tone
+   * @param {string} [note]
    */
-  const fact = (label, state, count, tone) =>
+  const fact = (label, state, count, tone, note = '') =>
     html`<div class=${count > 0 ? tone : ''}>
       <dt>${label}</dt>
       <dd>
         ${count === 0 ? '0' : html`<a href=${deliveriesLink(id, { state })}>${count.toLocaleString('en-GB')}</a>`}
+        ${note === '' ? nothing : html`<span class="hint">${note}</span>`}
       </dd>
     </div>`
   return html`<section class="card status" aria-label="Delivery status">
     <dl class="facts">
+      ${fact(
+        'Waiting for first attempt',
+        'pending',
+        waitingForFirstAttempt,
+        isBackedUp(webhook) ? 'warn' : '',
+        oldestMs !== null && isBackedUp(webhook) ? `the oldest for ${duration(oldestMs)}` : '',
+      )}
       ${fact('Waiting for retry', 'waiting', waitingForRetry, 'warn')}
       ${fact('Permanently failed', 'failed', permanentlyFailed, 'bad')}
       ${fact('Stopped', 'stopped', stopped, '')}
@@ -111,5 +123,6 @@ function actions(app, webhook, refresh) {
     >
       Discard failed
     </button>
+    <a href=${retryJobsLink()}>Retry jobs</a>
   </div>`
 }

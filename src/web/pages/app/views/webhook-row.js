@@ -1,10 +1,12 @@
 import { html, nothing } from '../lib/html.js'
 import { deliveryLink, webhookLink } from '../lib/links.js'
+import { duration } from '../lib/times.js'
 import { nameOf, shortAddress } from '../parts/address.js'
 import { renderSparkline } from '../parts/chart.js'
 import { icon } from '../parts/icon.js'
 import { webhookMarkInShort } from '../parts/state-mark.js'
 import { enabledSwitch } from './enabled-switch.js'
+import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
 
 /** @import { Activity, App, Overview, Template } from '../types.d.ts' */
 
@@ -33,7 +35,8 @@ export function renderWebhookRow(app, webhook, hours, refresh) {
             </th>
             <td role="cell" class="url-cell">${shortAddress(url)}</td>`
     }
-    ${count('waiting', waitingForRetry, 'warn')} ${count('failed', permanentlyFailed, 'bad')}
+    ${queue(webhook)} ${count('waiting', waitingForRetry, 'warn')}
+    ${count('failed', permanentlyFailed, 'bad')}
     <td role="cell" class="latest-cell">${latest(app, webhook)}</td>
     <td role="cell" class="activity-cell">${hours === undefined ? nothing : renderSparkline(hours)}</td>
     <td role="cell" class="switch-cell">${enabledSwitch(app, webhook, refresh)}</td>
@@ -48,6 +51,24 @@ export function renderWebhookRow(app, webhook, hours, refresh) {
 function count(label, value, tone) {
   return html`<td role="cell" class="count-cell ${value > 0 ? tone : 'zero'}">
     ${value.toLocaleString('en-GB')} <span class="label">${label}</span>
+  </td>`
+}
+
+/**
+ * Deliveries that wait for their first attempt, and for how long where that is unusual.
+ * @param {Overview} webhook
+ */
+function queue(webhook) {
+  const { waitingForFirstAttempt: value, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
+  const isLong = isBackedUp(webhook)
+  const tone = isLong ? 'warn' : ''
+  return html`<td
+    role="cell"
+    class="count-cell ${value === 0 ? 'zero' : tone}"
+    title=${isLong ? backlogInWords(webhook) : ''}
+  >
+    ${value.toLocaleString('en-GB')} <span class="label">queued</span>
+    ${isLong && oldestMs !== null ? html`<span class="label">for ${duration(oldestMs)}</span>` : nothing}
   </td>`
 }
 

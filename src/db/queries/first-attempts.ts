@@ -1,0 +1,51 @@
+// Hand-written: statistics over the partial indexes of what is not final, webhook by webhook.
+import { sql, type Db } from '../db.ts'
+import { STARTED, UNSTARTED } from './recovery.ts'
+import { SWEEP_HORIZON, slowAttemptSql } from './stuck-deliveries.ts'
+
+/** Deliveries of a webhook that wait for their first attempt; `oldestWaitingForFirstAttemptMs`: null where there is none. */
+export type WaitingFirstAttempts = {
+  waitingForFirstAttempt: number
+  oldestWaitingForFirstAttemptMs: number | null
+}
+
+/** The pending deliveries `d` of webhook `hook`, an SQL expression; a pending delivery is always near its sweep. */
+function pendingSql(hook: string, columns: string): string {
+  const of = (part: string): string =>
+    `SELECT ${columns} FROM delivery d
+      WHERE d.webhook_id = ${hook} AND ${part} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND d.state = 'pending' AND NOT d.is_test`
+  return `${of(UNSTARTED)} UNION ALL ${of(STARTED)}`
+}
+
+/** A lateral join with the {@link WaitingFirstAttempts} of webhook `hook`. */
+export function waitingFirstAttemptsSql(hook: string): string {
+  return `LATERAL (
+         SELECT count(*)::int AS "waitingForFirstAttempt",
+                CASE WHEN count(*) > 0 THEN round(greatest(extract(epoch FROM now() - min(created_at)) * 1000, 0))::float8 END
+                  AS "oldestWaitingForFirstAttemptMs"
+           FROM (${pendingSql(hook, 'd.created_at')}) pending
+       )`
+}
+
+/** What a delivery that waits for its first attempt waits for. `isEndpointSlow`: a recent attempt took a second or more. */
+export type FirstAttemptQueue = { before: number; isEndpointSlow: boolean }
+
+/** A page asks for it every second: a longer queue is not counted to its end. */
+const MAX_COUNTED = 10_000
+
+/** Counts the deliveries of the webhook that were accepted before this one and wait for their first attempt like it. */
+export async function findFirstAttemptQueue(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<FirstAttemptQueue> {
+  const found = await sql(
+    `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM (${pendingSql('w.id', 'd.id')}) pending WHERE id < :deliveryId
+                                       LIMIT ${MAX_COUNTED}) counted) AS before,
+            EXISTS (${slowAttemptSql('w.id', 'failed')} UNION ALL ${slowAttemptSql('w.id', 'succeeded')}) AS "isEndpointSlow"
+       FROM webhook w WHERE w.organisation_id = :organisationId AND w.id = :webhookId`,
+    { organisationId, webhookId, deliveryId },
+  ).first<FirstAttemptQueue>(db)
+  return found ?? { before: 0, isEndpointSlow: false }
+}

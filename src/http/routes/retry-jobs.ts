@@ -1,0 +1,94 @@
+import { findRetryJob, listRetryJobs } from '../../db/queries/retry-jobs.ts'
+import { requestRetryJob } from '../../deliveries/retry-jobs/request-retry-job.ts'
+import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
+import { notFound } from '../../errors.ts'
+import { presentRetryJob } from '../presenters/delivery.ts'
+import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
+import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
+import {
+  RetryDeliveriesSchema,
+  RetryJobListSchema,
+  RetryJobQuerySchema,
+  RetryJobSchema,
+} from '../schemas/retry.ts'
+import { retryJobCursor } from '../validation/cursor.ts'
+import { parseDeliverySelection, retrySelectionErrors } from '../validation/delivery-filter.ts'
+
+const JOBS = '/api/orgs/:orgId/webhooks/retry-deliveries'
+/** For a hundred ids. */
+const MAX_BODY_BYTES = 8 * 1024
+
+const retryDeliveriesRoute = routeWithBody({
+  method: 'POST',
+  path: JOBS,
+  operationId: 'retryDeliveries',
+  summary: 'Retry deliveries',
+  description:
+    'Background work: the answer is a job whose progress can be read. Deliveries whose event key their webhook is not subscribed to are neither counted nor attempted. Of one webhook, `deliveryIds` or `filter` limit it further.',
+  access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  body: {
+    schema: RetryDeliveriesSchema,
+    maxBytes: MAX_BODY_BYTES,
+    rules: retrySelectionErrors,
+    example: { mode: 'failed', id: EXAMPLE_IDS.webhook },
+  },
+  idempotent: true,
+  responses: {
+    202: {
+      description: 'The job',
+      schema: RetryJobSchema,
+      headers: { Location: 'Path of the job' },
+      links: { getRetryJob: { jobId: '$response.body#/id' } },
+    },
+    409: { description: 'Not possible in this state; see `code`', problem: ['webhook_disabled'] },
+  },
+  async handle(dependencies, { actor, body, idempotency }) {
+    const selection = parseDeliverySelection(body)
+    const scope = { mode: body.mode, webhookId: body.id?.toLowerCase() ?? null, selection }
+    const job = await requestRetryJob(dependencies, actor, scope, idempotency)
+    const location = `${JOBS.replace(':orgId', actor.organisationId)}/${job.id}`
+    return { status: 202, headers: { location }, body: presentRetryJob(job) }
+  },
+})
+
+const listJobsRoute = routeWithQuery({
+  method: 'GET',
+  path: JOBS,
+  operationId: 'listRetryJobs',
+  summary: "List the organisation's retry jobs, newest first",
+  description: 'Each with its progress and outcome. A job that has ended is kept for 30 days.',
+  access: { kind: 'organisation', permission: WEBHOOK_READ },
+  query: RetryJobQuerySchema,
+  responses: {
+    200: {
+      description: 'One page',
+      schema: RetryJobListSchema,
+      links: {
+        listRetryJobs: { cursor: '$response.body#/nextCursor' },
+        getRetryJob: { jobId: '$response.body#/data/0/id' },
+      },
+    },
+  },
+  async handle({ dataSource }, { actor, query: { limit, cursor } }) {
+    const after = cursor === undefined ? null : retryJobCursor.parse(cursor)
+    const { page, last } = await listRetryJobs(dataSource, actor.organisationId, { after, limit })
+    const nextCursor = last === null ? null : retryJobCursor.after(last)
+    return { status: 200, body: { data: page.map(presentRetryJob), nextCursor } }
+  },
+})
+
+const retryJobRoute: Route = {
+  method: 'GET',
+  path: `${JOBS}/:jobId`,
+  operationId: 'getRetryJob',
+  summary: 'See how far a retry job has come',
+  access: { kind: 'organisation', permission: WEBHOOK_READ },
+  responses: { 200: { description: 'The job', schema: RetryJobSchema } },
+  async handle({ dataSource }, request) {
+    const job = await findRetryJob(dataSource, request.actor.organisationId, param(request, 'jobId'))
+    if (job === null) throw notFound('retry job')
+    return { status: 200, body: presentRetryJob(job) }
+  },
+}
+
+export const retryJobRoutes: readonly Route[] = [retryDeliveriesRoute, listJobsRoute, retryJobRoute]
