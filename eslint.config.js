@@ -7,7 +7,8 @@ const determinism = {
 
 const numberedParameters = {
   selector: ':matches(TemplateElement[value.raw=/[$][1-9]/], Literal[value=/[$][1-9]/])',
-  message: 'Name the parameters of SQL: sql(`… = :organisationId`, { organisationId }) of src/db/db.ts.',
+  message:
+    'Name the parameters of SQL: sql(`… = :organisationId`, { organisationId }) of src/db/connection/db.ts.',
 }
 
 export default tseslint.config(
@@ -58,7 +59,7 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/db/db.ts', 'src/http/openapi.ts'],
+    ignores: ['src/db/connection/db.ts', 'src/http/openapi.ts'],
     rules: { 'no-restricted-syntax': ['error', numberedParameters] },
   },
   {

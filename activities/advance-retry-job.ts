@@ -2,7 +2,7 @@ import {
   advanceRetryJob,
   type JobProgress,
   type RetryJobDependencies,
-} from '../src/deliveries/retry-jobs/advance-retry-job.ts'
+} from '../src/deliveries/retry/advance-retry-job.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 /** Running twice is harmless: the cursors of the job are advanced under their locks. */

@@ -1,7 +1,7 @@
 import { DELIVERY_STATES } from '../src/domain/delivery-state.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
-import { retryWhileUnavailable } from '../src/db/retry-while-unavailable.ts'
-import { transactOnWebhook, type CommandDependencies } from '../src/incidents/webhook-locks.ts'
+import { retryWhileUnavailable } from '../src/db/connection/retry-while-unavailable.ts'
+import { transactOnWebhook, type CommandDependencies } from '../src/webhooks/webhook-locks.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: string }

@@ -1,8 +1,8 @@
-import { retryWhileUnavailable } from '../src/db/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../src/db/connection/retry-while-unavailable.ts'
 import type { IncidentEvaluation, NotificationCounts } from '../src/domain/incident-rules.ts'
 import { evaluateIncident, type EvaluationRequest } from '../src/incidents/evaluate-incident.ts'
-import type { CommandDependencies } from '../src/incidents/webhook-locks.ts'
-import { sendDue, type SendDependencies } from '../src/notifications/send-due.ts'
+import type { CommandDependencies } from '../src/webhooks/webhook-locks.ts'
+import { sendDue, type SendDependencies } from '../src/incidents/notifications/send-due.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 /** `evaluation` is null when the incident was deleted. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
-import type { KeyCaller } from './actor.ts'
+import type { KeyCaller } from '../domain/actor.ts'
 import { createTtlCache } from '../ttl-cache.ts'
 
 /** Hashes of keys, session tokens and stream tickets that were valid in this process lately. */

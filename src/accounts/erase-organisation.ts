@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
-import { transactLonger } from '../db/longer-statements.ts'
+import { transactLonger } from '../db/connection/longer-statements.ts'
 import {
   deleteAuditOf,
   deleteDeliveries,
@@ -15,7 +15,7 @@ import {
   stopForErasure,
 } from '../db/queries/erasure-batches.ts'
 import { addErased, lockErasure, NOTHING_ERASED } from '../db/queries/erasures.ts'
-import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../db/connection/retry-while-unavailable.ts'
 import type { ErasedCounts } from '../db/entities/organisation-erasure.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { WorkflowTermination } from '../temporal/workflow-termination.ts'

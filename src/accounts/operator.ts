@@ -1,5 +1,5 @@
 import { EVENT_PUBLISH } from '../domain/permissions.ts'
-import type { Caller } from './actor.ts'
+import type { Caller } from '../domain/actor.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 import type { OperatorScope } from '../domain/operator-scopes.ts'
 

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import type { Db } from '../db/db.ts'
+import type { Db } from '../db/connection/db.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 import { isErasing } from '../db/queries/erasures.ts'
 import { findOrganisation } from '../db/queries/organisation-admin.ts'

@@ -1,5 +1,5 @@
 import { ProblemError } from '../errors.ts'
-import type { Caller, KeyCaller } from './actor.ts'
+import type { Caller, KeyCaller } from '../domain/actor.ts'
 
 /** Returns the caller where it has an API key. Throws 403 where it is signed in by a portal link. */
 export function requireKey<SomeCaller extends Caller>(caller: SomeCaller): SomeCaller & KeyCaller {

@@ -1,5 +1,5 @@
 import type { ApiKeyRow } from '../db/queries/api-key-admin.ts'
-import { visibleText } from './visible-text.ts'
+import { visibleText } from '../process/visible-text.ts'
 
 const COLUMNS: readonly [title: string, cell: (key: ApiKeyRow) => string][] = [
   ['ID', ({ id }) => id],

@@ -6,7 +6,7 @@ import type { Output } from './command-line/command.ts'
 import { presentApiKey } from '../http/presenters/member.ts'
 import { describeKeys } from './api-key-list.ts'
 import { commandLineActor } from './command-line-actor.ts'
-import { visibleText } from './visible-text.ts'
+import { visibleText } from '../process/visible-text.ts'
 
 type Wanted<Kind extends ApiKeyCommand['kind']> = Extract<ApiKeyCommand, { kind: Kind }>
 

@@ -4,7 +4,7 @@ import type { Arguments, Output } from './command-line/command.ts'
 import { migrate } from './migrate.ts'
 import { describeReEncryption, reEncrypt } from './re-encrypt.ts'
 import { seedFromFile } from './seed.ts'
-import { visibleText } from './visible-text.ts'
+import { visibleText } from '../process/visible-text.ts'
 import { withDatabase } from './with-database.ts'
 
 /** `posthorn migrate`. */

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { MigrationExecutor, type DataSource } from 'typeorm'
-import { isLockTimeout } from '../db/connection-errors.ts'
-import { closeDataSource } from '../db/data-source.ts'
-import { MIGRATION_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/session-limits.ts'
-import { connect } from './connect.ts'
+import { isLockTimeout } from '../db/connection/connection-errors.ts'
+import { closeDataSource } from '../db/connection/data-source.ts'
+import { MIGRATION_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/connection/session-limits.ts'
+import { connect } from '../process/connect.ts'
 
 /** For a transaction of somebody else that keeps a table locked. */
 const LOCKED_TIMEOUT_MS = 600_000

@@ -6,8 +6,8 @@ import {
   type SealedSecret,
 } from '../db/queries/sealed-secrets.ts'
 import type { SecretBox } from '../secret-box.ts'
-import { keyRingProblems } from './assert-key-ring.ts'
-import { describeError } from './describe-error.ts'
+import { keyRingProblems } from '../process/assert-key-ring.ts'
+import { describeError } from '../process/describe-error.ts'
 
 /**
  * What became of it. `left`: secrets that are still not under the newest key, by key; null is a text that names none.

@@ -2,17 +2,17 @@ import { ALL_SETTINGS, loadConfig } from '../config/load.ts'
 import { createLogger } from '../observability/logger.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { loadCatalogue } from './catalogue-file.ts'
-import { onStopSignal } from './on-stop-signal.ts'
+import { onStopSignal } from '../process/on-stop-signal.ts'
 import type { Output } from './command-line/command.ts'
-import type { Roles } from './service.ts'
-import { createStack } from './shutdown-stack.ts'
+import type { Roles } from '../process/service.ts'
+import { createStack } from '../process/shutdown-stack.ts'
 
 /** Runs a process until a signal ends it. Throws when it cannot start; the caller ends the process then. */
 export async function serve(roles: Roles, { note }: Output): Promise<void> {
   const config = loadConfig(process.env, ALL_SETTINGS)
   const catalogue = await loadCatalogue(config.catalogueFile)
   // Loaded only with valid settings: Temporal's native parts take the longest.
-  const { startService } = await import('./service.ts')
+  const { startService } = await import('../process/service.ts')
   const logger = createLogger({ level: config.logLevel })
   const running = createStack()
   const shutdown = createShutdown(config.shutdownGraceMs)

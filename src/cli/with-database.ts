@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../config/load.ts'
-import { closeDataSource } from '../db/data-source.ts'
-import { LONG_STATEMENT_TIMEOUT_MS } from '../db/session-limits.ts'
+import { closeDataSource } from '../db/connection/data-source.ts'
+import { LONG_STATEMENT_TIMEOUT_MS } from '../db/connection/session-limits.ts'
 import { createLogger } from '../observability/logger.ts'
-import { openDatabase } from './open-database.ts'
+import { openDatabase } from '../process/open-database.ts'
 
 /** For a command that ends by itself: opens the database, which has to be up to date, and closes it at the end. */
 export async function withDatabase<T>(

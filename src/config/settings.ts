@@ -1,4 +1,4 @@
-import { DEFAULT_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/session-limits.ts'
+import { DEFAULT_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/connection/session-limits.ts'
 import type { LogLevel } from '../observability/logger.ts'
 import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
 import { parseOperatorKeys } from './operator-keys.ts'

@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
-import { visibleText } from '../cli/visible-text.ts'
+import { visibleText } from '../process/visible-text.ts'
 
 /** A webhook endpoint to try deliveries on. */
 export type DemoReceiver = {

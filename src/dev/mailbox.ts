@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import PostalMime from 'postal-mime'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
-import { visibleText } from '../cli/visible-text.ts'
+import { visibleText } from '../process/visible-text.ts'
 import { openMailFolder, type Mail } from './mail-folder.ts'
 
 /** A mail server to try notifications on: it takes every mail, and passes none on. */

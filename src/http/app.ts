@@ -1,6 +1,6 @@
 import Koa, { type Middleware } from 'koa'
-import { readWebFiles } from '../web/web-files.ts'
-import { webPages } from '../web/web-pages.ts'
+import { readWebFiles } from './pages/web-files.ts'
+import { webPages } from './pages/web-pages.ts'
 import type { ApiDependencies } from './api.ts'
 import { compression } from './middleware/compression.ts'
 import { errorHandler } from './middleware/error-handler.ts'

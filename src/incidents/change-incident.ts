@@ -4,11 +4,11 @@ import { closeResolvedIncident } from '../db/queries/incidents.ts'
 import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
-import type { Actor } from '../accounts/actor.ts'
-import type { Db } from '../db/db.ts'
+import type { Actor } from '../domain/actor.ts'
+import type { Db } from '../db/connection/db.ts'
 import { findWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
 import { notFound } from '../errors.ts'
-import { transactOnWebhook, type CommandDependencies } from './webhook-locks.ts'
+import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
 
 /** What changed, and the incident whose workflow is to be signalled; null where nothing concerns it. */
 export type Changed<T> = { result: T; toSignal: IncidentLabel | null }

@@ -13,7 +13,7 @@ import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.t
 import type { IncidentEvaluation, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
-import { transactOnWebhook, type CommandDependencies } from './webhook-locks.ts'
+import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
 
 /** `dueFor`: the streak (its `sinceMs`) that has lasted long enough for notification 1 on the workflow's clock. */
 export type EvaluationRequest = {

@@ -10,8 +10,8 @@ import {
   purgeRetryJobs,
   type PurgeCursor,
 } from '../db/queries/retention.ts'
-import { transactLonger } from '../db/longer-statements.ts'
-import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import { transactLonger } from '../db/connection/longer-statements.ts'
+import { retryWhileUnavailable } from '../db/connection/retry-while-unavailable.ts'
 import type { Logger } from '../observability/logger.ts'
 
 export type PurgeDependencies = { dataSource: DataSource; logger: Logger }

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { isDatabaseUnavailable } from '../db/connection-errors.ts'
+import { isDatabaseUnavailable } from '../db/connection/connection-errors.ts'
 import { readEvents, type StreamedEvent, type StreamPosition } from '../db/queries/event-stream.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createWatermark, SequenceRegressedError, type Watermark } from './watermark.ts'

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
-import type { KeyCaller } from '../accounts/actor.ts'
+import type { KeyCaller } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { findKeyRights, type KeyRights } from '../db/queries/api-keys.ts'
 import {
@@ -10,7 +10,7 @@ import {
   readEventPage,
   type StreamPosition,
 } from '../db/queries/event-stream.ts'
-import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../db/connection/retry-while-unavailable.ts'
 import { forbidden, unauthenticated } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'

@@ -1,12 +1,12 @@
-import type { Actor } from '../accounts/actor.ts'
+import type { Actor } from '../domain/actor.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { closeForGood } from '../db/queries/incidents.ts'
 import { deleteWebhook as deleteRow } from '../db/queries/webhooks.ts'
 import { stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
-import type { WebhookChanges } from '../deliveries/dispatch/webhook-changes.ts'
+import type { WebhookChanges } from './webhook-changes.ts'
 import { notFound } from '../errors.ts'
 import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
-import type { CommandDependencies } from '../incidents/webhook-locks.ts'
+import type { CommandDependencies } from './webhook-locks.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
 type Dependencies = CommandDependencies &

@@ -7,7 +7,7 @@ import { migrate } from '../../src/cli/migrate.ts'
 import type { Diagnosis } from '../../src/cli/doctor/render.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
 import { runCli } from '../helpers/cli/run-cli.ts'
-import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
+import { closeDataSource, createDataSource } from '../../src/db/connection/data-source.ts'
 import {
   createMember,
   createWebhookRow,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { closeDataSource, createDataSource } from '../../src/db/data-source.ts'
+import { closeDataSource, createDataSource } from '../../src/db/connection/data-source.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { useStage } from '../helpers/processes/use-stage.ts'

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import type { Actor } from '../../src/accounts/actor.ts'
+import type { Actor } from '../../src/domain/actor.ts'
 import {
   discard,
   requestRetries,
@@ -16,7 +16,7 @@ import { stateAfterAttempt } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { waitAfterAttempt } from '../../src/domain/retry-schedule.ts'
 import { closeIfResolved } from '../../src/incidents/change-incident.ts'
-import { createWebhookLocks, recordOnWebhook, transactOnWebhook } from '../../src/incidents/webhook-locks.ts'
+import { createWebhookLocks, recordOnWebhook, transactOnWebhook } from '../../src/webhooks/webhook-locks.ts'
 import { deleteWebhook } from '../../src/webhooks/delete-webhook.ts'
 import { updateWebhook } from '../../src/webhooks/update-webhook.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { createDefine } from '../../src/observability/metrics/define.ts'
-import { createGauges } from '../../src/observability/metrics/gauges.ts'
+import { createGauges } from '../../src/process/metrics/gauges.ts'
 import {
   DENIED_IPV4_CIDRS,
   DENIED_IPV6_CIDRS,

@@ -7,7 +7,7 @@ import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 /** Spec 8.1, written out: 33 hours and a half in all. */
 const SCHEDULE_MS = [1_000, 2_000, 4_000, 8_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 86_400_000]
 
-/** That of production: `RETRY_LEAD_MS` in `src/cli/service.ts`. */
+/** That of production: `RETRY_LEAD_MS` in `src/process/service.ts`. */
 const LEAD_MS = 1_000
 
 /** A slow endpoint takes so long for each answer. */

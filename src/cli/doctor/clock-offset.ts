@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { readDatabaseMs } from '../../db/database-clock.ts'
+import { readDatabaseMs } from '../../db/connection/database-clock.ts'
 
 /** Round trips: the shortest gives the best estimate. */
 const ROUND_TRIPS = 3

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
-import { closeDataSource, createDataSource } from '../../db/data-source.ts'
+import { closeDataSource, createDataSource } from '../../db/connection/data-source.ts'
 import { CHECK_TIMEOUT_MS } from './run-checks.ts'
 
 /** The connections of all checks to the database. */

@@ -6,8 +6,8 @@ import {
   listMissingRights,
   readServerState,
 } from '../../db/queries/server-state.ts'
-import type { Pooler } from '../../db/session-limits.ts'
-import { describeError } from '../describe-error.ts'
+import type { Pooler } from '../../db/connection/session-limits.ts'
+import { describeError } from '../../process/describe-error.ts'
 import { defineCheck, type Check } from './check.ts'
 import { readClockOffset } from './clock-offset.ts'
 import type { DatabaseAccess } from './database-access.ts'

@@ -1,4 +1,4 @@
-import { singleLine } from '../../notifications/single-line.ts'
+import { singleLine } from '../../incidents/notifications/single-line.ts'
 import { PROBLEMS, type ProblemCode } from './problems.ts'
 
 /** The areas, in the order of the output. */

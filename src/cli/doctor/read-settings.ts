@@ -1,6 +1,6 @@
 import { ALL_SETTINGS, ConfigError, loadConfig, type Config, type Environment } from '../../config/load.ts'
 import { loadCatalogue } from '../catalogue-file.ts'
-import { readTemporalCredentials } from '../temporal-credentials.ts'
+import { readTemporalCredentials } from '../../process/temporal-credentials.ts'
 import { ok, problem, type Finding } from './finding.ts'
 
 /** The settings that are valid, and a finding for each that is not. */

@@ -1,4 +1,4 @@
-import { visibleText } from '../visible-text.ts'
+import { visibleText } from '../../process/visible-text.ts'
 import type { Finding, Level } from './finding.ts'
 
 /** What `posthorn doctor` found: `error` where there is an error, else `warning` where there is one, else `ok`. */

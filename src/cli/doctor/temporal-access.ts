@@ -1,6 +1,6 @@
 import { Connection } from '@temporalio/client'
 import type { Config } from '../../config/load.ts'
-import { readTemporalCredentials } from '../temporal-credentials.ts'
+import { readTemporalCredentials } from '../../process/temporal-credentials.ts'
 import type { CREDENTIAL_SETTINGS } from './read-settings.ts'
 import { CHECK_TIMEOUT_MS } from './run-checks.ts'
 

@@ -8,7 +8,7 @@ import {
 } from '../../temporal/namespace.ts'
 import { readTaskQueues } from '../../temporal/task-queue-state.ts'
 import { mayWrite } from '../../temporal/write-right.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError } from '../../process/describe-error.ts'
 import { defineCheck, type Check } from './check.ts'
 import { ok, problem, type Finding } from './finding.ts'
 import { CREDENTIAL_SETTINGS } from './read-settings.ts'

@@ -1,5 +1,5 @@
-import { describeError } from '../describe-error.ts'
-import { visibleText } from '../visible-text.ts'
+import { describeError } from '../../process/describe-error.ts'
+import { visibleText } from '../../process/visible-text.ts'
 
 /** The API refuses what was requested, and would refuse it again. */
 export class RefusedError extends Error {

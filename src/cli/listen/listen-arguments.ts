@@ -30,7 +30,7 @@ export async function runListen(args: Arguments, output: Output): Promise<never>
   const wanted = readListenCommand(args, process.env)
   const [{ listen }, { onStopSignal }] = await Promise.all([
     import('./listen.ts'),
-    import('../on-stop-signal.ts'),
+    import('../../process/on-stop-signal.ts'),
   ])
   // Nothing has to be stopped: what is not forwarded is nowhere recorded as sent.
   onStopSignal(() => Promise.resolve())

@@ -7,7 +7,7 @@ import type { Output } from '../command-line/command.ts'
 import { followEvents, type StreamedEvent } from './follow-events.ts'
 import { createForwarder } from './forward.ts'
 import type { ListenCommand } from './listen-arguments.ts'
-import { visibleText } from '../visible-text.ts'
+import { visibleText } from '../../process/visible-text.ts'
 
 /** Events that wait while one is forwarded. Beyond them nothing is read, and the server keeps the others. */
 const MAX_QUEUED_EVENTS = 100

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
-import { describeError } from '../describe-error.ts'
+import { describeError } from '../../process/describe-error.ts'
 import { UnavailableError } from './api-request.ts'
-import { visibleText } from '../visible-text.ts'
+import { visibleText } from '../../process/visible-text.ts'
 
 /** One block of the stream. A comment has nothing. */
 type Frame = { id: string | null; event: string | null; data: string | null; retryMs: number | null }

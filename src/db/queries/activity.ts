@@ -1,5 +1,5 @@
 // Hand-written: statistics.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** Attempts that began within an hour, by outcome. */
 export type HourRow = { startedAt: Date; succeeded: number; failed: number }

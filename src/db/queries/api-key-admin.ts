@@ -4,7 +4,7 @@ import { ApiKey } from '../entities/api-key.ts'
 import { Member } from '../entities/member.ts'
 import { Organisation } from '../entities/organisation.ts'
 import { returning } from '../entity-of-row.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 const SHOWN = {
   id: true,

@@ -1,10 +1,10 @@
 // Hand-written: one statement finds the key with its member's rights, by PostgreSQL's clock, on every request.
 import { timingSafeEqual } from 'node:crypto'
-import type { KeyCaller } from '../../accounts/actor.ts'
+import type { KeyCaller } from '../../domain/actor.ts'
 import { hashCredential } from '../../credentials.ts'
 import type { Grants } from '../../domain/permissions.ts'
 import { ApiKey } from '../entities/api-key.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { isErasingSql } from './erasures.ts'
 
 /** The columns of a `KeyCaller`, of key `k` and its member `m`; `touch`: the use of the key is to be noted. */

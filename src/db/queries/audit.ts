@@ -1,6 +1,6 @@
 import { LessThan } from 'typeorm'
 import type { AuditAction } from '../../domain/audit-action.ts'
-import type { Db } from '../db.ts'
+import type { Db } from '../connection/db.ts'
 import { AuditEntry } from '../entities/audit-entry.ts'
 import { pageOf, type Page } from '../page.ts'
 

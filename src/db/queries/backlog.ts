@@ -1,6 +1,6 @@
 // Hand-written: statistics over partial indexes.
 import type { DataSource } from 'typeorm'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { IS_OWED_WORKFLOW, STARTED, UNSTARTED } from './recovery.ts'
 import { KNOWN, SWEEP_HORIZON } from './stuck-deliveries.ts'
 

@@ -2,7 +2,7 @@
 import { EVERY_DELIVERY, type DeliverySelection } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import type { RetryMode } from '../../domain/retry-mode.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { IS_SELECTED, MAX_LOOKED_AT, selectionParameters } from './delivery-selection.ts'
 import { isCoveredSql } from './webhooks.ts'
 

@@ -1,7 +1,7 @@
 // Hand-written: pages and statistics over three tables, each part read from an index made for it.
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
 
 /** A delivery as the API shows it. */

@@ -2,7 +2,7 @@
 import type { DeliveryFilter } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { parseUuid } from '../../ids.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { DELIVERY_COLUMNS, type DeliveryRow } from './deliveries.ts'
 import { FITS_FILTER, idRangeOf, MAX_LOOKED_AT } from './delivery-selection.ts'
 

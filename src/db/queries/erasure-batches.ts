@@ -1,5 +1,5 @@
 // Hand-written: batches of rows are chosen, passed over where locked, and deleted in one statement.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { isErasingSql } from './erasures.ts'
 
 /**

@@ -1,6 +1,6 @@
 // Hand-written: a page is read in the order of publication, and a search ends after a bounded number of rows.
 import { parseUuid } from '../../ids.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { searchedPage, type Mark, type NoRow, type SearchedPage } from './delivery-list.ts'
 import { MAX_LOOKED_AT } from './delivery-selection.ts'
 

@@ -1,5 +1,5 @@
 // Hand-written: reads sequences, locks and pages with their horizon, which are no entities.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** An event as the stream sends it. `sequence` orders all events of the database; it is never sent. */
 export type StreamedEvent = {

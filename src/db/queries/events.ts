@@ -1,5 +1,5 @@
 // Hand-written: one read with the names of the API.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 export type EventRow = { id: string; eventKey: string; body: Buffer; traceId: string; createdAt: Date }
 

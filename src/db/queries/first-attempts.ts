@@ -1,5 +1,5 @@
 // Hand-written: statistics over the partial indexes of what is not final, webhook by webhook.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { STARTED, UNSTARTED } from './recovery.ts'
 import { SWEEP_HORIZON, slowAttemptSql } from './stuck-deliveries.ts'
 

@@ -1,7 +1,7 @@
 // Hand-written: it is on the path of publishing, where building three statements would double the processor's time.
 import type { DataSource, EntityManager } from 'typeorm'
 import { ProblemError } from '../../errors.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import type { IdempotencyKey } from '../entities/idempotency-key.ts'
 
 /** One request that must take effect once: whose it is, what it does, its key, and a digest of its body. */

@@ -1,5 +1,5 @@
 import { In } from 'typeorm'
-import type { Db } from '../db.ts'
+import type { Db } from '../connection/db.ts'
 import { Incident } from '../entities/incident.ts'
 import { Notification } from '../entities/notification.ts'
 

@@ -1,6 +1,6 @@
 // Hand-written: one upsert opens an incident or updates the open one, and one statement closes it if nothing is unresolved.
 import type { IncidentLabel } from '../../domain/workflow-labels.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** After this time the sweeper sends the signal of a process that died before it did. */
 const SIGNAL_TIMEOUT = `interval '5 seconds'`

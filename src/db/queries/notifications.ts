@@ -5,7 +5,7 @@ import type {
   NotificationKind,
   NotificationState,
 } from '../../domain/incident-rules.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 export type PendingNotification = {
   id: string

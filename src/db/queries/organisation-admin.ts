@@ -1,5 +1,5 @@
 import { In, MoreThan } from 'typeorm'
-import type { Db } from '../db.ts'
+import type { Db } from '../connection/db.ts'
 import { Member } from '../entities/member.ts'
 import { OrganisationErasure } from '../entities/organisation-erasure.ts'
 import { Organisation } from '../entities/organisation.ts'

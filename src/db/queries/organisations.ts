@@ -3,7 +3,7 @@
 import { ApiKey } from '../entities/api-key.ts'
 import type { Member } from '../entities/member.ts'
 import { Organisation } from '../entities/organisation.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** What a row was before a statement; null where the statement created it. */
 type Before<T> = { before: T | null }

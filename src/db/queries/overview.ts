@@ -1,5 +1,5 @@
 // Hand-written: statistics over five tables, each part read from an index made for it.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import type { LatestAttemptRow } from './deliveries.ts'
 import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
 import type { WebhookRow } from './webhooks.ts'

@@ -1,5 +1,5 @@
 // Hand-written: statistics over a partial index.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { DUE_AT, STARTED } from './recovery.ts'
 import { SWEEP_HORIZON } from './stuck-deliveries.ts'
 

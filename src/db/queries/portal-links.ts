@@ -1,5 +1,5 @@
 // Hand-written: a link is stored with the member that it needs, and taken once, in one statement each.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { isErasingSql } from './erasures.ts'
 
 /** Expired links that are deleted with each new one: the table stays as small as the links of a few minutes. */

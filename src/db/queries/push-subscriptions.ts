@@ -1,6 +1,6 @@
 // Hand-written where the API key behind a subscription decides whether it counts.
 import { Not } from 'typeorm'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { Member } from '../entities/member.ts'
 import { PushSubscription } from '../entities/push-subscription.ts'
 import { returning } from '../entity-of-row.ts'

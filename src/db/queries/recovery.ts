@@ -2,7 +2,7 @@
 import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** Deliveries `d` that are not final and have no workflow (`delivery_unstarted_idx`). */
 export const UNSTARTED = `(d.completed_at IS NULL AND d.workflow_started_at IS NULL)`

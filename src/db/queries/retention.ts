@@ -1,7 +1,7 @@
 // Hand-written: batches of rows are locked, passed over where locked, and deleted in one statement.
 import type { DataSource, EntityManager } from 'typeorm'
-import { transactLonger } from '../longer-statements.ts'
-import { sql, type Db } from '../db.ts'
+import { transactLonger } from '../connection/longer-statements.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /**
  * Where a batch ended, in the order of age. The time is PostgreSQL's own text, since a Date would lose microseconds.

@@ -1,5 +1,5 @@
 // Hand-written: the key that a secret is under is read out of its text by PostgreSQL, for all secrets at once.
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /**
  * A signing secret of any organisation, for operators of the key ring. No member gets here: these are the only queries on

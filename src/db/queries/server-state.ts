@@ -1,6 +1,6 @@
 // Hand-written: settings, rights and sessions of the server, which no entity describes.
 import type { DataSource } from 'typeorm'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** The server as one session sees it: settings of the role and of the database count. */
 export type ServerState = {

@@ -3,8 +3,8 @@ import { Raw } from 'typeorm'
 import { Member } from '../entities/member.ts'
 import { Organisation } from '../entities/organisation.ts'
 import { Session as SessionEntity } from '../entities/session.ts'
-import { sql, type Db } from '../db.ts'
-import type { Caller } from '../../accounts/actor.ts'
+import { sql, type Db } from '../connection/db.ts'
+import type { Caller } from '../../domain/actor.ts'
 import { CALLER, touchApiKey } from './api-keys.ts'
 
 /** A session that counts: its row, and until when. */

@@ -1,7 +1,7 @@
 // Hand-written: the state of a delivery and one of its attempts in one read, by PostgreSQL's clock.
 import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** The state of a delivery, and the record of attempt `number` if there is one. */
 export type Standing = {

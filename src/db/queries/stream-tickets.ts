@@ -1,6 +1,6 @@
 // Hand-written: a ticket is stored, and taken once, in one statement with the key that it depends on.
-import type { KeyCaller } from '../../accounts/actor.ts'
-import { sql, type Db } from '../db.ts'
+import type { KeyCaller } from '../../domain/actor.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { isErasingSql } from './erasures.ts'
 
 /** Expired tickets that are deleted with each new one: the table stays as small as the tickets of half a minute. */

@@ -1,6 +1,6 @@
 // Hand-written: statistics over partial indexes.
 import { SLOW_POST_MS } from '../../domain/task-queues.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 import { STARTED, UNSTARTED } from './recovery.ts'
 import { UNSWEPT_AFTER } from './stuck-work.ts'
 

@@ -1,6 +1,6 @@
 // Hand-written: statistics that no entity has.
 import { TRIED_FOR, TRY_LOST_AFTER } from './notifications.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** Rows of one kind that make no progress: `since` is the oldest instant at which one should have gone on. */
 export type StuckRows = { count: number; since: Date; example: string }

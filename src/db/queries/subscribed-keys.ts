@@ -1,6 +1,6 @@
 // Hand-written: unnest and aggregation over arrays.
 import { WILDCARD } from '../../domain/permissions.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 /** An event key, and how many webhooks of all organisations subscribe to it by name. */
 export type SubscribedKey = { eventKey: string; webhooks: number }

@@ -1,9 +1,9 @@
 // Repositories; hand-written: publishing counts the webhooks of many organisations at once, and locks are advisory.
 import { IsNull, type FindOptionsWhere } from 'typeorm'
 import { Webhook } from '../entities/webhook.ts'
-import { isLockTimeout } from '../connection-errors.ts'
+import { isLockTimeout } from '../connection/connection-errors.ts'
 import { returning } from '../entity-of-row.ts'
-import { sql, type Db } from '../db.ts'
+import { sql, type Db } from '../connection/db.ts'
 
 const SHOWN = {
   id: true,

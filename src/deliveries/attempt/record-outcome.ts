@@ -11,7 +11,7 @@ import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './outcome-of-row.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../lease-times.ts'
 import { untilRecorded } from './unrecorded-outcomes.ts'
-import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
+import { createBatchedStatement, type BatchedStatement } from '../../db/connection/batched-statement.ts'
 
 /** How late a retry is when the sweeper recovers it, with a workflow and without. */
 const AFTER_FAILURE = { sweepAfterMs: SWEEP_DELAY_MS, startAfterMs: START_SWEEP_DELAY_MS }

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { DataSource } from 'typeorm'
-import { createBatchedStatement, type BatchedStatement } from '../../db/batched-statement.ts'
+import { createBatchedStatement, type BatchedStatement } from '../../db/connection/batched-statement.ts'
 import { recordAttempts, type EndedAttempt, type RecordedAttempt } from './record-attempts.ts'
 import type { FollowAfter } from '../protocol/record-attempts.ts'
-import { recordOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
+import { recordOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
 
 /** `dueInMs` is called when the statement is sent. */
 type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { transactOnWebhook, type WebhookLocks } from '../../incidents/webhook-locks.ts'
+import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { stopUnwanted } from '../protocol/change-deliveries.ts'
 

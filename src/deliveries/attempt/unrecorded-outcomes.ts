@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import { isDatabaseUnavailable, WebhookLockedError } from '../../db/connection-errors.ts'
+import { isDatabaseUnavailable, WebhookLockedError } from '../../db/connection/connection-errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { renewLeases } from '../protocol/claim.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { DatabaseClock } from '../../db/database-clock.ts'
+import type { DatabaseClock } from '../../db/connection/database-clock.ts'
 
 /**
  * Waits until `dueAtMs` of the database's clock, as far as this process knows it, for `maxWaitMs` at most. Timers may

@@ -3,7 +3,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
-import { createPollLoop } from '../recovery/poll-loop.ts'
+import { createPollLoop } from '../../poll-loop.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
 import type { WorkflowStarts } from './workflow-starts.ts'
 

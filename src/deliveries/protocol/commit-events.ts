@@ -1,4 +1,4 @@
-import type { Db } from '../../db/db.ts'
+import type { Db } from '../../db/connection/db.ts'
 import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
 import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import type { Claim } from './claim.ts'

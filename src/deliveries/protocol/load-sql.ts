@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { sql, type Statement } from '../../db/db.ts'
+import { sql, type Statement } from '../../db/connection/db.ts'
 
 /**
  * One statement of the protocol: a file that can be read, and explained in `psql`, as it is.

@@ -1,4 +1,4 @@
-import type { Db } from '../../db/db.ts'
+import type { Db } from '../../db/connection/db.ts'
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { AttemptKey } from './claim.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../../db/db.ts'
+import type { Db } from '../../db/connection/db.ts'
 import { SWEEP_DELAY_MS } from '../lease-times.ts'
 import { loadSql } from './load-sql.ts'
 

@@ -5,7 +5,7 @@ import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/unavailable.ts'
 import { processTimers, sleep, type Timers } from '../../timers.ts'
 import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
-import { createPollLoop, type PollLoop } from './poll-loop.ts'
+import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 
 /** Starts workflows that follow: of deliveries that ended without one. */
 export type FollowingWorkflows = Pick<PollLoop, 'start' | 'stop'> & {

@@ -7,7 +7,7 @@ import { erasureWorkflowId, type ErasureWorkflows } from '../../temporal/erasure
 import { retryWorkflowId, type RetryWorkflows } from '../../temporal/retry-workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
-import { createPollLoop } from './poll-loop.ts'
+import { createPollLoop } from '../../poll-loop.ts'
 import {
   createDeliveryRecovery,
   RETRY_DELAY_MS,

@@ -1,4 +1,4 @@
-import type { KeyCaller } from '../../accounts/actor.ts'
+import type { KeyCaller } from '../../domain/actor.ts'
 import type { CallerLookup } from '../../accounts/caller-lookup.ts'
 import { isKeyShaped, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'
 import { unauthenticated } from '../../errors.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { hashCredential } from '../../credentials.ts'
-import type { Caller } from '../../accounts/actor.ts'
+import type { Caller } from '../../domain/actor.ts'
 import type { Operator } from '../../accounts/operator.ts'
 import { findCallerOfSession, type Session } from '../../db/queries/sessions.ts'
 import { MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { isDatabaseUnavailable } from '../../db/connection-errors.ts'
+import { isDatabaseUnavailable } from '../../db/connection/connection-errors.ts'
 import { ProblemError, unavailable } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 

@@ -7,7 +7,7 @@ import type {
 } from '../../db/queries/deliveries.ts'
 import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
-import { shownHeaders, type DeliveryRequest } from '../../deliveries/commands/read-delivery-request.ts'
+import { shownHeaders, type DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
 import { embedJson } from './embed-json.ts'

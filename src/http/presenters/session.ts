@@ -1,4 +1,4 @@
-import type { Actor } from '../../accounts/actor.ts'
+import type { Actor } from '../../domain/actor.ts'
 import type { Identity } from '../../db/queries/sessions.ts'
 import { FULL_ACCESS, missingPermissions } from '../../domain/permissions.ts'
 import { RETRY_WAITS_MS } from '../../domain/retry-schedule.ts'

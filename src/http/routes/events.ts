@@ -11,7 +11,7 @@ import {
   type Grants,
 } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
-import { publishEvent } from '../../events/publish-event.ts'
+import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import type { ApiDependencies } from '../api.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import { presentEvent, presentEventKey, presentEventSummary } from '../presenters/event.ts'

@@ -1,10 +1,10 @@
 import { listPushSubscriptions } from '../../db/queries/push-subscriptions.ts'
-import { pushSubscriptionFieldErrors } from '../../notifications/push-subscription-rules.ts'
+import { pushSubscriptionFieldErrors } from '../../incidents/notifications/push-subscription-rules.ts'
 import {
   subscribeToPush,
   unsubscribeAllFromPush,
   unsubscribeFromPush,
-} from '../../notifications/push-subscriptions.ts'
+} from '../../incidents/notifications/push-subscriptions.ts'
 import { presentPushSubscription } from '../presenters/push-subscription.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {

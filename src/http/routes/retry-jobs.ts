@@ -1,5 +1,5 @@
 import { findRetryJob, listRetryJobs } from '../../db/queries/retry-jobs.ts'
-import { requestRetryJob } from '../../deliveries/retry-jobs/request-retry-job.ts'
+import { requestRetryJob } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import { presentRetryJob } from '../presenters/delivery.ts'

@@ -6,7 +6,7 @@ import { isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import { FORMATS } from './formats.ts'
-import type { Actor } from '../../accounts/actor.ts'
+import type { Actor } from '../../domain/actor.ts'
 import { belowData } from '../../catalogue/catalogue.ts'
 
 /** `verbose`: an error has the value too, which tells null from a value of another type. */

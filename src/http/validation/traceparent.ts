@@ -1,4 +1,4 @@
-import type { TraceContext } from '../../events/publish-event.ts'
+import type { TraceContext } from '../../deliveries/publish/publish-event.ts'
 
 /**
  * W3C Trace Context, 3.2: version, trace id, parent id and flags in lower-case hexadecimal digits. The version `ff` and

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { serialiseEnvelope } from '../../../src/events/envelope.ts'
+import { serialiseEnvelope } from '../../../src/deliveries/publish/envelope.ts'
 import { ORGANISATION } from '../organisation.ts'
 import { wordsOf } from '../words.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { DataSource } from 'typeorm'
-import { createDataSource } from '../../../src/db/data-source.ts'
+import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { testServers } from '../runner/servers.ts'
 
 export type TestDatabase = { url: string; dataSource: DataSource; drop(): Promise<void> }

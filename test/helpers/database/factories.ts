@@ -8,7 +8,7 @@ import {
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks.ts'
-import { serialiseEnvelope } from '../../../src/events/envelope.ts'
+import { serialiseEnvelope } from '../../../src/deliveries/publish/envelope.ts'
 import { newId } from '../../../src/ids.ts'
 import { createPositions } from '../../../src/stream/positions.ts'
 import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'

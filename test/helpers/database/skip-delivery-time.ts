@@ -1,6 +1,6 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import type { DataSource } from 'typeorm'
-import type { DatabaseClock } from '../../../src/db/database-clock.ts'
+import type { DatabaseClock } from '../../../src/db/connection/database-clock.ts'
 
 /** The clock of a test database, by which claims are refused, which follows a Temporal server that skips time. */
 export type DeliveryTime = DatabaseClock & {

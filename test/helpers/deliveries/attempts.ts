@@ -5,11 +5,8 @@ import type { AttemptSignals } from '../../../src/deliveries/attempt/attempt-req
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
-import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
-import {
-  createWebhookChanges,
-  type WebhookChanges,
-} from '../../../src/deliveries/dispatch/webhook-changes.ts'
+import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
+import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-changes.ts'
 import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { serialiseEnvelope } from '../../../src/events/envelope.ts'
+import { serialiseEnvelope } from '../../../src/deliveries/publish/envelope.ts'
 
 /**
  * Writes deliveries of one webhook straight into the database, as a long outage would have left them: `failed` after

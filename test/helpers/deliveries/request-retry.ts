@@ -1,4 +1,4 @@
-import type { Db } from '../../../src/db/db.ts'
+import type { Db } from '../../../src/db/connection/db.ts'
 import { DELIVERY_STATES } from '../../../src/domain/delivery-state.ts'
 import { requestRetries, type RequestedRetry } from '../../../src/deliveries/protocol/change-deliveries.ts'
 

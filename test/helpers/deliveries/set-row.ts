@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Db } from '../../../src/db/db.ts'
+import { sql, type Db } from '../../../src/db/connection/db.ts'
 import type { StopReason } from '../../../src/domain/delivery-state.ts'
 
 /**

@@ -19,10 +19,7 @@ import type {
   Dispatcher,
   FirstAttemptMode,
 } from '../../../src/deliveries/dispatch/dispatcher.ts'
-import {
-  createWebhookChanges,
-  type WebhookChanges,
-} from '../../../src/deliveries/dispatch/webhook-changes.ts'
+import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-changes.ts'
 import { claimLeaseMs } from '../../../src/deliveries/lease-times.ts'
 import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import {
@@ -31,7 +28,7 @@ import {
   type Reservation,
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
-import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { newId } from '../../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'

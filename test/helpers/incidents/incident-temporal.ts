@@ -8,7 +8,7 @@ import {
   type StreakTimer,
 } from '../../../src/domain/incident-rules.ts'
 import type { IncidentLabel } from '../../../src/domain/workflow-labels.ts'
-import type { Channels } from '../../../src/notifications/send-due.ts'
+import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
 import type { IncidentWorkflows } from '../../../src/temporal/incident-workflows.ts'
 import { keepIncidentOnce, type Death } from './killable-worker.ts'
 

@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm'
 import { evaluateIncident, type EvaluationRequest } from '../../../src/incidents/evaluate-incident.ts'
-import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { sendDue, type Channels } from '../../../src/notifications/send-due.ts'
+import { sendDue, type Channels } from '../../../src/incidents/notifications/send-due.ts'
 import type { UpdateIncidentRequest, UpdatedIncident } from '../../../activities/update-incident.ts'
 import { silentLogger } from '../silent-logger.ts'
 

@@ -5,7 +5,7 @@ import { upsertMember, upsertOrganisation } from '../../../src/db/queries/organi
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../../src/domain/permissions.ts'
 import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
-import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { newId } from '../../../src/ids.ts'
 import { writeBacklog } from '../deliveries/backlog.ts'
 import { createWebhookRow } from '../database/factories.ts'

@@ -1,7 +1,7 @@
 import type { WorkflowHandle } from '@temporalio/client'
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
 import type { ActivityDependencies } from '../../../activities/index.ts'
-import type { DatabaseClock } from '../../../src/db/database-clock.ts'
+import type { DatabaseClock } from '../../../src/db/connection/database-clock.ts'
 import {
   createDeliveryWorkflows,
   deliveryWorkflowId,

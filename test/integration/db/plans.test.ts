@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import { closeDataSource, createDataSource } from '../../../src/db/data-source.ts'
+import { closeDataSource, createDataSource } from '../../../src/db/connection/data-source.ts'
 import { claimAttempts } from '../../../src/deliveries/protocol/claim.ts'
 import { commitEvents, type NewEvent } from '../../../src/deliveries/protocol/commit-events.ts'
 import {

@@ -11,7 +11,7 @@ import { requestRetries } from '../../../src/deliveries/protocol/change-deliveri
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
-import { createWebhookLocks } from '../../../src/incidents/webhook-locks.ts'
+import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
-import { bind } from '../../../src/db/db.ts'
+import { bind } from '../../../src/db/connection/db.ts'
 import { loadSql } from '../../../src/deliveries/protocol/load-sql.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 

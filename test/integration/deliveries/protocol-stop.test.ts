@@ -8,7 +8,7 @@ import {
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/recovery.ts'
 import { DELIVERY_STATES, type DeliveryState } from '../../../src/domain/delivery-state.ts'
-import { LONG_STATEMENT_TIMEOUT_MS } from '../../../src/db/session-limits.ts'
+import { LONG_STATEMENT_TIMEOUT_MS } from '../../../src/db/connection/session-limits.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import type { RowState } from '../../helpers/deliveries/set-row.ts'
 import { useRows, type OwnWebhook } from '../../helpers/deliveries/use-rows.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { advanceRetryJob } from '../../../src/deliveries/retry-jobs/advance-retry-job.ts'
+import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'

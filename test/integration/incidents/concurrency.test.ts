@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import { createDataSource } from '../../../src/db/data-source.ts'
+import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { purge } from '../../../src/retention/purge.ts'
 import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'

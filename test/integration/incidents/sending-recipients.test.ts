@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { unbounded } from '../../helpers/deliveries/attempts.ts'
 import type { People } from '../../helpers/notifications/addressed-incident.ts'
-import type { Channels } from '../../../src/notifications/send-due.ts'
+import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
 import { FAILED, SENT, useSending } from '../../helpers/notifications/use-sending.ts'
 
 const ORGANISATION = 'info@zon.example'

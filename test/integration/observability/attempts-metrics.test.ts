@@ -10,7 +10,7 @@ import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-regist
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { sendDue } from '../../../src/notifications/send-due.ts'
+import { sendDue } from '../../../src/incidents/notifications/send-due.ts'
 import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import { createDataSource } from '../../../src/db/data-source.ts'
+import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { purge } from '../../../src/retention/purge.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 import { newId } from '../../../src/ids.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { webhookLimit } from '../../../src/cli/service-settings.ts'
+import { webhookLimit } from '../../../src/process/service-settings.ts'
 
 describe('webhookLimit', () => {
   function limitOf(webhooksPerOrganisation: number) {

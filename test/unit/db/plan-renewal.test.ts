@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createPlanRenewal } from '../../../src/db/database-client.ts'
+import { createPlanRenewal } from '../../../src/db/connection/database-client.ts'
 
 describe('createPlanRenewal', () => {
   it('renews plans whenever the number of statements has doubled', () => {

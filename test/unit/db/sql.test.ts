@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { bind, sql } from '../../../src/db/db.ts'
+import { bind, sql } from '../../../src/db/connection/db.ts'
 
 describe('sql', () => {
   it('numbers named parameters in the order of their first use', () => {

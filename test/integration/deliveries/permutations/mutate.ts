@@ -1,4 +1,4 @@
-import { bind } from '../../../../src/db/db.ts'
+import { bind } from '../../../../src/db/connection/db.ts'
 import { loadSql } from '../../../../src/deliveries/protocol/load-sql.ts'
 import type { Rewrite, SentStatement } from './stepped-session.ts'
 import {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { DataSource, EntityManager } from 'typeorm'
-import { createDataSource } from '../../../../src/db/data-source.ts'
+import { createDataSource } from '../../../../src/db/connection/data-source.ts'
 import { stepOf } from './steps.ts'
 
 export type SentStatement = { text: string; values: unknown[] }

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { bind } from '../../../../src/db/db.ts'
+import { bind } from '../../../../src/db/connection/db.ts'
 import { loadSql } from '../../../../src/deliveries/protocol/load-sql.ts'
 
 const FOLDER = new URL('../../../../src/deliveries/protocol/', import.meta.url)

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm'
 import { lockWebhook } from '../../../../../src/db/queries/webhooks.ts'
-import type { WebhookLocks } from '../../../../../src/incidents/webhook-locks.ts'
+import type { WebhookLocks } from '../../../../../src/webhooks/webhook-locks.ts'
 import type { Work } from '../stepped-session.ts'
 import type { Did } from '../outcome.ts'
 import { ORGANISATION, WEBHOOK } from '../rows.ts'

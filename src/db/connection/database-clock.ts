@@ -1,0 +1,96 @@
+import type { DataSource } from 'typeorm'
+import type { Logger } from '../../observability/logger.ts'
+import { sql } from './db.ts'
+
+/**
+ * The clock of the database, as this process knows it: a monotonic clock and the measured offset between the two. A step
+ * of this machine's own clock does not move it.
+ */
+export type DatabaseClock = {
+  /** Unix ms, with a fraction. */
+  nowMs(): number
+}
+
+export type RunningDatabaseClock = DatabaseClock & {
+  /** Measures now, and again every few seconds until `stop`. Never rejects. */
+  start(): Promise<void>
+  stop: () => void
+}
+
+/** Two quartz clocks drift by less than half a millisecond in this time. */
+const MEASURE_EVERY_MS = 5_000
+
+/** Round trips of one measurement: the shortest gives the best estimate. */
+const ROUND_TRIPS = 3
+
+/** A larger difference between this machine's clock and the database's is logged. */
+const NOTABLE_DIFFERENCE_MS = 1_000
+
+/**
+ * Until the first measurement it follows this machine's clock. `monotonicMs` never goes back.
+ */
+export function createDatabaseClock(dependencies: {
+  readDatabaseMs: () => Promise<number>
+  logger: Logger
+  monotonicMs?: () => number
+}): RunningDatabaseClock {
+  const { readDatabaseMs, logger, monotonicMs = () => performance.now() } = dependencies
+  let offsetMs = Date.now() - monotonicMs()
+  let saidDifferenceMs = 0
+  let timer: NodeJS.Timeout | null = null
+  let isMeasured = false
+  let isStopped = false
+
+  /** The database answered between the two instants, so the offset lies between two bounds: it is moved no further. */
+  async function roundTrip(): Promise<{ lowest: number; highest: number }> {
+    const sentMs = monotonicMs()
+    const databaseMs = await readDatabaseMs()
+    return { lowest: databaseMs - monotonicMs(), highest: databaseMs - sentMs }
+  }
+
+  async function measure(): Promise<void> {
+    const trips = []
+    for (let count = 0; count < ROUND_TRIPS; count++) trips.push(await roundTrip())
+    if (!isMeasured) {
+      const [best] = trips.sort((one, other) => width(one) - width(other))
+      if (best !== undefined) offsetMs = (best.lowest + best.highest) / 2
+      isMeasured = true
+    }
+    for (const { lowest, highest } of trips) offsetMs = Math.min(Math.max(offsetMs, lowest), highest)
+    sayDifference()
+  }
+
+  function sayDifference(): void {
+    const differenceMs = Math.round(Date.now() - monotonicMs() - offsetMs)
+    if (Math.abs(differenceMs - saidDifferenceMs) < NOTABLE_DIFFERENCE_MS) return
+    saidDifferenceMs = differenceMs
+    logger.warn({ event: 'clock.skew_detected', aheadOfDatabaseMs: differenceMs }, 'clock.skew_detected')
+  }
+
+  async function measureAndGoOn(): Promise<void> {
+    // While the database is away the offset stays as it was; other callers of the database report it.
+    await measure().catch(() => undefined)
+    if (!isStopped) timer = setTimeout(() => void measureAndGoOn(), MEASURE_EVERY_MS).unref()
+  }
+
+  return {
+    nowMs: () => monotonicMs() + offsetMs,
+    start: measureAndGoOn,
+    stop() {
+      isStopped = true
+      if (timer !== null) clearTimeout(timer)
+    },
+  }
+}
+
+function width({ lowest, highest }: { lowest: number; highest: number }): number {
+  return highest - lowest
+}
+
+/** Unix ms of the database's clock at this moment. */
+export async function readDatabaseMs(dataSource: DataSource): Promise<number> {
+  const found = await sql(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`).first<{
+    ms: number
+  }>(dataSource)
+  return found?.ms ?? Number.NaN
+}

@@ -1,0 +1,53 @@
+import type { Actor } from '../../domain/actor.ts'
+import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Publisher } from './publish.ts'
+import { generateTraceId } from './envelope.ts'
+
+type Dependencies = {
+  publish: Publisher
+  dispatcher: Pick<Dispatcher, 'start'>
+  metrics: Pick<Metrics, 'eventPublished'>
+}
+
+/** The parts of the envelope that the sender gives; `json` is the whole request body as it was sent. */
+type SentEvent = {
+  event: string
+  json: string
+  timestamp?: number | null
+  traceId?: string | null
+  spanId?: string | null
+  triggeredBy?: { id: string; name: string } | null
+}
+
+type PublishedEvent = {
+  id: string
+  deliveries: { id: string; webhookId: string }[]
+  trace: { traceId: string; spanId: string | null } | null
+}
+
+/** The trace and the span that a request belongs to (W3C Trace Context). */
+export type TraceContext = { traceId: string; spanId: string }
+
+/**
+ * Commits an event with its deliveries and passes these to the dispatcher, which does not delay the answer.
+ * `context` fills the trace and the span where the sender gives none; its span only inside its own trace. Returns the trace
+ * of the event too; null for a replayed answer, whose event was committed by an earlier request.
+ */
+export async function publishEvent(
+  { publish, dispatcher, metrics }: Dependencies,
+  { organisationId }: Actor,
+  sent: SentEvent,
+  context: TraceContext | null,
+  idempotency: IdempotentRequest | null,
+): Promise<PublishedEvent> {
+  const traceId = sent.traceId ?? context?.traceId ?? generateTraceId()
+  const spanId = sent.spanId ?? (traceId === context?.traceId ? context.spanId : null)
+  const { event, json, timestamp = null, triggeredBy = null } = sent
+  const request = { organisationId, event, json, timestamp, traceId, spanId, triggeredBy }
+  const { id, deliveries, toStart, replayed } = await publish(request, idempotency)
+  if (!replayed) metrics.eventPublished(deliveries.length)
+  dispatcher.start(toStart)
+  return { id, deliveries, trace: replayed ? null : { traceId, spanId } }
+}

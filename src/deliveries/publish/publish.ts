@@ -1,0 +1,220 @@
+import type { DataSource } from 'typeorm'
+import { createBatchedStatement } from '../../db/connection/batched-statement.ts'
+import {
+  DatabaseBusyError,
+  isDatabaseDown,
+  isStatementTimeout,
+} from '../../db/connection/connection-errors.ts'
+import type { Db } from '../../db/connection/db.ts'
+import { createFairLimiter } from '../../db/connection/fair-limiter.ts'
+import { runOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
+import {
+  commitEvents,
+  type CommittedDelivery,
+  type Commits,
+  type NewEvent,
+} from '../protocol/commit-events.ts'
+import { memberText, stripWhiteSpace } from '../../domain/json-text.ts'
+import { overloaded } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import type { BacklogLimit } from './backlog-limit.ts'
+import { serialiseEnvelope } from './envelope.ts'
+import { countWebhooksOfEach } from '../../db/queries/webhooks.ts'
+import { createTtlCache } from '../../ttl-cache.ts'
+
+/** A validated request to publish; `json` is the whole request body as it was sent. */
+type PublishRequest = {
+  organisationId: string
+  event: string
+  json: string
+  timestamp: number | null
+  traceId: string
+  spanId: string | null
+  triggeredBy: { id: string; name: string } | null
+}
+
+/** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
+type Published = {
+  id: string
+  deliveries: { id: string; webhookId: string }[]
+  toStart: CommittedDelivery[]
+  /** True for the stored answer to an earlier request. */
+  replayed: boolean
+}
+
+/** Batches in flight at once, and events and deliveries in one batch. */
+const MAX_CONCURRENT_BATCHES = 4
+const MAX_BATCH_SIZE = 100
+const MAX_BATCH_ROWS = 500
+
+/**
+ * When an event is refused: before the ten seconds in which a request is answered, and so early that its statement ends
+ * or runs into its time limit before that.
+ */
+const TIMEOUTS = { startTimeoutMs: 2_500, timeoutMs: 9_000, maxQueued: 10_000 }
+
+/** The part of the pool that transactions of events with an idempotency key may have. */
+const KEYED_SHARE = 0.75
+
+/** Connections of a pool whose size is not given, by `pg`. */
+const DEFAULT_POOL_SIZE = 10
+
+/** Commits at once of events that have more deliveries than a batch: one of an organisation. */
+const LARGE = { concurrency: 2, perKey: 1 }
+
+type Publish = (request: PublishRequest, idempotency: IdempotentRequest | null) => Promise<Published>
+
+/** Commits an event and its deliveries. */
+export type Publisher = Publish & {
+  /**
+   * True for FAILURE_TTL_MS after an event could not be committed because the database is down or takes no writes, unless
+   * one has been since, or was while it waited.
+   */
+  isFailing(): boolean
+}
+
+const FAILURE_TTL_MS = 5_000
+
+const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), committed: () => undefined }
+
+/**
+ * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit (a repeated request still gets its
+ * answer), and where an event has no turn at the database or its statement runs into the time limit. Concurrent events
+ * share a commit, except those with an idempotency key, which is stored in the transaction of its event, and those with
+ * many deliveries. Organisations take turns.
+ */
+export function createPublisher(
+  dataSource: DataSource,
+  commits: Commits,
+  backlog: BacklogLimit = NO_LIMIT,
+): Publisher {
+  const fanOut = createFanOut(dataSource)
+  /** `rows`: the expected deliveries. */
+  async function insert(db: Db, events: readonly NewEvent[], rows: number): Promise<CommittedDelivery[][]> {
+    const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
+    const reserved = commits.reserve(organisationIds, rows)
+    try {
+      return await commitEvents(db, events, { ...reserved, leaseMs: commits.leaseMs })
+    } finally {
+      reserved.settle()
+    }
+  }
+
+  const insertOne = async (db: Db, event: NewEvent, rows: number): Promise<CommittedDelivery[]> =>
+    (await insert(db, [event], rows))[0] ?? []
+  const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, CommittedDelivery[]>({
+    runAll: (sized) =>
+      insert(
+        dataSource,
+        sized.map(({ event }) => event),
+        sized.reduce((sum, { rows }) => sum + rows, 0),
+      ),
+    runOne: ({ event, rows }) => insertOne(dataSource, event, rows),
+    maxConcurrent: MAX_CONCURRENT_BATCHES,
+    maxBatchSize: MAX_BATCH_SIZE,
+    keyOf: ({ event }) => event.organisationId,
+    rowsOf: ({ rows }) => rows,
+    maxRows: MAX_BATCH_ROWS,
+    ...TIMEOUTS,
+  })
+  const { poolSize = DEFAULT_POOL_SIZE } = dataSource.options
+  const concurrency = Math.max(2, Math.floor(KEYED_SHARE * poolSize))
+  // One place remains for another organisation.
+  const keyed = createFairLimiter({ concurrency, perKey: concurrency - 1, ...TIMEOUTS })
+  const large = createFairLimiter({ ...LARGE, ...TIMEOUTS })
+
+  const commit: Publish = async (request, idempotency) => {
+    const isOverloaded = await backlog.isReached()
+    const event = newEvent(request)
+    const { organisationId } = event
+    const rows = await fanOut(organisationId)
+    const isLarge = rows > MAX_BATCH_ROWS
+    if (idempotency === null) {
+      if (isOverloaded) throw overloaded()
+      const toStart = isLarge
+        ? await large(organisationId, () => insertOne(dataSource, event, rows))
+        : await insertBatched({ event, rows })
+      backlog.committed(toStart.length)
+      return { id: event.id, deliveries: toStart.map(presentDelivery), toStart, replayed: false }
+    }
+    let toStart: CommittedDelivery[] = []
+    const runInTurn = isLarge ? large : keyed
+    const { answer, replayed } = await runInTurn(organisationId, () =>
+      runOnce(dataSource, idempotency, async (db) => {
+        if (isOverloaded) throw overloaded()
+        toStart = await insertOne(db, event, rows)
+        return { id: event.id, deliveries: toStart.map(presentDelivery) }
+      }),
+    )
+    backlog.committed(toStart.length)
+    return { ...answer, toStart, replayed }
+  }
+
+  let failedAtMs = -Infinity
+  let committedAtMs = -Infinity
+  const publish: Publish = async (request, idempotency) => {
+    const startedAtMs = performance.now()
+    try {
+      const published = await commit(request, idempotency)
+      committedAtMs = performance.now()
+      failedAtMs = -Infinity
+      return published
+    } catch (error) {
+      // What waited on a lost connection fails late, when others have long been committed over new ones.
+      const isNews = startedAtMs > committedAtMs
+      if (isNews && isDatabaseDown(error)) failedAtMs = performance.now()
+      throw isRolledBackForLoad(error) ? overloaded('Publishing takes too long at the moment.') : error
+    }
+  }
+  return Object.assign(publish, { isFailing: () => performance.now() - failedAtMs < FAILURE_TTL_MS })
+}
+
+/** True for an event that had no turn, or whose statement took too long: it is not committed, and may be later. */
+function isRolledBackForLoad(error: unknown): boolean {
+  return error instanceof DatabaseBusyError ? !error.isBegun : isStatementTimeout(error)
+}
+
+function newEvent({ organisationId, event: key, json, ...request }: PublishRequest): NewEvent {
+  const dataText = memberText(stripWhiteSpace(json), 'data')
+  if (dataText === null) throw new Error('data is missing in a validated request')
+  const { traceId, spanId, triggeredBy } = request
+  const timestamp = request.timestamp ?? Date.now()
+  const body = serialiseEnvelope({ event: key, dataText, timestamp, traceId, spanId, triggeredBy })
+  return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId, webhookId: null }
+}
+
+function presentDelivery({ deliveryId, webhookId }: CommittedDelivery): { id: string; webhookId: string } {
+  return { id: deliveryId, webhookId }
+}
+
+/** Returns how many deliveries an event of the organisation has at most; Infinity where that cannot be read in time. */
+type FanOut = (organisationId: string) => Promise<number>
+
+/** How long a count is used. Webhooks are created one by one, so few are added meanwhile. */
+const COUNT_TTL_MS = 10_000
+
+/** Above this, expired counts are dropped. */
+const MAX_COUNTS = 10_000
+
+/** An event waits this long for a count. Then it is published as one of unknown size. */
+const COUNT_TIMEOUT_MS = 1_000
+
+/** Builds the function: the webhooks of an organisation are counted once per COUNT_TTL_MS while it publishes. */
+function createFanOut(dataSource: DataSource): FanOut {
+  const counts = createTtlCache<number>({ ttlMs: COUNT_TTL_MS, maxEntries: MAX_COUNTS })
+  const count = createBatchedStatement<string, number>({
+    runAll: (organisationIds) => countWebhooksOfEach(dataSource, organisationIds),
+    runOne: async (organisationId) =>
+      (await countWebhooksOfEach(dataSource, [organisationId]))[0] ?? Infinity,
+    maxConcurrent: 2,
+    maxBatchSize: 100,
+    timeoutMs: COUNT_TIMEOUT_MS,
+  })
+  // Where the database is down, the commit that follows says so.
+  const find = (organisationId: string): Promise<{ value: number } | null> =>
+    count(organisationId).then(
+      (value) => ({ value }),
+      () => null,
+    )
+  return async (organisationId) => (await counts(organisationId, () => find(organisationId))) ?? Infinity
+}

@@ -1,0 +1,87 @@
+import type { EntityManager } from 'typeorm'
+import type { Actor } from '../../domain/actor.ts'
+import { recordAudit } from '../../db/queries/audit.ts'
+import { listDiscardable } from '../../db/queries/covered-deliveries.ts'
+import { allowLongerStatements } from '../../db/connection/longer-statements.ts'
+import type { DeliverySelection } from '../../domain/delivery-filter.ts'
+import { conflict } from '../../errors.ts'
+import {
+  closeIfResolved,
+  signalIncident,
+  type SignalDependencies,
+  transactOnOwn,
+} from '../../incidents/change-incident.ts'
+import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { discard } from '../protocol/change-deliveries.ts'
+import { requireDelivery } from './preconditions.ts'
+import { selectionForAudit } from './selection-for-audit.ts'
+
+type Dependencies = CommandDependencies &
+  SignalDependencies & {
+    metrics: Pick<Metrics, 'deliveriesStopped'>
+  }
+
+/** Stops one waiting or permanently failed delivery for good. Throws 409 in any other state. */
+export async function discardDelivery(
+  dependencies: Dependencies,
+  actor: Actor,
+  webhookId: string,
+  deliveryId: string,
+): Promise<void> {
+  const { dataSource, metrics } = dependencies
+  const { organisationId } = actor
+  await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
+  const { result: discarded, toSignal } = await transactOnWebhook(dependencies, webhookId, (manager) =>
+    closeIfResolved(manager, webhookId, async () => {
+      const [found = null] = await discard(manager, { organisationId, webhookId, ids: [deliveryId] })
+      if (found !== null)
+        await recordAudit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
+      return found
+    }),
+  )
+  void signalIncident(dependencies, toSignal)
+  metrics.deliveriesStopped(discarded === null ? 0 : 1)
+  if (discarded === null)
+    throw conflict('not_discardable', 'Only a waiting or permanently failed delivery can be discarded.')
+}
+
+/** Which deliveries of a webhook are discarded. */
+type Discarded = { states: readonly ('waiting' | 'failed')[]; selection: DeliverySelection }
+
+/** Stops the deliveries of a webhook that are selected, and in one of the states, for good; returns how many. */
+export async function discardDeliveries(
+  dependencies: Dependencies,
+  actor: Actor,
+  webhookId: string,
+  which: Discarded,
+): Promise<number> {
+  const { result, toSignal } = await transactOnOwn(dependencies, actor, webhookId, (manager) =>
+    closeIfResolved(manager, webhookId, async () => {
+      const count = await discardAll(manager, { organisationId: actor.organisationId, webhookId }, which)
+      const details = { count, ...selectionForAudit(which.selection) }
+      await recordAudit(manager, actor, { action: 'deliveries.discarded', webhookId, details })
+      return count
+    }),
+  )
+  void signalIncident(dependencies, toSignal)
+  dependencies.metrics.deliveriesStopped(result)
+  return result
+}
+
+/** There may be hundreds of thousands of them. */
+async function discardAll(
+  manager: EntityManager,
+  of: { organisationId: string; webhookId: string },
+  which: Discarded,
+): Promise<number> {
+  await allowLongerStatements(manager)
+  let count = 0
+  for (let after: string | null = null; ;) {
+    const ids: string[] = await listDiscardable(manager, of, { ...which, after })
+    const last = ids.at(-1)
+    if (last === undefined) return count
+    count += (await discard(manager, { ...of, ids })).length
+    after = last
+  }
+}

@@ -1,0 +1,53 @@
+import type { DataSource } from 'typeorm'
+import type { Actor } from '../../domain/actor.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { recordAudit } from '../../db/queries/audit.ts'
+import { findDelivery } from '../../db/queries/deliveries.ts'
+import { findSealedSecret, findWebhook } from '../../db/queries/webhooks.ts'
+import { missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
+import { forbidden, notFound } from '../../errors.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
+import { USER_AGENT } from '../../outbound/user-agent.ts'
+import type { SecretBox } from '../../secret-box.ts'
+
+type Dependencies = {
+  dataSource: DataSource
+  catalogue: Pick<Catalogue, 'permissionFor'>
+  secretBox: Pick<SecretBox, 'open'>
+}
+
+/** The POST of a delivery to its webhook as it is now. */
+export type DeliveryRequest = { url: string; headers: Record<string, string>; body: string }
+
+/**
+ * Returns the signed request of a delivery to a member that may change the webhook and may read the event, and records
+ * the access in the audit trail: who has it can send it to the endpoint.
+ */
+export async function readDeliveryRequest(
+  { dataSource, catalogue, secretBox }: Dependencies,
+  actor: Actor,
+  webhookId: string,
+  deliveryId: string,
+): Promise<DeliveryRequest> {
+  const { organisationId } = actor
+  const webhook = await findWebhook(dataSource, organisationId, webhookId)
+  const delivery = await findDelivery(dataSource, organisationId, webhookId, deliveryId)
+  const sealed = await findSealedSecret(dataSource, organisationId, webhookId)
+  if (webhook === null || delivery === null || sealed === null) throw notFound('delivery')
+  const eventKeys = [...webhook.subscribedEventKeys, delivery.eventKey]
+  const missing = missingPermissions(actor, permissionsForSubscription(eventKeys, catalogue.permissionFor))
+  if (missing.length > 0) throw forbidden(missing)
+  const headers = signedHeaders(deliveryId, secretBox.open(webhookId, sealed), delivery.body)
+  await recordAudit(dataSource, actor, { action: 'delivery.request_read', webhookId, deliveryId })
+  return { url: webhook.url, headers, body: delivery.body.toString('utf8') }
+}
+
+/** Returns the headers of an attempt but the signature, as they are shown to members; the client adds two of them. */
+export function shownHeaders(id: string, body: Buffer): Record<string, string> {
+  return {
+    'User-Agent': USER_AGENT,
+    'Content-Type': 'application/json',
+    'Content-Length': String(body.length),
+    'X-Webhook-Event-ID': id,
+  }
+}

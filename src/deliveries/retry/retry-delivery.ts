@@ -1,0 +1,65 @@
+import type { DataSource } from 'typeorm'
+import type { Actor } from '../../domain/actor.ts'
+import { recordAudit } from '../../db/queries/audit.ts'
+import { findDelivery } from '../../db/queries/deliveries.ts'
+import { findWebhook } from '../../db/queries/webhooks.ts'
+import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
+import { coversEventKey } from '../../domain/subscription.ts'
+import { conflict, notFound, type ProblemError } from '../../errors.ts'
+import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import { requestRetries } from '../protocol/change-deliveries.ts'
+import { wakeWorkflows } from './wake-workflows.ts'
+import { requireDelivery, requireEnabled, webhookDisabled } from './preconditions.ts'
+
+type Dependencies = CommandDependencies & {
+  workflows: Pick<DeliveryWorkflows, 'wake'>
+  logger: Logger
+}
+
+/** All but completed. */
+const RETRIED_STATES = DELIVERY_STATES.filter((state) => state !== 'completed')
+
+/** Retries one delivery at once, in any undelivered state. Throws 409 with the reason where that is not possible. */
+export async function retryDelivery(
+  dependencies: Dependencies,
+  actor: Actor,
+  webhookId: string,
+  deliveryId: string,
+): Promise<void> {
+  const { dataSource } = dependencies
+  const { organisationId } = actor
+  await requireEnabled(dataSource, organisationId, webhookId)
+  await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
+  const requested = await transactOnWebhook(dependencies, webhookId, async (manager) => {
+    const of = { organisationId, webhookId, ids: [deliveryId], states: RETRIED_STATES }
+    const [delivery = null] = await requestRetries(manager, of)
+    if (delivery !== null)
+      await recordAudit(manager, actor, { action: 'delivery.retried', webhookId, deliveryId })
+    return delivery
+  })
+  if (requested === null) throw await refusalOf(dataSource, organisationId, webhookId, deliveryId)
+  // Not awaited: the request is on the row, and the sweeper wakes what this process fails to wake.
+  void wakeWorkflows(dependencies, { organisationId, webhookId }, [requested])
+}
+
+/** Returns why a delivery cannot be retried. Reads again: the webhook may have changed since the first checks. */
+async function refusalOf(
+  dataSource: DataSource,
+  organisationId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<ProblemError> {
+  const webhook = await findWebhook(dataSource, organisationId, webhookId)
+  const delivery = await findDelivery(dataSource, organisationId, webhookId, deliveryId)
+  if (webhook === null || delivery === null) return notFound('delivery')
+  if (delivery.state === 'completed')
+    return conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
+  if (delivery.isTest)
+    return conflict('test_delivery', 'A test event gets one attempt. Send another one instead.')
+  if (!webhook.enabled) return webhookDisabled()
+  if (!coversEventKey(webhook.subscribedEventKeys, delivery.eventKey))
+    return conflict('not_subscribed', `The webhook is not subscribed to ${delivery.eventKey} any more.`)
+  return conflict('delivery_changed', 'The delivery changed at the same time. Try again.')
+}

@@ -1,0 +1,71 @@
+import type { DataSource } from 'typeorm'
+import type { Actor } from '../../domain/actor.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { recordAudit } from '../../db/queries/audit.ts'
+import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
+import { mayReadPayload, TEST_EVENT_KEY } from '../../domain/permissions.ts'
+import { coversEventKey } from '../../domain/subscription.ts'
+import { conflict, forbidden, notFound } from '../../errors.ts'
+import { testEnvelope } from '../publish/test-event.ts'
+import { newId } from '../../ids.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { commitEvents, type Commits } from '../protocol/commit-events.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
+import { webhookDisabled } from './preconditions.ts'
+
+type Dependencies = {
+  dataSource: DataSource
+  catalogue: Pick<Catalogue, 'find' | 'permissionFor'>
+  dispatcher: Pick<Dispatcher, 'start'>
+  metrics: Pick<Metrics, 'eventPublished'>
+  commits: Commits
+}
+
+/**
+ * Sends one test event to this webhook only: a `webhook:test`, or the example of `eventKey`. Returns the id of its
+ * delivery. Throws 403 where the member may not read the key, 409 where the webhook is disabled or not subscribed to it.
+ */
+export async function sendTestEvent(
+  { dataSource, catalogue, dispatcher, metrics, commits }: Dependencies,
+  actor: Actor,
+  webhookId: string,
+  eventKey: string | null,
+): Promise<string> {
+  const { organisationId } = actor
+  const webhook = await findWebhook(dataSource, organisationId, webhookId)
+  if (webhook === null) throw notFound('webhook')
+  const sent =
+    eventKey === null
+      ? { key: TEST_EVENT_KEY, data: { webhookId } }
+      : { key: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
+  const event = { id: newId(), organisationId, webhookId, ...testEnvelope(sent.key, sent.data) }
+  const reserved = commits.reserve([organisationId], 1)
+  const commit = { ...reserved, leaseMs: commits.leaseMs }
+  const transaction = dataSource.transaction(async (manager) => {
+    const [[committed] = []] = await commitEvents(manager, [event], commit)
+    if (committed === undefined) throw webhookDisabled()
+    const { deliveryId } = committed
+    const details = eventKey === null ? {} : { eventKey }
+    await recordAudit(manager, actor, { action: 'webhook.tested', webhookId, deliveryId, details })
+    return committed
+  })
+  const delivery = await transaction.finally(() => reserved.settle())
+  metrics.eventPublished(1)
+  dispatcher.start([delivery])
+  return delivery.deliveryId
+}
+
+/** Returns the example of the key in the catalogue, for a webhook that receives such events. */
+function exampleFor(
+  actor: Actor,
+  { subscribedEventKeys }: WebhookRow,
+  { find, permissionFor }: Dependencies['catalogue'],
+  eventKey: string,
+): object {
+  const entry = find(eventKey)
+  if (entry === undefined) throw notFound('event key')
+  if (!mayReadPayload(actor, eventKey, permissionFor)) throw forbidden([permissionFor(eventKey)])
+  if (!coversEventKey(subscribedEventKeys, eventKey))
+    throw conflict('not_subscribed', `The webhook is not subscribed to ${eventKey}.`)
+  return entry.example
+}

@@ -1,0 +1,186 @@
+import { DateTime, IANAZone } from 'luxon'
+import type { NotificationKind } from '../../domain/incident-rules.ts'
+import { nameWebhook } from '../../domain/webhook-name.ts'
+import type { Notice } from './notice.ts'
+import { singleLine } from './single-line.ts'
+
+/** `publicUrl` has no trailing slash, and is '' where it is not configured. `warn` logs a sentence. */
+export type ComposeOptions = { publicUrl: string; warn: (reason: string) => void }
+
+/** Text and HTML have the same content. */
+export type MailText = { subject: string; text: string; html: string }
+
+/** What the service worker shows. `url` opens on a click; a later message replaces one with the same `tag`. */
+export type PushText = { title: string; body: string; url: string; tag: string }
+
+/** The content of a mail, before it is formatted as text or HTML. */
+type MailContent = {
+  opening: string
+  facts: readonly (readonly [label: string, value: string])[]
+  advice: string
+  link: string
+  closing: string
+}
+
+// Spec 8.2
+const DEFAULT_TIME_ZONE = 'Europe/Brussels'
+const MAX_NAME_LENGTH = 100
+const MAX_ERROR_LENGTH = 300
+// Of the 4 KiB that a push service accepts; the rest is left to encryption and the other fields.
+const MAX_PUSH_URL_LENGTH = 1000
+const LINK_TEXT = 'Open this webhook in the developer area'
+const CLOSING = 'This is one of at most two messages about this incident.'
+
+/** Composes the mail for `notice`, in English. */
+export function composeMail(notice: Notice, options: ComposeOptions): MailText {
+  const content = contentOf(notice, options)
+  const subject = subjectOf(notice)
+  return { subject, text: asText(content), html: asHtml(subject, content) }
+}
+
+/** Composes the push message for `notice`: less than 3 KB as JSON, whatever the notice contains. */
+export function composePush(notice: Notice, options: ComposeOptions): PushText {
+  const [since, state] = [formatSince(notice, options.warn), formatCounts(notice)]
+  const url = linkTo(notice.webhookId, options.publicUrl)
+  return {
+    title: subjectOf(notice),
+    body: `Deliveries have been failing since ${since}. ${capitalised(state)}.`,
+    url: url.length <= MAX_PUSH_URL_LENGTH ? url : linkTo(notice.webhookId, ''),
+    tag: notice.incidentId,
+  }
+}
+
+function subjectOf(notice: Notice): string {
+  const start = `Webhook deliveries to ${nameOf(notice)}`
+  switch (notice.kind) {
+    case 1:
+      return `${start} are failing`
+    case 2:
+      return `${start}: an event could not be delivered`
+  }
+}
+
+/** The webhook's own name, where it has one, and what its URL is called. */
+function nameOf({ url, webhookId, webhookDescription }: Notice): string {
+  const own = singleLine(webhookDescription, MAX_NAME_LENGTH)
+  const name = nameWebhook(url, webhookId)
+  return own === '' ? name : `${own} – ${name}`
+}
+
+function contentOf(notice: Notice, options: ComposeOptions): MailContent {
+  const error = singleLine(notice.lastError ?? '', MAX_ERROR_LENGTH)
+  return {
+    opening: openingOf(notice),
+    facts: [
+      ['Webhook', nameOf(notice)],
+      ['Failing since', formatSince(notice, options.warn)],
+      ['Deliveries', formatCounts(notice)],
+      ...(error === '' ? [] : [['Last error', error] as const]),
+    ],
+    advice: adviceFor(notice.kind),
+    link: options.publicUrl === '' ? '' : linkTo(notice.webhookId, options.publicUrl),
+    closing: CLOSING,
+  }
+}
+
+function openingOf(notice: Notice): string {
+  const name = singleLine(notice.organisationName, MAX_NAME_LENGTH)
+  const whose = name === '' ? 'a webhook of your organisation' : `a webhook of ${name}`
+  switch (notice.kind) {
+    case 1:
+      return `Deliveries to ${whose} keep failing.`
+    case 2:
+      return `At least one event for ${whose} could not be delivered and is marked permanently failed.`
+  }
+}
+
+function adviceFor(kind: NotificationKind): string {
+  switch (kind) {
+    case 1:
+      return (
+        'Posthorn goes on retrying on its schedule. Please check the endpoint: ' +
+        'once it confirms deliveries again, those that are waiting go out by themselves.'
+      )
+    case 2:
+      return (
+        'What has permanently failed is not attempted again automatically. Please fix the endpoint, ' +
+        'then retry the failed deliveries in the developer area.'
+      )
+  }
+}
+
+function formatCounts({ waiting, failed }: Notice): string {
+  const waits = waiting === 0 ? 'none is' : counted(waiting, 'is', 'are')
+  const failures = failed === 0 ? 'none has' : counted(failed, 'has', 'have')
+  return `${waits} waiting for a retry, ${failures} permanently failed`
+}
+
+function counted(count: number, singular: string, plural: string): string {
+  return `${count.toLocaleString('en-GB')} ${count === 1 ? singular : plural}`
+}
+
+/** `Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1)`; the offset distinguishes the repeated hour in autumn. */
+function formatSince(notice: Notice, warn: ComposeOptions['warn']): string {
+  const isKnown = IANAZone.isValidZone(notice.timeZone)
+  if (!isKnown) {
+    const named = JSON.stringify(singleLine(notice.timeZone, MAX_NAME_LENGTH))
+    warn(`${named} is not a time zone; the times in the notification are in ${DEFAULT_TIME_ZONE}.`)
+  }
+  const zone = isKnown ? notice.timeZone : DEFAULT_TIME_ZONE
+  const since = DateTime.fromJSDate(notice.failingSince, { zone }).setLocale('en-GB')
+  const offset = since.offset === 0 ? 'UTC' : `UTC${since.toFormat('Z')}`
+  const place = zone === offset ? zone : `${zone}, ${offset}`
+  return `${since.toFormat("cccc d LLLL yyyy 'at' HH:mm")} (${place})`
+}
+
+function linkTo(webhookId: string, publicUrl: string): string {
+  return `${publicUrl}/developer?webhook=${encodeURIComponent(webhookId)}`
+}
+
+function capitalised(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+}
+
+function asText({ opening, facts, advice, link, closing }: MailContent): string {
+  const lines = facts.map(([label, value]) => `${label}: ${value}`).join('\n')
+  const linkLines = link === '' ? [] : [`${LINK_TEXT}:\n${link}`]
+  return `${[opening, lines, advice, ...linkLines, closing].join('\n\n')}\n`
+}
+
+/** Formats without colours, so that it follows the reader's light or dark scheme, and without external resources. */
+function asHtml(subject: string, { opening, facts, advice, link, closing }: MailContent): string {
+  const rows = facts.map(([label, value]) => `<strong>${escaped(label)}:</strong> ${escaped(value)}`)
+  const anchor = `<a href="${escaped(link)}">${escaped(LINK_TEXT)}</a>`
+  const paragraphs = [
+    escaped(opening),
+    rows.join('<br>\n'),
+    escaped(advice),
+    ...(link === '' ? [] : [anchor]),
+    `<small>${escaped(closing)}</small>`,
+  ]
+  return [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<head>',
+    '<meta charset="utf-8">',
+    '<meta name="color-scheme" content="light dark">',
+    `<title>${escaped(subject)}</title>`,
+    '</head>',
+    '<body style="font-family: sans-serif; line-height: 1.5; max-width: 40em; overflow-wrap: anywhere">',
+    ...paragraphs.map((paragraph) => `<p>${paragraph}</p>`),
+    '</body>',
+    '</html>',
+    '',
+  ].join('\n')
+}
+
+function escaped(text: string): string {
+  const entities: Record<string, string> = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': '&quot;',
+    "'": '&#39;',
+  }
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
+}

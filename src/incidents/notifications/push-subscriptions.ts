@@ -1,0 +1,90 @@
+import type { DataSource } from 'typeorm'
+import type { Actor } from '../../domain/actor.ts'
+import { recordAudit } from '../../db/queries/audit.ts'
+import {
+  deleteEndedPushSubscriptions,
+  deleteOwnPushSubscription,
+  deleteOwnPushSubscriptions,
+  lockMember,
+  upsertPushSubscription,
+  type PushSubscriptionRow,
+} from '../../db/queries/push-subscriptions.ts'
+import { conflict, notFound, type ProblemError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { canonicalUrl, type UrlPolicy } from '../../outbound/url-rules.ts'
+
+type Dependencies = { dataSource: DataSource }
+
+/** More browsers than a member has; each costs one message per notification. */
+const MAX_SUBSCRIPTIONS = 20
+
+/**
+ * Subscribes a browser of the calling member. It ends with the session in which it is made, signed out or replaced, and
+ * with its API key. An endpoint that is subscribed already gets its new keys and owner, and keeps its id.
+ * Throws 409 where push is not configured, and when the member has the maximum number of subscriptions.
+ */
+export async function subscribeToPush(
+  {
+    dataSource,
+    urlPolicy,
+    vapidPublicKey,
+  }: Dependencies & { urlPolicy: UrlPolicy; vapidPublicKey: string | null },
+  actor: Actor,
+  sessionHash: Buffer | null,
+  requested: { endpoint: string; keys: { p256dh: string; auth: string } },
+): Promise<{ subscription: PushSubscriptionRow; created: boolean }> {
+  if (vapidPublicKey === null) throw conflict('push_not_configured', 'Push messages are not set up here.')
+  const { organisationId, memberId, apiKeyId, keyHash } = actor
+  const id = newId()
+  const endpoint = canonicalUrl(requested.endpoint, urlPolicy)
+  const p256dh = withoutPadding(requested.keys.p256dh)
+  const auth = withoutPadding(requested.keys.auth)
+  const subscription = await dataSource.transaction(async (manager) => {
+    if (!(await lockMember(manager, organisationId, memberId))) throw notFound('member')
+    await deleteEndedPushSubscriptions(manager, organisationId)
+    const saved = await upsertPushSubscription(
+      manager,
+      { id, organisationId, memberId, endpoint, p256dh, auth, sessionHash, apiKeyId, keyHash },
+      MAX_SUBSCRIPTIONS,
+    )
+    if (saved === null) throw tooManySubscriptions()
+    // The rest of the URL is a credential: with it anyone can push.
+    const details = { id: saved.id, service: new URL(endpoint).host }
+    await recordAudit(manager, actor, { action: 'push_subscription.saved', details })
+    return saved
+  })
+  return { subscription, created: subscription.id === id }
+}
+
+/** Removes one of the calling member's push subscriptions. Throws 404 when the member has none with this id. */
+export async function unsubscribeFromPush(
+  { dataSource }: Dependencies,
+  actor: Actor,
+  id: string,
+): Promise<void> {
+  const { organisationId, memberId } = actor
+  await dataSource.transaction(async (manager) => {
+    if (!(await deleteOwnPushSubscription(manager, organisationId, memberId, id)))
+      throw notFound('push subscription')
+    await recordAudit(manager, actor, { action: 'push_subscription.removed', details: { id } })
+  })
+}
+
+/** Removes all push subscriptions of the calling member. */
+export async function unsubscribeAllFromPush({ dataSource }: Dependencies, actor: Actor): Promise<void> {
+  const { organisationId, memberId } = actor
+  await dataSource.transaction(async (manager) => {
+    const count = await deleteOwnPushSubscriptions(manager, organisationId, memberId)
+    if (count > 0)
+      await recordAudit(manager, actor, { action: 'push_subscription.removed', details: { count } })
+  })
+}
+
+function tooManySubscriptions(): ProblemError {
+  const detail = `A member may have at most ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one first.`
+  return conflict('too_many_subscriptions', detail)
+}
+
+function withoutPadding(base64url: string): string {
+  return base64url.replace(/=+$/, '')
+}

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto'
+import pLimit from 'p-limit'
+import type { DataSource } from 'typeorm'
+import { retryWhileUnavailable } from '../../db/connection/retry-while-unavailable.ts'
+import {
+  findRecipients,
+  findWebhookStanding,
+  type RecipientRows,
+} from '../../db/queries/incident-evaluation.ts'
+import { findIncidentLabel } from '../../db/queries/incidents.ts'
+import {
+  claimNotification,
+  countNotifications,
+  findPending,
+  recordNotification,
+  settleNotifications,
+  type PendingNotification,
+} from '../../db/queries/notifications.ts'
+import {
+  deleteEndedPushSubscriptions,
+  deletePushSubscription,
+  findPushSubscription,
+  type PushTarget,
+} from '../../db/queries/push-subscriptions.ts'
+import { findWebhook } from '../../db/queries/webhooks.ts'
+import type {
+  NotificationChannel,
+  NotificationCounts,
+  NotificationKind,
+} from '../../domain/incident-rules.ts'
+import { recipientsOf } from '../../domain/notification-recipients.ts'
+import { ORGANIZATION_SETTINGS_UPDATE } from '../../domain/permissions.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { SendLimiter } from './send-limiter.ts'
+import type { Notice } from './notice.ts'
+import type { PushOutcome } from './push.ts'
+import type { SendOutcome } from './send-outcome.ts'
+
+/** Sends one message to one recipient, and never throws; `limiter` bounds the messages in flight. */
+type Channel<To, Outcome> = { limiter: SendLimiter; send(notice: Notice, to: To): Promise<Outcome> }
+
+/** The channels of notifications; null where one is not configured. */
+export type Channels = {
+  email: Channel<{ id: string; address: string; name: string | null }, SendOutcome> | null
+  push: Channel<PushTarget & { organisationId: string }, PushOutcome> | null
+}
+
+export type SendDependencies = {
+  dataSource: DataSource
+  logger: Logger
+  metrics: Metrics
+  channels: Channels
+}
+
+export type SendRequest = {
+  organisationId: string
+  incidentId: string
+  /** Includes notifications that were refused before; without it only those never tried. */
+  retry: boolean
+}
+
+/** Messages of one incident in flight per channel, so that one slow recipient does not block the others. */
+const CONCURRENT_SENDS = 4
+
+/**
+ * Sends the pending notifications of an incident. Each is claimed before it is sent, and claimed again only when the
+ * try was provably not accepted. Returns the incident's notifications counted by kind and state.
+ */
+export async function sendDue(
+  dependencies: SendDependencies,
+  request: SendRequest,
+  signal: AbortSignal,
+): Promise<NotificationCounts> {
+  const { dataSource, logger, metrics } = dependencies
+  const { organisationId, incidentId, retry } = request
+  const settled = await retryWhileUnavailable(() => settleNotifications(dataSource, incidentId), signal)
+  for (const { kind, channel, state } of settled) metrics.notificationEnded({ kind, channel, state })
+  const lost = settled.filter(({ state }) => state === 'unknown').length
+  if (lost > 0)
+    logger.error({ event: 'notification.outcome_lost', incidentId, count: lost }, 'notification.outcome_lost')
+  const pending = await retryWhileUnavailable(() => findPending(dataSource, incidentId, retry), signal)
+  const by = (channel: NotificationChannel) => pending.filter((one) => one.channel === channel)
+  await Promise.all(
+    [by('email'), by('push')].map((notifications) =>
+      pLimit(CONCURRENT_SENDS).map(notifications, async (notification) => {
+        signal.throwIfAborted()
+        await sendOne(dependencies, { organisationId, incidentId }, notification, signal)
+      }),
+    ),
+  )
+  return retryWhileUnavailable(() => countNotifications(dataSource, incidentId), signal)
+}
+
+async function sendOne(
+  dependencies: SendDependencies,
+  incident: Pick<SendRequest, 'organisationId' | 'incidentId'>,
+  notification: PendingNotification,
+  signal: AbortSignal,
+): Promise<void> {
+  const { channels } = dependencies
+  const free = await (channels[notification.channel]?.limiter.enter() ?? UNBOUNDED)
+  if (free === null) return
+  try {
+    await claimAndSend(dependencies, incident, notification, signal)
+  } finally {
+    free()
+  }
+}
+
+/** For a channel that is not configured: its notifications fail without being sent. */
+const UNBOUNDED = Promise.resolve(() => undefined)
+
+async function claimAndSend(
+  dependencies: SendDependencies,
+  incident: Pick<SendRequest, 'organisationId' | 'incidentId'>,
+  notification: PendingNotification,
+  signal: AbortSignal,
+): Promise<void> {
+  const { dataSource, logger, metrics } = dependencies
+  const { id, kind, channel } = notification
+  // Everything is read before the claim, so that after it only the sending can fail.
+  const send = await retryWhileUnavailable(() => prepare(dependencies, incident, notification), signal)
+  const claim = randomUUID()
+  if (!(await retryWhileUnavailable(() => claimNotification(dataSource, id, claim), signal))) return
+  const outcome = await send()
+  const error = outcome.state === 'sent' ? null : outcome.error
+  const state = outcome.state === 'refused' ? 'pending' : outcome.state
+  // Not aborted: the message was sent, and its outcome must not be lost.
+  await retryWhileUnavailable(() => recordNotification(dataSource, id, claim, { state, error }))
+  metrics.notificationEnded({ kind, channel, state: outcome.state })
+  const event = `notification.${outcome.state}`
+  const fields = { event, ...incident, notificationId: id, kind, channel, error }
+  if (outcome.state === 'sent') logger.info(fields, event)
+  else if (outcome.state === 'refused') logger.warn(fields, event)
+  else logger.error(fields, event)
+}
+
+/** Reads everything again: the recipient may have lost the permission, and the message states current numbers. */
+async function prepare(
+  { dataSource, channels }: SendDependencies,
+  { organisationId, incidentId }: Pick<SendRequest, 'organisationId' | 'incidentId'>,
+  { id, kind, channel, recipient }: PendingNotification,
+): Promise<() => Promise<SendOutcome>> {
+  await deleteEndedPushSubscriptions(dataSource, organisationId)
+  const recipients = await findRecipients(dataSource, organisationId, ORGANIZATION_SETTINGS_UPDATE)
+  const to = recipientsOf(recipients).find(
+    (one) => one.channel === channel && isSame(one.recipient, recipient),
+  )
+  if (to === undefined) return failing('no longer a recipient')
+  const notice = await findNotice(dataSource, incidentId, kind, recipients)
+  if (channel === 'email') {
+    const { email } = channels
+    return email === null
+      ? failing('no mail server is set up')
+      : () => email.send(notice, { id, address: recipient, name: to.name })
+  }
+  const { push } = channels
+  if (push === null) return failing('push is not set up')
+  const subscription = await findPushSubscription(dataSource, organisationId, recipient)
+  if (subscription === null) return failing('no longer subscribed')
+  return async () => {
+    const outcome = await push.send(notice, { ...subscription, organisationId })
+    if (outcome.gone === true)
+      await retryWhileUnavailable(() => deletePushSubscription(dataSource, organisationId, recipient))
+    return outcome
+  }
+}
+
+/** Ignores case, which distinguishes neither addresses nor ids. */
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+function failing(error: string): () => Promise<SendOutcome> {
+  return () => Promise.resolve({ state: 'failed', error })
+}
+
+async function findNotice(
+  dataSource: DataSource,
+  incidentId: string,
+  kind: NotificationKind,
+  { organisation }: RecipientRows,
+): Promise<Notice> {
+  const incident = await findIncidentLabel(dataSource, incidentId)
+  if (incident === null) throw new Error('a notification without its incident')
+  const { organisationId, webhookId, url, openedAt } = incident
+  const webhook = await findWebhook(dataSource, organisationId, webhookId)
+  const { streak, waiting, failed, lastFailure } = await findWebhookStanding(dataSource, incident)
+  return {
+    kind,
+    incidentId,
+    webhookId,
+    organisationName: organisation.name,
+    timeZone: organisation.timeZone,
+    url,
+    webhookDescription: webhook?.description ?? '',
+    failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
+    waiting,
+    failed,
+    lastError: lastFailure.error,
+  }
+}

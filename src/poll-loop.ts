@@ -1,0 +1,64 @@
+import { isDatabaseUnavailable } from './db/connection/connection-errors.ts'
+import type { Logger } from './observability/logger.ts'
+import { processTimers, type Timers } from './timers.ts'
+
+/** Runs a function repeatedly, in passes that do not overlap. */
+export type PollLoop = {
+  start(): void
+  /** Aborts the signal of the running pass, and returns when it has ended. */
+  stop(): Promise<void>
+  /** Returns for how many ms the current pass has run; null between passes. */
+  runningForMs(): number | null
+}
+
+/**
+ * Builds the loop. The next pass follows at once when `run` returns true, otherwise after `intervalMs`. Errors of `run` are
+ * logged as `event`.
+ */
+export function createPollLoop(options: {
+  intervalMs: number
+  run: (signal: AbortSignal) => Promise<boolean>
+  event: string
+  logger: Logger
+  timers?: Timers
+}): PollLoop {
+  const { intervalMs, run, event, logger, timers = processTimers } = options
+  const stopping = new AbortController()
+  let cancel: (() => void) | null = null
+  let running: Promise<void> = Promise.resolve()
+  let beganAtMs: number | null = null
+
+  async function pass(): Promise<void> {
+    cancel = null
+    beganAtMs = timers.nowMs()
+    let delayMs = intervalMs
+    try {
+      if (await run(stopping.signal)) delayMs = 0
+    } catch (error) {
+      if (stopping.signal.aborted) return
+      const fields = { event, err: error }
+      if (isDatabaseUnavailable(error)) logger.warn(fields, event)
+      else logger.error(fields, event)
+    } finally {
+      beganAtMs = null
+    }
+    schedule(delayMs)
+  }
+
+  function schedule(delayMs: number): void {
+    if (stopping.signal.aborted) return
+    cancel = timers.after(delayMs, () => {
+      running = pass()
+    })
+  }
+
+  return {
+    start: () => schedule(0),
+    async stop() {
+      stopping.abort()
+      cancel?.()
+      await running
+    },
+    runningForMs: () => (beganAtMs === null ? null : timers.nowMs() - beganAtMs),
+  }
+}

@@ -1,0 +1,88 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { DataSource } from 'typeorm'
+import packageJson from '../../package.json' with { type: 'json' }
+import type { Config } from '../config/load.ts'
+import { closeDataSource } from '../db/connection/data-source.ts'
+import { poolStatus } from '../db/connection/pool-status.ts'
+import { countBacklogInTime } from '../db/queries/backlog.ts'
+import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
+import type { Logger } from '../observability/logger.ts'
+import { createMetrics, type Metrics } from '../observability/metrics.ts'
+import { createMetricsApp } from './metrics/metrics-app.ts'
+import { createBacklogReader } from './metrics/backlog-reader.ts'
+import { createScrape } from './metrics/scrape.ts'
+import type { TemporalService } from '../temporal/temporal-service.ts'
+import { installRuntime } from '../temporal/runtime.ts'
+import { connect } from './connect.ts'
+import { listenInWords } from './listen-in-words.ts'
+import { createReadiness, type ReadinessParts } from './readiness.ts'
+import type { Stack } from './shutdown-stack.ts'
+
+export type Metering = {
+  metrics: Metrics
+  /**
+   * Starts to serve the metrics and the probes; returns the address of the metrics, or null without a port. Stops
+   * after the parts that it measures. Throws when the port is taken.
+   */
+  serve(parts: MeteredParts, running: Stack): Promise<string | null>
+}
+
+type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
+
+/** The database cancels the count after this; the scrape has long been answered without its figures. */
+const COUNT_TIMEOUT_MS = 2_000
+
+/** Creates the metrics, and installs those of Temporal's native core. Call it once, before any connection. */
+export async function createMetering(
+  config: Pick<Config, 'databaseUrl' | 'databasePooler' | 'metricsHost' | 'metricsPort'>,
+  logger: Logger,
+): Promise<Metering> {
+  const { metricsHost: host, metricsPort: port } = config
+  const coreMetricsUrl = await installRuntime(logger, { withMetrics: port !== null })
+  const registry = new Registry()
+  return {
+    metrics: createMetrics(registry),
+    async serve(parts, running) {
+      if (port === null) return null
+      const { dataSource, temporal, dispatcher } = parts
+      collectDefaultMetrics({ register: registry })
+      showVersion(registry)
+      const counting = await openCountingConnection(config, logger)
+      running.push('the connection of the metrics', () => closeDataSource(counting))
+      const scrape = createScrape(registry, {
+        backlog: createBacklogReader({ read: () => countBacklogInTime(counting, COUNT_TIMEOUT_MS), logger }),
+        pool: () => poolStatus(dataSource),
+        dispatcher: () => dispatcher.load(),
+        temporal,
+        coreMetricsUrl,
+      })
+      const listening = await listenInWords(
+        { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' },
+        createMetricsApp({ scrape, readiness: createReadiness(parts), logger }),
+        { host, port },
+      )
+      running.push('the metrics', () => listening.close())
+      return `${listening.url}/metrics`
+    },
+  }
+}
+
+/** Opens a connection outside the pool, so that the backlog can be counted while the pool is exhausted. */
+async function openCountingConnection(
+  { databaseUrl: url, databasePooler: pooler }: Pick<Config, 'databaseUrl' | 'databasePooler'>,
+  logger: Logger,
+): Promise<DataSource> {
+  const onIdleError = (error: Error): void =>
+    logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost')
+  return connect({ url, poolSize: 1, pooler, onIdleError })
+}
+
+function showVersion(registry: Registry): void {
+  const info = new Gauge({
+    name: 'posthorn_build_info',
+    help: '1, with the version that runs',
+    labelNames: ['version'],
+    registers: [registry],
+  })
+  info.set({ version: packageJson.version }, 1)
+}

@@ -1,0 +1,60 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDatabaseDown } from '../../db/connection/connection-errors.ts'
+import type { Backlog } from '../../db/queries/backlog.ts'
+import type { Logger } from '../../observability/logger.ts'
+
+/** Scrapes within this time get the same figures. */
+const FIGURES_TTL_MS = 5_000
+
+/** Counting may take the database one part in so many of its time; where it takes longer it is done less often. */
+const SHARE = 50
+
+/** How long a scrape waits for figures; what comes later serves the next one. */
+const SLOW_GROUP_MS = 1_000
+
+/** Older figures would hide that none are to be had. */
+const USABLE_MS = 120_000
+
+type Read = { backlog: Backlog; atMs: number }
+
+/**
+ * Creates a reader of the backlog, counted by `read` at most once at a time and at most every few seconds. It returns
+ * null when that fails, or when it takes longer than a scrape should. `nowMs` is a clock that never goes back.
+ */
+export function createBacklogReader(dependencies: {
+  read: () => Promise<Backlog>
+  logger: Logger
+  nowMs?: () => number
+}): () => Promise<Backlog | null> {
+  const { read, logger, nowMs = () => performance.now() } = dependencies
+  let latest: Read | null = null
+  let notBeforeMs = -Infinity
+  let reading: Promise<void> | null = null
+
+  async function refresh(): Promise<void> {
+    const startedAtMs = nowMs()
+    const restMs = (): number => Math.max(FIGURES_TTL_MS, SHARE * (nowMs() - startedAtMs))
+    try {
+      const backlog = await read()
+      latest = { backlog, atMs: nowMs() }
+      notBeforeMs = nowMs() + restMs()
+    } catch (error) {
+      latest = null
+      // One that is away does no work meanwhile, and its figures are wanted as soon as it is back.
+      notBeforeMs = nowMs() + (isDatabaseDown(error) ? FIGURES_TTL_MS : restMs())
+      logger.warn({ event: 'metrics.backlog_failed', err: error }, 'metrics.backlog_failed')
+    }
+    reading = null
+  }
+
+  return async () => {
+    if (reading === null && nowMs() >= notBeforeMs) reading = refresh()
+    if (reading !== null) {
+      const timeout = new AbortController()
+      const waited = delay(SLOW_GROUP_MS, undefined, { signal: timeout.signal }).catch(() => undefined)
+      await Promise.race([reading, waited])
+      timeout.abort()
+    }
+    return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
+  }
+}

@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pLimit, { type LimitFunction } from 'p-limit'
+import type { DataSource, EntityManager } from 'typeorm'
+import { WebhookLockedError } from '../db/connection/connection-errors.ts'
+import { lockWebhookWithin, tryLockWebhook } from '../db/queries/webhooks.ts'
+
+type Work<T> = (manager: EntityManager) => Promise<T>
+
+type Transaction<T> = {
+  dataSource: DataSource
+  webhookId: string
+  work: Work<T>
+  /** Called when the lock is granted. */
+  mayBegin: () => boolean
+}
+
+/** The transactions of this process that take the lock of a webhook. */
+export type WebhookLocks = {
+  /**
+   * Runs `work` in a transaction under the lock of the webhook, after those of the same webhook that came before.
+   * Rejects with WebhookLockedError, and never runs `work`, if it has not begun within `timeoutMs`.
+   */
+  transact<T>(dataSource: DataSource, webhookId: string, work: Work<T>, timeoutMs: number): Promise<T>
+}
+
+/** With the time limit of its statements, a request is answered within ten seconds. */
+const COMMAND_TIMEOUT_MS = 5_000
+
+/** After this time an outcome that waits for a lock is logged and counted. It is kept, and tried again. */
+const OUTCOME_TIMEOUT_MS = 10_000
+
+/** How long a transaction waits in PostgreSQL's queue: longer than a few others before it hold the lock. */
+const QUEUE_TIMEOUT_MS = 250
+
+/** Further tries for each one that may queue: a lock that was not granted in time is held for long. */
+const TRIES_PER_QUEUEING = 4
+
+const INITIAL_PAUSE_MS = 25
+const MAX_PAUSE_MS = 1_000
+
+/**
+ * Of a webhook one transaction at a time runs, in order; of all webhooks so many that a quarter of the pool is left to
+ * publishing. A lock that another process holds is tried again after growing pauses, during which nothing is held: any
+ * number of locked webhooks delays no other. A fifth of the pool may queue for a moment instead, since PostgreSQL grants
+ * the lock in order, and not to those that only try, while several processes record outcomes of one webhook.
+ */
+export function createWebhookLocks(poolSize = 20): WebhookLocks {
+  const share = (part: number): number => Math.max(1, Math.floor(poolSize * part))
+  const transactions = pLimit(share(3 / 4))
+  const maxQueueing = share(1 / 5)
+  const webhooks = new Map<string, LimitFunction>()
+  let queueing = 0
+
+  async function queue(manager: EntityManager, webhookId: string): Promise<boolean> {
+    if (queueing >= maxQueueing) return false
+    queueing++
+    try {
+      return await lockWebhookWithin(manager, webhookId, QUEUE_TIMEOUT_MS)
+    } finally {
+      queueing--
+    }
+  }
+
+  /** Null if the lock was not granted, or `mayBegin` is false when it is. */
+  function tryOnce<T>(
+    { dataSource, webhookId, work, mayBegin }: Transaction<T>,
+    mayQueue: boolean,
+  ): Promise<{ value: T } | null> {
+    return dataSource.transaction(async (manager) => {
+      const isLocked =
+        (await tryLockWebhook(manager, webhookId)) || (mayQueue && (await queue(manager, webhookId)))
+      return isLocked && mayBegin() ? { value: await work(manager) } : null
+    })
+  }
+
+  /** Runs `work` after that of the same webhook that came before. */
+  async function inOrder(webhookId: string, work: () => Promise<void>): Promise<void> {
+    const limit = webhooks.get(webhookId) ?? pLimit(1)
+    webhooks.set(webhookId, limit)
+    await limit(async () => {
+      try {
+        await work()
+      } finally {
+        if (limit.pendingCount === 0) webhooks.delete(webhookId)
+      }
+    })
+  }
+
+  return {
+    transact: (dataSource, webhookId, work, timeoutMs) =>
+      new Promise((resolve, reject) => {
+        let hasTimedOut = false
+        const timer = setTimeout(() => {
+          hasTimedOut = true
+          reject(new WebhookLockedError(`the webhook was locked for ${timeoutMs} ms`))
+        }, timeoutMs)
+        const mayBegin = (): boolean => {
+          clearTimeout(timer)
+          return !hasTimedOut
+        }
+        inOrder(webhookId, async () => {
+          for (let tries = 0; !hasTimedOut; tries++) {
+            const mayQueue = tries % TRIES_PER_QUEUEING === 0
+            const ended = await transactions(tryOnce, { dataSource, webhookId, work, mayBegin }, mayQueue)
+            if (ended !== null) {
+              resolve(ended.value)
+              return
+            }
+            await delay(pauseMs(tries))
+          }
+        }).catch((error: unknown) => {
+          clearTimeout(timer)
+          reject(error)
+        })
+      }),
+  }
+}
+
+/** Doubled with each try; the random part keeps processes apart that found the lock taken at the same time. */
+function pauseMs(tries: number): number {
+  return Math.min(MAX_PAUSE_MS, INITIAL_PAUSE_MS * 2 ** tries) * (1 / 2 + Math.random() / 2)
+}
+
+/** What a command needs to run under the lock of a webhook. */
+export type CommandDependencies = { dataSource: DataSource; locks: WebhookLocks }
+
+/** Runs a command's transaction under the lock of a webhook. */
+export function transactOnWebhook<T>(
+  { dataSource, locks }: CommandDependencies,
+  webhookId: string,
+  work: Work<T>,
+  timeoutMs = COMMAND_TIMEOUT_MS,
+): Promise<T> {
+  return locks.transact(dataSource, webhookId, work, timeoutMs)
+}
+
+/** Runs a transaction that records outcomes of attempts under the lock of their webhook. */
+export function recordOnWebhook<T>(
+  { dataSource, locks }: CommandDependencies,
+  webhookId: string,
+  work: Work<T>,
+): Promise<T> {
+  return locks.transact(dataSource, webhookId, work, OUTCOME_TIMEOUT_MS)
+}

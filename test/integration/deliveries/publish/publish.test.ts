@@ -1,0 +1,131 @@
+import { expect } from 'chai'
+import { createMember, createWebhookRow, type TestMember } from '../../../helpers/database/factories.ts'
+import { useApi } from '../../../helpers/api/use-api.ts'
+
+describe('POST /events', () => {
+  const suite = useApi()
+  let member: TestMember
+
+  beforeEach(async () => {
+    member = await createMember(suite.database.dataSource)
+  })
+
+  const publish = (options: { body?: unknown; raw?: string; headers?: Record<string, string> }) =>
+    suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, { apiKey: member.apiKey, ...options })
+
+  async function storedBody(id: string): Promise<string> {
+    const [row] = await suite.database.dataSource.query<{ body: Buffer }[]>(
+      'SELECT body FROM event WHERE id = $1',
+      [id],
+    )
+    return row!.body.toString('utf8')
+  }
+
+  it('commits one delivery per enabled webhook that subscribed to the key or to *', async () => {
+    const { organisationId } = member
+    const url = 'https://receiver.example.com/'
+    const byKey = await createWebhookRow(suite.database.dataSource, {
+      organisationId,
+      url,
+      subscribedEventKeys: ['invoice:paid', 'customer:created'],
+    })
+    const byWildcard = await createWebhookRow(suite.database.dataSource, { organisationId, url })
+    await createWebhookRow(suite.database.dataSource, {
+      organisationId,
+      url,
+      subscribedEventKeys: ['customer:deleted'],
+    })
+    await createWebhookRow(suite.database.dataSource, { organisationId, url, enabled: false })
+    const foreign = await createMember(suite.database.dataSource)
+    await createWebhookRow(suite.database.dataSource, { organisationId: foreign.organisationId, url })
+
+    const answer = await publish({ body: { event: 'customer:created', data: { id: 'cus_1' } } })
+    expect(answer.status).to.equal(202)
+    const { id, deliveries } = answer.json as { id: string; deliveries: { id: string; webhookId: string }[] }
+    expect(deliveries.map(({ webhookId }) => webhookId)).to.have.members([byKey.id, byWildcard.id])
+    const kept = await suite.database.dataSource.query<{ id: string; state: string }[]>(
+      'SELECT id, state FROM delivery WHERE event_id = $1',
+      [id],
+    )
+    expect(kept.map((row) => row.id)).to.have.members(deliveries.map((delivery) => delivery.id))
+    expect(kept.every((row) => row.state === 'pending')).to.equal(true)
+    expect(suite.api.started.slice(-2).map(({ deliveryId }) => deliveryId)).to.have.members(
+      deliveries.map((delivery) => delivery.id),
+    )
+  })
+
+  it('keeps every token of data as it was written, and removes only the white space between them', async () => {
+    const data = String.raw`{ "id" : "cus_1", "z": 1.0, "a": 1e3, "big": 12345678901234567890, "nul": "\u0000", "emoji": "😀 \ud83d\ude00", "sep": "  ", "esc": "\/ \t", "lone": "\ud800", "nested": [ { "b" : 1 , "a" : 2 } , [ ] ], "id2": "  two  spaces  " }`
+    const answer = await publish({
+      raw: `{\n  "event": "customer:created",\r\n\t"data": ${data},\n "timestamp": 1700000000000, "traceId": "t-1", "spanId": "s-1", "triggeredBy": {"id":"mem_1","name":"An"} }`,
+    })
+    expect(answer.status).to.equal(202)
+    const body = await storedBody((answer.json as { id: string }).id)
+    const verbatim = String.raw`{"id":"cus_1","z":1.0,"a":1e3,"big":12345678901234567890,"nul":"\u0000","emoji":"😀 \ud83d\ude00","sep":"  ","esc":"\/ \t","lone":"\ud800","nested":[{"b":1,"a":2},[]],"id2":"  two  spaces  "}`
+    expect(body).to.equal(
+      `{"event":"customer:created","data":${verbatim},"timestamp":1700000000000,"traceId":"t-1","spanId":"s-1","triggeredBy":{"id":"mem_1","name":"An"}}`,
+    )
+  })
+
+  it('completes the envelope: time, generated trace id, null for system actions', async () => {
+    const before = Date.now()
+    const answer = await publish({ body: { event: 'comment:created', data: {} } })
+    const envelope = JSON.parse(await storedBody((answer.json as { id: string }).id)) as Record<
+      string,
+      unknown
+    >
+    expect(Object.keys(envelope)).to.deep.equal(['event', 'data', 'timestamp', 'traceId', 'triggeredBy'])
+    expect(envelope['timestamp']).to.be.within(before, Date.now())
+    expect(envelope['traceId']).to.match(/^[0-9a-f]{32}$/)
+    expect(envelope['triggeredBy']).to.equal(null)
+  })
+
+  it('makes one event of a hundred simultaneous requests with one Idempotency-Key', async () => {
+    await createWebhookRow(suite.database.dataSource, {
+      organisationId: member.organisationId,
+      url: 'https://receiver.example.com/',
+    })
+    const request = {
+      body: { event: 'customer:created', data: { id: 'cus_1' } },
+      headers: { 'idempotency-key': 'order-1' },
+    }
+    const answers = await Promise.all(Array.from({ length: 100 }, () => publish(request)))
+    expect(new Set(answers.map((answer) => answer.status))).to.deep.equal(new Set([202]))
+    expect(new Set(answers.map((answer) => answer.text)).size).to.equal(1)
+    const [count] = await suite.database.dataSource.query<{ events: string; deliveries: string }[]>(
+      `SELECT (SELECT count(*) FROM event WHERE organisation_id = $1) AS events, (SELECT count(*) FROM delivery WHERE organisation_id = $1) AS deliveries`,
+      [member.organisationId],
+    )
+    expect(count).to.deep.equal({ events: '1', deliveries: '1' })
+  })
+
+  it('refuses an Idempotency-Key that came with another body, and leaves the first event alone', async () => {
+    const headers = { 'idempotency-key': '"quoted-1"' }
+    const first = await publish({ body: { event: 'customer:created', data: { id: 'cus_1' } }, headers })
+    const second = await publish({
+      body: { event: 'customer:created', data: { id: 'cus_2' } },
+      headers: { 'idempotency-key': 'quoted-1' },
+    })
+    expect(second.status).to.equal(422)
+    expect(second.json).to.include({ code: 'idempotency_key_reused' })
+    const again = await publish({ body: { event: 'customer:created', data: { id: 'cus_1' } }, headers })
+    expect(again.text).to.equal(first.text)
+  })
+
+  it('shows the event with its payload byte for byte, and the states of its deliveries', async () => {
+    await createWebhookRow(suite.database.dataSource, {
+      organisationId: member.organisationId,
+      url: 'https://receiver.example.com/',
+    })
+    const published = await publish({
+      raw: '{"event":"customer:created","data":{"id":"cus_1","amount":1.00}}',
+    })
+    const { id } = published.json as { id: string }
+    const answer = await suite.api.call('GET', `/api/orgs/${member.organisationId}/events/${id}`, {
+      apiKey: member.apiKey,
+    })
+    expect(answer.status).to.equal(200)
+    expect(answer.text).to.include(`"payload":${await storedBody(id)}`)
+    expect(answer.json).to.have.nested.property('deliveries[0].state', 'pending')
+  })
+})
