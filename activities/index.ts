@@ -1,15 +1,27 @@
+import { ApplicationFailure } from '@temporalio/activity'
+import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
+import { retryWhileUnavailable } from '../src/db/connection/retry-while-unavailable.ts'
 import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
-import type { RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
-import { createRequestRetry } from './request-retry.ts'
-import type { Shutdown } from '../src/shutdown.ts'
-import type { SendDependencies } from '../src/incidents/notifications/send-due.ts'
-import type { PurgeDependencies } from '../src/retention/purge.ts'
-import { createUpdateIncident } from './update-incident.ts'
-import { createMakeAttempt } from './make-attempt.ts'
-import type { EraseDependencies } from '../src/accounts/erase-organisation.ts'
-import { createEraseOrganisation } from './erase-organisation.ts'
-import { createPurge } from './purge.ts'
-import { createAdvanceRetryJob } from './advance-retry-job.ts'
+import { createAttempt } from '../src/deliveries/attempt/make-attempt.ts'
+import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
+import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
+import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
+import type { AttemptRequest } from '../src/domain/attempt-request.ts'
+import { DELIVERY_STATES } from '../src/domain/delivery-state.ts'
+import { toAttemptRequest, withOldFields, type OldAttemptRequest } from '../src/domain/old-attempts.ts'
+import type {
+  EraseOrganisationInput,
+  PurgeInput,
+  RetryDeliveriesInput,
+  UpdatedIncident,
+  UpdateIncidentRequest,
+} from '../src/domain/workflow-inputs.ts'
+import { evaluateIncident } from '../src/incidents/evaluate-incident.ts'
+import { sendDue, type SendDependencies } from '../src/incidents/notifications/send-due.ts'
+import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
+import { StoppingError, type Shutdown } from '../src/shutdown.ts'
+import { transactOnWebhook } from '../src/webhooks/webhook-locks.ts'
+import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'
 
 export type ActivityDependencies = AttemptDependencies &
   RetryJobDependencies &
@@ -17,16 +29,97 @@ export type ActivityDependencies = AttemptDependencies &
   EraseDependencies &
   SendDependencies & { shutdown: Pick<Shutdown, 'stopping'> }
 
-/** Builds the activities of a worker. */
+type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: string }
+
+export type Activities = ReturnType<typeof createActivities>
+
+/** Builds the activities of a worker. Running one of them twice is harmless. */
 export function createActivities(dependencies: ActivityDependencies) {
+  const attempt = createAttempt(dependencies)
+  const { stopping } = dependencies.shutdown
   return {
-    makeAttempt: createMakeAttempt(dependencies),
-    requestRetry: createRequestRetry(dependencies),
-    updateIncident: createUpdateIncident(dependencies),
-    advanceRetryJob: createAdvanceRetryJob(dependencies),
-    purge: createPurge(dependencies),
-    eraseOrganisation: createEraseOrganisation(dependencies),
+    /**
+     * An attempt is identified by (delivery, number), and nothing is posted once it is recorded. When this process stops,
+     * an attempt whose POST has not begun is left to another worker.
+     */
+    makeAttempt: (request: AttemptRequest | OldAttemptRequest): Promise<AttemptOutcome> =>
+      withHeartbeat(async (signals) => {
+        const either = abortWith(signals.cancelled, stopping)
+        try {
+          const wanted = toAttemptRequest(request)
+          return withOldFields(await attempt(wanted, { ...signals, cancelled: either.signal }))
+        } catch (error) {
+          if (!stopping.aborted || signals.cancelled.aborted || !isStop(error)) throw error
+          throw leftToAnotherWorker()
+        } finally {
+          either.release()
+        }
+      }),
+
+    /** Sets the same columns again when it is repeated. */
+    requestRetry: ({ organisationId, webhookId, deliveryId }: DeliveryIds): Promise<void> =>
+      withHeartbeat(async ({ cancelled }) => {
+        const requested = { organisationId, webhookId, ids: [deliveryId], states: DELIVERY_STATES }
+        await retryWhileUnavailable(
+          () => transactOnWebhook(dependencies, webhookId, (manager) => requestRetries(manager, requested)),
+          cancelled,
+        )
+      }),
+
+    /** A notification is addressed once, and claimed before it is sent. */
+    updateIncident: (request: UpdateIncidentRequest): Promise<UpdatedIncident> =>
+      withHeartbeat(async ({ cancelled }) => {
+        const evaluation = await retryWhileUnavailable(
+          () => evaluateIncident(dependencies, request),
+          cancelled,
+        )
+        if (evaluation === null) return { evaluation, notifications: [] }
+        return { evaluation, notifications: await sendDue(dependencies, request, cancelled) }
+      }),
+
+    /** The cursors of the job are advanced under their locks. */
+    advanceRetryJob: (job: RetryDeliveriesInput) =>
+      withHeartbeat(({ cancelled }) => advanceRetryJob(dependencies, job, cancelled)),
+
+    /** Deleted rows are not found again. */
+    purge: (limits: PurgeInput) => withHeartbeat(({ cancelled }) => purge(dependencies, limits, cancelled)),
+
+    /** Each batch locks the erasure, and erased rows are not found again. */
+    eraseOrganisation: ({ organisationId }: EraseOrganisationInput) =>
+      withHeartbeat(({ cancelled }) => eraseOrganisation(dependencies, organisationId, cancelled)),
   }
 }
 
-export type Activities = ReturnType<typeof createActivities>
+function leftToAnotherWorker(): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'WorkerStopping',
+    message: 'This worker is stopping; another one makes the attempt.',
+    nextRetryDelay: '1 millisecond',
+  })
+}
+
+/** Returns a signal that aborts with either of two, until `release` detaches it from them. */
+function abortWith(
+  cancelled: ActivitySignals['cancelled'],
+  stopping: AbortSignal,
+): { signal: AbortSignal; release: () => void } {
+  const either = new AbortController()
+  const onCancelled = (): void => either.abort(cancelled.reason)
+  const onStopping = (): void => either.abort(stopping.reason)
+  cancelled.addEventListener('abort', onCancelled, { once: true })
+  stopping.addEventListener('abort', onStopping, { once: true })
+  if (cancelled.aborted) onCancelled()
+  if (stopping.aborted) onStopping()
+  return {
+    signal: either.signal,
+    release() {
+      cancelled.removeEventListener('abort', onCancelled)
+      stopping.removeEventListener('abort', onStopping)
+    },
+  }
+}
+
+/** Node wraps the reason of an aborted wait. */
+function isStop(error: unknown): boolean {
+  return error instanceof StoppingError || (error instanceof Error && error.cause instanceof StoppingError)
+}

@@ -2,13 +2,8 @@ import { condition, continueAsNew, patched, setHandler, workflowInfo } from '@te
 import { makeAttempt, requestRetry } from './delivery-activities.ts'
 import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details.ts'
 import { firstSnapshot, runDelivery } from './delivery-loop.ts'
-import {
-  deliveryStateQuery,
-  retrySignal,
-  stopSignal,
-  type DeliverEventInput,
-  type DeliverEventResult,
-} from './interface.ts'
+import { deliveryStateQuery, retrySignal, stopSignal } from './messages.ts'
+import type { DeliverEventInput, DeliverEventResult } from '../src/domain/workflow-inputs.ts'
 import { outlastCancellation } from './outlast-cancellation.ts'
 
 /**

@@ -5,7 +5,7 @@ import type { AttemptRequest } from '../src/domain/attempt-request.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
 import { attemptQueue } from '../src/domain/task-queues.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
-import type { DeliverEventInput } from './interface.ts'
+import type { DeliverEventInput } from '../src/domain/workflow-inputs.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 

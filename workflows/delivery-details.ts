@@ -2,7 +2,7 @@ import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@tempor
 import { describeOutcome } from '../src/domain/attempt-outcome.ts'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
-import type { DeliverySnapshot, RecordedAttempt } from './interface.ts'
+import type { DeliverySnapshot, RecordedAttempt } from '../src/domain/workflow-inputs.ts'
 
 /**
  * Sets the current details in the Temporal UI: the last outcome and the next attempt, and a first attempt that was

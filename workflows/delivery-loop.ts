@@ -4,7 +4,12 @@ import type { AttemptRequest } from '../src/domain/attempt-request.ts'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
 import type { AttemptQueue } from '../src/domain/task-queues.ts'
-import type { DeliverEventInput, DeliverEventResult, DeliverySnapshot, NextAttempt } from './interface.ts'
+import type {
+  DeliverEventInput,
+  DeliverEventResult,
+  DeliverySnapshot,
+  NextAttempt,
+} from '../src/domain/workflow-inputs.ts'
 
 /** What a run of `deliverEvent` gets from Temporal. */
 export type DeliveryRuntime = {

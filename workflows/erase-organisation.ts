@@ -1,7 +1,7 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
-import type { EraseOrganisationInput } from './interface.ts'
+import type { EraseOrganisationInput } from '../src/domain/workflow-inputs.ts'
 import { outlastCancellation } from './outlast-cancellation.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)

@@ -8,7 +8,8 @@ import {
   type StreakTimer,
 } from '../src/domain/incident-rules.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
-import { changedSignal, type IncidentInput } from './interface.ts'
+import { changedSignal } from './messages.ts'
+import type { IncidentInput } from '../src/domain/workflow-inputs.ts'
 import { describeWait, showIncident } from './incident-details.ts'
 import { outlastCancellation } from './outlast-cancellation.ts'
 

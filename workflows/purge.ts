@@ -1,7 +1,7 @@
 import { proxyActivities, setCurrentDetails } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
-import type { PurgeInput, PurgeResult } from './interface.ts'
+import type { PurgeInput, PurgeResult } from '../src/domain/workflow-inputs.ts'
 
 /** One pass takes ten minutes at most; the rest is for a database that is unavailable. */
 const activities = proxyActivities<Activities>({

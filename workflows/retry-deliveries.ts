@@ -1,7 +1,7 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import { ACTIVITY_OPTIONS } from './activity-options.ts'
-import type { RetryDeliveriesInput } from './interface.ts'
+import type { RetryDeliveriesInput } from '../src/domain/workflow-inputs.ts'
 import { outlastCancellation } from './outlast-cancellation.ts'
 
 const { advanceRetryJob } = proxyActivities<Activities>(ACTIVITY_OPTIONS)

@@ -1,14 +1,10 @@
 import { DateTime } from 'luxon'
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
 import { isPlainText, PLAIN_TEXT_RULE } from '../domain/plain-text.ts'
+import type { ApiKeyCommand } from './api-key.ts'
 import type { Arguments, Output } from './command-line/command.ts'
 import { createReader, platformId } from './command-line/read-arguments.ts'
 import { UsageError } from './command-line/usage-error.ts'
-
-export type ApiKeyCommand =
-  | { kind: 'create'; organisationId: string; memberId: string; name: string; expiresAt: Date | null }
-  | { kind: 'list'; organisationId: string; memberId: string | null; json: boolean }
-  | { kind: 'revoke'; organisationId: string; choice: ApiKeyChoice }
 
 type Reader = ReturnType<typeof createReader>
 

@@ -1,12 +1,16 @@
 import type { DataSource } from 'typeorm'
 import { createApiKey, revokeKey } from '../accounts/api-keys.ts'
 import { findMissing, listApiKeys, type ApiKeyChoice, type ApiKeyRow } from '../db/queries/api-key-admin.ts'
-import type { ApiKeyCommand } from './api-key-arguments.ts'
 import type { Output } from './command-line/command.ts'
 import { presentApiKey } from '../http/presenters/member.ts'
 import { describeKeys } from './api-key-list.ts'
 import { commandLineActor } from './command-line-actor.ts'
 import { visibleText } from '../process/visible-text.ts'
+
+export type ApiKeyCommand =
+  | { kind: 'create'; organisationId: string; memberId: string; name: string; expiresAt: Date | null }
+  | { kind: 'list'; organisationId: string; memberId: string | null; json: boolean }
+  | { kind: 'revoke'; organisationId: string; choice: ApiKeyChoice }
 
 type Wanted<Kind extends ApiKeyCommand['kind']> = Extract<ApiKeyCommand, { kind: Kind }>
 

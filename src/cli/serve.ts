@@ -4,7 +4,7 @@ import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { loadCatalogue } from './catalogue-file.ts'
 import { onStopSignal } from '../process/on-stop-signal.ts'
 import type { Output } from './command-line/command.ts'
-import type { Roles } from '../process/service.ts'
+import type { Roles } from '../process/dispatch.ts'
 import { createStack } from '../process/shutdown-stack.ts'
 
 /** Runs a process until a signal ends it. Throws when it cannot start; the caller ends the process then. */

@@ -13,15 +13,8 @@ import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.t
 import type { IncidentEvaluation, NotificationKind } from '../domain/incident-rules.ts'
 import { recipientsOf } from '../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
+import type { EvaluationRequest } from '../domain/workflow-inputs.ts'
 import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
-
-/** `dueFor`: the streak (its `sinceMs`) that has lasted long enough for notification 1 on the workflow's clock. */
-export type EvaluationRequest = {
-  organisationId: string
-  incidentId: string
-  dueFor: number | null
-  notifyAfterMs: number
-}
 
 /** How long after its workflow's own timer the sweeper signals an incident. */
 const SWEEP_AFTER_MS = 30_000

@@ -18,12 +18,14 @@ import type { ErasureWorkflows } from '../temporal/erasure-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { processTimers } from '../timers.ts'
-import type { Roles } from './service.ts'
 import { transactLonger } from '../db/connection/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { createBacklogLimit } from '../deliveries/publish/backlog-limit.ts'
 import { createPublisher, type Publisher } from '../deliveries/publish/publish.ts'
 import type { Logger } from '../observability/logger.ts'
+
+/** The roles of a process: API, worker or both. */
+export type Roles = { api: boolean; worker: boolean }
 
 type Parts = AttemptDependencies & {
   dataSource: DataSource

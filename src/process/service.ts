@@ -33,7 +33,7 @@ import type { Shutdown } from '../shutdown.ts'
 import { createWorkflowTermination } from '../temporal/workflow-termination.ts'
 import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
-import { createDispatch, createPublishing } from './dispatch.ts'
+import { createDispatch, createPublishing, type Roles } from './dispatch.ts'
 import { createMetering } from './metering.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
@@ -55,9 +55,6 @@ import type { Stack } from './shutdown-stack.ts'
 const RETRY_LEAD_MS = 1_000
 
 const API_LISTENER = { what: 'API', hostVariable: 'HOST', portVariable: 'PORT' }
-
-/** The roles of a process: API, worker or both. */
-export type Roles = { api: boolean; worker: boolean }
 
 export type Service = {
   /** Address of the API; null in a worker. */

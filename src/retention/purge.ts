@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { PurgeInput, PurgeResult } from '../../workflows/interface.ts'
+import type { PurgeInput, PurgeResult } from '../domain/workflow-inputs.ts'
 import {
   FROM_THE_OLDEST,
   purgeAudit,

@@ -1,5 +1,5 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
-import type { DeliverEventInput, RecordedAttempt } from '../../workflows/interface.ts'
+import type { DeliverEventInput, RecordedAttempt } from '../domain/workflow-inputs.ts'
 import type { AttemptQueue } from '../domain/task-queues.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import type { DeliveryLabel } from '../domain/workflow-labels.ts'

@@ -1,5 +1,5 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
-import type { IncidentInput } from '../../workflows/interface.ts'
+import type { IncidentInput } from '../domain/workflow-inputs.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import { signalWithStart } from './calls.ts'

@@ -4,7 +4,7 @@ import {
   ScheduleOverlapPolicy,
   type Client,
 } from '@temporalio/client'
-import type { PurgeInput } from '../../workflows/interface.ts'
+import type { PurgeInput } from '../domain/workflow-inputs.ts'
 import { withCallTimeout } from './calls.ts'
 
 export const RETENTION_SCHEDULE_ID = 'posthorn-retention'

@@ -1,5 +1,5 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
-import type { RetryDeliveriesInput } from '../../workflows/interface.ts'
+import type { RetryDeliveriesInput } from '../domain/workflow-inputs.ts'
 import { startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 

@@ -3,23 +3,9 @@ import { checkWebhookUrl } from '../../outbound/url-rules.ts'
 import type { Arguments, Output } from '../command-line/command.ts'
 import { createReader, platformId } from '../command-line/read-arguments.ts'
 import { UsageError } from '../command-line/usage-error.ts'
+import type { ListenCommand } from './listen.ts'
 import { DEFAULT_API, FORWARD_POLICY } from './listen-defaults.ts'
 import { parseUrl } from '../../domain/parse-url.ts'
-
-export type ListenCommand = {
-  /** Without a slash at its end. */
-  apiUrl: string
-  apiKey: string
-  /** Null for that of the key's member. */
-  organisationId: string | null
-  /** Event keys, separated by commas; null for all that the member may see. */
-  events: string | null
-  /** Null to print only. */
-  forwardTo: string | null
-  /** Null for one to be generated. */
-  secret: string | null
-  printsBodies: boolean
-}
 
 const MAX_EVENTS_LENGTH = 8_000
 

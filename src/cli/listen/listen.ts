@@ -6,8 +6,22 @@ import { generateSigningSecret } from '../../secret-box.ts'
 import type { Output } from '../command-line/command.ts'
 import { followEvents, type StreamedEvent } from './follow-events.ts'
 import { createForwarder } from './forward.ts'
-import type { ListenCommand } from './listen-arguments.ts'
 import { visibleText } from '../../process/visible-text.ts'
+
+export type ListenCommand = {
+  /** Without a slash at its end. */
+  apiUrl: string
+  apiKey: string
+  /** Null for that of the key's member. */
+  organisationId: string | null
+  /** Event keys, separated by commas; null for all that the member may see. */
+  events: string | null
+  /** Null to print only. */
+  forwardTo: string | null
+  /** Null for one to be generated. */
+  secret: string | null
+  printsBodies: boolean
+}
 
 /** Events that wait while one is forwarded. Beyond them nothing is read, and the server keeps the others. */
 const MAX_QUEUED_EVENTS = 100

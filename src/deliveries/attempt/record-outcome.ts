@@ -4,9 +4,11 @@ import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-labels.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { Claim } from '../protocol/claim.ts'
 import { type AttemptRecord, recordFirstSuccesses, type FollowAfter } from '../protocol/record-attempts.ts'
-import type { AttemptDependencies } from './attempt-request.ts'
+import type { RecordUnderLock } from './record-under-lock.ts'
 import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './outcome-of-row.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../lease-times.ts'
@@ -17,10 +19,13 @@ import { createBatchedStatement, type BatchedStatement } from '../../db/connecti
 const AFTER_FAILURE = { sweepAfterMs: SWEEP_DELAY_MS, startAfterMs: START_SWEEP_DELAY_MS }
 const AFTER_TIMEOUT = { sweepAfterMs: TIMEOUT_SWEEP_DELAY_MS, startAfterMs: TIMEOUT_SWEEP_DELAY_MS }
 
-type RecordDependencies = Pick<
-  AttemptDependencies,
-  'dataSource' | 'logger' | 'metrics' | 'recordFirstSuccess' | 'recordUnderLock'
->
+type RecordDependencies = {
+  dataSource: DataSource
+  logger: Logger
+  metrics: Metrics
+  recordFirstSuccess: RecordFirstSuccess
+  recordUnderLock: RecordUnderLock
+}
 
 /** The recorded outcome, and the incident whose workflow is to be signalled. */
 type RecordedOutcome = { outcome: AttemptOutcome; toSignal: IncidentLabel | null }

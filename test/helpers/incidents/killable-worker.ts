@@ -1,9 +1,13 @@
 import type { DataSource } from 'typeorm'
-import { evaluateIncident, type EvaluationRequest } from '../../../src/incidents/evaluate-incident.ts'
+import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { sendDue, type Channels } from '../../../src/incidents/notifications/send-due.ts'
-import type { UpdateIncidentRequest, UpdatedIncident } from '../../../activities/update-incident.ts'
+import type {
+  EvaluationRequest,
+  UpdateIncidentRequest,
+  UpdatedIncident,
+} from '../../../src/domain/workflow-inputs.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 /**
@@ -16,7 +20,7 @@ export type Death = { atStep: number; effect: 'before' | 'after' }
 type Step = <T>(act: () => Promise<T>) => Promise<T>
 
 /**
- * Does what `activities/update-incident.ts` does, in a process that may die at any step of it. Null when it died; then
+ * Does what `activity `updateIncident` does, in a process that may die at any step of it. Null when it died; then
  * all that it had begun has come to its end in the database and nothing more will come from it.
  */
 export async function keepIncidentOnce(

@@ -7,7 +7,7 @@ import {
   deliveryWorkflowId,
   type DeliveryWorkflows,
 } from '../../../src/temporal/delivery-workflows.ts'
-import type { DeliverEventResult } from '../../../workflows/interface.ts'
+import type { DeliverEventResult } from '../../../src/domain/workflow-inputs.ts'
 import { createTimeSkippingServer, withWorker } from './time-skipping.ts'
 
 /** What the tests of one `describe` about workflows share; filled before the first of them. */

@@ -1,4 +1,4 @@
-import type { RecordedAttempt } from '../../../workflows/interface.ts'
+import type { RecordedAttempt } from '../../../src/domain/workflow-inputs.ts'
 import type { Signal } from './model-events.ts'
 import { requestRetry, rowOf, type ModelRow } from './model-row.ts'
 import type { Scene } from './model-run.ts'

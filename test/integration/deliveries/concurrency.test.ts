@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { MockActivityEnvironment } from '@temporalio/testing'
 import { expect } from 'chai'
 import type { EntityManager } from 'typeorm'
-import { createRequestRetry } from '../../../activities/request-retry.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
@@ -10,8 +8,9 @@ import { coveredStates, listCovered } from '../../../src/db/queries/covered-deli
 import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
+import { DELIVERY_STATES } from '../../../src/domain/delivery-state.ts'
 import { newId } from '../../../src/ids.ts'
-import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
+import { createWebhookLocks, transactOnWebhook } from '../../../src/webhooks/webhook-locks.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
@@ -142,14 +141,13 @@ describe('outcomes, a switch-off and a retry job at the same instant', function 
       state: 'waiting',
       count: 1,
     })
-    const request = createRequestRetry({ dataSource: database.dataSource, locks: createWebhookLocks() })
+    const request = { organisationId, webhookId, ids: [deliveryId!], states: DELIVERY_STATES }
+    const locks = createWebhookLocks()
     let requested: Promise<unknown> = Promise.resolve()
     await switchOff(async () => {
-      requested = new MockActivityEnvironment().run(request, {
-        organisationId,
-        webhookId,
-        deliveryId: deliveryId!,
-      })
+      requested = transactOnWebhook({ dataSource: database.dataSource, locks }, webhookId, (manager) =>
+        requestRetries(manager, request),
+      )
       await eventually(async () => {
         const [waits] = await database.dataSource.query<{ count: number }[]>(
           `SELECT count(*)::int AS count FROM pg_locks

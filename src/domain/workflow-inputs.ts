@@ -1,8 +1,8 @@
-import { defineQuery, defineSignal } from '@temporalio/workflow'
-import type { FailureCode } from '../src/domain/attempt-outcome.ts'
-import type { OldAttemptKind } from '../src/domain/old-attempts.ts'
-import type { DeliveryState, FinalState } from '../src/domain/delivery-state.ts'
-import type { AttemptQueue } from '../src/domain/task-queues.ts'
+import type { FailureCode } from './attempt-outcome.ts'
+import type { DeliveryState, FinalState } from './delivery-state.ts'
+import type { IncidentEvaluation, NotificationCounts } from './incident-rules.ts'
+import type { OldAttemptKind } from './old-attempts.ts'
+import type { AttemptQueue } from './task-queues.ts'
 
 /** Input of `deliverEvent`: ids, numbers and settings; payload, URL and secret stay in PostgreSQL. */
 export type DeliverEventInput = {
@@ -45,15 +45,6 @@ export type RecordedAttempt = DeliverEventResult & {
   statusCode?: number | null
 }
 
-/**
- * Requests the next attempt at once. `isRecorded`: the row has the request; without it (a signal sent by an operator) the
- * workflow records it first. The row decides what happens.
- */
-export const retrySignal = defineSignal<[{ isRecorded: boolean }?]>('retry')
-
-/** Has the workflow read its row, which may be final, and end if it is. */
-export const stopSignal = defineSignal('stop')
-
 /** Result of the query `deliveryState`. Times in Unix ms of Temporal's clock. */
 export type DeliverySnapshot = {
   state: DeliveryState
@@ -61,8 +52,6 @@ export type DeliverySnapshot = {
   lastOutcome: string | null
   nextAttemptAtMs: number | null
 }
-
-export const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
 
 /** Input of `retryDeliveries`. */
 export type RetryDeliveriesInput = { organisationId: string; jobId: string }
@@ -95,5 +84,16 @@ export type IncidentInput = {
   notifyAfterMs: number
 }
 
-/** The row has changed: opened, failing again, exhausted or closed. */
-export const changedSignal = defineSignal('changed')
+/** What `incident` asks to be evaluated. `dueFor`: the streak (its `sinceMs`) that has lasted long enough for notification 1. */
+export type EvaluationRequest = {
+  organisationId: string
+  incidentId: string
+  dueFor: number | null
+  notifyAfterMs: number
+}
+
+/** `retry`: notifications that were refused are to be sent again. */
+export type UpdateIncidentRequest = EvaluationRequest & { retry: boolean }
+
+/** `evaluation` is null when the incident was deleted. */
+export type UpdatedIncident = { evaluation: IncidentEvaluation | null; notifications: NotificationCounts }
