@@ -21,6 +21,7 @@ import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { OperatorKeys } from './auth/operator-key.ts'
 import type { AuthRefusals } from './auth/refusals.ts'
 import type { RateLimits } from './limits/rate-limits.ts'
+import type { ReadinessParts } from './readiness.ts'
 
 /** The dependencies of all routes; a domain function names those that it needs. */
 export type ApiDependencies = {
@@ -63,7 +64,7 @@ export type ApiDependencies = {
   frameAncestors: readonly string[]
   /** The UI in which operators see workflows; null where it is not configured. */
   temporalUi: { url: string; namespace: string } | null
-  temporal: { isUp(): Promise<boolean> }
+  temporal: ReadinessParts['temporal']
   logger: Logger
   metrics: Metrics
 }

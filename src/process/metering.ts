@@ -15,7 +15,7 @@ import type { TemporalService } from '../temporal/temporal-service.ts'
 import { installRuntime } from '../temporal/runtime.ts'
 import { connect } from './connect.ts'
 import { listenInWords } from './listen-in-words.ts'
-import { createReadiness, type ReadinessParts } from './readiness.ts'
+import { readReadiness, type ReadinessParts } from '../http/readiness.ts'
 import type { Stack } from './shutdown-stack.ts'
 
 export type Metering = {
@@ -45,6 +45,7 @@ export async function createMetering(
     async serve(parts, running) {
       if (port === null) return null
       const { dataSource, temporal, dispatcher } = parts
+      const role = parts.sweep === null ? 'api' : 'worker'
       collectDefaultMetrics({ register: registry })
       showVersion(registry)
       const counting = await openCountingConnection(config, logger)
@@ -58,7 +59,7 @@ export async function createMetering(
       })
       const listening = await listenInWords(
         { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' },
-        createMetricsApp({ scrape, readiness: createReadiness(parts), logger }),
+        createMetricsApp({ scrape, readiness: () => readReadiness(parts, role), logger }),
         { host, port },
       )
       running.push('the metrics', () => listening.close())

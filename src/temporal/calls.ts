@@ -1,16 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isGrpcServiceError, WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client'
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client'
+import { hasGrpcCode } from './grpc-errors.ts'
 
 const CALL_TIMEOUT_MS = 5_000
 
 /** Temporal refuses to start a workflow id again within a second of its last start. */
 const START_RETRY_DELAY_MS = 1_100
 const MAX_START_TRIES = 3
-const RESOURCE_EXHAUSTED: unknown = 8
 
-/** Runs a call to Temporal under a deadline of CALL_TIMEOUT_MS. */
-export function withCallTimeout<T>(client: Client, call: () => Promise<T>): Promise<T> {
-  return client.withDeadline(Date.now() + CALL_TIMEOUT_MS, call)
+/** Runs a call to Temporal, over a client or a connection, under a deadline. */
+export function withCallTimeout<T>(
+  client: Pick<Client, 'withDeadline'>,
+  call: () => Promise<T>,
+  timeoutMs = CALL_TIMEOUT_MS,
+): Promise<T> {
+  return client.withDeadline(Date.now() + timeoutMs, call)
 }
 
 /** Starts a workflow; returns false when one of that id has started already. */
@@ -31,13 +35,8 @@ export async function signalWithStart(client: Client, signal: () => Promise<unkn
       await withCallTimeout(client, signal)
       return
     } catch (error) {
-      if (tries === MAX_START_TRIES || !isTooSoon(error)) throw error
+      if (tries === MAX_START_TRIES || !hasGrpcCode(error, 'RESOURCE_EXHAUSTED')) throw error
       await delay(START_RETRY_DELAY_MS)
     }
   }
-}
-
-function isTooSoon(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  return isGrpcServiceError(cause) && cause.code === RESOURCE_EXHAUSTED
 }

@@ -1,9 +1,10 @@
 import type { Client } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
 import type { Logger } from '../observability/logger.ts'
-import { isTemporalUnavailable } from './unavailable.ts'
+import { isTemporalUnavailable } from './grpc-errors.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
-import { isNotPermitted, readNamespaceId, registerSearchAttributes } from './namespace.ts'
+import { readNamespaceId, registerSearchAttributes } from './namespace.ts'
+import { isNotPermitted } from './grpc-errors.ts'
 
 type Link = { connection: NativeConnection; client: Client }
 

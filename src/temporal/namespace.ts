@@ -1,11 +1,13 @@
-import { isGrpcServiceError } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
+import { withCallTimeout } from './calls.ts'
+import { isNotPermitted } from './grpc-errors.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of temporal.api.enums.v1.IndexedValueType. */
 const KEYWORD = 2
 
-const CALL_TIMEOUT_MS = 2_000
+/** A process that starts, and a probe, wait for these. */
+const READ_TIMEOUT_MS = 2_000
 
 /** A connection of a worker, or of a client alone. */
 export type TemporalConnection = Pick<
@@ -19,8 +21,10 @@ export type TemporalConnection = Pick<
  */
 export async function readNamespaceId(connection: TemporalConnection, namespace: string): Promise<string> {
   try {
-    const described = await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
-      connection.workflowService.describeNamespace({ namespace }),
+    const described = await withCallTimeout(
+      connection,
+      () => connection.workflowService.describeNamespace({ namespace }),
+      READ_TIMEOUT_MS,
     )
     return described.namespaceInfo?.id ?? ''
   } catch (error) {
@@ -37,7 +41,7 @@ export async function registerSearchAttributes(
   connection: TemporalConnection,
   namespace: string,
 ): Promise<string[]> {
-  return connection.withDeadline(Date.now() + 2 * CALL_TIMEOUT_MS, async () => {
+  return withCallTimeout(connection, async () => {
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace })
     const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes))
     if (missing.length === 0) return []
@@ -57,27 +61,12 @@ export async function findSearchAttributeProblems(
   connection: TemporalConnection,
   namespace: string,
 ): Promise<{ missing: string[]; mistyped: string[] }> {
-  const { customAttributes } = await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
-    connection.operatorService.listSearchAttributes({ namespace }),
+  const { customAttributes } = await withCallTimeout(
+    connection,
+    () => connection.operatorService.listSearchAttributes({ namespace }),
+    READ_TIMEOUT_MS,
   )
   const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes))
   const present = SEARCH_ATTRIBUTE_NAMES.filter((name) => name in customAttributes)
   return { missing, mistyped: present.filter((name) => Number(customAttributes[name]) !== KEYWORD) }
-}
-
-/** PERMISSION_DENIED and UNIMPLEMENTED of gRPC. */
-const NOT_PERMITTED: readonly unknown[] = [7, 12]
-
-/** True when the API key of this process does not permit the call, or Temporal does not implement it. */
-export function isNotPermitted(error: unknown): boolean {
-  return isGrpcServiceError(error) && NOT_PERMITTED.includes(error.code)
-}
-
-/** PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
-const ACCESS_REFUSED: readonly unknown[] = [7, 16]
-
-/** True when Temporal does not accept the identity of this process, or does not permit it the call. */
-export function isAccessRefused(error: unknown): boolean {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  return isGrpcServiceError(cause) && ACCESS_REFUSED.includes(cause.code)
 }

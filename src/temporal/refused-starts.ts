@@ -1,13 +1,9 @@
 import {
-  isGrpcServiceError,
   NamespaceNotFoundError,
   WorkflowNotFoundError,
   type WorkflowClientInterceptor,
 } from '@temporalio/client'
-import { TemporalUnavailableError } from './unavailable.ts'
-
-/** INVALID_ARGUMENT of gRPC: the error for an unknown search attribute. */
-const INVALID_ARGUMENT: unknown = 3
+import { hasGrpcCode, TemporalUnavailableError } from './grpc-errors.ts'
 
 /**
  * Checks the namespace at once when Temporal refuses a start because it does not know a name in it. Where `isIncomplete`
@@ -30,6 +26,6 @@ export function checkRefusedStarts(isIncomplete: () => Promise<boolean>): Workfl
 
 function isUnknownName(error: unknown): boolean {
   if (error instanceof NamespaceNotFoundError || error instanceof WorkflowNotFoundError) return true
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT
+  // The error for an unknown search attribute.
+  return hasGrpcCode(error, 'INVALID_ARGUMENT')
 }

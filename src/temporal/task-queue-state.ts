@@ -1,4 +1,5 @@
 import { attemptQueue } from '../domain/task-queues.ts'
+import { withCallTimeout } from './calls.ts'
 import type { TemporalConnection } from './namespace.ts'
 import { listReportedWorkers } from './worker-heartbeats.ts'
 
@@ -28,8 +29,6 @@ const TASK_TYPES = {
 /** Temporal lists pollers for five minutes after their last poll; one poll lasts a minute at most. */
 const POLL_TTL_MS = 120_000
 
-const CALL_TIMEOUT_MS = 4_000
-
 /** Reads the state of all task queues of Posthorn. Throws while Temporal is unavailable. */
 export function readTaskQueues(
   connection: TemporalConnection,
@@ -41,7 +40,7 @@ export function readTaskQueues(
     { name: attemptQueue(taskQueue, 'retry'), taskType: 'activity' },
     { name: attemptQueue(taskQueue, 'slow'), taskType: 'activity' },
   ] as const
-  return connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+  return withCallTimeout(connection, () =>
     Promise.all(queues.map(({ name, taskType }) => readTaskQueue(connection, namespace, name, taskType))),
   )
 }

@@ -1,4 +1,4 @@
-import { isGrpcServiceError } from '@temporalio/client'
+import { hasGrpcCode } from './grpc-errors.ts'
 import type { TemporalConnection } from './namespace.ts'
 
 /** A worker that reports to Temporal that it runs. `buildId` is null where it names none. */
@@ -6,9 +6,6 @@ export type ReportedWorker = { taskQueue: string; identity: string; buildId: str
 
 /** WORKER_STATUS_RUNNING of temporal.api.enums.v1.WorkerStatus. */
 const RUNNING: unknown = 1
-
-/** UNIMPLEMENTED of gRPC. */
-const UNIMPLEMENTED: unknown = 12
 
 /** Workers report once a minute, and Temporal lists them for five minutes after their last report. */
 const HEARTBEAT_TTL_MS = 120_000
@@ -31,7 +28,7 @@ export async function listReportedWorkers(
     const { workersInfo } = await workflowService.listWorkers({ namespace, query, pageSize: PAGE_SIZE })
     return workersInfo.filter(isRunning).map((listed) => presentWorker(listed, taskQueue))
   } catch (error) {
-    if (isGrpcServiceError(error) && error.code === UNIMPLEMENTED) return []
+    if (hasGrpcCode(error, 'UNIMPLEMENTED')) return []
     throw error
   }
 }

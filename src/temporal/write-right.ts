@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { isGrpcServiceError } from '@temporalio/client'
-import { isAccessRefused, type TemporalConnection } from './namespace.ts'
-
-const CALL_TIMEOUT_MS = 4_000
-
-/** NOT_FOUND of gRPC. */
-const NOT_FOUND: unknown = 5
+import { withCallTimeout } from './calls.ts'
+import { hasGrpcCode, isAccessRefused } from './grpc-errors.ts'
+import type { TemporalConnection } from './namespace.ts'
 
 /**
  * Returns whether this process may write in the namespace. Signals a workflow that does not exist, which changes nothing:
@@ -13,7 +9,7 @@ const NOT_FOUND: unknown = 5
  */
 export async function mayWrite(connection: TemporalConnection, namespace: string): Promise<boolean> {
   try {
-    await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+    await withCallTimeout(connection, () =>
       connection.workflowService.signalWorkflowExecution({
         namespace,
         workflowExecution: { workflowId: `doctor/${randomUUID()}` },
@@ -22,7 +18,7 @@ export async function mayWrite(connection: TemporalConnection, namespace: string
     )
     return true
   } catch (error) {
-    if (isGrpcServiceError(error) && error.code === NOT_FOUND) return true
+    if (hasGrpcCode(error, 'NOT_FOUND')) return true
     if (isAccessRefused(error)) return false
     throw error
   }

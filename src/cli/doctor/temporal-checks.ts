@@ -1,11 +1,7 @@
-import { isGrpcServiceError, type Connection } from '@temporalio/client'
+import { hasGrpcCode, isAccessRefused, isNotPermitted } from '../../temporal/grpc-errors.ts'
+import type { Connection } from '@temporalio/client'
 import type { Config } from '../../config/load.ts'
-import {
-  findSearchAttributeProblems,
-  isAccessRefused,
-  isNotPermitted,
-  readNamespaceId,
-} from '../../temporal/namespace.ts'
+import { findSearchAttributeProblems, readNamespaceId } from '../../temporal/namespace.ts'
 import { readTaskQueues } from '../../temporal/task-queue-state.ts'
 import { mayWrite } from '../../temporal/write-right.ts'
 import { describeError } from '../../process/describe-error.ts'
@@ -20,9 +16,6 @@ export const CONNECTION_SETTINGS = ['temporalAddress', ...CREDENTIAL_SETTINGS] a
 const SETTINGS = [...CONNECTION_SETTINGS, 'temporalNamespace', 'temporalTaskQueue'] as const
 
 type Namespace = { namespace: string; taskQueue: string }
-
-/** NOT_FOUND of gRPC. */
-const NOT_FOUND: unknown = 5
 
 /** Checks Temporal: reach, namespace, search attributes, rights, workers and what waits for them. */
 export function temporalChecks(config: Partial<Config>, access: TemporalAccess): Check[] {
@@ -84,7 +77,7 @@ async function checkNamespace(connection: Connection, { namespace }: Namespace):
         : ok('temporal.namespace', `the namespace ${namespace} exists`),
     ]
   } catch (error) {
-    if (isGrpcServiceError(error) && error.code === NOT_FOUND)
+    if (hasGrpcCode(error, 'NOT_FOUND'))
       return [problem('temporal.namespace_missing', `there is no namespace ${namespace}`)]
     if (isAccessRefused(error)) return [problem('temporal.access_refused', describeError(error))]
     throw error

@@ -1,9 +1,8 @@
 import { builtInCatalogue } from '../../catalogue/built-in.ts'
-import { isDatabaseUp } from '../../db/queries/is-database-up.ts'
-import { isReady, presentReadiness } from '../../domain/readiness.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import type { ApiDependencies } from '../api.ts'
 import { openApiDocument } from '../openapi.ts'
+import { readReadiness } from '../readiness.ts'
 import type { Route } from '../route.ts'
 import { HealthSchema, OpenApiSchema, ReadinessSchema } from '../schemas/system.ts'
 
@@ -33,15 +32,9 @@ const readyRoute: Route = {
       example: { database: 'down', engine: 'up' },
     },
   },
-  async handle({ dataSource, temporal, publish, sweep, stopping }) {
-    const [answers, isTemporalUp] = await Promise.all([isDatabaseUp(dataSource), temporal.isUp()])
-    const body = presentReadiness({
-      isDatabaseUp: answers && !publish.isFailing(),
-      isTemporalUp,
-      isSweepStalled: sweep?.isStalled() ?? false,
-      isStopping: stopping.aborted,
-    })
-    return { status: isReady(body, 'api') ? 200 : 503, body }
+  async handle(dependencies) {
+    const { isReady, body } = await readReadiness(dependencies, 'api')
+    return { status: isReady ? 200 : 503, body }
   },
 }
 

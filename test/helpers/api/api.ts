@@ -96,7 +96,7 @@ export async function createTestApi(
     publicUrl: '',
     frameAncestors: [],
     temporalUi: null,
-    temporal: { isUp: () => Promise.resolve(true) },
+    temporal: { workerLoad: () => null, isUp: () => Promise.resolve(true) },
     streams,
     logger,
     metrics,

@@ -1,6 +1,6 @@
 import type { AttemptQueue } from '../../../src/domain/task-queues.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
-import { TemporalUnavailableError } from '../../../src/temporal/unavailable.ts'
+import { TemporalUnavailableError } from '../../../src/temporal/grpc-errors.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
 
 type Start = {

@@ -73,7 +73,7 @@ describe('GET /readyz', () => {
   })
 
   it('answers ok without Temporal, and reports it', async () => {
-    const api = await open({ temporal: { isUp: () => Promise.resolve(false) } })
+    const api = await open({ temporal: { isUp: () => Promise.resolve(false), workerLoad: () => null } })
     const answer = await api.call('GET', '/readyz')
     expect(answer.status).to.equal(200)
     expect(answer.json).to.deep.equal({ database: 'up', engine: 'down' })
@@ -126,7 +126,7 @@ describe('GET /readyz', () => {
   })
 
   it('accepts events while Temporal is unavailable', async () => {
-    const api = await open({ temporal: { isUp: () => Promise.resolve(false) } })
+    const api = await open({ temporal: { isUp: () => Promise.resolve(false), workerLoad: () => null } })
     const answer = await api.call('POST', `/api/orgs/${member.organisationId}/events`, {
       apiKey: member.apiKey,
       body: { event: 'comment:created', data: {} },

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import { createReadiness, type ReadinessParts } from '../../../src/process/readiness.ts'
+import { readReadiness, type ReadinessParts } from '../../../src/http/readiness.ts'
 import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import { createPublisher } from '../../../src/deliveries/publish/publish.ts'
@@ -47,14 +47,15 @@ describe('the probes of the metrics port', () => {
 
   /** The port of a worker, by default one of which every part does well. */
   async function open(overrides: Partial<ReadinessParts> = {}): Promise<Listening> {
-    const readiness = createReadiness({
+    const parts: ReadinessParts = {
       dataSource: pool,
       publish: { isFailing: () => false },
       temporal: temporalOf(),
       sweep: { isStalled: () => false },
       stopping: new AbortController().signal,
       ...overrides,
-    })
+    }
+    const readiness = () => readReadiness(parts, parts.sweep === null ? 'api' : 'worker')
     const app = createMetricsApp({ scrape: () => Promise.resolve(''), readiness, logger: silentLogger })
     const listening = await listen(app, { host: '127.0.0.1', port: 0 })
     opened.push(listening)

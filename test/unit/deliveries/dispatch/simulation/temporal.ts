@@ -1,7 +1,7 @@
 import type { AttemptQueue } from '../../../../../src/domain/task-queues.ts'
 import type { DeliveryLabel } from '../../../../../src/domain/workflow-labels.ts'
 import type { DeliveryWorkflows } from '../../../../../src/temporal/delivery-workflows.ts'
-import { TemporalUnavailableError } from '../../../../../src/temporal/unavailable.ts'
+import { TemporalUnavailableError } from '../../../../../src/temporal/grpc-errors.ts'
 import type { TerminateIfStuck } from '../../../../../src/temporal/workflow-progress.ts'
 import type { SimulatedProcess } from './world.ts'
 import type { Random, VirtualTime } from './virtual-time.ts'

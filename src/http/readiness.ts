@@ -1,0 +1,47 @@
+import type { DataSource } from 'typeorm'
+import { isDatabaseUp } from '../db/queries/is-database-up.ts'
+import type { Publisher } from '../deliveries/publish/publish.ts'
+import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
+import type { TemporalService } from '../temporal/temporal-service.ts'
+
+/** The body of `/readyz`. `engine` is Temporal. `sweep` and `process` are there only when something is wrong. */
+export type Readiness = {
+  database: 'up' | 'down'
+  engine: 'up' | 'down'
+  sweep?: 'stalled'
+  process?: 'stopping'
+}
+
+/** The parts that readiness depends on. `sweep` is null in a process without a worker. */
+export type ReadinessParts = {
+  dataSource: DataSource
+  publish: Pick<Publisher, 'isFailing'>
+  temporal: Pick<TemporalService, 'isUp' | 'workerLoad'>
+  sweep: Pick<Sweeper, 'isStalled'> | null
+  stopping: AbortSignal
+}
+
+/**
+ * Tells whether a process can do its work: an API needs a database that answers and takes events; a worker also needs
+ * Temporal, tasks that it takes from it, and a sweeper that ends its passes. It answers within about two seconds, and
+ * never rejects.
+ */
+export async function readReadiness(
+  { dataSource, publish, temporal, sweep, stopping }: ReadinessParts,
+  role: 'api' | 'worker',
+): Promise<{ isReady: boolean; body: Readiness }> {
+  const [answers, isTemporalUp] = await Promise.all([isDatabaseUp(dataSource), temporal.isUp()])
+  const isDatabaseServing = answers && !publish.isFailing()
+  const isEngineServing = isTemporalUp && (temporal.workerLoad()?.isRunning ?? true)
+  const isSweepStalled = sweep?.isStalled() ?? false
+  const isWorking = role === 'api' || (isEngineServing && !isSweepStalled)
+  return {
+    isReady: isDatabaseServing && !stopping.aborted && isWorking,
+    body: {
+      database: isDatabaseServing ? 'up' : 'down',
+      engine: isEngineServing ? 'up' : 'down',
+      ...(isSweepStalled && { sweep: 'stalled' }),
+      ...(stopping.aborted && { process: 'stopping' }),
+    },
+  }
+}
