@@ -23,7 +23,7 @@ type ProblemDetails = {
   headers?: Record<string, string>
 }
 
-type Problem = ProblemDetails & { status: number; code: ProblemCode; title: string }
+type Problem = Omit<ProblemDetails, 'headers'> & { status: number; code: ProblemCode; title: string }
 
 /**
  * An expected refusal that is answered as `application/problem+json` (RFC 9457). Status and title are those of the code
@@ -32,11 +32,19 @@ type Problem = ProblemDetails & { status: number; code: ProblemCode; title: stri
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly problem: Problem
+  /** Of the answer. */
+  readonly headers: Record<string, string>
 
-  constructor(code: ProblemCode, details: ProblemDetails = {}) {
+  constructor(code: ProblemCode, { headers = {}, ...details }: ProblemDetails = {}) {
     const { status, title } = PROBLEMS[code]
     super(details.detail ?? title)
-    this.problem = { status, code, title, ...details }
+    this.problem = { title, status, code, ...details }
+    this.headers = headers
+  }
+
+  /** Returns the body of the answer. */
+  document(): string {
+    return JSON.stringify({ type: `urn:posthorn:problem:${this.problem.code}`, ...this.problem })
   }
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
-import { PROBLEMS } from '../domain/problems.ts'
+import { ProblemError } from '../errors.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
 import { createPipeline, type HandleRequest, type PipelineLimits } from './limits/pipeline.ts'
 
@@ -99,25 +99,21 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   }
 }
 
-const { title, status } = PROBLEMS.too_many_connections
-const REFUSAL = JSON.stringify({
-  type: 'urn:posthorn:problem:too_many_connections',
-  title,
-  status,
-  code: 'too_many_connections',
+const REFUSAL = new ProblemError('too_many_connections', {
   detail: 'This process, or this address, has as many connections open as it may have. Try again.',
 })
 
 function refuse(response: ServerResponse): void {
   response.shouldKeepAlive = false
+  const body = REFUSAL.document()
   response
-    .writeHead(status, {
+    .writeHead(REFUSAL.problem.status, {
       'content-type': 'application/problem+json',
-      'content-length': Buffer.byteLength(REFUSAL),
+      'content-length': Buffer.byteLength(body),
       'cache-control': 'no-store',
       'retry-after': '2',
     })
-    .end(REFUSAL)
+    .end(body)
 }
 
 /** What a new connection may be used for; `probes`: every other request on it is refused. */

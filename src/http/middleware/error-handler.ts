@@ -9,11 +9,10 @@ export function errorHandler(logger: Logger): Middleware {
     try {
       await next()
     } catch (error) {
-      const { problem } = toProblem(error, logger)
-      const { status, code, title, headers, ...rest } = problem
-      ctx.status = status
-      ctx.set(headers ?? {})
-      ctx.body = JSON.stringify({ type: `urn:posthorn:problem:${code}`, title, status, code, ...rest })
+      const refusal = toProblem(error, logger)
+      ctx.status = refusal.problem.status
+      ctx.set(refusal.headers)
+      ctx.body = refusal.document()
       ctx.type = 'application/problem+json'
     }
   }

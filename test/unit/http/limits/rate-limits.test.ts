@@ -113,12 +113,12 @@ describe('the rate limits', () => {
   })
 })
 
-async function refusal(counted: Promise<unknown>): Promise<ProblemError['problem']> {
+async function refusal(counted: Promise<unknown>): Promise<ProblemError> {
   const error = await counted.then(
     () => null,
     (reason: unknown) => reason,
   )
   if (!(error instanceof ProblemError)) throw new Error('was not refused', { cause: error })
   expect(error.problem).to.include({ status: 429, code: 'rate_limited' })
-  return error.problem
+  return error
 }
