@@ -17,7 +17,7 @@ export async function withDatabase<T>(
       databasePooler,
       databasePoolSize: 2,
       // A command may take longer than a request.
-      databaseStatementTimeoutMs: LONG_STATEMENT_TIMEOUT_MS,
+      statementTimeoutMs: LONG_STATEMENT_TIMEOUT_MS,
     },
     createLogger({ level: 'silent' }),
   )

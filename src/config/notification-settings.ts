@@ -1,4 +1,4 @@
-import { contact, integer, mailAddress, oneOf, plain, vapidKey } from './parsers.ts'
+import { integer, mailAddress, oneOf, plain, vapidKey } from './parsers.ts'
 import { secretSetting, setting } from './setting.ts'
 
 /** The settings of e-mail and push, in the order of `.env.example`. */
@@ -25,11 +25,5 @@ export const NOTIFICATION_SETTINGS = {
     'private key for push messages (RFC 8292, base64url of 32 bytes); without one there is no push',
     '',
     vapidKey,
-  ),
-  vapidSubject: setting(
-    'VAPID_SUBJECT',
-    'contact for push services: a mailto: or https: address',
-    'mailto:posthorn@localhost',
-    contact,
   ),
 }

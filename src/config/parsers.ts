@@ -13,11 +13,6 @@ export function plain(text: string): string {
   return text
 }
 
-export function boolean(text: string): boolean {
-  if (text !== 'true' && text !== 'false') throw new Error('must be true or false')
-  return text === 'true'
-}
-
 export function parseAllowHttp(text: string): AllowHttp {
   if (text === 'loopback') return text
   if (text !== 'true' && text !== 'false') throw new Error('must be true, false or loopback')
@@ -86,12 +81,6 @@ export function vapidKey(text: string): string {
   } catch {
     throw new Error('must be a private key of P-256: 43 characters of base64url')
   }
-}
-
-export function contact(text: string): string {
-  if (!/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text))
-    throw new Error('must be a mailto: or https: address')
-  return text
 }
 
 export function parseDatabaseUrl(text: string): string {

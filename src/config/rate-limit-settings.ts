@@ -15,16 +15,4 @@ export const RATE_LIMIT_SETTINGS = {
     '0',
     integer(0, 1_000_000),
   ),
-  rateLimitAuthFailures: setting(
-    'RATE_LIMIT_AUTH_FAILURES',
-    'requests without a valid API key per address within a minute; 0 for no limit',
-    '600',
-    integer(0, 1_000_000),
-  ),
-  rateLimitOpen: setting(
-    'RATE_LIMIT_OPEN',
-    'requests per address within a minute to probes, pages, sign-in and unknown paths; 0 for no limit',
-    '6000',
-    integer(0, 1_000_000),
-  ),
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/connection/session-limits.ts'
+import type { Pooler } from '../db/connection/session-limits.ts'
 import type { LogLevel } from '../observability/logger.ts'
 import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
 import { parseOperatorKeys } from './operator-keys.ts'
@@ -41,12 +41,6 @@ export const SETTINGS = {
     'none',
     oneOf<Pooler>('none', 'transaction'),
   ),
-  databaseStatementTimeoutMs: setting(
-    'DATABASE_STATEMENT_TIMEOUT_MS',
-    'time-out of one SQL statement in milliseconds',
-    String(DEFAULT_STATEMENT_TIMEOUT_MS),
-    integer(500, 600_000),
-  ),
   encryptionKeys: secretSetting(
     'POSTHORN_ENCRYPTION_KEYS',
     'key ring for signing secrets: id:64-hex-characters, the newest first, separated by commas',
@@ -67,12 +61,6 @@ export const SETTINGS = {
     'port of /metrics and the probes of each process, 0 picks one; empty for none',
     '',
     optionalPort,
-  ),
-  apiConnections: setting(
-    'API_CONNECTIONS',
-    'open connections to the API per process; beyond them only probes are answered',
-    '5000',
-    integer(10, 100_000),
   ),
   trustedProxies: setting(
     'TRUSTED_PROXIES',
@@ -99,18 +87,6 @@ export const SETTINGS = {
     '',
     plain,
   ),
-  streamsPerKey: setting(
-    'STREAMS_PER_KEY',
-    'open event streams per API key and process',
-    '50',
-    integer(1, 100_000),
-  ),
-  streamsPerProcess: setting(
-    'STREAMS_PER_PROCESS',
-    'open event streams per process',
-    '2000',
-    integer(1, 100_000),
-  ),
   logLevel: setting(
     'LOG_LEVEL',
     'debug, info, warn, error or silent',
@@ -124,41 +100,11 @@ export const SETTINGS = {
     'overflow',
     oneOf('workflow', 'overflow', 'direct'),
   ),
-  firstAttemptSlots: setting(
-    'FIRST_ATTEMPT_SLOTS',
-    'inline first attempts in flight per process',
-    '256',
-    integer(1, 10_000),
-  ),
   attemptTimeoutMs: setting(
     'ATTEMPT_TIMEOUT_MS',
     'deadline of one whole POST in milliseconds',
     '15000',
     integer(100, 60_000),
-  ),
-  startConcurrency: setting(
-    'START_CONCURRENCY',
-    'workflow starts in flight per process',
-    '40',
-    integer(1, 1_000),
-  ),
-  activitySlots: setting(
-    'WORKER_ACTIVITY_SLOTS',
-    'first attempts at fast endpoints in flight per worker',
-    '200',
-    integer(1, 10_000),
-  ),
-  retrySlots: setting(
-    'WORKER_RETRY_SLOTS',
-    'retries at fast endpoints in flight per worker, with those that wait until they are due',
-    '1000',
-    integer(1, 10_000),
-  ),
-  slowSlots: setting(
-    'WORKER_SLOW_SLOTS',
-    'attempts at slow endpoints, and at those that never answered, in flight per worker',
-    '1000',
-    integer(1, 10_000),
   ),
   webhookConcurrency: setting(
     'WEBHOOK_CONCURRENCY',

@@ -1,4 +1,4 @@
-import { boolean, plain, webAddress } from './parsers.ts'
+import { plain, webAddress } from './parsers.ts'
 import { secretSetting, setting } from './setting.ts'
 
 /** How Temporal is reached, in the order of `.env.example`. */
@@ -6,7 +6,6 @@ export const TEMPORAL_SETTINGS = {
   temporalAddress: setting('TEMPORAL_ADDRESS', 'host:port of the Temporal frontend', '127.0.0.1:7233', plain),
   temporalNamespace: setting('TEMPORAL_NAMESPACE', 'Temporal namespace', 'default', plain),
   temporalTaskQueue: setting('TEMPORAL_TASK_QUEUE', 'task queue of the workers', 'posthorn', plain),
-  temporalTls: setting('TEMPORAL_TLS', 'true to connect to Temporal over TLS', 'false', boolean),
   temporalTlsCaFile: setting(
     'TEMPORAL_TLS_CA_FILE',
     "PEM file with the authority that signed Temporal's certificate; empty for the public ones",

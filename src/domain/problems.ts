@@ -142,7 +142,7 @@ export const PROBLEMS = {
   too_many_streams: {
     status: 429,
     title: 'Too many streams',
-    cause: 'The API key has `STREAMS_PER_KEY` event streams open in this process.',
+    cause: 'The API key has 1,000 event streams open in this process.',
     cure: 'Close a stream, or wait until one has ended.',
   },
   internal_error: {
@@ -167,13 +167,13 @@ export const PROBLEMS = {
   no_stream_now: {
     status: 503,
     title: 'No stream can be opened for now',
-    cause: 'The process has `STREAMS_PER_PROCESS` streams open, is stopping, or waits for the database.',
+    cause: 'The process has 2,000 streams open, is stopping, or waits for the database.',
     cure: 'Try again after `Retry-After`; another process may answer.',
   },
   too_many_connections: {
     status: 503,
     title: 'Too many connections',
-    cause: 'The process has `API_CONNECTIONS` connections open, or half of them come from this address.',
+    cause: 'The process has 5,000 connections open, or half of them come from this address.',
     cure: 'Try again after `Retry-After`, and reuse connections.',
   },
 } as const satisfies Record<string, ProblemKind>

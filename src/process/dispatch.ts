@@ -45,6 +45,10 @@ type Dispatch = {
   following: FollowingWorkflows
 }
 
+/** Workflow starts, and inline first attempts, in flight at once. */
+export const START_CONCURRENCY = 40
+const INLINE_SLOTS = 256
+
 /** Builds what begins deliveries, and what recovers them. */
 export function createDispatch(config: Config, roles: Roles, parts: Parts): Dispatch {
   const leaseMs = claimLeaseMs(config.attemptTimeoutMs)
@@ -55,10 +59,10 @@ export function createDispatch(config: Config, roles: Roles, parts: Parts): Disp
     makeAttempt: createAttempt(parts),
     timers: processTimers,
     mode: config.firstAttempt,
-    concurrency: config.startConcurrency,
+    concurrency: START_CONCURRENCY,
     makesAttempts: roles.worker,
     isFollowingOwed: () => following.isOwed(),
-    slots: config.firstAttemptSlots,
+    slots: INLINE_SLOTS,
   })
   const sweep = createSweeper({ ...parts, rows, dispatcher })
   const following = createFollowingWorkflows({

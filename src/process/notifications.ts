@@ -32,7 +32,7 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
   const pusher =
     config.vapidPrivateKey === ''
       ? null
-      : createPusher({ privateKey: config.vapidPrivateKey, subject: config.vapidSubject, httpClient })
+      : createPusher({ privateKey: config.vapidPrivateKey, subject: pushSubject(config), httpClient })
   const texts = {
     publicUrl: config.publicUrl,
     warn: (reason: string) =>
@@ -72,6 +72,11 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
       await mailer?.close()
     },
   }
+}
+
+/** Where push services reach the operator (RFC 8292): the public address of this service, or the sender of its mails. */
+export function pushSubject({ publicUrl, smtpFrom }: Pick<Config, 'publicUrl' | 'smtpFrom'>): string {
+  return publicUrl.startsWith('https:') ? publicUrl : `mailto:${smtpFrom}`
 }
 
 export const MAILER_SETTINGS = [

@@ -6,10 +6,10 @@ import type { Logger } from '../observability/logger.ts'
 import { connect } from './connect.ts'
 import type { Stack } from './shutdown-stack.ts'
 
-type DatabaseConfig = Pick<
-  Config,
-  'databaseUrl' | 'databasePoolSize' | 'databasePooler' | 'databaseStatementTimeoutMs'
->
+type DatabaseConfig = Pick<Config, 'databaseUrl' | 'databasePoolSize' | 'databasePooler'> & {
+  /** Time-out of one statement; by default that of requests. */
+  statementTimeoutMs?: number
+}
 
 /** Connects, and refuses a database that has not been brought up to date. */
 export async function openDatabase(config: DatabaseConfig, logger: Logger): Promise<DataSource> {
@@ -17,7 +17,7 @@ export async function openDatabase(config: DatabaseConfig, logger: Logger): Prom
     url: config.databaseUrl,
     poolSize: config.databasePoolSize,
     pooler: config.databasePooler,
-    statementTimeoutMs: config.databaseStatementTimeoutMs,
+    ...(config.statementTimeoutMs !== undefined && { statementTimeoutMs: config.statementTimeoutMs }),
     onIdleError: (error) =>
       logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost'),
   })

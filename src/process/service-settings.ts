@@ -20,11 +20,17 @@ export function httpClientSettings(config: Config) {
   }
 }
 
+/**
+ * Attempts in flight per worker: first ones at fast endpoints; retries at fast endpoints, with those that wait until they
+ * are due; and those at endpoints that are slow or never answered.
+ */
+const ACTIVITY_SLOTS = { first: 200, retry: 1_000, slow: 1_000 }
+
 export function workerSettings(config: Config) {
   return {
     namespace: config.temporalNamespace,
     taskQueue: config.temporalTaskQueue,
-    activitySlots: { first: config.activitySlots, retry: config.retrySlots, slow: config.slowSlots },
+    activitySlots: ACTIVITY_SLOTS,
     shutdownGraceMs: config.shutdownGraceMs,
     version:
       config.temporalBuildId === ''
@@ -41,12 +47,16 @@ export function retentionLimits({ retentionCompletedDays, retentionFailedDays, r
   }
 }
 
+/** Of one address: requests without a valid key, and those that need none. */
+const AUTH_FAILURES_PER_MINUTE = 600
+const OPEN_REQUESTS_PER_MINUTE = 6_000
+
 export function rateLimitSettings(config: Config): RateLimitSettings {
   return {
     management: config.rateLimitManagement,
     publish: config.rateLimitPublish,
-    authFailures: config.rateLimitAuthFailures,
-    open: config.rateLimitOpen,
+    authFailures: AUTH_FAILURES_PER_MINUTE,
+    open: OPEN_REQUESTS_PER_MINUTE,
   }
 }
 

@@ -54,6 +54,10 @@ import type { Stack } from './shutdown-stack.ts'
 /** A timer of Temporal fires a little late, so a retry goes to a worker ahead of its due time (ADR 0009). */
 const RETRY_LEAD_MS = 1_000
 
+/** Open event streams, half of them of one API key at most, and open connections: beyond them only probes are answered. */
+const STREAMS_PER_PROCESS = 2_000
+const API_CONNECTIONS = 5_000
+
 const API_LISTENER = { what: 'API', hostVariable: 'HOST', portVariable: 'PORT' }
 
 export type Service = {
@@ -167,7 +171,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     shutdown,
   })
   const positions = createPositions(config.encryptionKeys)
-  const limits = { perKey: config.streamsPerKey, perProcess: config.streamsPerProcess }
+  const limits = { perKey: STREAMS_PER_PROCESS / 2, perProcess: STREAMS_PER_PROCESS }
   const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits })
   const api = {
     dataSource,
@@ -205,7 +209,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     ? await listenInWords(API_LISTENER, app, {
         host: config.host,
         port: config.port,
-        maxConnections: config.apiConnections,
+        maxConnections: API_CONNECTIONS,
         trustedProxies: config.trustedProxies,
         onRefused: () => metrics.connectionRefused(),
       })

@@ -4,7 +4,7 @@ import type { TemporalCredentials } from '../temporal/temporal-service.ts'
 
 type Settings = Pick<
   Config,
-  'temporalTls' | 'temporalTlsCaFile' | 'temporalTlsCertFile' | 'temporalTlsKeyFile' | 'temporalApiKey'
+  'temporalTlsCaFile' | 'temporalTlsCertFile' | 'temporalTlsKeyFile' | 'temporalApiKey'
 >
 
 /** Reads the files of certificates and keys. Throws ConfigError naming each that cannot be read, or lacks its other half. */
@@ -26,11 +26,11 @@ export function readTemporalCredentials(settings: Settings): TemporalCredentials
     problems.push('TEMPORAL_TLS_CERT_FILE and TEMPORAL_TLS_KEY_FILE belong together: set both')
   if (problems.length > 0) throw new ConfigError(problems)
 
-  const { temporalTls, temporalApiKey: apiKey } = settings
+  const { temporalApiKey: apiKey } = settings
   const files = {
     ...(serverRootCACertificate === null ? {} : { serverRootCACertificate }),
     ...(crt === null || key === null ? {} : { clientCertPair: { crt, key } }),
   }
-  const isTls = temporalTls || apiKey !== '' || Object.keys(files).length > 0
+  const isTls = apiKey !== '' || Object.keys(files).length > 0
   return { tls: isTls ? files : false, ...(apiKey === '' ? {} : { apiKey }) }
 }

@@ -59,7 +59,7 @@ describe('posthorn doctor', () => {
       SMTP_USER: 'posthorn',
       SMTP_PASSWORD,
       VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
-      VAPID_SUBJECT: 'mailto:ops@example.com',
+      SMTP_FROM: 'ops@example.com',
     }
   })
   after(async () => {

@@ -45,7 +45,6 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
         SMTP_TLS: 'none',
         SMTP_FROM: 'posthorn@platform.test',
         VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
-        VAPID_SUBJECT: 'mailto:ops@platform.test',
       },
     })
   })

@@ -53,18 +53,6 @@ describe('retry-deliveries, on a real Temporal server', () => {
     expect(stage.receiver.posts.map((post) => post.headers['x-webhook-event-id'])).to.have.members(failed)
   })
 
-  it('never takes the slots that its own deliveries need, with more webhooks than slots', async () => {
-    const { organisationId } = stage.member
-    for (let count = 0; count < 8; count++) {
-      const { id } = await createWebhookRow(stage.dataSource, { organisationId, url: stage.receiver.url })
-      await writeBacklog(stage.dataSource, { organisationId, webhookId: id, state: 'waiting', count: 2 })
-    }
-    const posthorn = await stage.start({ env: { WORKER_ACTIVITY_SLOTS: '6', WEBHOOK_CONCURRENCY: '2' } })
-    const { total } = await runRetryJob(stage, posthorn, { mode: 'force' })
-    expect(total).to.equal(16)
-    expect(stage.receiver.posts).to.have.length(16)
-  })
-
   it('never posts a delivery twice at the same time, with two jobs over the same deliveries', async () => {
     const { organisationId } = stage.member
     const failed = await writeBacklog(stage.dataSource, {

@@ -37,7 +37,7 @@ describe('the event stream under load', function () {
       databaseUrl: database.url,
       temporalAddress: testServers().temporalAddress,
       taskQueue: `stream-${randomUUID()}`,
-      env: { RATE_LIMIT_MANAGEMENT: '0', STREAMS_PER_KEY: '1000' },
+      env: { RATE_LIMIT_MANAGEMENT: '0' },
     })
     processes.push(posthorn)
     return posthorn

@@ -34,7 +34,6 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** Of a Temporal Cloud or a guarded cluster; the server of this file has neither TLS nor keys. */
 const NOT_NEEDED_HERE = [
-  'TEMPORAL_TLS',
   'TEMPORAL_TLS_CA_FILE',
   'TEMPORAL_TLS_CERT_FILE',
   'TEMPORAL_TLS_KEY_FILE',

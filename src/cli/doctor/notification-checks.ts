@@ -2,7 +2,7 @@ import type { Config } from '../../config/load.ts'
 import { checkMailServer, type MailServerProblem } from '../../incidents/notifications/check-mail-server.ts'
 import { createPusher } from '../../incidents/notifications/push.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
-import { MAILER_SETTINGS, mailerOptions } from '../../process/notifications.ts'
+import { MAILER_SETTINGS, mailerOptions, pushSubject } from '../../process/notifications.ts'
 import { describeError } from '../../process/describe-error.ts'
 import { defineCheck, type Check } from './check.ts'
 import { ok, problem, type Finding } from './finding.ts'
@@ -35,7 +35,7 @@ export function notificationChecks(config: Partial<Config>): Check[] {
     }),
     defineCheck(config, {
       name: 'push.key',
-      settings: ['vapidPrivateKey', 'vapidSubject'],
+      settings: ['vapidPrivateKey', 'publicUrl', 'smtpFrom'],
       failure: 'push.invalid',
       run: (given) => Promise.resolve(checkPush(given)),
     }),
@@ -59,19 +59,18 @@ function checkEncryption({ smtpHost, smtpTls }: Pick<Config, 'smtpHost' | 'smtpT
   return [problem('mail.in_clear', `SMTP_TLS is none, and ${smtpHost} is another machine`)]
 }
 
-function checkPush({
-  vapidPrivateKey,
-  vapidSubject,
-}: Pick<Config, 'vapidPrivateKey' | 'vapidSubject'>): Finding[] {
+function checkPush(config: Pick<Config, 'vapidPrivateKey' | 'publicUrl' | 'smtpFrom'>): Finding[] {
+  const { vapidPrivateKey } = config
+  const subject = pushSubject(config)
   if (vapidPrivateKey === '')
     return [ok('push.key', 'VAPID_PRIVATE_KEY is not set: there are no push messages')]
   try {
     const httpClient = { post: () => Promise.reject(new Error('nothing is sent')) }
-    createPusher({ privateKey: vapidPrivateKey, subject: vapidSubject, httpClient })
+    createPusher({ privateKey: vapidPrivateKey, subject, httpClient })
   } catch (error) {
     return [problem('push.invalid', describeError(error))]
   }
-  if (/[@/]localhost\b/.test(vapidSubject))
-    return [problem('push.subject_unusable', `VAPID_SUBJECT is ${vapidSubject}`)]
-  return [ok('push.key', `the key is valid, its contact is ${vapidSubject}`)]
+  if (/[@/]localhost\b/.test(subject))
+    return [problem('push.subject_unusable', `push services are told ${subject}`)]
+  return [ok('push.key', `the key is valid, its contact is ${subject}`)]
 }

@@ -30,9 +30,7 @@ export const PROBLEMS = {
   'database.migrations_pending': error('run `posthorn migrate` of this release'),
   'database.migrations_unknown': warning('replace this release by the one that migrated the database'),
 
-  'temporal.unreachable': error(
-    'check that Temporal runs, and TEMPORAL_ADDRESS, TEMPORAL_TLS and its certificates',
-  ),
+  'temporal.unreachable': error('check that Temporal runs, and TEMPORAL_ADDRESS and the TEMPORAL_TLS files'),
   'temporal.access_refused': error('check TEMPORAL_API_KEY or the client certificate, and what they permit'),
   'temporal.check_failed': error('repeat the command; if it fails again, read the log of Temporal'),
   'temporal.namespace_missing': error('create the namespace that TEMPORAL_NAMESPACE names'),
@@ -77,7 +75,7 @@ export const PROBLEMS = {
   'mail.in_clear': warning('set SMTP_TLS to starttls or implicit: passwords and mails travel in clear'),
 
   'push.invalid': error('make a new VAPID_PRIVATE_KEY; docs/production.md has the command'),
-  'push.subject_unusable': warning('set VAPID_SUBJECT to an address at which push services reach you'),
+  'push.subject_unusable': warning('set POSTHORN_PUBLIC_URL or SMTP_FROM, at which push services reach you'),
 
   'deliveries.check_failed': error('repeat the command; if it fails again, read the log of PostgreSQL'),
   'deliveries.overdue': error('cure the errors of the other areas first; then docs/troubleshooting.md'),

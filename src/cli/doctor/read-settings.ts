@@ -31,7 +31,6 @@ export async function readSettings(env: Environment): Promise<ReadSettings> {
 }
 
 export const CREDENTIAL_SETTINGS = [
-  'temporalTls',
   'temporalTlsCaFile',
   'temporalTlsCertFile',
   'temporalTlsKeyFile',

@@ -54,7 +54,7 @@ export function createRequestMetrics(define: Define): RequestMetrics {
   )
   const refused = define.counter(
     'http_connections_refused_total',
-    'Connections refused, or answered 503, because API_CONNECTIONS were open',
+    'Connections refused, or answered 503, because too many were open',
   )
   for (const limit of LIMITS) limited.inc({ limit }, 0)
   const authRefused = define.counter(

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../../src/config/load.ts'
+import { START_CONCURRENCY } from '../../../src/process/dispatch.ts'
 import { burstFigures } from '../measure/burst-figures.ts'
 import { rounded } from '../measure/distribution.ts'
 import { clock } from '../measure/clock.ts'
@@ -43,8 +43,7 @@ export const burst: Scenario = {
 
 async function noop(bench: Bench, stage: Stage, workflows: number): Promise<number> {
   bench.say(`${workflows} workflows that do nothing`)
-  const { startConcurrency } = loadConfig({}, ['startConcurrency'])
-  return measureNoop({ address: stage.engine.address, workflows, concurrency: startConcurrency })
+  return measureNoop({ address: stage.engine.address, workflows, concurrency: START_CONCURRENCY })
 }
 
 async function measureBurst(

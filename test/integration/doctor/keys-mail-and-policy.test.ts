@@ -97,7 +97,7 @@ describe('posthorn doctor examines keys, policy, mail and push', () => {
     expect(unusable.problems).to.deep.equal(['warning push.subject_unusable'])
     const usable = await examineWith({
       VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
-      VAPID_SUBJECT: 'mailto:ops@example.com',
+      SMTP_FROM: 'ops@example.com',
     })
     expect(usable.problems).to.deep.equal([])
     expect(usable.find('push.key').level).to.equal('ok')

@@ -21,13 +21,10 @@ describe('loadConfig', () => {
       port: 3000,
       rateLimitManagement: 1_000,
       rateLimitPublish: 0,
-      rateLimitAuthFailures: 600,
-      rateLimitOpen: 6_000,
       trustedProxies: [],
       webhooksPerOrganisation: 100,
       logLevel: 'info',
       temporalAddress: '127.0.0.1:7233',
-      temporalTls: false,
       firstAttempt: 'overflow',
       attemptTimeoutMs: 15_000,
       publicUrl: '',
@@ -265,31 +262,20 @@ describe('the limits of the API', () => {
     const env = {
       RATE_LIMIT_MANAGEMENT: '0',
       RATE_LIMIT_PUBLISH: '20000',
-      RATE_LIMIT_AUTH_FAILURES: '0',
-      RATE_LIMIT_OPEN: '0',
       WEBHOOKS_PER_ORGANISATION: '1',
-      STREAMS_PER_KEY: '2',
-      STREAMS_PER_PROCESS: '3',
     }
     expect(loadConfig({ ...required, ...env }, ALL_SETTINGS)).to.include({
       rateLimitManagement: 0,
       rateLimitPublish: 20_000,
-      rateLimitAuthFailures: 0,
-      rateLimitOpen: 0,
       webhooksPerOrganisation: 1,
-      streamsPerKey: 2,
-      streamsPerProcess: 3,
     })
   })
 
   for (const [name, min, max] of [
     ['rateLimitManagement', 0, 1_000_000],
     ['rateLimitPublish', 0, 1_000_000],
-    ['rateLimitAuthFailures', 0, 1_000_000],
-    ['rateLimitOpen', 0, 1_000_000],
     ['webhooksPerOrganisation', 1, 100_000],
     ['publishBacklogLimit', 0, 1_000_000_000],
-    ['apiConnections', 10, 100_000],
   ] as const) {
     const { variable } = SETTINGS[name]
     it(`refuse an invalid ${variable}`, () => {

@@ -22,7 +22,6 @@ describe('the notification settings', () => {
       SMTP_PASSWORD: 'p w=\'"#',
       SMTP_FROM: 'no-reply+hooks@example.com',
       VAPID_PRIVATE_KEY: VAPID_KEY,
-      VAPID_SUBJECT: 'https://example.com/contact',
     }
     expect(loadConfig({ ...required, ...env }, ALL_SETTINGS)).to.include({
       // Without the slashes: a path is put behind it.
@@ -35,7 +34,6 @@ describe('the notification settings', () => {
       smtpPassword: 'p w=\'"#',
       smtpFrom: 'no-reply+hooks@example.com',
       vapidPrivateKey: VAPID_KEY,
-      vapidSubject: 'https://example.com/contact',
     })
   })
 
@@ -67,11 +65,6 @@ describe('the notification settings', () => {
       'vapidPrivateKey',
       'must be a private key of P-256: 43 characters of base64url',
       ['A'.repeat(43), VAPID_KEY.slice(1), `${VAPID_KEY}A`, `${VAPID_KEY}=`, VAPID_KEY.replaceAll('-', '+')],
-    ],
-    [
-      'vapidSubject',
-      'must be a mailto: or https: address',
-      ['ops@example.com', 'mailto:ops', 'http://example.com', 'mailto:a@x.example b@y.example'],
     ],
   ] as const) {
     const { variable } = SETTINGS[name]

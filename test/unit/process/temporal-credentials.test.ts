@@ -7,7 +7,6 @@ import { readTemporalCredentials } from '../../../src/process/temporal-credentia
 
 describe('the credentials for Temporal', () => {
   const none = {
-    temporalTls: false,
     temporalTlsCaFile: '',
     temporalTlsCertFile: '',
     temporalTlsKeyFile: '',
@@ -24,8 +23,7 @@ describe('the credentials for Temporal', () => {
     expect(readTemporalCredentials(none)).to.deep.equal({ tls: false })
   })
 
-  it('are TLS with public authorities when it is on, or an API key is given', () => {
-    expect(readTemporalCredentials({ ...none, temporalTls: true })).to.deep.equal({ tls: {} })
+  it('are TLS with public authorities when an API key is given', () => {
     expect(readTemporalCredentials({ ...none, temporalApiKey: 'k' })).to.deep.equal({ tls: {}, apiKey: 'k' })
   })
 
