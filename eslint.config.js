@@ -36,7 +36,7 @@ export default tseslint.config(
         {
           object: 'URL',
           property: 'canParse',
-          message: 'Wrong in Node 20: use parseUrl of src/domain/parse-url.ts.',
+          message: 'Wrong in Node 20: use parseUrl of src/domain/text-rules.ts.',
         },
       ],
       'no-else-return': ['error', { allowElseIf: false }],

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity'
 import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
-import { retryWhileUnavailable } from '../src/db/connection/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../src/db/connection/connection-errors.ts'
 import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../src/deliveries/attempt/make-attempt.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'

@@ -4,7 +4,7 @@ import {
   PLAIN_TEXT_PATTERN,
   PLAIN_TEXT_RULE,
   VISIBLE_ASCII_PATTERN,
-} from './domain/plain-text.ts'
+} from './domain/text-rules.ts'
 import type { FieldError } from './errors.ts'
 import { PLATFORM_ID_PATTERN, UUID_PATTERN } from './ids.ts'
 

@@ -1,8 +1,6 @@
 import { Type } from 'typebox'
 import { PERMISSION_PATTERN } from '../domain/event-key.ts'
-import { isMailAddress } from '../domain/mail-address.ts'
-import { PLAIN_TEXT_PATTERN } from '../domain/plain-text.ts'
-import { isTimeZone } from '../domain/time-zone.ts'
+import { isMailAddress, PLAIN_TEXT_PATTERN, isTimeZone } from '../domain/text-rules.ts'
 
 /** The formats of the fields below, for ajv. */
 export const ACCOUNT_FORMATS = { 'time-zone': isTimeZone, 'mail-address': isMailAddress }

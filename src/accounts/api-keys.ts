@@ -11,9 +11,27 @@ import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { findMember } from '../db/queries/organisation-admin.ts'
 import { conflict, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { apiKeyPrefix, generateApiKey } from './api-key-value.ts'
 import { callerCachesExpired } from './caller-lookup.ts'
 import { requireOrganisation } from './organisations.ts'
+import { randomInt } from 'node:crypto'
+
+const BASE_62 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** 43 characters of base 62 are 256 bits. */
+const RANDOM_LENGTH = 43
+
+const PREFIX_LENGTH = 8
+
+/** A new key. `phk_` lets secret scanners recognise one that leaked; a double click selects it whole. */
+export function generateApiKey(): string {
+  const random = Array.from({ length: RANDOM_LENGTH }, () => BASE_62.charAt(randomInt(BASE_62.length)))
+  return `phk_${random.join('')}`
+}
+
+/** The length of the visible prefix of a key, which distinguishes keys. */
+export function apiKeyPrefix(key: string): string {
+  return key.slice(0, PREFIX_LENGTH)
+}
 
 /** A key that was just made: the only time its value can be seen. */
 export type NewApiKey = { id: string; key: string; prefix: string }

@@ -4,6 +4,8 @@ import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import { createTtlCache } from '../ttl-cache.ts'
+import { isActiveOrganisation } from '../db/queries/erasures.ts'
+import { notFound } from '../errors.ts'
 
 /** Hashes of keys, session tokens and stream tickets that were valid in this process lately. */
 export type KnownCredentials = {
@@ -69,4 +71,18 @@ export function createCallerLookup(
       known.add(found.caller.keyHash)
       return { value: found.caller, expiresInMs: found.expiresInMs }
     })
+}
+
+/** Throws 404 unless there is an organisation of this id that is not being erased. */
+export type OrganisationCheck = (organisationId: string) => Promise<void>
+
+const MAX_ORGANISATIONS = 10_000
+
+export function createOrganisationCheck(dataSource: DataSource, ttlMs = CALLER_TTL_MS): OrganisationCheck {
+  const cache = createTtlCache<true>({ ttlMs, maxEntries: MAX_ORGANISATIONS })
+  return async (organisationId) => {
+    const find = async () =>
+      (await isActiveOrganisation(dataSource, organisationId)) ? { value: true as const } : null
+    if ((await cache(organisationId, find)) === null) throw notFound('organisation')
+  }
 }

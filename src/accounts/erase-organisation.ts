@@ -15,7 +15,7 @@ import {
   stopForErasure,
 } from '../db/queries/erasure-batches.ts'
 import { addErased, lockErasure, NOTHING_ERASED } from '../db/queries/erasures.ts'
-import { retryWhileUnavailable } from '../db/connection/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import type { ErasedCounts } from '../db/entities/organisation-erasure.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { WorkflowTermination } from '../temporal/workflow-termination.ts'

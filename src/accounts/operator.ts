@@ -1,7 +1,6 @@
-import { EVENT_PUBLISH } from '../domain/permissions.ts'
+import { EVENT_PUBLISH, type OperatorScope } from '../domain/permissions.ts'
 import type { Caller } from '../domain/actor.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
-import type { OperatorScope } from '../domain/operator-scopes.ts'
 
 /** The platform's own backend, known by an operator key, with the origin of its request. */
 export type Operator = {

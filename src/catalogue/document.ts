@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { EVENT_KEY_PATTERN, MAX_EVENT_KEY_LENGTH, PERMISSION_PATTERN } from '../domain/event-key.ts'
-import { PLAIN_TEXT_PATTERN } from '../domain/plain-text.ts'
+import { PLAIN_TEXT_PATTERN } from '../domain/text-rules.ts'
 
 const MAX_EVENT_KEYS = 1_000
 

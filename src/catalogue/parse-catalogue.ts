@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toFieldErrors } from '../ajv-errors.ts'
-import { duplicateMembers, nestingDepth } from '../domain/json-text.ts'
+import { duplicateMembers, nestingDepth } from '../domain/text-rules.ts'
 import {
   CatalogueError,
   compileCatalogue,

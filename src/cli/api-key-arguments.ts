@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
-import { isPlainText, PLAIN_TEXT_RULE } from '../domain/plain-text.ts'
+import { isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
 import type { ApiKeyCommand } from './api-key.ts'
 import type { Arguments, Output } from './command-line/command.ts'
 import { createReader, platformId } from './command-line/read-arguments.ts'

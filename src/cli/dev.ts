@@ -22,7 +22,7 @@ import { ProblemError } from '../errors.ts'
 import { assertPortFree } from '../free-port.ts'
 import { createLogger } from '../observability/logger.ts'
 import { loadCatalogue } from './catalogue-file.ts'
-import { describeError } from '../process/describe-error.ts'
+import { describeError, visibleText } from '../process/visible-text.ts'
 import { migrate } from './migrate.ts'
 import { onStopSignal } from '../process/on-stop-signal.ts'
 import { seedFromFile } from './seed.ts'
@@ -30,7 +30,6 @@ import { readSeedFile } from './seed-file.ts'
 import { startService, type Service } from '../process/service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { createStack, type Stack } from '../process/shutdown-stack.ts'
-import { visibleText } from '../process/visible-text.ts'
 
 const env = process.env
 const stack = createStack()

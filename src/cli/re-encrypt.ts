@@ -7,7 +7,7 @@ import {
 } from '../db/queries/sealed-secrets.ts'
 import type { SecretBox } from '../secret-box.ts'
 import { keyRingProblems } from '../process/assert-key-ring.ts'
-import { describeError } from '../process/describe-error.ts'
+import { describeError } from '../process/visible-text.ts'
 
 /**
  * What became of it. `left`: secrets that are still not under the newest key, by key; null is a text that names none.

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import { auditApiKey } from '../accounts/account-audit.ts'
-import { apiKeyPrefix, generateApiKey } from '../accounts/api-key-value.ts'
+import { apiKeyPrefix, generateApiKey } from '../accounts/api-keys.ts'
 import { saveMember } from '../accounts/members.ts'
 import { saveOrganisation } from '../accounts/organisations.ts'
 import { ConfigError } from '../config/load.ts'

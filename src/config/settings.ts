@@ -1,9 +1,8 @@
 import type { Pooler } from '../db/connection/session-limits.ts'
 import type { LogLevel } from '../observability/logger.ts'
 import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
-import { parseOperatorKeys } from './operator-keys.ts'
-import { PAGE_SETTINGS } from './page-settings.ts'
 import {
+  parseOperatorKeys,
   integer,
   oneOf,
   optionalPort,
@@ -13,10 +12,43 @@ import {
   parseKeyRing,
   parseTrustedProxies,
   plain,
+  parseFrameAncestors,
+  webAddress,
 } from './parsers.ts'
-import { RATE_LIMIT_SETTINGS } from './rate-limit-settings.ts'
 import { secretSetting, setting } from './setting.ts'
 import { TEMPORAL_SETTINGS } from './temporal-settings.ts'
+
+/** The settings of the rate limits, in the order of `.env.example`. */
+const RATE_LIMIT_SETTINGS = {
+  rateLimitManagement: setting(
+    'RATE_LIMIT_MANAGEMENT',
+    'requests per API key, operator key or signed-in member within ten seconds, without published events; 0 for no limit',
+    '1000',
+    integer(0, 1_000_000),
+  ),
+  rateLimitPublish: setting(
+    'RATE_LIMIT_PUBLISH',
+    'events published per API key or operator key within ten seconds; 0 for no limit',
+    '0',
+    integer(0, 1_000_000),
+  ),
+}
+
+/** The settings of what browsers open, in the order of `.env.example`. */
+const PAGE_SETTINGS = {
+  publicUrl: setting(
+    'POSTHORN_PUBLIC_URL',
+    'address of this service in a browser, such as https://hooks.example.com; notifications and portal links lead to it',
+    '',
+    webAddress,
+  ),
+  frameAncestors: setting(
+    'POSTHORN_FRAME_ANCESTORS',
+    'origins whose pages may embed the developer area, separated by commas, such as https://app.example.com; empty: none',
+    '',
+    parseFrameAncestors,
+  ),
+}
 
 /**
  * Every setting of Posthorn, in the order of `.env.example`.

@@ -1,4 +1,4 @@
-import { parseUrl } from './parse-url.ts'
+import { parseUrl } from './text-rules.ts'
 import { mayChangeWebhook, type Grants, type PermissionFor } from './permissions.ts'
 
 /** The part of a webhook's URL that is shown to every member. `isWhole`: nothing of path and query is left out. */

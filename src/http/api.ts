@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { CallerLookup, KnownCredentials } from '../accounts/caller-lookup.ts'
-import type { OrganisationCheck } from '../accounts/organisation-check.ts'
+import type { CallerLookup, KnownCredentials, OrganisationCheck } from '../accounts/caller-lookup.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { PayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'

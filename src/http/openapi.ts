@@ -4,7 +4,14 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { PROBLEMS, type ProblemCode } from '../domain/problems.ts'
 import { createComponents, type Components } from './openapi/components.ts'
 import { namedEvents, receivedSchemas } from './openapi/event-schemas.ts'
-import { linksOf } from './openapi/links.ts'
+import {
+  linksOf,
+  commonRefusals,
+  HEADERS,
+  problemContent,
+  rateLimitHeaders,
+  refusalComponents,
+} from './openapi/responses.ts'
 import {
   RECEIVED,
   RECEIVED_PARAMETERS,
@@ -12,13 +19,6 @@ import {
   receivedEvents,
 } from './openapi/received-events.ts'
 import { refinementsOf } from './openapi/refinements.ts'
-import {
-  commonRefusals,
-  HEADERS,
-  problemContent,
-  rateLimitHeaders,
-  refusalComponents,
-} from './openapi/responses.ts'
 import { pathParametersOf } from './openapi/path-parameters.ts'
 import type { Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'

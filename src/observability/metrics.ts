@@ -6,9 +6,14 @@ import {
   type DispatchMetrics,
 } from './metrics/deliveries.ts'
 import { createDefine } from './metrics/define.ts'
-import { createProcessMetrics, type ProcessMetrics } from './metrics/process.ts'
-import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
-import { createStreamMetrics, type StreamMetrics } from './metrics/streams.ts'
+import {
+  createProcessMetrics,
+  type ProcessMetrics,
+  createRequestMetrics,
+  type RequestMetrics,
+  createStreamMetrics,
+  type StreamMetrics,
+} from './metrics/requests.ts'
 
 /**
  * What this process counts, noted where it happens. None of these calls throws or waits. Labels are words of closed

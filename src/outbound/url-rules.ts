@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { parseUrl } from '../domain/parse-url.ts'
+import { parseUrl } from '../domain/text-rules.ts'
 import { createAddressGuard } from './address-guard.ts'
 import {
   isLocalhostName,

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import { sampleSealedSecrets } from '../db/queries/sealed-secrets.ts'
 import type { SecretBox } from '../secret-box.ts'
-import { describeError } from './describe-error.ts'
+import { describeError } from './visible-text.ts'
 
 /** One secret can be damaged or copied from another webhook, so several are tried per key. */
 const SAMPLES_PER_KEY = 5

@@ -2,8 +2,12 @@ import type { DataSource } from 'typeorm'
 import type { Config } from '../config/load.ts'
 import { createOperatorKeys } from '../http/auth/operator-key.ts'
 import { createAuthRefusals } from '../http/auth/refusals.ts'
-import { CALLER_TTL_MS, createCallerLookup, createKnownCredentials } from '../accounts/caller-lookup.ts'
-import { createOrganisationCheck } from '../accounts/organisation-check.ts'
+import {
+  CALLER_TTL_MS,
+  createCallerLookup,
+  createKnownCredentials,
+  createOrganisationCheck,
+} from '../accounts/caller-lookup.ts'
 import { createRateLimits } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { createDataSource, type DatabaseOptions } from '../db/connection/data-source.ts'
-import { describeError } from './describe-error.ts'
+import { describeError } from './visible-text.ts'
 
 /** Opens the pool to the database of DATABASE_URL. Throws an error that says in words why that is impossible. */
 export async function connect(options: DatabaseOptions): Promise<DataSource> {

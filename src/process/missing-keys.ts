@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { transactLonger } from '../db/connection/longer-statements.ts'
-import { findUnknownSubscribedKeys, type SubscribedKey } from '../db/queries/subscribed-keys.ts'
+import { findUnknownSubscribedKeys, type SubscribedKey } from '../db/queries/webhooks.ts'
 import type { Logger } from '../observability/logger.ts'
 
 /** Bounds the log line. */

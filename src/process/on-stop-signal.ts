@@ -1,4 +1,4 @@
-import { describeError } from './describe-error.ts'
+import { describeError } from './visible-text.ts'
 
 /**
  * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process with exit code 0.

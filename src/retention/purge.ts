@@ -11,7 +11,7 @@ import {
   type PurgeCursor,
 } from '../db/queries/retention.ts'
 import { transactLonger } from '../db/connection/longer-statements.ts'
-import { retryWhileUnavailable } from '../db/connection/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import type { Logger } from '../observability/logger.ts'
 
 export type PurgeDependencies = { dataSource: DataSource; logger: Logger }

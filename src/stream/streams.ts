@@ -10,7 +10,7 @@ import {
   readEventPage,
   type StreamPosition,
 } from '../db/queries/event-stream.ts'
-import { retryWhileUnavailable } from '../db/connection/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import { forbidden, unauthenticated } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'

@@ -1,7 +1,8 @@
 import type { NativeConnection } from '@temporalio/worker'
 import { withCallTimeout } from './calls.ts'
-import { isNotPermitted } from './grpc-errors.ts'
+import { isNotPermitted, hasGrpcCode, isAccessRefused } from './grpc-errors.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
+import { randomUUID } from 'node:crypto'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of temporal.api.enums.v1.IndexedValueType. */
 const KEYWORD = 2
@@ -69,4 +70,25 @@ export async function findSearchAttributeProblems(
   const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes))
   const present = SEARCH_ATTRIBUTE_NAMES.filter((name) => name in customAttributes)
   return { missing, mistyped: present.filter((name) => Number(customAttributes[name]) !== KEYWORD) }
+}
+
+/**
+ * Returns whether this process may write in the namespace. Signals a workflow that does not exist, which changes nothing:
+ * Temporal checks the permission first. Throws while Temporal is unavailable.
+ */
+export async function mayWrite(connection: TemporalConnection, namespace: string): Promise<boolean> {
+  try {
+    await withCallTimeout(connection, () =>
+      connection.workflowService.signalWorkflowExecution({
+        namespace,
+        workflowExecution: { workflowId: `doctor/${randomUUID()}` },
+        signalName: 'stop',
+      }),
+    )
+    return true
+  } catch (error) {
+    if (hasGrpcCode(error, 'NOT_FOUND')) return true
+    if (isAccessRefused(error)) return false
+    throw error
+  }
 }

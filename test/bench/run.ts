@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { describeError } from '../../src/process/describe-error.ts'
+import { describeError } from '../../src/process/visible-text.ts'
 import { onStopSignal } from '../../src/process/on-stop-signal.ts'
 import { createStack } from '../../src/process/shutdown-stack.ts'
 import { describeMachine } from './measure/machine.ts'

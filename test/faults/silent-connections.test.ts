@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import { closeDataSource, createDataSource } from '../../src/db/connection/data-source.ts'
+import { closeDataSource, createDataSource, poolStatus } from '../../src/db/connection/data-source.ts'
 import { isDatabaseUnavailable } from '../../src/db/connection/connection-errors.ts'
 import { allowLongerStatements } from '../../src/db/connection/longer-statements.ts'
-import { poolStatus } from '../../src/db/connection/pool-status.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 

@@ -7,7 +7,7 @@ import {
   PLAIN_TEXT_PATTERN,
   PLAIN_TEXT_RULE,
   VISIBLE_ASCII_PATTERN,
-} from '../../src/domain/plain-text.ts'
+} from '../../src/domain/text-rules.ts'
 import { UUID_PATTERN } from '../../src/ids.ts'
 import type { FieldError } from '../../src/errors.ts'
 

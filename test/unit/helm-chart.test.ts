@@ -6,12 +6,12 @@ import { parse } from 'yaml'
 import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { createDefine } from '../../src/observability/metrics/define.ts'
-import { createGauges } from '../../src/process/metrics/gauges.ts'
+import { createGauges } from '../../src/process/metrics/scrape.ts'
 import {
   DENIED_IPV4_CIDRS,
   DENIED_IPV6_CIDRS,
   GLOBAL_UNICAST_IPV6_CIDR,
-} from '../../src/outbound/special-addresses.ts'
+} from '../../src/outbound/address-guard.ts'
 import { readDocument } from '../helpers/documents/documents.ts'
 
 type Values = {

@@ -5,15 +5,15 @@ import {
   listAppliedMigrations,
   listMissingRights,
   readServerState,
+  type ServerState,
 } from '../../db/queries/server-state.ts'
 import type { Pooler } from '../../db/connection/session-limits.ts'
-import { describeError } from '../../process/describe-error.ts'
+import { describeError } from '../../process/visible-text.ts'
 import { defineCheck, type Check } from './check.ts'
-import { readClockOffset } from './clock-offset.ts'
 import type { DatabaseAccess } from './database-access.ts'
 import { ok, problem, type Finding } from './finding.ts'
 import type { ProblemCode } from './problems.ts'
-import { durabilityFindings, versionFindings, writableFindings } from './server-findings.ts'
+import { readDatabaseMs } from '../../db/connection/database-clock.ts'
 
 const SETTINGS = ['databaseUrl', 'databasePooler'] as const
 
@@ -134,5 +134,68 @@ async function checkMigrations(db: DataSource): Promise<Finding[]> {
     ...(pending.length + unknown.length === 0
       ? [ok('database.migrations', `all ${own.length} migrations are applied`)]
       : []),
+  ]
+}
+
+/** Round trips: the shortest gives the best estimate. */
+const ROUND_TRIPS = 3
+
+/** How far this machine's clock is ahead of the database's, in ms, and by how much that may be wrong. */
+type ClockOffset = { offsetMs: number; uncertaintyMs: number }
+
+async function readClockOffset(dataSource: DataSource): Promise<ClockOffset> {
+  const trips: ClockOffset[] = []
+  for (let count = 0; count < ROUND_TRIPS; count++) {
+    const sentMs = Date.now()
+    const databaseMs = await readDatabaseMs(dataSource)
+    const receivedMs = Date.now()
+    trips.push({
+      offsetMs: (sentMs + receivedMs) / 2 - databaseMs,
+      uncertaintyMs: (receivedMs - sentMs) / 2,
+    })
+  }
+  return trips.reduce((best, trip) => (trip.uncertaintyMs < best.uncertaintyMs ? trip : best))
+}
+
+/** The releases of PostgreSQL that the tests run on. */
+const OLDEST_RELEASE = 15
+const NEWEST_RELEASE = 18
+
+export function versionFindings({ version, release }: Pick<ServerState, 'version' | 'release'>): Finding[] {
+  const seen = `PostgreSQL ${version}`
+  if (release < OLDEST_RELEASE) return [problem('database.version_unsupported', seen)]
+  if (release > NEWEST_RELEASE) return [problem('database.version_untested', seen)]
+  return [ok('database.version', seen)]
+}
+
+export function writableFindings({
+  isStandby,
+  isReadOnly,
+}: Pick<ServerState, 'isStandby' | 'isReadOnly'>): Finding[] {
+  if (isStandby) return [problem('database.read_only', 'the server is a standby')]
+  if (isReadOnly) return [problem('database.read_only', 'default_transaction_read_only is on')]
+  return [ok('database.writable', 'the server takes writes')]
+}
+
+export function durabilityFindings({
+  fsync,
+  fullPageWrites,
+  synchronousCommit,
+}: Pick<ServerState, 'fsync' | 'fullPageWrites' | 'synchronousCommit'>): Finding[] {
+  const problems = [
+    ...(fsync === 'off' ? [problem('database.fsync_off', 'fsync is off')] : []),
+    ...(fullPageWrites === 'off'
+      ? [problem('database.full_page_writes_off', 'full_page_writes is off')]
+      : []),
+    ...(synchronousCommit === 'off'
+      ? [problem('database.synchronous_commit_off', 'synchronous_commit is off for this role')]
+      : []),
+  ]
+  if (problems.length > 0) return problems
+  return [
+    ok(
+      'database.durability',
+      `fsync and full_page_writes are on, synchronous_commit is ${synchronousCommit}`,
+    ),
   ]
 }

@@ -3,7 +3,7 @@ import { checkMailServer, type MailServerProblem } from '../../incidents/notific
 import { createPusher } from '../../incidents/notifications/push.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { MAILER_SETTINGS, mailerOptions, pushSubject } from '../../process/notifications.ts'
-import { describeError } from '../../process/describe-error.ts'
+import { describeError } from '../../process/visible-text.ts'
 import { defineCheck, type Check } from './check.ts'
 import { ok, problem, type Finding } from './finding.ts'
 import type { ProblemCode } from './problems.ts'

@@ -12,15 +12,37 @@ import {
   type StuckRows,
 } from '../../db/queries/stuck-work.ts'
 import { erasureWorkflowId } from '../../temporal/erasure-workflows.ts'
-import { countActivityFailures } from '../../temporal/failing-activity.ts'
+import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { retryWorkflowId } from '../../temporal/retry-workflows.ts'
-import { readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { defineCheck, type Check } from './check.ts'
 import type { DatabaseAccess } from './database-access.ts'
 import { ok, problem, type Finding } from './finding.ts'
 import type { ProblemCode } from './problems.ts'
 import type { TemporalAccess } from './temporal-access.ts'
 import { CONNECTION_SETTINGS } from './temporal-checks.ts'
+import { findPaused } from '../../db/queries/stuck-deliveries.ts'
+
+/** Checks which deliveries wait because an operator paused their workflow in Temporal. */
+export function pausedChecks(config: Partial<Config>, database: DatabaseAccess): Check[] {
+  return [
+    defineCheck(config, {
+      name: 'deliveries.unpaused',
+      settings: ['databaseUrl', 'databasePooler'],
+      needs: ['database.connection', 'database.migrations'],
+      failure: 'deliveries.check_failed',
+      run: async (given) => checkPaused(await database.open(given)),
+    }),
+  ]
+}
+
+async function checkPaused(db: DataSource): Promise<Finding[]> {
+  const paused = await findPaused(db)
+  if (paused === null) return [ok('deliveries.unpaused', 'no overdue delivery is paused in Temporal')]
+  const { count, since, oldestDueAt, example } = paused
+  const seen = `${count} overdue delivery(s) are paused in Temporal, the first since ${since.toISOString()}`
+  const due = `the oldest due since ${oldestDueAt.toISOString()}, such as ${example}`
+  return [problem('deliveries.paused', `${seen}; ${due}`)]
+}
 
 /** Retry jobs and erasures whose workflow is examined, of each. */
 const SAMPLES = 20

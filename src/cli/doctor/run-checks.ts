@@ -1,5 +1,5 @@
 import { withTimeLimit } from '../../temporal/time-limit.ts'
-import { describeError } from '../../process/describe-error.ts'
+import { describeError } from '../../process/visible-text.ts'
 import type { Check } from './check.ts'
 import { AREAS, problem, skipped, type Finding } from './finding.ts'
 

@@ -1,5 +1,4 @@
-import { describeError } from '../../process/describe-error.ts'
-import { visibleText } from '../../process/visible-text.ts'
+import { describeError, visibleText } from '../../process/visible-text.ts'
 
 /** The API refuses what was requested, and would refuse it again. */
 export class RefusedError extends Error {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { findOrganisation, getFromApi, UnavailableError } from './api-request.ts'
-import { readFrames } from './read-frames.ts'
-import { reconnectDelayMs } from './reconnect-delay.ts'
+import { createParser } from 'eventsource-parser'
+import { describeError, visibleText } from '../../process/visible-text.ts'
 
 /** One event of the stream; `data` is its envelope in one line. */
 export type StreamedEvent = { id: string; key: string; data: string }
@@ -145,5 +145,58 @@ function createSilenceTimer() {
       stop()
       timer = start()
     },
+  }
+}
+
+const MAX_DELAY_MS = 30_000
+const MAX_RETRY_AFTER_MS = 300_000
+
+/** Doublings after which the delay is at its maximum whatever the server names. */
+const MAX_DOUBLINGS = 16
+
+/**
+ * Returns after how many ms the stream is opened again. The delay doubles with each failure in a row and is reduced by a random
+ * part, so that many clients do not return at once; where the server names one, it is never shorter than that.
+ * `random`: from 0 to 1.
+ */
+export function reconnectDelayMs(
+  { retryMs, failures, retryAfterMs }: { retryMs: number; failures: number; retryAfterMs: number | null },
+  random: number,
+): number {
+  if (retryAfterMs !== null) return Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) * (1 + random / 4)
+  const fullMs = Math.min(retryMs * 2 ** Math.min(failures, MAX_DOUBLINGS), MAX_DELAY_MS)
+  return fullMs * (0.5 + random / 2)
+}
+
+/** One block of the stream. A comment has nothing. */
+type Frame = { id: string | null; event: string | null; data: string | null; retryMs: number | null }
+
+/** No envelope is nearly as large. */
+const MAX_FRAME_LENGTH = 4 * 1024 * 1024
+
+/** Reads the frames of an event stream. Throws UnavailableError when the connection breaks. */
+async function* readFrames(body: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
+  const frame: Frame = { id: null, event: null, data: null, retryMs: null }
+  const parser = createParser({
+    onEvent: ({ id = null, event = null, data }) => void Object.assign(frame, { id, event, data }),
+    onRetry: (retryMs) => void Object.assign(frame, { retryMs }),
+  })
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    for await (const chunk of body) {
+      text += decoder.decode(chunk, { stream: true })
+      const blocks = text.split('\n\n')
+      text = blocks.pop() ?? ''
+      if (text.length > MAX_FRAME_LENGTH) throw new Error('an event is larger than events of Posthorn are')
+      for (const block of blocks) {
+        Object.assign(frame, { id: null, event: null, data: null, retryMs: null })
+        parser.feed(`${block}\n\n`)
+        yield { ...frame }
+      }
+    }
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error
+    throw new UnavailableError(`The stream broke: ${visibleText(describeError(cause))}.`)
   }
 }

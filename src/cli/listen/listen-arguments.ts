@@ -5,7 +5,7 @@ import { createReader, platformId } from '../command-line/read-arguments.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import type { ListenCommand } from './listen.ts'
 import { DEFAULT_API, FORWARD_POLICY } from './listen-defaults.ts'
-import { parseUrl } from '../../domain/parse-url.ts'
+import { parseUrl } from '../../domain/text-rules.ts'
 
 const MAX_EVENTS_LENGTH = 8_000
 

@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { DateTime } from 'luxon'
-import type { PostResult } from '../../outbound/http-client.ts'
+import { type PostResult, createHttpClient } from '../../outbound/http-client.ts'
 import { generateSigningSecret } from '../../secret-box.ts'
 import type { Output } from '../command-line/command.ts'
 import { followEvents, type StreamedEvent } from './follow-events.ts'
-import { createForwarder } from './forward.ts'
 import { visibleText } from '../../process/visible-text.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
+import { USER_AGENT } from '../../outbound/user-agent.ts'
+import { FORWARD_POLICY, FORWARD_TIMEOUT_MS } from './listen-defaults.ts'
 
 export type ListenCommand = {
   /** Without a slash at its end. */
@@ -75,4 +77,30 @@ function describeEvent({ key, id }: StreamedEvent, result: PostResult | null): s
   const { succeeded, statusCode, failureCode, durationMs, error } = result
   const failure = succeeded ? '' : `  failed, not retried: ${visibleText(error ?? '')}`
   return `${line}  ${statusCode ?? failureCode ?? ''}  ${durationMs} ms${failure}`
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const MAX_RESPONSE_BYTES = 1_024
+
+type Forwarder = {
+  /** Sends one event as webhooks send it: same client, headers and bytes. Rejects only when `signal` aborts. */
+  forward(event: StreamedEvent, signal: AbortSignal): Promise<PostResult>
+  close(): Promise<void>
+}
+
+function createForwarder({ url, secret }: { url: string; secret: string }): Forwarder {
+  const client = createHttpClient({
+    ...FORWARD_POLICY,
+    timeoutMs: FORWARD_TIMEOUT_MS,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    maxResponseBytes: MAX_RESPONSE_BYTES,
+    userAgent: USER_AGENT,
+  })
+  return {
+    forward({ id, data }, signal) {
+      const body = Buffer.from(data)
+      return client.post({ url, headers: signedHeaders(id, secret, body), body, signal, reuseKey: 'listen' })
+    },
+    close: () => client.close(),
+  }
 }

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 /**
  * SQLSTATE classes and codes of temporary errors: connection trouble (08), roles and passwords being changed (28),
  * disk, memory or connections used up (53), shutdown (57P0x), a statement, lock or transaction that took too long, an
@@ -91,4 +93,23 @@ export function isStatementTimeout(error: unknown): boolean {
 
 function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+const INITIAL_DELAY_MS = 100
+const MAX_DELAY_MS = 2_000
+
+/**
+ * Runs a database call again and again while the database is away, with growing pauses.
+ * Any other error is thrown at once; so is that of a locked webhook, which may last: an activity is repeated by Temporal,
+ * and gives its slot to others meanwhile. Rejects when `signal` aborts during a pause.
+ */
+export async function retryWhileUnavailable<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let pauseMs = INITIAL_DELAY_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_DELAY_MS)) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || error instanceof WebhookLockedError) throw error
+      await delay(pauseMs, undefined, signal === undefined ? {} : { signal })
+    }
+  }
 }

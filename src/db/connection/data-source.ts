@@ -32,6 +32,7 @@ import { PushOwners9 } from '../migrations/0009-push-owners.ts'
 import { DeliveryProtocol10 } from '../migrations/0010-delivery-protocol.ts'
 import { RetryJobList11 } from '../migrations/0011-retry-job-list.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
+import type { Pool } from 'pg'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -117,4 +118,14 @@ export async function closeDataSource(dataSource: DataSource): Promise<void> {
   const closed = new AbortController()
   const tooLate = delay(CLOSE_TIMEOUT_MS, undefined, { signal: closed.signal }).catch(() => undefined)
   await Promise.race([dataSource.destroy(), tooLate]).finally(() => closed.abort())
+}
+
+/** Connections of a pool: open, of those idle, calls that wait for one, and how many it opens at most. */
+export type PoolStatus = { total: number; idle: number; waiting: number; size: number }
+
+export function poolStatus(dataSource: DataSource): PoolStatus {
+  // TypeORM has no word for it; with PostgreSQL this is the pool of `pg`.
+  const { master } = dataSource.driver as unknown as { master: Pool }
+  const { totalCount, idleCount, waitingCount, options } = master
+  return { total: totalCount, idle: idleCount, waiting: waitingCount, size: options.max }
 }

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { createIndexConcurrently } from './create-index-concurrently.ts'
+import { createIndexConcurrently } from './0007-online-indexes.ts'
 
 /** Creates the index that lists an organisation's retry jobs, newest first, while Posthorn runs. */
 export class RetryJobList11 implements MigrationInterface {

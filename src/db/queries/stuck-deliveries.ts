@@ -1,7 +1,6 @@
-// Hand-written: statistics over partial indexes.
 import { SLOW_POST_MS } from '../../domain/task-queues.ts'
 import { sql, type Db } from '../connection/db.ts'
-import { STARTED, UNSTARTED } from './recovery.ts'
+import { STARTED, UNSTARTED, DUE_AT } from './recovery.ts'
 import { UNSWEPT_AFTER } from './stuck-work.ts'
 
 /**
@@ -109,4 +108,18 @@ export async function listStuckStarted(db: Db, limit: number): Promise<string[]>
     { limit },
   ).rows<{ id: string }>(db)
   return found.map(({ id }) => id)
+}
+
+/** The deliveries whose workflow is paused, as the sweeper saw it. */
+export type PausedDeliveries = { count: number; oldestDueAt: Date; since: Date; example: string }
+
+/** Counts them; null where there are none. */
+export async function findPaused(db: Db): Promise<PausedDeliveries | null> {
+  return sql(
+    `SELECT count(*)::int AS count, min(${DUE_AT}) AS "oldestDueAt", min(d.paused_since) AS since,
+            (array_agg(d.id ORDER BY ${DUE_AT}))[1] AS example
+       FROM delivery d
+      WHERE ${STARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND d.paused_since IS NOT NULL
+     HAVING count(*) > 0`,
+  ).first(db)
 }

@@ -1,9 +1,9 @@
-// Repositories; hand-written: publishing counts the webhooks of many organisations at once, and locks are advisory.
 import { IsNull, type FindOptionsWhere } from 'typeorm'
 import { Webhook } from '../entities/webhook.ts'
 import { isLockTimeout } from '../connection/connection-errors.ts'
 import { returning } from '../entity-of-row.ts'
 import { sql, type Db } from '../connection/db.ts'
+import { WILDCARD } from '../../domain/permissions.ts'
 
 const SHOWN = {
   id: true,
@@ -138,4 +138,18 @@ export async function deleteWebhook(db: Db, organisationId: string, id: string):
       { deletedAt: () => 'now()', updatedAt: () => 'now()', enabled: false, secret: null },
     )
   return affected === 1
+}
+
+/** An event key, and how many webhooks of all organisations subscribe to it by name. */
+export type SubscribedKey = { eventKey: string; webhooks: number }
+
+/** Returns the subscribed event keys that are not among `known`, by name. Reads every webhook: for use at start. */
+export function findUnknownSubscribedKeys(db: Db, known: readonly string[]): Promise<SubscribedKey[]> {
+  return sql(
+    `SELECT key AS "eventKey", count(*)::int AS webhooks
+       FROM webhook w, unnest(w.subscribed_event_keys) AS key
+      WHERE w.deleted_at IS NULL AND key <> '${WILDCARD}' AND key <> ALL (:known)
+      GROUP BY key ORDER BY key`,
+    { known },
+  ).rows<SubscribedKey>(db)
 }

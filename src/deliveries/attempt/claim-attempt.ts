@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findStanding, type Standing } from '../../db/queries/standing.ts'
-import { retryWhileUnavailable } from '../../db/connection/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'
 import { isFinal } from '../../domain/delivery-state.ts'

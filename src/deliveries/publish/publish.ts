@@ -14,7 +14,7 @@ import {
   type Commits,
   type NewEvent,
 } from '../protocol/commit-events.ts'
-import { memberText, stripWhiteSpace } from '../../domain/json-text.ts'
+import { memberText, stripWhiteSpace } from '../../domain/text-rules.ts'
 import { overloaded } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { BacklogLimit } from './backlog-limit.ts'

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
-import { WebhookLockedError } from '../../db/connection/connection-errors.ts'
+import { WebhookLockedError, retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import { coveredStates, findRequestedAttempts, listCovered } from '../../db/queries/covered-deliveries.ts'
 import {
   finishRetryJob,
@@ -11,7 +11,6 @@ import {
 import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
-import { retryWhileUnavailable } from '../../db/connection/retry-while-unavailable.ts'
 import { wakeWorkflows } from './wake-workflows.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
 

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { hashCredential } from '../../credentials.ts'
 import type { Operator } from '../../accounts/operator.ts'
 import { ProblemError } from '../../errors.ts'
-import type { OperatorKey, OperatorScope } from '../../domain/operator-scopes.ts'
+import type { OperatorKey, OperatorScope } from '../../domain/permissions.ts'
 
 /** An operator key that was found; its secret is left out. */
 type KnownOperatorKey = { name: string; scopes: readonly OperatorScope[] }

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import { parseUrl } from '../../domain/parse-url.ts'
+import { parseUrl } from '../../domain/text-rules.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { badRequest, ProblemError } from '../../errors.ts'
 

@@ -15,7 +15,8 @@ import {
 } from '../validation/cursor.ts'
 import { referenceTo, replaced, type Refinements } from './components.ts'
 import { dataName, type NamedEvent } from './event-schemas.ts'
-import { SELECTION_REFINEMENTS } from './selection-refinements.ts'
+import { RETRY_MODES } from '../../domain/retry-mode.ts'
+import { DiscardDeliveriesSchema, RetryDeliveriesSchema } from '../schemas/retry.ts'
 
 /** A host name with a dot, a port that webhooks may have, and a path and query of characters that stay as they are. */
 const URL_PATTERN =
@@ -132,4 +133,30 @@ function publishedEvent(
 
 function eventKeyOf(keys: readonly string[], title: string) {
   return { type: 'string', title, enum: keys }
+}
+
+const { mode, id, deliveryIds, filter } = RetryDeliveriesSchema.properties
+
+/** Of a whole webhook, or of all: without the mode that takes no less than a selection. */
+const wholeMode = { ...mode, enum: RETRY_MODES.filter((name) => name !== 'undelivered') }
+
+/** Bodies that select deliveries: one schema for each set of members that belong together. */
+const SELECTION_REFINEMENTS: Refinements = {
+  RetryDeliveries: oneOf(
+    variant('RetryAllDeliveries', { mode: wholeMode, id }, ['mode']),
+    variant('RetryNamedDeliveries', { mode, id, deliveryIds }),
+    variant('RetryFilteredDeliveries', { mode, id, filter }),
+  ),
+  DiscardDeliveries: oneOf(
+    variant('DiscardNamedDeliveries', { deliveryIds: DiscardDeliveriesSchema.properties.deliveryIds }),
+    variant('DiscardFilteredDeliveries', { filter: DiscardDeliveriesSchema.properties.filter }),
+  ),
+}
+
+function oneOf(...variants: object[]) {
+  return replaced({ oneOf: variants })
+}
+
+function variant(title: string, properties: object, required = Object.keys(properties)) {
+  return { type: 'object', title, properties, required, additionalProperties: false }
 }

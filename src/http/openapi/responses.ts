@@ -1,6 +1,7 @@
 import { PROBLEMS, type ProblemCode } from '../../domain/problems.ts'
-import type { Route } from '../route.ts'
+import type { Route, Links } from '../route.ts'
 import { referenceTo } from './components.ts'
+import { pathParameters } from './path-parameters.ts'
 
 /** draft-ietf-httpapi-ratelimit-headers-11; in every answer to a valid key, refusals included. */
 const RATE_LIMIT_HEADERS = {
@@ -165,4 +166,22 @@ function problemExample(code: ProblemCode): object {
     description: cure,
     value: code === 'invalid_fields' ? { ...value, errors } : value,
   }
+}
+
+/**
+ * Returns the links of an answer. Parameters of the target's path that the request had too are passed on. Throws for an
+ * operation that does not exist.
+ */
+export function linksOf(route: Route, links: Links, routes: readonly Route[]): Record<string, object> {
+  const own = new Set(pathParameters(route.path))
+  return Object.fromEntries(
+    Object.entries(links).map(([operationId, given]) => {
+      const target = routes.find((candidate) => candidate.operationId === operationId)
+      if (target === undefined) throw new Error(`a link leads to ${operationId}, which does not exist`)
+      const inherited = pathParameters(target.path)
+        .filter((name) => own.has(name))
+        .map((name): [string, string] => [name, `$request.path.${name}`])
+      return [operationId, { operationId, parameters: { ...Object.fromEntries(inherited), ...given } }]
+    }),
+  )
 }

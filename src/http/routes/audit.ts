@@ -1,6 +1,5 @@
-import { listAudit } from '../../db/queries/audit.ts'
+import { listAudit, type AuditRow } from '../../db/queries/audit.ts'
 import { FULL_ACCESS } from '../../domain/permissions.ts'
-import { presentAuditEntry } from '../presenters/audit.ts'
 import { routeWithQuery, type Route } from '../route.ts'
 import { AuditListSchema, AuditQuerySchema } from '../schemas/audit.ts'
 import { auditCursor } from '../validation/cursor.ts'
@@ -36,3 +35,19 @@ const listRoute = routeWithQuery({
 })
 
 export const auditRoutes: readonly Route[] = [listRoute]
+
+function presentAuditEntry(entry: AuditRow) {
+  const { id, at, memberId, apiKeyId, action, webhookId, deliveryId, details, address, requestId } = entry
+  return {
+    id,
+    at: at.toISOString(),
+    memberId,
+    apiKeyId,
+    action,
+    webhookId,
+    deliveryId,
+    details,
+    address,
+    requestId,
+  }
+}

@@ -1,10 +1,54 @@
-import { requireKey } from '../../accounts/require-key.ts'
-import { requirePermissions } from '../../accounts/require-permissions.ts'
-import { permissionsForSubscription } from '../../domain/permissions.ts'
+import { requireKey, requirePermissions } from '../../accounts/require-permissions.ts'
+import { permissionsForSubscription, WILDCARD } from '../../domain/permissions.ts'
 import { issueTicket } from '../../stream/tickets.ts'
 import { routeWithQuery, type Route } from '../route.ts'
-import { EventStreamQuerySchema, StreamTicketSchema } from '../schemas/event-stream.ts'
-import { requestedEventKeys } from '../validation/requested-event-keys.ts'
+import { Type } from 'typebox'
+import { UUID_PATTERN } from '../../ids.ts'
+import { POSITION_PATTERN } from '../../stream/positions.ts'
+import { timestamp } from '../schemas/common.ts'
+import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { invalidFields, type FieldError } from '../../errors.ts'
+import type { RequestedEventKeys } from '../../stream/permissions.ts'
+
+/** Query of the event stream. */
+const EventStreamQuerySchema = Type.Object(
+  {
+    events: Type.Optional(
+      Type.String({
+        title: 'EventKeys',
+        maxLength: 8_000,
+        description:
+          'Event keys, separated by commas; `*` alone for all, which needs full access. Without it: every key that the member may see',
+        examples: ['invoice:paid,customer:created'],
+      }),
+    ),
+    lastEventId: Type.Optional(
+      Type.String({
+        pattern: `${UUID_PATTERN}|^${POSITION_PATTERN}$`,
+        maxLength: 200,
+        description:
+          'The last `id` that was received, of an event or of a position; the stream goes on after it. The header counts before it',
+        examples: [EXAMPLE_IDS.event],
+      }),
+    ),
+    ticket: Type.Optional(
+      Type.String({ maxLength: 100, description: 'A ticket in the place of the API key, for one request' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const StreamTicketSchema = Type.Object(
+  {
+    ticket: Type.String({
+      description: 'For the parameter `ticket` of the stream, once',
+      examples: ['kT9w1qgJX0q2b7V5n8R3mZ4cYdLhUeAfSgPjQiOkWtE'],
+    }),
+    expiresAt: timestamp('2026-05-04T09:02:41.204Z'),
+  },
+  { title: 'StreamTicket' },
+)
 
 const STREAM = '/api/orgs/:orgId/events/stream'
 
@@ -64,3 +108,26 @@ const ticketRoute: Route = {
 }
 
 export const eventStreamRoutes: readonly Route[] = [streamRoute, ticketRoute]
+
+/** Characters of an unknown key that the answer repeats. */
+const MAX_SHOWN_LENGTH = 80
+
+/** Parses the parameter `events` into unique event keys; null where it names none. Throws 422 naming every wrong one. */
+function requestedEventKeys(text: string | undefined, catalogue: Catalogue): RequestedEventKeys {
+  if (text === undefined || text.trim() === '') return null
+  const keys = [...new Set(text.split(',').map((key) => key.trim()))]
+  const errors = keys.flatMap((key) => errorsOf(key, keys.length, catalogue))
+  if (errors.length > 0) throw invalidFields(errors)
+  return keys
+}
+
+function errorsOf(key: string, count: number, catalogue: Catalogue): FieldError[] {
+  const pointer = '/events'
+  if (key === WILDCARD) {
+    if (count === 1) return []
+    return [{ pointer, code: 'wildcard_not_alone', detail: '"*" means every event and must stand alone.' }]
+  }
+  if (catalogue.find(key) !== undefined) return []
+  const shown = JSON.stringify(key.slice(0, MAX_SHOWN_LENGTH))
+  return [{ pointer, code: 'unknown_event_key', detail: `There is no event key ${shown}.` }]
+}

@@ -1,9 +1,12 @@
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { putOrganisation } from '../../accounts/organisations.ts'
 import { requestErasure } from '../../accounts/request-erasure.ts'
-import { findOrganisation, listOrganisations } from '../../db/queries/organisation-admin.ts'
+import {
+  findOrganisation,
+  listOrganisations,
+  type OrganisationRow,
+} from '../../db/queries/organisation-admin.ts'
 import { notFound } from '../../errors.ts'
-import { presentOrganisation } from '../presenters/organisation.ts'
 import { operatorOf, param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
 import {
   OrganisationListQuerySchema,
@@ -97,3 +100,19 @@ const deleteRoute: Route = {
 }
 
 export const operatorOrganisationRoutes: readonly Route[] = [listRoute, getRoute, putRoute, deleteRoute]
+
+function presentOrganisation(organisation: OrganisationRow) {
+  const { id, name, email, supportEmail, timeZone, erasure } = organisation
+  return {
+    id,
+    name,
+    email,
+    supportEmail,
+    timeZone,
+    state: erasure === null ? 'active' : 'erasing',
+    erasure:
+      erasure === null
+        ? null
+        : { requestedAt: erasure.requestedAt.toISOString(), erased: erasure.erased, retained: [] },
+  }
+}

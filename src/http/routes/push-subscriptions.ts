@@ -1,11 +1,10 @@
-import { listPushSubscriptions } from '../../db/queries/push-subscriptions.ts'
+import { listPushSubscriptions, type PushSubscriptionRow } from '../../db/queries/push-subscriptions.ts'
 import { pushSubscriptionFieldErrors } from '../../incidents/notifications/push-subscription-rules.ts'
 import {
   subscribeToPush,
   unsubscribeAllFromPush,
   unsubscribeFromPush,
 } from '../../incidents/notifications/push-subscriptions.ts'
-import { presentPushSubscription } from '../presenters/push-subscription.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   CreatePushSubscriptionSchema,
@@ -99,3 +98,8 @@ export const pushSubscriptionRoutes: readonly Route[] = [
   deleteRoute,
   deleteAllRoute,
 ]
+
+/** Presents a push subscription. Its keys have no presenter. */
+function presentPushSubscription({ id, endpoint, createdAt }: PushSubscriptionRow) {
+  return { id, endpoint, createdAt: createdAt.toISOString() }
+}

@@ -1,11 +1,13 @@
-import { requireKey } from '../../accounts/require-key.ts'
+import { requireKey } from '../../accounts/require-permissions.ts'
 import { endSession, openSession } from '../../accounts/sessions.ts'
-import { findIdentity } from '../../db/queries/sessions.ts'
+import { findIdentity, type Identity } from '../../db/queries/sessions.ts'
 import type { ApiDependencies } from '../api.ts'
 import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
-import { presentSession } from '../presenters/session.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import { SessionSchema } from '../schemas/session.ts'
+import type { Actor } from '../../domain/actor.ts'
+import { FULL_ACCESS, missingPermissions } from '../../domain/permissions.ts'
+import { RETRY_WAITS_MS } from '../../domain/retry-schedule.ts'
 
 const PATH = '/api/session'
 
@@ -80,4 +82,24 @@ async function describe(
   const identity = await findIdentity(dataSource, actor.organisationId, actor.memberId)
   if (identity === null) throw new Error('the member of an authenticated request does not exist')
   return presentSession(actor, identity, expiresAt, temporalUi)
+}
+
+/**
+ * Presents the caller with what a page needs to show deliveries. The address of Temporal's UI is shown with full
+ * access only: such a member is the nearest to an operator. `expiresAt` null: authenticated by a key.
+ */
+function presentSession(
+  actor: Actor,
+  { organisationName, timeZone, memberName }: Identity,
+  expiresAt: Date | null,
+  temporalUi: ApiDependencies['temporalUi'],
+) {
+  const { organisationId, memberId, fullAccess, permissions } = actor
+  return {
+    organisation: { id: organisationId, name: organisationName, timeZone },
+    member: { id: memberId, name: memberName, fullAccess, permissions },
+    expiresAt: expiresAt?.toISOString() ?? null,
+    retryWaitsMs: RETRY_WAITS_MS,
+    temporalUi: missingPermissions(actor, [FULL_ACCESS]).length === 0 ? temporalUi : null,
+  }
 }

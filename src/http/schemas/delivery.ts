@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
-import { VISIBLE_ASCII_PATTERN } from '../../domain/plain-text.ts'
+import { VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
 import { EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 

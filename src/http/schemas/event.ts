@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { NO_NUL_PATTERN, VISIBLE_ASCII_PATTERN } from '../../domain/plain-text.ts'
+import { NO_NUL_PATTERN, VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
 import { EnvelopeSchema, id, nextCursor, openObject, orNull, searchedUntil, timestamp } from './common.ts'
 import { DeliveryFilterSchema, DeliverySchema, searched } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../domain/plain-text.ts'
+import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../domain/text-rules.ts'
 import { id, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 

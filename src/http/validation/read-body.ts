@@ -4,7 +4,7 @@ import { setImmediate as nextLoopIteration } from 'node:timers/promises'
 import inflate from 'inflation'
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
-import { nestingDepth } from '../../domain/json-text.ts'
+import { nestingDepth } from '../../domain/text-rules.ts'
 import { badRequest, ProblemError } from '../../errors.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 

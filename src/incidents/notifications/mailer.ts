@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { rootCertificates } from 'node:tls'
 import { createTransport } from 'nodemailer'
 import type { NodemailerError, SMTPPoolOptions } from 'nodemailer'
-import { isMailAddress } from '../../domain/mail-address.ts'
+import { isMailAddress } from '../../domain/text-rules.ts'
 import type { SendOutcome } from './send-outcome.ts'
 import { singleLine } from './single-line.ts'
 

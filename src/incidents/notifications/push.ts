@@ -4,7 +4,7 @@ import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
 import { StoppingError } from '../../shutdown.ts'
 import type { SendOutcome } from './send-outcome.ts'
-import { parseUrl } from '../../domain/parse-url.ts'
+import { parseUrl } from '../../domain/text-rules.ts'
 
 /** The address of a browser at its push service, and the keys that encrypt messages for it (RFC 8291). */
 type PushSubscription = { endpoint: string; p256dh: string; auth: string }

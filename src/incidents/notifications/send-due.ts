@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
-import { retryWhileUnavailable } from '../../db/connection/retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import {
   findRecipients,
   findWebhookStanding,

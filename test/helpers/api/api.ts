@@ -9,8 +9,11 @@ import { createStreams } from '../../../src/stream/streams.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { testOperatorKeys } from './operator.ts'
 import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
-import { createCallerLookup, createKnownCredentials } from '../../../src/accounts/caller-lookup.ts'
-import { createOrganisationCheck } from '../../../src/accounts/organisation-check.ts'
+import {
+  createCallerLookup,
+  createKnownCredentials,
+  createOrganisationCheck,
+} from '../../../src/accounts/caller-lookup.ts'
 import { listen } from '../../../src/http/listen.ts'
 import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'

@@ -1,5 +1,5 @@
 import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
-import type { OperatorKey } from '../../../src/domain/operator-scopes.ts'
+import type { OperatorKey } from '../../../src/domain/permissions.ts'
 import type { CallOptions } from './api.ts'
 
 /** Operator keys of the tests, one per scope and one with all. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
-import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-key-value.ts'
+import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-keys.ts'
 import { UsageError } from '../../../src/cli/command-line/usage-error.ts'
 import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
 

@@ -6,8 +6,8 @@ import {
   durabilityFindings,
   versionFindings,
   writableFindings,
-} from '../../../src/cli/doctor/server-findings.ts'
-import { backlogFindings, buildFindings } from '../../../src/cli/doctor/task-queue-findings.ts'
+} from '../../../src/cli/doctor/database-checks.ts'
+import { backlogFindings, buildFindings } from '../../../src/cli/doctor/temporal-checks.ts'
 
 const codesOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, code }) => `${level} ${code}`)

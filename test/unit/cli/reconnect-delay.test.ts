@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { reconnectDelayMs } from '../../../src/cli/listen/reconnect-delay.ts'
+import { reconnectDelayMs } from '../../../src/cli/listen/follow-events.ts'
 
 const delays = (failures: number, retryAfterMs: number | null = null, retryMs = 3_000) =>
   [0, 1].map((random) => reconnectDelayMs({ retryMs, failures, retryAfterMs }, random))

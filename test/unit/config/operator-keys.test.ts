@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseOperatorKeys } from '../../../src/config/operator-keys.ts'
+import { parseOperatorKeys } from '../../../src/config/parsers.ts'
 
 const SECRET = 'Zr8vQ2mT5xWc9KbN4jHs7LdF1gYp6RtE'
 const OTHER = 'b3Xq7Vn1Kz9Mw5Tc2Rj8Hf4Lp6Yd0SgA'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { generateApiKey } from '../../../src/accounts/api-key-value.ts'
+import { generateApiKey } from '../../../src/accounts/api-keys.ts'
 import { isKeyShaped, isWeakKey, MIN_KEY_LENGTH } from '../../../src/domain/api-key-shape.ts'
 
 describe('an API key', () => {

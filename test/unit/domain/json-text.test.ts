@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { duplicateMembers, memberText, nestingDepth, stripWhiteSpace } from '../../../src/domain/json-text.ts'
+import {
+  duplicateMembers,
+  memberText,
+  nestingDepth,
+  stripWhiteSpace,
+} from '../../../src/domain/text-rules.ts'
 
 /** A JSON text with random white space between its tokens, and its value. */
 const spacedJson = fc

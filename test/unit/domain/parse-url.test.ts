@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseUrl } from '../../../src/domain/parse-url.ts'
+import { parseUrl } from '../../../src/domain/text-rules.ts'
 
 describe('a parsed URL', () => {
   it('is the same after many calls, also with letters of Latin-1 in the host name', () => {

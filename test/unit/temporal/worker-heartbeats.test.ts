@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { TemporalConnection } from '../../../src/temporal/namespace.ts'
-import { listReportedWorkers } from '../../../src/temporal/worker-heartbeats.ts'
+import { listReportedWorkers } from '../../../src/temporal/task-queue-state.ts'
 
 type Service = Pick<TemporalConnection, 'workflowService'>
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { isMailAddress } from '../../../../src/domain/mail-address.ts'
+import { isMailAddress } from '../../../../src/domain/text-rules.ts'
 import type { Mailer } from '../../../../src/incidents/notifications/mailer.ts'
 import { createMailServer } from '../../../helpers/notifications/mail-server.ts'
 import type { MailServer, TakenMail } from '../../../helpers/notifications/mail-server.ts'
