@@ -1,4 +1,3 @@
-import { DateTime } from 'luxon'
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
 import { isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
 import type { ApiKeyCommand } from './api-key.ts'
@@ -91,11 +90,16 @@ function wholeDays(text: string): number {
   return days
 }
 
-/** The pattern asks for the time zone, Luxon for a day that exists. */
+/** The pattern asks for the time zone; a day that its month lacks would become one of the next. */
 function laterInstant(text: string, now: Date): Date {
-  const instant = DateTime.fromISO(text)
-  if (!INSTANT.test(text) || !instant.isValid)
+  const instant = new Date(text)
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  if (
+    !INSTANT.test(text) ||
+    Number.isNaN(instant.getTime()) ||
+    day.getUTCDate() !== Number(text.slice(8, 10))
+  )
     throw new Error('must be a time with its zone, such as 2027-01-01T00:00:00Z')
-  if (instant.toMillis() <= now.getTime()) throw new Error('must lie in the future')
-  return instant.toJSDate()
+  if (instant <= now) throw new Error('must lie in the future')
+  return instant
 }

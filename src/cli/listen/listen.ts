@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
-import { DateTime } from 'luxon'
 import { type PostResult, createHttpClient } from '../../outbound/http-client.ts'
 import { generateSigningSecret } from '../../secret-box.ts'
 import type { Output } from '../command-line/command.ts'
@@ -72,7 +71,9 @@ export async function listen(command: ListenCommand, output: Output): Promise<ne
 
 /** Returns the line of an event; `result` is null where it was not forwarded. */
 function describeEvent({ key, id }: StreamedEvent, result: PostResult | null): string {
-  const line = `${DateTime.now().toFormat('HH:mm:ss.SSS')}  ${visibleText(key)}  ${visibleText(id)}`
+  const now = new Date()
+  const time = `${now.toTimeString().slice(0, 8)}.${String(now.getMilliseconds()).padStart(3, '0')}`
+  const line = `${time}  ${visibleText(key)}  ${visibleText(id)}`
   if (result === null) return line
   const { succeeded, statusCode, failureCode, durationMs, error } = result
   const failure = succeeded ? '' : `  failed, not retried: ${visibleText(error ?? '')}`

@@ -1,5 +1,5 @@
-import { DateTime, IANAZone } from 'luxon'
 import type { NotificationKind } from '../../domain/incident-rules.ts'
+import { isTimeZone } from '../../domain/text-rules.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import type { Notice } from './notice.ts'
 import { singleLine } from './single-line.ts'
@@ -29,6 +29,16 @@ const MAX_ERROR_LENGTH = 300
 // Of the 4 KiB that a push service accepts; the rest is left to encryption and the other fields.
 const MAX_PUSH_URL_LENGTH = 1000
 const LINK_TEXT = 'Open this webhook in the developer area'
+const SINCE_FORMAT = {
+  weekday: 'long',
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+  timeZoneName: 'shortOffset',
+} as const
 const CLOSING = 'This is one of at most two messages about this incident.'
 
 /** Composes the mail for `notice`, in English. */
@@ -121,16 +131,21 @@ function counted(count: number, singular: string, plural: string): string {
 
 /** `Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1)`; the offset distinguishes the repeated hour in autumn. */
 function formatSince(notice: Notice, warn: ComposeOptions['warn']): string {
-  const isKnown = IANAZone.isValidZone(notice.timeZone)
+  const isKnown = isTimeZone(notice.timeZone)
   if (!isKnown) {
     const named = JSON.stringify(singleLine(notice.timeZone, MAX_NAME_LENGTH))
     warn(`${named} is not a time zone; the times in the notification are in ${DEFAULT_TIME_ZONE}.`)
   }
   const zone = isKnown ? notice.timeZone : DEFAULT_TIME_ZONE
-  const since = DateTime.fromJSDate(notice.failingSince, { zone }).setLocale('en-GB')
-  const offset = since.offset === 0 ? 'UTC' : `UTC${since.toFormat('Z')}`
+  const parts = new Intl.DateTimeFormat('en-GB', { ...SINCE_FORMAT, timeZone: zone }).formatToParts(
+    notice.failingSince,
+  )
+  const part = (type: Intl.DateTimeFormatPartTypes): string =>
+    parts.find((one) => one.type === type)?.value ?? ''
+  const offset = part('timeZoneName').replace(/^GMT(\+0$)?/, 'UTC')
   const place = zone === offset ? zone : `${zone}, ${offset}`
-  return `${since.toFormat("cccc d LLLL yyyy 'at' HH:mm")} (${place})`
+  const day = `${part('weekday')} ${part('day')} ${part('month')} ${part('year')}`
+  return `${day} at ${part('hour')}:${part('minute')} (${place})`
 }
 
 function linkTo(webhookId: string, publicUrl: string): string {
