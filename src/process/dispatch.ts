@@ -4,7 +4,6 @@ import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
-import type { WebhookChanges } from '../webhooks/webhook-changes.ts'
 import { claimLeaseMs } from '../deliveries/lease-times.ts'
 import {
   createFollowingWorkflows,
@@ -17,46 +16,75 @@ import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import type { ErasureWorkflows } from '../temporal/erasure-workflows.ts'
 import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
-import { processTimers } from '../timers.ts'
+import { createRunningClock, processTimers } from '../timers.ts'
 import { transactLonger } from '../db/connection/longer-statements.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { createBacklogLimit } from '../deliveries/publish/backlog-limit.ts'
 import { createPublisher, type Publisher } from '../deliveries/publish/publish.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { TemporalService } from '../temporal/temporal-service.ts'
+import { createWebhookChanges, type WebhookChanges } from '../webhooks/webhook-changes.ts'
+import { createWebhookLocks } from '../webhooks/webhook-locks.ts'
+import { createEndpoints } from '../deliveries/attempt/endpoint-registry.ts'
+import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
+import { createRecordFirstSuccess } from '../deliveries/attempt/record-outcome.ts'
+import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
 
 /** The roles of a process: API, worker or both. */
 export type Roles = { api: boolean; worker: boolean }
 
-type Parts = AttemptDependencies & {
-  dataSource: DataSource
-  webhookChanges: WebhookChanges
+type Parts = Pick<
+  AttemptDependencies,
+  'dataSource' | 'clock' | 'httpClient' | 'secretBox' | 'logger' | 'metrics' | 'incidentWorkflows'
+> & {
   workflows: DeliveryWorkflows
   retryWorkflows: RetryWorkflows
   erasureWorkflows: ErasureWorkflows
   terminateIfStuck: TerminateIfStuck
-  isServing: () => boolean
+  temporal: Pick<TemporalService, 'isServing'>
   shutdown: Shutdown
 }
 
-type Dispatch = {
+type Deliveries = {
+  attempts: AttemptDependencies
   commits: Commits
   dispatcher: Dispatcher
   sweep: Sweeper
   following: FollowingWorkflows
+  webhookChanges: WebhookChanges
 }
 
 /** Workflow starts, and inline first attempts, in flight at once. */
 export const START_CONCURRENCY = 40
 const INLINE_SLOTS = 256
 
-/** Builds what begins deliveries, and what recovers them. */
-export function createDispatch(config: Config, roles: Roles, parts: Parts): Dispatch {
+/** Builds what makes attempts, what begins deliveries, and what recovers them. */
+export function createDeliveries(config: Config, roles: Roles, parts: Parts): Deliveries {
+  const { dataSource, temporal } = parts
   const leaseMs = claimLeaseMs(config.attemptTimeoutMs)
-  const rows = createDeliveryRows({ ...parts, leaseMs })
+  // Only there a delivery that the process completed is to have a workflow too.
+  const followAfterMs = config.firstAttempt === 'overflow' ? 0 : null
+  const locks = createWebhookLocks(config.databasePoolSize)
+  const webhookChanges = createWebhookChanges()
+  const attempts: AttemptDependencies = {
+    ...parts,
+    onAttempt: (event) => dispatcher.onAttempt(event),
+    recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
+    recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
+    locks,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
+    timeoutPace: createPace({ intervalMs: TIMEOUT_INTERVAL_MS }),
+  }
+  const rows = createDeliveryRows({ ...attempts, leaseMs })
+  const isServing = (): boolean => temporal.isServing()
   const dispatcher = createDispatcher({
     ...parts,
+    ...attempts,
     rows,
-    makeAttempt: createAttempt(parts),
+    webhookChanges,
+    isServing,
+    makeAttempt: createAttempt(attempts),
     timers: processTimers,
     mode: config.firstAttempt,
     concurrency: START_CONCURRENCY,
@@ -64,15 +92,16 @@ export function createDispatch(config: Config, roles: Roles, parts: Parts): Disp
     isFollowingOwed: () => following.isOwed(),
     slots: INLINE_SLOTS,
   })
-  const sweep = createSweeper({ ...parts, rows, dispatcher })
+  const sweep = createSweeper({ ...parts, isServing, rows, dispatcher })
   const following = createFollowingWorkflows({
     ...parts,
     rows,
+    isServing,
     isQuiet: () => dispatcher.isQuiet(),
     hasRecentDeliveries: () => dispatcher.hasRecentDeliveries(),
   })
   const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
-  return { commits, dispatcher, sweep, following }
+  return { attempts, commits, dispatcher, sweep, following, webhookChanges }
 }
 
 /** Builds the publisher of a process, with its limit of waiting deliveries.  */

@@ -60,8 +60,16 @@ export function rateLimitSettings(config: Config): RateLimitSettings {
   }
 }
 
-export function temporalUi({ temporalUiUrl: url, temporalNamespace: namespace }: Config) {
-  return url === '' ? null : { url, namespace }
+export function apiSettings(config: Config, logger: Logger) {
+  const { temporalUiUrl: url, temporalNamespace: namespace } = config
+  return {
+    urlPolicy: { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs },
+    trustedProxies: config.trustedProxies,
+    webhooksPerOrganisation: webhookLimit(config, logger),
+    publicUrl: config.publicUrl,
+    frameAncestors: config.frameAncestors,
+    temporalUi: url === '' ? null : { url, namespace },
+  }
 }
 
 /** Warns of an address policy that is meant for development. */

@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { Client } from '@temporalio/client'
 import type { Middleware } from 'koa'
-import { createActivities } from '../../activities/index.ts'
+import type { DataSource } from 'typeorm'
+import { createActivities, type Activities } from '../../activities/index.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
+import type { DatabaseClock } from '../db/connection/database-clock.ts'
 import { closeDataSource } from '../db/connection/data-source.ts'
-import { createEndpoints } from '../deliveries/attempt/endpoint-registry.ts'
-import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
-import { createRunningClock } from '../timers.ts'
-import type { AttemptEvent } from '../deliveries/attempt/attempt-request.ts'
-import { createRecordFirstSuccess } from '../deliveries/attempt/record-outcome.ts'
-import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
-import { createWebhookLocks } from '../webhooks/webhook-locks.ts'
-import { createWebhookChanges } from '../webhooks/webhook-changes.ts'
 import { sweepEverything } from '../deliveries/recovery/sweep-everything.ts'
 import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
@@ -23,7 +18,7 @@ import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
 import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import { readTemporalCredentials } from './temporal-credentials.ts'
-import { createTemporalService } from '../temporal/temporal-service.ts'
+import { createTemporalService, type TemporalWork } from '../temporal/temporal-service.ts'
 import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
 import { createErasureWorkflows } from '../temporal/erasure-workflows.ts'
@@ -33,7 +28,7 @@ import type { Shutdown } from '../shutdown.ts'
 import { createWorkflowTermination } from '../temporal/workflow-termination.ts'
 import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
-import { createDispatch, createPublishing, type Roles } from './dispatch.ts'
+import { createDeliveries, createPublishing, type Roles } from './dispatch.ts'
 import { createMetering } from './metering.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
@@ -42,11 +37,10 @@ import { onUnexpectedError } from './on-unexpected-error.ts'
 import { warnOfMissingKeys } from './missing-keys.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
 import {
+  apiSettings,
   httpClientSettings,
   retentionLimits,
-  temporalUi,
   warnOfOpenPolicy,
-  webhookLimit,
   workerSettings,
 } from './service-settings.ts'
 import type { Stack } from './shutdown-stack.ts'
@@ -86,135 +80,54 @@ export type ServiceHost = {
  * Throws when the database is unavailable or the port is taken.
  */
 export async function startService(config: Config, roles: Roles, host: ServiceHost): Promise<Service> {
-  const { catalogue, logger, running, shutdown, pages } = host
-  const processId = randomUUID()
-  warnOfOpenPolicy(config, logger)
-  await assertGuardWorks()
-  const metering = await createMetering(config, logger)
-  const { metrics } = metering
-  onUnexpectedError({ logger, metrics, end: host.end })
-  const dataSource = await openDatabase(config, logger)
-  running.push('the database', () => closeDataSource(dataSource))
-  const clock = await startDatabaseClock(dataSource, logger, running)
-  const secretBox = createSecretBox(config.encryptionKeys)
-  await assertKeyRing(dataSource, secretBox)
-  await warnOfMissingKeys(dataSource, catalogue, logger)
-  const httpClient = createHttpClient({
-    ...httpClientSettings(config),
-    stopping: shutdown.stopping,
-    nowMs: () => clock.nowMs(),
-  })
-  const notifications = createNotifications(config, httpClient, logger)
-  if (roles.worker) notifications.warnOfMissingChannels()
-  const client = () => temporal.client()
-  const taskQueue = config.temporalTaskQueue
-  const workflows = createDeliveryWorkflows({
-    client,
-    taskQueue,
-    leadMs: RETRY_LEAD_MS,
-    // Temporal decides which version runs a workflow, so a process does not begin its own.
-    eager: roles.worker && config.temporalBuildId === '',
-    clock,
-  })
-  const retryWorkflows = createRetryWorkflows({ client, taskQueue })
-  const erasureWorkflows = createErasureWorkflows({ client, taskQueue })
-  const notifyAfterMs = config.notifyAfterSeconds * 1_000
-  const incidentWorkflows = createIncidentWorkflows({ client, taskQueue, notifyAfterMs })
-  // Only there a delivery that the process completed is to have a workflow too.
-  const followAfterMs = config.firstAttempt === 'overflow' ? 0 : null
-  const locks = createWebhookLocks(config.databasePoolSize)
-  const attempts = {
-    dataSource,
-    clock,
-    httpClient,
-    secretBox,
-    logger,
-    metrics,
-    workflows,
-    incidentWorkflows,
-    webhookChanges: createWebhookChanges(),
-    onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
-    recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
-    recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
-    locks,
-    attemptTimeoutMs: config.attemptTimeoutMs,
-    endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
-    timeoutPace: createPace({ intervalMs: TIMEOUT_INTERVAL_MS }),
-  }
-  const activities = createActivities({
-    ...attempts,
-    termination: createWorkflowTermination(client),
-    shutdown,
-    channels: notifications.channels,
-    webhookConcurrency: config.webhookConcurrency,
-  })
+  const { logger, running, shutdown } = host
+  const base = await openBase(config, host)
   const temporal = createTemporalService({
     address: config.temporalAddress,
     namespace: config.temporalNamespace,
     credentials: readTemporalCredentials(config),
     logger,
-    createWorkers: roles.worker
-      ? (connection) => createWorkers(connection, workerSettings(config), activities)
-      : null,
-    onConnected: roles.worker
-      ? (temporal, isNew) =>
-          ensureRetentionSchedule(temporal, { taskQueue, limits: retentionLimits(config), isNew })
-      : null,
-    onDataLost: roles.worker ? () => sweepEverything(dataSource) : null,
   })
-  const { commits, dispatcher, sweep, following } = createDispatch(config, roles, {
-    ...attempts,
-    retryWorkflows,
-    erasureWorkflows,
-    terminateIfStuck: createTerminateIfStuck(client),
-    isServing: () => temporal.isServing(),
-    shutdown,
+  const notifications = createNotifications(config, base.httpClient, logger)
+  const workflows = createWorkflows(config, roles, () => temporal.client(), base.clock)
+  const deliveries = createDeliveries(config, roles, { ...base, ...workflows, temporal, shutdown })
+  const { dispatcher, sweep, following, attempts } = deliveries
+  const streams = createStreams({
+    ...base,
+    catalogue: host.catalogue,
+    positions: createPositions(config.encryptionKeys),
+    limits: { perKey: STREAMS_PER_PROCESS / 2, perProcess: STREAMS_PER_PROCESS },
   })
-  const positions = createPositions(config.encryptionKeys)
-  const limits = { perKey: STREAMS_PER_PROCESS / 2, perProcess: STREAMS_PER_PROCESS }
-  const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits })
   const api = {
-    dataSource,
-    ...createAuthentication(dataSource, config, { logger, metrics }),
-    secretBox,
-    publish: createPublishing(dataSource, config, { commits, logger }),
-    commits,
-    webhooks: attempts.webhookChanges,
+    ...base,
+    ...workflows,
+    ...apiSettings(config, logger),
+    ...createAuthentication(base.dataSource, config, base),
+    publish: createPublishing(base.dataSource, config, { commits: deliveries.commits, logger }),
+    commits: deliveries.commits,
+    webhooks: deliveries.webhookChanges,
     locks: attempts.locks,
     sweep: roles.worker ? sweep : null,
     stopping: shutdown.stopping,
     streams,
     dispatcher,
-    workflows,
-    retryWorkflows,
-    incidentWorkflows,
-    erasureWorkflows,
-    urlPolicy: { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs },
-    trustedProxies: config.trustedProxies,
-    webhooksPerOrganisation: webhookLimit(config, logger),
-    catalogue,
-    payloadThreads: createPayloadThreads(catalogue.eventKeys),
+    catalogue: host.catalogue,
+    payloadThreads: createPayloadThreads(host.catalogue.eventKeys),
     vapidPublicKey: notifications.vapidPublicKey,
-    publicUrl: config.publicUrl,
-    frameAncestors: config.frameAncestors,
-    temporalUi: temporalUi(config),
     temporal,
-    logger,
-    metrics,
   }
-  const app = createApp(api, pages)
-  const metricsUrl = await metering.serve(api, running)
+  const metricsUrl = await base.metering.serve(api, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.
   const listening = roles.api
-    ? await listenInWords(API_LISTENER, app, {
+    ? await listenInWords(API_LISTENER, createApp(api, host.pages), {
         host: config.host,
         port: config.port,
         maxConnections: API_CONNECTIONS,
         trustedProxies: config.trustedProxies,
-        onRefused: () => metrics.connectionRefused(),
+        onRefused: () => base.metrics.connectionRefused(),
       })
     : null
-  running.push('the HTTP client', () => httpClient.close())
+  running.push('the HTTP client', () => base.httpClient.close())
   running.push('Temporal', () => temporal.stop())
   // Receivers have confirmed some of them: a process that ends with them makes their attempts again elsewhere.
   running.push('the last outcomes', () => attempts.endpoints.recorded())
@@ -231,13 +144,70 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     // Mails of which nothing has left yet are given back, and the workers need not wait for them.
     'the mail connections': () => notifications.close(),
   })
-  temporal.start()
   if (roles.worker) {
+    notifications.warnOfMissingChannels()
+    const activities = createActivities({
+      ...attempts,
+      ...workflows,
+      shutdown,
+      channels: notifications.channels,
+      webhookConcurrency: config.webhookConcurrency,
+    })
+    temporal.start(createTemporalWork(config, activities, base.dataSource))
     dispatcher.begin()
     sweep.start()
     following.start()
-  }
+  } else temporal.start(null)
   const urls = { url: listening?.url ?? null, metricsUrl }
-  logger.info({ event: 'service.started', processId, roles, ...urls }, 'service.started')
+  logger.info({ event: 'service.started', processId: randomUUID(), roles, ...urls }, 'service.started')
   return { ...urls, temporal }
+}
+
+/** Opens what all other parts need: metrics, database, clock, keys and HTTP client. */
+async function openBase(config: Config, { catalogue, logger, running, shutdown, end }: ServiceHost) {
+  warnOfOpenPolicy(config, logger)
+  await assertGuardWorks()
+  const metering = await createMetering(config, logger)
+  const { metrics } = metering
+  onUnexpectedError({ logger, metrics, end })
+  const dataSource = await openDatabase(config, logger)
+  running.push('the database', () => closeDataSource(dataSource))
+  const clock = await startDatabaseClock(dataSource, logger, running)
+  const secretBox = createSecretBox(config.encryptionKeys)
+  await assertKeyRing(dataSource, secretBox)
+  await warnOfMissingKeys(dataSource, catalogue, logger)
+  const { stopping } = shutdown
+  const nowMs = (): number => clock.nowMs()
+  const httpClient = createHttpClient({ ...httpClientSettings(config), stopping, nowMs })
+  return { logger, metering, metrics, dataSource, clock, secretBox, httpClient }
+}
+
+/** Builds what starts and signals workflows. */
+function createWorkflows(config: Config, roles: Roles, client: () => Client, clock: DatabaseClock) {
+  const taskQueue = config.temporalTaskQueue
+  const notifyAfterMs = config.notifyAfterSeconds * 1_000
+  return {
+    workflows: createDeliveryWorkflows({
+      client,
+      taskQueue,
+      leadMs: RETRY_LEAD_MS,
+      // Temporal decides which version runs a workflow, so a process does not begin its own.
+      eager: roles.worker && config.temporalBuildId === '',
+      clock,
+    }),
+    retryWorkflows: createRetryWorkflows({ client, taskQueue }),
+    erasureWorkflows: createErasureWorkflows({ client, taskQueue }),
+    incidentWorkflows: createIncidentWorkflows({ client, taskQueue, notifyAfterMs }),
+    termination: createWorkflowTermination(client),
+    terminateIfStuck: createTerminateIfStuck(client),
+  }
+}
+
+function createTemporalWork(config: Config, activities: Activities, dataSource: DataSource): TemporalWork {
+  const schedule = { taskQueue: config.temporalTaskQueue, limits: retentionLimits(config) }
+  return {
+    createWorkers: (connection) => createWorkers(connection, workerSettings(config), activities),
+    onConnected: (client, isNew) => ensureRetentionSchedule(client, { ...schedule, isNew }),
+    onDataLost: () => sweepEverything(dataSource),
+  }
 }

@@ -34,9 +34,9 @@ export type NamespaceGuardOptions = {
    * Sets up what no start needs, such as schedules. `isNew` is false when that was done before. An error is logged, and
    * the call repeated.
    */
-  onComplete: ((client: Client, isNew: boolean) => Promise<void>) | null
+  onComplete: (client: Client, isNew: boolean) => Promise<void>
   /** Called when the namespace, and so every workflow, was lost. */
-  onDataLost: (() => Promise<void>) | null
+  onDataLost: () => Promise<void>
 }
 
 export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceGuard {
@@ -61,7 +61,7 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
       isComplete = isSetUp = false
       logger.warn({ event: 'temporal.data_lost', namespace }, 'temporal.data_lost')
       await register(connection)
-      await onDataLost?.()
+      await onDataLost()
     } else await register(connection)
     knownId = id
     isComplete = true
@@ -92,7 +92,7 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
 
   async function setUp(client: Client): Promise<void> {
     try {
-      await onComplete?.(client, !isSetUp)
+      await onComplete(client, !isSetUp)
       isSetUp = true
     } catch (error) {
       logger.warn({ event: 'temporal.setup_failed', err: error }, 'temporal.setup_failed')

@@ -13,8 +13,8 @@ export type TemporalCredentials = Pick<NativeConnectionOptions, 'tls' | 'apiKey'
 
 /** Connects this process to Temporal: one connection for the client and, if there is one, the worker. */
 export type TemporalService = {
-  /** Connects in the background. */
-  start(): void
+  /** Connects in the background. `work` is null in a process without a worker. */
+  start(work: TemporalWork | null): void
   /** Throws TemporalUnavailableError while there is no connection, or the namespace is incomplete. */
   client(): Client
   /** Calls Temporal; returns false after HEALTH_TIMEOUT_MS. */
@@ -29,13 +29,18 @@ export type TemporalService = {
   stop(): Promise<void>
 }
 
-export type TemporalServiceOptions = Omit<NamespaceGuardOptions, 'onComplete'> & {
+export type TemporalServiceOptions = {
   address: string
+  namespace: string
   credentials: TemporalCredentials
   logger: Logger
-  /** Creates the workers; called again when one ends by itself. Null in a process without a worker. */
-  createWorkers: ((connection: NativeConnection) => Promise<Workers>) | null
-  /** Sets up schedules once Temporal is connected. Repeated after an error. */
+}
+
+/** What a process with a worker does once Temporal is connected. */
+export type TemporalWork = Pick<NamespaceGuardOptions, 'onDataLost'> & {
+  /** Called again when a worker ends by itself. */
+  createWorkers: (connection: NativeConnection) => Promise<Workers>
+  /** Sets up schedules. Repeated after an error. */
   onConnected: NamespaceGuardOptions['onComplete']
 }
 
@@ -72,9 +77,15 @@ type Link = {
  * Sharing the connection lets workflows start eagerly.
  */
 export function createTemporalService(options: TemporalServiceOptions): TemporalService {
-  const { address, namespace, credentials, logger, createWorkers, onConnected } = options
+  const { address, namespace, credentials, logger } = options
   const stopping = new AbortController()
-  const guard = createNamespaceGuard({ ...options, onComplete: onConnected })
+  let work: TemporalWork | null = null
+  const guard = createNamespaceGuard({
+    namespace,
+    logger,
+    onComplete: async (client, isNew) => work?.onConnected(client, isNew),
+    onDataLost: async () => work?.onDataLost(),
+  })
   const logUnavailable = createUnavailableLog(logger, address)
   // Replaced connections whose workers have not ended yet.
   const retiring = new Set<Promise<void>>()
@@ -116,19 +127,18 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
 
   function use(made: Link): void {
     link = made
-    if (createWorkers === null)
-      logger.info({ event: 'temporal.connected', address, namespace }, 'temporal.connected')
-    else made.served = serve(made, createWorkers)
+    if (work === null) logger.info({ event: 'temporal.connected', address, namespace }, 'temporal.connected')
+    else made.served = serve(made, work)
   }
 
   /** Runs the workers of a connection until it is replaced or the process stops. */
-  async function serve(made: Link, create: NonNullable<typeof createWorkers>): Promise<void> {
+  async function serve(made: Link, { createWorkers }: TemporalWork): Promise<void> {
     const isOver = (): boolean => stopping.signal.aborted || link !== made
     while (!isOver()) {
       try {
         const { signal } = stopping
         const limits = { what: 'creating the workers', timeoutMs: CREATE_WORKERS_TIMEOUT_MS, signal }
-        made.workers = await withTimeLimit(create(made.connection), limits, (late) => late.discard())
+        made.workers = await withTimeLimit(createWorkers(made.connection), limits, (late) => late.discard())
         logger.info({ event: 'temporal.connected', address, namespace }, 'temporal.connected')
         const ended = made.workers.run()
         if (isOver()) made.workers.shutdown()
@@ -193,7 +203,8 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
   }
 
   return {
-    start() {
+    start(given) {
+      work = given
       connecting = stayConnected()
     },
     client() {
@@ -203,7 +214,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
     },
     async isUp() {
       if (link === null || !guard.isComplete()) return false
-      if (createWorkers !== null && link.workers === null) return false
+      if (work !== null && link.workers === null) return false
       const { connection } = link
       return connection
         .withDeadline(Date.now() + HEALTH_TIMEOUT_MS, () => connection.workflowService.getSystemInfo({}))
@@ -213,7 +224,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
         )
     },
     isServing: () => isAnswering && guard.isComplete(),
-    workerLoad: () => (createWorkers === null ? null : (link?.workers?.load() ?? NO_LOAD)),
+    workerLoad: () => (work === null ? null : (link?.workers?.load() ?? NO_LOAD)),
     stopWorking,
     async stop() {
       await stopWorking()
