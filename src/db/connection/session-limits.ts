@@ -1,7 +1,7 @@
 /** What stands between Posthorn and PostgreSQL: nothing, or a pooler that gives each transaction another session. */
 export type Pooler = 'none' | 'transaction'
 
-/** The default of DATABASE_STATEMENT_TIMEOUT_MS: a request that waits for it is still answered within ten seconds. */
+/** Time-out of the statements of requests: one that waits for it is still answered within ten seconds. */
 export const DEFAULT_STATEMENT_TIMEOUT_MS = 6_000
 
 /** For one statement over many rows, such as stopping all deliveries of a webhook. */

@@ -44,7 +44,9 @@ function measureFiles(runner) {
 function printSlowest(files) {
   const slowest = [...files].sort(([, a], [, b]) => b.ms - a.ms).slice(0, SHOWN_FILES)
   const seconds = (ms) => (ms / 1_000).toFixed(1).padStart(7)
-  console.log(`The slowest of ${files.size - 1} files, in seconds and processor seconds of the mocha process:`)
+  console.log(
+    `The slowest of ${files.size - 1} files, in seconds and processor seconds of the mocha process:`,
+  )
   for (const [name, { ms, cpuMs }] of slowest) console.log(`${seconds(ms)}${seconds(cpuMs)}  ${name}`)
 }
 

@@ -49,7 +49,7 @@ describe('the mocha processes of a test run', () => {
     const processes = [
       start('slow', passing('first', 300)),
       start('fast', `${passing('second')}; it('fails', () => { throw new Error('the reason') })`),
-      start('partial', `it.skip('third'); it('fourth', () => { this.skip() })`),
+      start('partial', `it.skip('third'); it('fourth', function () { this.skip() })`),
     ]
     const failed = ['fails: the reason']
     const skipped = ['third', 'fourth']
