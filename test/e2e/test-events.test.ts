@@ -33,6 +33,8 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
         data: [
           {
             webhookId: stage.webhookId,
+            waitingForFirstAttempt: 0,
+            oldestWaitingForFirstAttemptMs: null,
             waitingForRetry: 0,
             permanentlyFailed: 0,
             stopped: 0,

@@ -169,7 +169,7 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', (
 
   it('find no workflow of first attempts that an endpoint holds which hangs', async () => {
     stage.answerWith(() => null)
-    const published = await Promise.all(Array.from({ length: 20 }, () => stage.publish(posthorn)))
+    const published = await Promise.all(Array.from({ length: 300 }, () => stage.publish(posthorn)))
     const held = `SELECT id FROM delivery WHERE state = 'pending' AND workflow_started_at IS NULL ORDER BY id DESC LIMIT 1`
     // One of those that are pending may just get its workflow.
     await eventually(async () => {

@@ -126,7 +126,14 @@ describe('a test event', () => {
     await attempt(delivery)
     const detail = await call('GET', `/${webhookId}/deliveries/${delivery.deliveryId}`)
     expect(detail.json).to.have.nested.property('attempts[0].statusCode', 503)
-    const counts = { waitingForRetry: 0, permanentlyFailed: 0, stopped: 0, latestAttempt: null }
+    const counts = {
+      waitingForFirstAttempt: 0,
+      oldestWaitingForFirstAttemptMs: null,
+      waitingForRetry: 0,
+      permanentlyFailed: 0,
+      stopped: 0,
+      latestAttempt: null,
+    }
     expect((await call('GET', '/delivery-stats')).json).to.deep.equal({ data: [{ webhookId, ...counts }] })
     const overview = (await call('GET', '/overview')).json as { data: object[] }
     expect(overview.data[0]).to.deep.include({ ...counts, openIncident: null })

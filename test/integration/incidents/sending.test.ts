@@ -272,6 +272,7 @@ describe('sending what is due', () => {
       organisationName: 'Camping Test',
       timeZone: 'Europe/Brussels',
       url: 'https://receiver.example.com/hook',
+      webhookDescription: '',
       failingSince: opened!.at,
       waiting: 0,
       failed: 1,
