@@ -1,6 +1,5 @@
 import { html, nothing } from '../lib/html.js'
 import { deliveryLink, webhookLink } from '../lib/links.js'
-import { duration } from '../lib/times.js'
 import { nameOf, shortAddress } from '../parts/address.js'
 import { renderSparkline } from '../parts/chart.js'
 import { icon } from '../parts/icon.js'
@@ -55,11 +54,11 @@ function count(label, value, tone) {
 }
 
 /**
- * Deliveries that wait for their first attempt, and for how long where that is unusual.
+ * Deliveries that wait for their first attempt. The status says for how long where that is unusual.
  * @param {Overview} webhook
  */
 function queue(webhook) {
-  const { waitingForFirstAttempt: value, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
+  const { waitingForFirstAttempt: value } = webhook
   const isLong = isBackedUp(webhook)
   const tone = isLong ? 'warn' : ''
   return html`<td
@@ -68,7 +67,6 @@ function queue(webhook) {
     title=${isLong ? backlogInWords(webhook) : ''}
   >
     ${value.toLocaleString('en-GB')} <span class="label">queued</span>
-    ${isLong && oldestMs !== null ? html`<span class="label">for ${duration(oldestMs)}</span>` : nothing}
   </td>`
 }
 
