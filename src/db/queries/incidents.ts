@@ -18,8 +18,8 @@ export async function openIncident(
   isExhausted = false,
 ): Promise<IncidentLabel | null> {
   return sql(
-    `INSERT INTO incident AS i (id, organisation_id, webhook_id, exhausted_at, sweep_at)
-     VALUES (:id, :organisationId, :webhookId, CASE WHEN :isExhausted THEN now() END, now() + ${SIGNAL_TIMEOUT})
+    `INSERT INTO incident AS i (id, organisation_id, webhook_id, opened_at, exhausted_at, sweep_at)
+     VALUES (:id, :organisationId, :webhookId, statement_timestamp(), CASE WHEN :isExhausted THEN now() END, now() + ${SIGNAL_TIMEOUT})
      ON CONFLICT (webhook_id) WHERE closed_at IS NULL DO UPDATE
         SET resting = false, sweep_at = excluded.sweep_at, exhausted_at = coalesce(i.exhausted_at, excluded.exhausted_at)
      RETURNING ${LABEL}`,
@@ -46,7 +46,7 @@ export async function closeForGood(db: Db, webhookId: string): Promise<IncidentL
   return closeIncident(db, webhookId, 'true')
 }
 
-/** Dates the closing by its statement: `now()` is when the transaction began, before the success that closes it. */
+/** Opening and closing are dated by their statements: `now()` is when the transaction began, before it had the lock. */
 function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
   return sql(
     `UPDATE incident i SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
