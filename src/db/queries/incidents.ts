@@ -2,6 +2,8 @@
 import type { IncidentLabel } from '../../domain/workflow-labels.ts'
 import { sql, type Db } from '../connection/db.ts'
 
+// What happens to an incident is dated by its statement: `now()` is when the transaction began, before it had the lock.
+
 /** After this time the sweeper sends the signal of a process that died before it did. */
 const SIGNAL_TIMEOUT = `interval '5 seconds'`
 
@@ -19,7 +21,8 @@ export async function openIncident(
 ): Promise<IncidentLabel | null> {
   return sql(
     `INSERT INTO incident AS i (id, organisation_id, webhook_id, opened_at, exhausted_at, sweep_at)
-     VALUES (:id, :organisationId, :webhookId, statement_timestamp(), CASE WHEN :isExhausted THEN now() END, now() + ${SIGNAL_TIMEOUT})
+     VALUES (:id, :organisationId, :webhookId, statement_timestamp(), CASE WHEN :isExhausted THEN statement_timestamp() END,
+             now() + ${SIGNAL_TIMEOUT})
      ON CONFLICT (webhook_id) WHERE closed_at IS NULL DO UPDATE
         SET resting = false, sweep_at = excluded.sweep_at, exhausted_at = coalesce(i.exhausted_at, excluded.exhausted_at)
      RETURNING ${LABEL}`,
@@ -30,7 +33,7 @@ export async function openIncident(
 /** Notes that the webhook was switched on again. The caller holds the lock of the webhook, here and below. */
 export async function resumeIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident i SET resumed_at = now(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
+    `UPDATE incident i SET resumed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
       WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL RETURNING ${LABEL}`,
     { webhookId },
   ).first(db)
@@ -46,7 +49,6 @@ export async function closeForGood(db: Db, webhookId: string): Promise<IncidentL
   return closeIncident(db, webhookId, 'true')
 }
 
-/** Opening and closing are dated by their statements: `now()` is when the transaction began, before it had the lock. */
 function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
   return sql(
     `UPDATE incident i SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}

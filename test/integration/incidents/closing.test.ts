@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { closeResolvedIncident } from '../../../src/db/queries/incidents.ts'
+import { closeResolvedIncident, openIncident, resumeIncident } from '../../../src/db/queries/incidents.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
+import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
@@ -90,6 +91,36 @@ describe('what closes an incident', () => {
       [deliveryId],
     )
     expect(closed!.afterMs).to.be.at.least(0)
+  })
+
+  it('an incident that is opened after it begins after it, and is exhausted and resumed no sooner', async () => {
+    const ids = (): { id: string; organisationId: string; webhookId: string } => {
+      const { webhookId, member } = webhook
+      return { id: newId(), organisationId: member.organisationId, webhookId }
+    }
+    const second = ids()
+    const waiting = database.dataSource.createQueryRunner()
+    try {
+      // Its transaction begins first, as one that waits for the lock of the webhook.
+      await waiting.startTransaction()
+      await waiting.query('SELECT now()')
+      await openIncident(database.dataSource.manager, ids())
+      await closeResolvedIncident(database.dataSource.manager, webhook.webhookId)
+      await openIncident(waiting.manager, second, true)
+      await resumeIncident(waiting.manager, webhook.webhookId)
+      await waiting.commitTransaction()
+    } finally {
+      await waiting.release()
+    }
+    const [found] = await database.dataSource.query<Record<'opened' | 'exhausted' | 'resumed', number>[]>(
+      `SELECT (extract(epoch FROM i.opened_at - before.closed_at) * 1000)::float8 AS opened,
+              (extract(epoch FROM i.exhausted_at - i.opened_at) * 1000)::float8 AS exhausted,
+              (extract(epoch FROM i.resumed_at - i.opened_at) * 1000)::float8 AS resumed
+         FROM incident i JOIN incident before ON before.webhook_id = i.webhook_id AND before.id <> i.id
+        WHERE i.id = $1`,
+      [second.id],
+    )
+    for (const [what, ms] of Object.entries(found!)) expect(ms, what).to.be.at.least(0)
   })
 
   it('narrowing the subscription does not', async () => {
