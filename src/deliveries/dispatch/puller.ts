@@ -49,14 +49,14 @@ export function createPuller(dependencies: PullerDependencies): Puller {
   let pulledAtMs = -Infinity
 
   /** Returns whether more may wait. */
-  async function pullFast(): Promise<boolean> {
+  async function pullFast(slow: readonly string[]): Promise<boolean> {
     const isHere = isInline()
     const capacity = isHere ? reservations : starts
     const limit = Math.min(MAX_PULLED, capacity.room())
     if (!isHere && starts.isPaused()) return false
     if (limit === 0) return true
     // One more than there is room for shows that more wait.
-    const listed = [...new Set([...endpoints.inUse(), ...endpoints.slow()])].map((webhookId) => ({
+    const listed = [...new Set([...endpoints.inUse(), ...slow])].map((webhookId) => ({
       webhookId,
       room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId) + 1),
     }))
@@ -66,10 +66,9 @@ export function createPuller(dependencies: PullerDependencies): Puller {
   }
 
   /** Pulls for free slots of slow endpoints: nothing of theirs is queued in memory. Returns whether more may wait. */
-  async function pullSlow(): Promise<boolean> {
+  async function pullSlow(slow: readonly string[]): Promise<boolean> {
     const limit = starts.slowRoom()
-    const free = endpoints
-      .slow()
+    const free = slow
       .map((webhookId) => ({ webhookId, room: Math.min(limit, starts.roomOf(webhookId)) }))
       .filter(({ room }) => room > 0)
     if (free.length === 0) return false
@@ -88,8 +87,9 @@ export function createPuller(dependencies: PullerDependencies): Puller {
   async function pull(): Promise<void> {
     pulledAtMs = timers.nowMs()
     isWaiting = false
+    const slow = endpoints.slow()
     // Slow endpoints neither wait for a long read of the others, nor the others for theirs.
-    const areMoreWaiting = await Promise.all([pullFast(), pullSlow()])
+    const areMoreWaiting = await Promise.all([pullFast(slow), pullSlow(slow)])
     isWaiting ||= areMoreWaiting.includes(true)
   }
 
