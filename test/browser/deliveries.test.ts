@@ -1,29 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
-import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 
 describe('acting on deliveries in the developer area', () => {
   const area = useDeveloperArea()
 
-  /** Every webhook but the one of the stage is subscribed to `comment:created` only. */
   const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
-    writeBacklog(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      webhookId,
-      state,
-      count,
-      eventKey: webhookId === area.stage.webhookId ? 'customer:created' : 'comment:created',
-    })
-  const otherWebhook = (enabled = true) =>
-    createWebhookRow(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      url: area.stage.receiver.url.replace('/hook', '/other'),
-      subscribedEventKeys: ['comment:created'],
-      enabled,
-    })
+    writeBacklogOf(area, webhookId, state, count)
+  const otherWebhook = (enabled = true) => createCommentWebhook(area, '/other', enabled)
   const at = (webhookId: string) => ({ path: `/developer?webhook=${webhookId}` })
   const deliveriesAt = (webhookId: string) => ({ path: `/developer?webhook=${webhookId}&tab=deliveries` })
 

@@ -1,26 +1,14 @@
 import { expect } from 'chai'
-import { createWebhookRow } from '../helpers/database/factories.ts'
-import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 
 describe('retry jobs in the developer area', function () {
   this.timeout(45_000)
   const area = useDeveloperArea()
 
-  const webhook = () =>
-    createWebhookRow(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      url: area.stage.receiver.url.replace('/hook', '/jobs'),
-      subscribedEventKeys: ['comment:created'],
-    })
+  const webhook = () => createCommentWebhook(area, '/jobs')
   const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
-    writeBacklog(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      webhookId,
-      state,
-      count,
-      eventKey: 'comment:created',
-    })
+    writeBacklogOf(area, webhookId, state, count)
 
   it('are listed with their outcome after their dialog was closed, newest first and in pages', async () => {
     const { stage, posthorn } = area

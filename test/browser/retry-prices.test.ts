@@ -1,28 +1,17 @@
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/deliveries/backlog.ts'
-import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 
 describe('what a retry costs, in the developer area', function () {
   this.timeout(45_000)
   const area = useDeveloperArea()
 
   const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
-    writeBacklog(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      webhookId,
-      state,
-      count,
-      eventKey: 'comment:created',
-    })
+    writeBacklogOf(area, webhookId, state, count)
 
   it('is said before it is confirmed: which attempt it makes, and what follows if that fails', async () => {
     const { stage } = area
-    const { id } = await createWebhookRow(stage.dataSource, {
-      organisationId: stage.member.organisationId,
-      url: stage.receiver.url.replace('/hook', '/prices'),
-      subscribedEventKeys: ['comment:created'],
-    })
+    const { id } = await createCommentWebhook(area, '/prices')
     const waiting = await backlog(id, 'waiting', 4)
     await backlog(id, 'failed', 1)
     for (const [index, attempts] of [5, 9, 9].entries())

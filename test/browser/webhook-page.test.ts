@@ -1,27 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
-import { writeBacklog } from '../helpers/deliveries/backlog.ts'
-import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
 describe('the page of a webhook in the developer area', () => {
   const area = useDeveloperArea()
 
-  const webhook = () =>
-    createWebhookRow(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      url: area.stage.receiver.url.replace('/hook', '/page'),
-      subscribedEventKeys: ['comment:created'],
-    })
+  const webhook = () => createCommentWebhook(area, '/page')
   const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>
-    writeBacklog(area.stage.dataSource, {
-      organisationId: area.stage.member.organisationId,
-      webhookId,
-      state,
-      count,
-      eventKey: 'comment:created',
-    })
+    writeBacklogOf(area, webhookId, state, count)
   const at = (id: string, tab = '') => ({
     path: `/developer?webhook=${id}${tab === '' ? '' : `&tab=${tab}`}`,
   })

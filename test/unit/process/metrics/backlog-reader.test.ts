@@ -2,20 +2,9 @@ import { mock } from 'node:test'
 import { expect } from 'chai'
 import type { Backlog } from '../../../../src/db/queries/backlog.ts'
 import { createBacklogReader } from '../../../../src/process/metrics/backlog-reader.ts'
+import { EMPTY_BACKLOG } from '../../../helpers/deliveries/empty-backlog.ts'
 import { silentLogger } from '../../../helpers/silent-logger.ts'
 
-const EMPTY: Backlog = {
-  pending: 0,
-  inProgress: 0,
-  waiting: 0,
-  failed: 0,
-  oldestPendingAge: { busy: 0, idle: 0 },
-  overdue: { busy: 0, idle: 0 },
-  paused: 0,
-  owedWorkflows: 0,
-  oldestOwedAge: 0,
-  openIncidents: 0,
-}
 const AWAY = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
 
 describe('the reader of the backlog', () => {
@@ -43,7 +32,7 @@ describe('the reader of the backlog', () => {
       /** Ends the latest count with so many waiting deliveries, or with an error. */
       end: async (outcome: number | Error) => {
         const { resolve, reject } = counts.at(-1)!
-        if (typeof outcome === 'number') resolve({ ...EMPTY, waiting: outcome })
+        if (typeof outcome === 'number') resolve({ ...EMPTY_BACKLOG, waiting: outcome })
         else reject(outcome)
         await new Promise(setImmediate)
       },
