@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker'
 import type { Logger } from '../observability/logger.ts'
+import { withCallTimeout } from './calls.ts'
 import { TemporalUnavailableError, isTemporalUnavailable } from './grpc-errors.ts'
 import { createNamespaceGuard, type NamespaceGuardOptions } from './namespace-guard.ts'
 import { checkRefusedStarts } from './refused-starts.ts'
@@ -216,12 +217,11 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
       if (link === null || !guard.isComplete()) return false
       if (work !== null && link.workers === null) return false
       const { connection } = link
-      return connection
-        .withDeadline(Date.now() + HEALTH_TIMEOUT_MS, () => connection.workflowService.getSystemInfo({}))
-        .then(
-          () => true,
-          () => false,
-        )
+      const getSystemInfo = () => connection.workflowService.getSystemInfo({})
+      return withCallTimeout(connection, getSystemInfo, HEALTH_TIMEOUT_MS).then(
+        () => true,
+        () => false,
+      )
     },
     isServing: () => isAnswering && guard.isComplete(),
     workerLoad: () => (work === null ? null : (link?.workers?.load() ?? NO_LOAD)),

@@ -13,16 +13,15 @@ import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 import {
   DiscardDeliveriesSchema,
   DiscardedSchema,
+  MAX_SELECTION_BYTES,
   RetryAcceptedSchema,
+  STATE_CONFLICT,
   TestWebhookSchema,
 } from '../schemas/retry.ts'
 import { parseDeliverySelection, selectionErrors } from '../validation/delivery-filter.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const ONE_DELIVERY = `${WEBHOOKS}/:id/deliveries/:deliveryId`
-/** For a hundred ids. */
-const MAX_BODY_BYTES = 8 * 1024
-const CONFLICT = 'Not possible in this state; see `code`'
 const OF_THIS_DELIVERY = { deliveryId: '$response.body#/deliveryId' }
 
 const retryDeliveryRoute: Route = {
@@ -40,7 +39,7 @@ const retryDeliveryRoute: Route = {
       links: { getDelivery: OF_THIS_DELIVERY },
     },
     409: {
-      description: CONFLICT,
+      description: STATE_CONFLICT,
       problem: [
         'delivery_completed',
         'webhook_disabled',
@@ -65,7 +64,7 @@ const discardDeliveryRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     200: { description: 'The delivery, stopped', schema: DeliverySchema },
-    409: { description: CONFLICT, problem: ['not_discardable', 'delivery_changed'] },
+    409: { description: STATE_CONFLICT, problem: ['not_discardable', 'delivery_changed'] },
   },
   async handle(dependencies, request) {
     const { actor } = request
@@ -100,7 +99,7 @@ const discardRoute = routeWithBody({
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   body: {
     schema: DiscardDeliveriesSchema,
-    maxBytes: MAX_BODY_BYTES,
+    maxBytes: MAX_SELECTION_BYTES,
     rules: selectionErrors,
     example: { deliveryIds: [EXAMPLE_IDS.delivery] },
   },
@@ -119,7 +118,7 @@ const sendTestEventRoute = routeWithBody({
   summary: 'Send a test event to this webhook only',
   description:
     "A `webhook:test`, or with `eventKey` the catalogue's example of a key that the webhook is subscribed to, which needs the key's own permission. It gets one attempt, belongs to no incident and is not in the event stream.",
-  body: { schema: TestWebhookSchema, optional: true, maxBytes: MAX_BODY_BYTES, rules: testEventErrors },
+  body: { schema: TestWebhookSchema, optional: true, maxBytes: MAX_SELECTION_BYTES, rules: testEventErrors },
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     202: {
@@ -127,7 +126,7 @@ const sendTestEventRoute = routeWithBody({
       schema: RetryAcceptedSchema,
       links: { getDelivery: OF_THIS_DELIVERY },
     },
-    409: { description: CONFLICT, problem: ['webhook_disabled', 'not_subscribed'] },
+    409: { description: STATE_CONFLICT, problem: ['webhook_disabled', 'not_subscribed'] },
   },
   async handle(dependencies, request) {
     const { eventKey = null } = request.body

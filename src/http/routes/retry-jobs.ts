@@ -6,17 +6,17 @@ import { presentRetryJob } from '../presenters/delivery.ts'
 import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
 import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 import {
+  MAX_SELECTION_BYTES,
   RetryDeliveriesSchema,
   RetryJobListSchema,
   RetryJobQuerySchema,
   RetryJobSchema,
+  STATE_CONFLICT,
 } from '../schemas/retry.ts'
 import { retryJobCursor } from '../validation/cursor.ts'
 import { parseDeliverySelection, retrySelectionErrors } from '../validation/delivery-filter.ts'
 
 const JOBS = '/api/orgs/:orgId/webhooks/retry-deliveries'
-/** For a hundred ids. */
-const MAX_BODY_BYTES = 8 * 1024
 
 const retryDeliveriesRoute = routeWithBody({
   method: 'POST',
@@ -28,7 +28,7 @@ const retryDeliveriesRoute = routeWithBody({
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   body: {
     schema: RetryDeliveriesSchema,
-    maxBytes: MAX_BODY_BYTES,
+    maxBytes: MAX_SELECTION_BYTES,
     rules: retrySelectionErrors,
     example: { mode: 'failed', id: EXAMPLE_IDS.webhook },
   },
@@ -40,7 +40,7 @@ const retryDeliveriesRoute = routeWithBody({
       headers: { Location: 'Path of the job' },
       links: { getRetryJob: { jobId: '$response.body#/id' } },
     },
-    409: { description: 'Not possible in this state; see `code`', problem: ['webhook_disabled'] },
+    409: { description: STATE_CONFLICT, problem: ['webhook_disabled'] },
   },
   async handle(dependencies, { actor, body, idempotency }) {
     const selection = parseDeliverySelection(body)

@@ -16,6 +16,11 @@ const deliveryIds = Type.Array(
   },
 )
 
+/** Bytes of a body that selects deliveries: enough for a hundred ids. */
+export const MAX_SELECTION_BYTES = 8 * 1024
+
+export const STATE_CONFLICT = 'Not possible in this state; see `code`'
+
 /** Body of retry-deliveries (spec 4.2). The OpenAPI document describes which of its members belong together. */
 export const RetryDeliveriesSchema = Type.Object(
   {
