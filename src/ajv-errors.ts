@@ -20,7 +20,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** What a pattern asks for, in words: a regular expression tells users nothing. */
+/** What a pattern asks for, in words: a regular expression says nothing to users. */
 const PATTERN_RULES: ReadonlyMap<unknown, string> = new Map([
   [PLAIN_TEXT_PATTERN, `must be text ${PLAIN_TEXT_RULE}`],
   [VISIBLE_ASCII_PATTERN, 'must be visible ASCII characters without a space'],

@@ -57,7 +57,7 @@ export function unauthenticatedOperator(): ProblemError {
   return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-operator-key header.' })
 }
 
-/** The same answer for what does not exist and for what belongs to somebody else. */
+/** The same answer for what does not exist and for what belongs to another organisation. */
 export function notFound(what: string): ProblemError {
   return new ProblemError('not_found', { detail: `No such ${what}.` })
 }

@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events'
  */
 export const STOP_MARGIN_MS = 4_000
 
-/** What is not begun any more because this process is about to end; somebody else is to do it. */
+/** What is not begun any more because this process is about to end: another process does it. */
 export class StoppingError extends Error {
   override readonly name = 'StoppingError'
 }

@@ -27,7 +27,7 @@ export async function saveOrganisation(
   { id, name, email, supportEmail = null, timeZone = DEFAULT_TIME_ZONE }: GivenOrganisation,
 ): Promise<{ isNew: boolean; organisation: OrganisationInput }> {
   const organisation = { id, name, email, supportEmail, timeZone }
-  // So that nobody changes it between reading and writing, and no erasure begins before the commit.
+  // So that it does not change between the read and the write, and no erasure begins before the commit.
   await lockOrganisation(manager, id)
   const before = await upsertOrganisation(manager, organisation)
   if (before !== null && (await isErasing(manager, id)))

@@ -38,7 +38,7 @@ type Present = { session: Buffer | null; isConfirmed: boolean }
 /**
  * Uses a link up: opens a session of its member in the place of the browser's present one, and returns it with the
  * address in the developer area that the link leads to. `origin`: of the request. Throws the same 401 for a link that is
- * unknown, used or expired; 409, with the link as it was, where another member is signed in and nobody confirmed.
+ * unknown, used or expired; 409, with the link as it was, where another member is signed in and has not confirmed.
  */
 export async function redeemPortalLink(
   { dataSource }: { dataSource: DataSource },

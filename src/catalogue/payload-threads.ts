@@ -143,7 +143,7 @@ function createThread(data: ThreadData, checkTimeoutMs: number): Thread {
 
   const start = (): Worker => {
     const started = new Worker(PROGRAM, { workerData: data, env: {}, execArgv: [], resourceLimits })
-    // Between two requests nobody else listens.
+    // Between two requests there is no other listener.
     started.on('error', () => undefined)
     started.once('exit', () => {
       if (worker === started) worker = null

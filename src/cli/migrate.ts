@@ -5,7 +5,7 @@ import { closeDataSource } from '../db/connection/data-source.ts'
 import { MIGRATION_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/connection/session-limits.ts'
 import { connect } from '../process/connect.ts'
 
-/** For a transaction of somebody else that keeps a table locked. */
+/** For another transaction that keeps a table locked. */
 const LOCKED_TIMEOUT_MS = 600_000
 
 /** The traffic that waited for the same table runs meanwhile. */

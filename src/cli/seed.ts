@@ -74,7 +74,7 @@ async function bringKey(
   return wanted.key === undefined ? { organisationId, memberId, name, key } : null
 }
 
-/** True when the very key is in the database already, as another key of this member or of somebody else. */
+/** True when the very key is in the database already, as another key of this member or of another. */
 function isKeyTaken(error: unknown): boolean {
   return error instanceof Error && 'constraint' in error && error.constraint === 'api_key_hash_idx'
 }

@@ -19,7 +19,7 @@ export function setting<T>(
   return { variable, description, parse, isSecret: false, ...(fallback === undefined ? {} : { fallback }) }
 }
 
-/** The same for a value that nobody else may read. */
+/** The same for a secret value. */
 export function secretSetting<T>(...given: Parameters<typeof setting<T>>): Setting<T> {
   return { ...setting(...given), isSecret: true }
 }

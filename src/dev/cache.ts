@@ -29,7 +29,7 @@ export async function publishFolder(
     await build(draft)
     if (!isExecutable(join(draft, executable))) throw new Error(`it left no executable ${executable}`)
     if (isExecutable(path)) return path
-    // What lies there without a working executable is of no use to anybody.
+    // What lies there without a working executable is of no use.
     rmSync(folder, { recursive: true, force: true })
     renameOrYield(draft, folder, path)
     return path

@@ -15,7 +15,7 @@ export type DemoReceiver = {
 
 const SLOW_ANSWER_MS = 2_000
 
-/** Anybody on this machine may send: one request is one line. */
+/** Any process on this machine may send: one request is one line. */
 const MAX_SHOWN_LENGTH = 500
 
 /**

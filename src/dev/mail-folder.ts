@@ -20,7 +20,7 @@ const NAME = /^\d{12}\.json$/
  */
 export function openMailFolder(folder: string): MailFolder {
   const names = (): string[] => {
-    // Each time: removing the folder is how somebody empties the mailbox while it runs.
+    // Each time: removing the folder empties the mailbox while it runs.
     mkdirSync(folder, { recursive: true })
     return readdirSync(folder)
       .filter((name) => NAME.test(name))

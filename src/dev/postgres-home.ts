@@ -111,7 +111,7 @@ function allowEntering(folder: string): void {
   chmodSync(folder, 0o755)
 }
 
-/** Gives a folder to the user that PostgreSQL runs as, and to nobody else. */
+/** Gives a folder to the user that PostgreSQL runs as, and to no other. */
 function giveAlone(folder: string, { uid, gid }: PostgresUser): void {
   if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
   chmodSync(folder, 0o700)

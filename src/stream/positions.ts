@@ -17,7 +17,7 @@ const DIGITS = 16
 
 /**
  * Builds positions. They are encrypted, since the number of the newest event reveals how much all organisations publish;
- * and each time anew, so that two positions do not show whether anybody published between them. The keys are derived:
+ * and each time anew, so that two positions do not show whether anything was published between them. The keys are derived:
  * streams encrypt so often that the keys of the signing secrets would wear out.
  */
 export function createPositions(keys: readonly EncryptionKey[]): Positions {

@@ -5,7 +5,7 @@ export class TemporalUnavailableError extends Error {
   override readonly name = 'TemporalUnavailableError'
 }
 
-/** The status codes of gRPC that are told apart (github.com/grpc/grpc, doc/statuscodes.md). */
+/** The status codes of gRPC that Posthorn distinguishes (github.com/grpc/grpc, doc/statuscodes.md). */
 const CODES = {
   CANCELLED: 1,
   INVALID_ARGUMENT: 3,

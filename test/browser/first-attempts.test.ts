@@ -69,7 +69,7 @@ describe('deliveries before their first attempt in the developer area', function
     await page.locator('.timeline').getByText('Paused in Temporal').waitFor()
   })
 
-  it('are told from retries, which say for how long they are overdue', async () => {
+  it('are distinct from retries, which say for how long they are overdue', async () => {
     const { page } = await area.signIn(area.stage.member, at(`&delivery=${ids[0]!}`))
     await page.locator('.timeline').getByText('Overdue for 3 minutes').waitFor()
   })

@@ -71,6 +71,6 @@ function checkPush(config: Pick<Config, 'vapidPrivateKey' | 'publicUrl' | 'smtpF
     return [problem('push.invalid', describeError(error))]
   }
   if (/[@/]localhost\b/.test(subject))
-    return [problem('push.subject_unusable', `push services are told ${subject}`)]
+    return [problem('push.subject_unusable', `the contact for push services is ${subject}`)]
   return [ok('push.key', `the key is valid, its contact is ${subject}`)]
 }

@@ -75,7 +75,7 @@ const CONCURRENT_ONES = 4
  * Creates a function that runs items in groups. An item runs at once while no group runs; items that arrive meanwhile
  * form the next groups of up to `maxBatchSize`, so groups grow with the load: a commit of a hundred costs little more
  * than one of ten. While a group is slow others may start, up to `maxConcurrent` in all. With `lingerMs` an item that
- * nobody waits for runs that much later, so that others can join it. `runAll` returns the results in the order of its
+ * no caller waits for runs that much later, so that others can join it. `runAll` returns the results in the order of its
  * items, from one statement: all of it is committed, or nothing.
  * A group takes the keys of `keyOf` in turn, and has no more rows than `maxRows` by what `rowsOf` expects of each item;
  * an item that has more runs alone.

@@ -30,7 +30,7 @@ export function waitingFirstAttemptsSql(hook: string): string {
 /** What a delivery that waits for its first attempt waits for. `isEndpointSlow`: a recent attempt took a second or more. */
 export type FirstAttemptQueue = { before: number; isEndpointSlow: boolean }
 
-/** A page asks for it every second: a longer queue is not counted to its end. */
+/** A page requests it every second: a longer queue is not counted to its end. */
 const MAX_COUNTED = 10_000
 
 /** Counts the deliveries of the webhook that were accepted before this one and wait for their first attempt like it. */

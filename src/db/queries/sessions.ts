@@ -111,7 +111,7 @@ export async function deleteSession(db: Db, organisationId: string, hash: Buffer
 }
 
 /**
- * Ends all sessions of a member, its portal links that nobody has opened, and its push subscriptions but those that an
+ * Ends all sessions of a member, its unopened portal links, and its push subscriptions but those that an
  * API key made without a session. Returns how many sessions there were. The caller has locked the member's row, so that
  * no link is being opened.
  */

@@ -79,7 +79,7 @@ function leavesTraces({ method, audited }: Route): boolean {
 /** The statuses of a credential that makes no caller; the limits of its sender and of its key stay in force. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 404, 421])
 
-/** Finds the caller of an open route, where the route recognises callers; anybody without a valid credential is none. */
+/** Finds the caller of an open route, where the route recognises callers; a request without a valid credential has none. */
 export async function recognise(
   dependencies: ApiDependencies,
   route: Route,

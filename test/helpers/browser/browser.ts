@@ -8,7 +8,7 @@ import { startPosthorn, type PosthornProcess } from '../processes/posthorn.ts'
 import { testServers } from '../runner/servers.ts'
 import { createStage, type Stage } from '../processes/stage.ts'
 
-/** Somebody at a browser; `faults` is what the browser complained of: scripts that failed, policies that were broken. */
+/** A user's browser; `faults` is what the browser complained of: scripts that failed, policies that were broken. */
 type Visitor = { page: Page; faults: string[] }
 
 /** What the tests of one `describe` share; filled before the first of them. */

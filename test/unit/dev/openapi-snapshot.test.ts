@@ -10,7 +10,7 @@ describe('the snapshot of the OpenAPI document', () => {
   const after = (changed: string): string[] =>
     changedLines(before, openApiSnapshot(JSON.parse(changed) as object))
 
-  it('tells nothing where nothing changed', () => {
+  it('names no line where nothing changed', () => {
     expect(after(document)).to.deep.equal([])
   })
 

@@ -11,7 +11,7 @@ import { chosenVariant } from './variants.js'
 /** @import { Page } from './try-it.js' */
 
 /**
- * One operation; closed until somebody wants to know more.
+ * One operation; closed until it is opened.
  * @param {Document} document
  * @param {Entry} entry
  * @param {boolean} isOpen

@@ -19,7 +19,7 @@ const STALE_AFTER_MS = 5_000
 
 /**
  * A list with a filter, in pages, both in the address. A page that comes short although more may follow is filled by
- * further requests, unless somebody stops the search.
+ * further requests, unless the user stops the search.
  * @template T
  * @template {string} N
  * @param {App} app

@@ -63,7 +63,7 @@ export function createBulkActions(app, webhookId, listing, refreshRows) {
       explain: (many) =>
         kind === 'retry'
           ? `Of ${words(many)}, those that wait for a retry, are permanently failed or stopped get one attempt at once, which counts as the next of their ${app.session.retryWaitsMs.length + 1}: what has no further attempt is permanently failed if it fails. Completed ones and test events are left alone.`
-          : `Of ${words(many)}, those that wait for a retry or are permanently failed are stopped, and not attempted again unless somebody retries them.`,
+          : `Of ${words(many)}, those that wait for a retry or are permanently failed are stopped, and not attempted again unless they are retried.`,
       nothingToDo: 'None of them is in a state that this changes.',
       amount: (many) => `${many.toLocaleString('en-GB')}${isCapped ? '+' : ''}`,
       count: async () => {

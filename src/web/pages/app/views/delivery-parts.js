@@ -95,7 +95,7 @@ export function openDiscard(app, discard) {
     label: 'Discard delivery',
     render: () =>
       html`<h2>Discard this delivery?</h2>
-        <p>It is stopped and not attempted again, unless somebody retries it.</p>
+        <p>It is stopped and not attempted again, unless it is retried.</p>
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
           <button type="button" class="danger" @click=${confirm}>Discard</button>

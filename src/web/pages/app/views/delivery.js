@@ -19,7 +19,7 @@ const EVERY_MS = 1_000
 /** A double click is one request, however fast the first one was answered. */
 const ACT_AGAIN_AFTER_MS = 1_000
 
-/** What is over changes only when somebody brings it back. */
+/** What is over changes only when it is retried. */
 const FINAL_EVERY_MS = 5_000
 
 /**

@@ -49,5 +49,5 @@ export async function pricesOfWaiting(app, webhookIds) {
             </li>`,
         )}
     </ul>
-    ${isWhole ? '' : html`<p class="hint">Only some of those that wait were looked at.</p>`}`
+    ${isWhole ? '' : html`<p class="hint">Only some of those that wait were counted.</p>`}`
 }
