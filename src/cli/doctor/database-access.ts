@@ -22,7 +22,8 @@ export function createDatabaseAccess(): DatabaseAccess {
         url: databaseUrl,
         poolSize: POOL_SIZE,
         pooler: databasePooler,
-        // Ends before the check does, so that the reason is shown.
+        // Both end before the check does, so that the reason is shown.
+        connectTimeoutMs: CHECK_TIMEOUT_MS - 500,
         statementTimeoutMs: CHECK_TIMEOUT_MS - 500,
       }).initialize()
       return opening

@@ -48,6 +48,8 @@ export type DatabaseOptions = {
   url: string
   poolSize: number
   pooler?: Pooler
+  /** How long opening one connection may take. */
+  connectTimeoutMs?: number
   /** How long one statement may take in the server. */
   statementTimeoutMs?: number
   /** How long one statement may wait for a lock, where the connection is direct; 0: without a limit of its own. */
@@ -66,7 +68,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     type: 'postgres',
     url: pooler === 'none' ? withSessionLimits(url, statementTimeoutMs, options.lockTimeoutMs) : url,
     poolSize: options.poolSize,
-    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    connectTimeoutMS: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     applicationName: 'posthorn',
     poolErrorHandler: options.onIdleError ?? (() => undefined),
     entities: [
