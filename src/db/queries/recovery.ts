@@ -21,7 +21,7 @@ const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.we
             e.key AS "eventKey", w.url`
 
 /** Of a webhook at least so many are found, if there are and it has room for them: no more are read of each of many. */
-export const MIN_PER_WEBHOOK = 20
+const MIN_PER_WEBHOOK = 20
 
 /**
  * CTEs that find the rows that are due for the sweeper: `found`, in turn by webhook, of each those that are due longest.

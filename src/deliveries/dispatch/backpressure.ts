@@ -1,6 +1,7 @@
 /** Decides whether Temporal is behind with first attempts, by the deliveries that wait for it and those that arrive. */
 export type Backpressure = {
-  arrived(): void
+  /** Counts deliveries of fast endpoints that this process has taken up. */
+  arrived(count: number): void
   isTemporalBehind(): boolean
   /** True while so few deliveries arrive that there is room for workflows that follow. */
   isQuiet(): boolean
@@ -28,7 +29,7 @@ export function createBackpressure(options: {
   const arrivals = createRate(options.nowMs)
   let wasBehind = false
   return {
-    arrived: () => arrivals.count(),
+    arrived: (count) => arrivals.count(count),
     isTemporalBehind() {
       if (isTemporalUnavailable() || waiting() >= MIN_BEHIND) wasBehind = true
       else if (arrivals.perSecond() < MIN_BEHIND) wasBehind = false
@@ -42,7 +43,7 @@ export function createBackpressure(options: {
 
 /** Counts what happens in a second. */
 export type Rate = {
-  count(): void
+  count(happened: number): void
   perSecond(): number
 }
 
@@ -62,9 +63,9 @@ export function createRate(nowMs: () => number): Rate {
   }
 
   return {
-    count() {
+    count(happened) {
       advance()
-      counts[bucket % BUCKETS] = (counts[bucket % BUCKETS] ?? 0) + 1
+      counts[bucket % BUCKETS] = (counts[bucket % BUCKETS] ?? 0) + happened
     },
     perSecond() {
       advance()

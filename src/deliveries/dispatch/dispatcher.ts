@@ -5,7 +5,7 @@ import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
-import type { CommittedDelivery, HeldDelivery, Reservation, Rooms } from '../protocol/commit-events.ts'
+import type { CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import type { SweptRow } from '../protocol/sweep.ts'
 import { createBackpressure } from './backpressure.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
@@ -55,7 +55,8 @@ export type Dispatcher = {
 /** Queued deliveries, workflow starts in flight, and inline attempts in flight. */
 export type DispatcherLoad = { queued: number; startsInFlight: number; inlineInFlight: number }
 
-const NO_ROOMS: Rooms = { defaultRoom: 0, webhooks: [] }
+/** Reserves nothing. */
+const NONE = { rooms: { defaultRoom: 0, webhooks: [] }, settle: () => undefined }
 
 /** Interval at which all that waits is considered again. */
 const CHECK_INTERVAL_MS = 250
@@ -71,6 +72,8 @@ export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' |
     rows: DeliveryRows
     webhookChanges: InlineAttemptDependencies['changes']
     mode: FirstAttemptMode
+    /** False in a process without a worker: it knows no endpoint. */
+    makesAttempts: boolean
     /** True while workflows that follow are still to be started: new deliveries do not queue behind them. */
     isFollowingOwed: () => boolean
   }
@@ -80,8 +83,7 @@ export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' |
  * workflow starts by START_HOLD_MS. What waits, waits on its row.
  */
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { rows, endpoints, logger, metrics, timers, makesAttempts, webhookChanges } = dependencies
-  const mode = makesAttempts ? dependencies.mode : 'workflow'
+  const { rows, endpoints, logger, metrics, timers, mode, makesAttempts, webhookChanges } = dependencies
   const started = createRowBatch('mark', rows.markWorkflowsStarted, dependencies)
   const released = createRowBatch('release', rows.release, dependencies)
   const givenBack = createRowBatch('give_back', (held: SweptRow[]) => hold(rows, held, 0), dependencies)
@@ -95,7 +97,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     isTemporalUnavailable: () => starts.isPaused(),
     nowMs: timers.nowMs,
   })
-  const puller = createPuller({ ...dependencies, starts, reservations, isInline, claim })
+  const puller = createPuller({
+    ...dependencies,
+    starts,
+    reservations,
+    isInline,
+    claim,
+    onTaken: (count) => backpressure.arrived(count),
+  })
   const checks = [
     every(timers, CHECK_INTERVAL_MS, () => {
       inline.check()
@@ -158,10 +167,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   async function claimHeld(held: readonly HeldDelivery[]): Promise<void> {
     const claimed = await claim(held)
     const left = held.filter(({ deliveryId }) => !claimed.has(deliveryId))
-    for (const delivery of left) {
-      givenBack.add(delivery)
-      puller.noteWaiting()
-    }
+    for (const delivery of left) givenBack.add(delivery)
   }
 
   function onRefused(delivery: HeldDelivery): void {
@@ -209,18 +215,19 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   return {
     begin: () => puller.start(),
     reserve(organisationIds, count) {
-      const isLeftToTemporal = isStopping || !isInline()
-      if (isLeftToTemporal) return { rooms: NO_ROOMS, sweepAfterMs: START_HOLD_MS, settle: () => undefined }
+      // Rows are left at once to processes that know the endpoints, and make attempts.
+      if (!makesAttempts || isStopping) return { ...NONE, sweepAfterMs: 0 }
+      if (!isInline()) return { ...NONE, sweepAfterMs: START_HOLD_MS }
       return { ...reservations.forCommit(organisationIds, count), sweepAfterMs: 0 }
     },
     start(deliveries) {
       const held: HeldDelivery[] = []
       for (const delivery of deliveries) {
         reservations.note(delivery)
-        if (endpoints.health(delivery.webhookId) === 'fast') backpressure.arrived()
+        const isTaken = delivery.claim !== null || delivery.heldUntilMs > timers.nowMs()
+        if (isTaken && endpoints.health(delivery.webhookId) === 'fast') backpressure.arrived(1)
         if (delivery.claim !== null) inline.add(delivery)
-        else if (delivery.heldUntilMs > timers.nowMs()) held.push(delivery)
-        else puller.noteWaiting()
+        else if (isTaken) held.push(delivery)
       }
       beginHeld(held)
     },

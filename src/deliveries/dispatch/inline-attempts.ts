@@ -133,7 +133,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     const queue = attempts === 0 ? 'first' : 'retry'
     try {
       const outcome = await makeAttempt({ ...request, queue }, signals, { claim, claimedAtMs, slot })
-      completions.count()
+      completions.count(1)
       dependencies.onEnded(delivery, outcome)
     } catch (error) {
       if (shutdown.stopping.aborted) return

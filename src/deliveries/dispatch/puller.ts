@@ -1,4 +1,4 @@
-import { MIN_PER_WEBHOOK, type UnstartedDelivery } from '../../db/queries/recovery.ts'
+import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-registry.ts'
@@ -10,8 +10,6 @@ import type { WorkflowStarts } from './workflow-starts.ts'
 /** Takes up deliveries without a workflow from their rows, as many as can begin soon. */
 export type Puller = {
   start(): void
-  /** Notes that a candidate waits for which this process had no room. */
-  noteWaiting(): void
   /** Runs one pass. */
   runOnce(): Promise<void>
   stop(): Promise<void>
@@ -23,9 +21,8 @@ export type Capacity = {
   roomOf(webhookId: string): number
 }
 
-/** Interval of the passes, and that while candidates wait for room. */
-const INTERVAL_MS = 1_000
-const WAITING_INTERVAL_MS = 100
+/** Interval of the passes: so long a delivery waits that an API without a worker has committed. */
+const INTERVAL_MS = 100
 
 /** Deliveries of one statement. */
 const MAX_PULLED = 200
@@ -41,39 +38,35 @@ export type PullerDependencies = {
   isInline: () => boolean
   /** Claims those for which there is room, and begins their attempts. Returns their ids. */
   claim: (candidates: readonly UnstartedDelivery[]) => Promise<ReadonlySet<string>>
+  /** Called with how many deliveries of fast endpoints were taken up. */
+  onTaken: (count: number) => void
 }
 
 export function createPuller(dependencies: PullerDependencies): Puller {
   const { rows, endpoints, starts, reservations, timers, isInline } = dependencies
-  let isWaiting = false
-  let pulledAtMs = -Infinity
 
-  /** Returns whether more may wait. */
-  async function pullFast(slow: readonly string[]): Promise<boolean> {
+  async function pullFast(slow: readonly string[]): Promise<void> {
     const isHere = isInline()
     const capacity = isHere ? reservations : starts
     const limit = Math.min(MAX_PULLED, capacity.room())
-    if (!isHere && starts.isPaused()) return false
-    if (limit === 0) return true
-    // One more than there is room for shows that more wait.
+    if (limit === 0 || (!isHere && starts.isPaused())) return
     const listed = [...new Set([...endpoints.inUse(), ...slow])].map((webhookId) => ({
       webhookId,
-      room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId) + 1),
+      room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId)),
     }))
     const found = await rows.findUnstarted({ limit, rooms: listed, defaultRoom: limit })
     const taken = isHere ? (await dependencies.claim(found)).size : await startHeld(fitting(found, starts))
-    return taken < found.length || found.length >= Math.min(limit, MIN_PER_WEBHOOK)
+    dependencies.onTaken(taken)
   }
 
-  /** Pulls for free slots of slow endpoints: nothing of theirs is queued in memory. Returns whether more may wait. */
-  async function pullSlow(slow: readonly string[]): Promise<boolean> {
+  /** Pulls for free slots of slow endpoints: nothing of theirs is queued in memory. */
+  async function pullSlow(slow: readonly string[]): Promise<void> {
     const limit = starts.slowRoom()
     const free = slow
       .map((webhookId) => ({ webhookId, room: Math.min(limit, starts.roomOf(webhookId)) }))
       .filter(({ room }) => room > 0)
-    if (free.length === 0) return false
-    const found = await rows.findUnstarted({ limit, rooms: free, defaultRoom: 0 })
-    return (await startHeld(found)) > 0
+    if (free.length === 0) return
+    await startHeld(await rows.findUnstarted({ limit, rooms: free, defaultRoom: 0 }))
   }
 
   /** Starts the workflows of candidates that no other process takes up meanwhile. Returns how many. */
@@ -85,19 +78,16 @@ export function createPuller(dependencies: PullerDependencies): Puller {
   }
 
   async function pull(): Promise<void> {
-    pulledAtMs = timers.nowMs()
-    isWaiting = false
     const slow = endpoints.slow()
     // Slow endpoints neither wait for a long read of the others, nor the others for theirs.
-    const areMoreWaiting = await Promise.all([pullFast(slow), pullSlow(slow)])
-    isWaiting ||= areMoreWaiting.includes(true)
+    await Promise.all([pullFast(slow), pullSlow(slow)])
   }
 
   const loop = createPollLoop({
     ...dependencies,
-    intervalMs: WAITING_INTERVAL_MS,
+    intervalMs: INTERVAL_MS,
     async run() {
-      if (isWaiting || timers.nowMs() >= pulledAtMs + INTERVAL_MS) await pull()
+      await pull()
       return false
     },
     event: 'dispatcher.database_failed',
@@ -105,7 +95,6 @@ export function createPuller(dependencies: PullerDependencies): Puller {
 
   return {
     start: () => loop.start(),
-    noteWaiting: () => void (isWaiting = true),
     runOnce: pull,
     stop: () => loop.stop(),
   }

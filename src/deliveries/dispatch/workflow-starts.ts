@@ -68,8 +68,6 @@ export type WorkflowStartDependencies = {
   timers: Timers
   /** Starts in flight at once. */
   concurrency: number
-  /** False in a process without a worker: it leaves all attempts to others, and knows no endpoint. */
-  makesAttempts: boolean
   /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
   started: RowBatch<string>
@@ -83,7 +81,7 @@ export type WorkflowStartDependencies = {
 }
 
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
-  const { workflows, endpoints, logger, metrics, timers, makesAttempts, inTemporal } = dependencies
+  const { workflows, endpoints, logger, metrics, timers, inTemporal } = dependencies
   const { timeoutPace, shutdown } = dependencies
   const retryPace = createPace({ ...RETRY_PACE, timers })
   // Starts that wait for their pace, or are in flight.
@@ -100,14 +98,13 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
 
   /** Returns how many more first attempts of the webhook may be in Temporal, so that none is deferred. */
   function slots(webhookId: string): number {
-    if (!makesAttempts) return Infinity
     const free = isSlow(webhookId) ? endpoints.freeSlots(webhookId) : endpoints.room(webhookId, SLOT_WAIT_MS)
     return Math.max(0, free - inTemporal.of(webhookId))
   }
 
   async function startFast(delivery: HeldDelivery): Promise<void> {
     const { webhookId, attempts } = delivery
-    const isUnknown = makesAttempts && !endpoints.hasAnswered(webhookId)
+    const isUnknown = !endpoints.hasAnswered(webhookId)
     const fastQueue = attempts === 0 ? 'first' : 'retry'
     if (isSlow(webhookId)) drop(delivery)
     else await startHeld(delivery, isUnknown ? 'slow' : fastQueue)
@@ -121,7 +118,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       return
     }
     const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
-    if (makesAttempts) inTemporal.add(delivery, queueName === 'slow')
+    inTemporal.add(delivery, queueName === 'slow')
     if (await start(delivery, next, queueName)) return
     inTemporal.remove(deliveryId)
     dependencies.onRefused(delivery)

@@ -16,20 +16,21 @@ export function testRows(dataSource: DataSource, leaseMs = 20_000): DeliveryRows
   return createDeliveryRows({ dataSource, locks: createWebhookLocks(), metrics: createMetrics(), leaseMs })
 }
 
-/** A dispatcher without a worker, that leaves first attempts to the workflows, unless `options` override that. */
+/** A dispatcher that leaves first attempts to the workflows, unless `options` override that. */
 export function createTestDispatcher(
   options: Pick<Options, 'rows' | 'workflows'> & Partial<Options>,
 ): Dispatcher {
   return createDispatcher({
     makeAttempt: () => Promise.reject(new Error('this dispatcher makes no attempts')),
-    endpoints: createEndpoints({ maxLimit: 50 }),
+    // Such as have answered: an unknown one has one slot.
+    endpoints: { ...createEndpoints({ maxLimit: 50, initialLimit: 50 }), hasAnswered: () => true },
     webhookChanges: createWebhookChanges(),
     logger: silentLogger,
     metrics: createMetrics(),
     timers: processTimers,
     mode: 'workflow',
     concurrency: 5,
-    makesAttempts: false,
+    makesAttempts: true,
     slots: 50,
     timeoutPace: createPace({ intervalMs: 1 }),
     shutdown: createShutdown(1_000),

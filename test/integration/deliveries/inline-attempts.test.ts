@@ -245,13 +245,14 @@ describe('first attempts in `direct`', () => {
     expect(await suite.attemptsOf(deliveryId)).to.have.length(1)
   })
 
-  it('are not made by a process without a worker', async () => {
+  it('are left at once to others by a process without a worker', async () => {
     const endpoint = await suite.endpoint()
     const { publish, dispatcher } = suite.process({ dispatcher: { makesAttempts: false } })
     const [delivery] = await publish(endpoint)
     expect(delivery!.claim).to.equal(null)
-    await eventually(() => expect(suite.temporal.startsOf(delivery!.deliveryId)).to.have.length(1))
-    await eventually(() => expect(dispatcher.load()).to.deep.equal(AT_REST))
-    expect(endpoint.receiver.posts).to.have.length(0)
+    expect(dispatcher.load()).to.deep.equal(AT_REST)
+    await suite.process().dispatcher.pull()
+    await reaches(delivery!.deliveryId, { state: 'completed', attempts: 1 })
+    expect(suite.temporal.startsOf(delivery!.deliveryId)).to.have.length(0)
   })
 })

@@ -15,7 +15,7 @@ describe('backpressure', () => {
     })
     const forget = (): void => void (nowMs += FORGOTTEN_MS)
     const arrive = (count: number): void => {
-      for (let arrived = 0; arrived < count; arrived++) backpressure.arrived()
+      for (let arrived = 0; arrived < count; arrived++) backpressure.arrived(1)
     }
     return { temporal, backpressure, arrive, forget }
   }
