@@ -24,6 +24,9 @@ describe('an API and a worker apart, with 60 endpoints that hang', function () {
     stage.answerWith(() => null)
     const [api] = await Promise.all([stage.start({ command: 'api' }), stage.start({ command: 'worker' })])
     const victim = await createWebhookOwner(stage.dataSource, api)
+    // An endpoint that never answered has one slot, beside others of its kind.
+    const first = await victim.publish()
+    await eventually(async () => expect((await victim.delivery(first)).state).to.equal('completed'))
     const publishedAt = new Map<string, number>()
     const flood = (async () => {
       for (let event = 0; event < EVENTS; event++) {
@@ -44,7 +47,7 @@ describe('an API and a worker apart, with 60 endpoints that hang', function () {
     await flood
     const posts = () =>
       new Map(victim.receiver.posts.map((post) => [post.headers['x-webhook-event-id'], post.arrivedAt]))
-    await eventually(() => expect(posts().size).to.equal(publishedAt.size))
+    await eventually(() => expect([...posts().keys()]).to.include.members([...publishedAt.keys()]))
     const found = posts()
     const late = [...publishedAt].map(([deliveryId, atMs]) => found.get(deliveryId)! - atMs)
     expect(Math.max(...late)).to.be.at.most(AT_MOST_MS)
