@@ -1,4 +1,4 @@
-import { ApplicationFailure } from '@temporalio/activity'
+import { ApplicationFailure, Context } from '@temporalio/activity'
 import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
 import { retryWhileUnavailable } from '../src/db/connection/connection-errors.ts'
 import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
@@ -21,7 +21,6 @@ import { sendDue, type SendDependencies } from '../src/incidents/notifications/s
 import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
 import { transactOnWebhook } from '../src/webhooks/webhook-locks.ts'
-import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'
 
 export type ActivityDependencies = AttemptDependencies &
   RetryJobDependencies &
@@ -122,4 +121,32 @@ function abortWith(
 /** Node wraps the reason of an aborted wait. */
 function isStop(error: unknown): boolean {
   return error instanceof StoppingError || (error instanceof Error && error.cause instanceof StoppingError)
+}
+
+const HEARTBEATS_PER_TIMEOUT = 4
+
+/**
+ * `cancelled` aborts when the activity is cancelled; `shutDown` only when the grace of a stopping worker is over: then
+ * even a POST in flight is cut off.
+ */
+type ActivitySignals = { cancelled: AbortSignal; shutDown: AbortSignal }
+
+/** Runs `work`, and sends heartbeats to Temporal meanwhile. */
+async function withHeartbeat<T>(work: (signals: ActivitySignals) => Promise<T>): Promise<T> {
+  // Read here: the abort handler runs outside the activity, without a current context.
+  const context = Context.current()
+  const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000
+  const beat = setInterval(() => context.heartbeat(), timeoutMs / HEARTBEATS_PER_TIMEOUT)
+  const cancelled = context.cancellationSignal
+  const shutDown = new AbortController()
+  const onCancelled = (): void => {
+    if (context.cancellationDetails?.workerShutdown === true) shutDown.abort(cancelled.reason)
+  }
+  cancelled.addEventListener('abort', onCancelled)
+  try {
+    return await work({ cancelled, shutDown: shutDown.signal })
+  } finally {
+    clearInterval(beat)
+    cancelled.removeEventListener('abort', onCancelled)
+  }
 }

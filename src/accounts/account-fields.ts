@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { PERMISSION_PATTERN } from '../domain/event-key.ts'
+import { PERMISSION_PATTERN } from '../domain/permissions.ts'
 import { isMailAddress, PLAIN_TEXT_PATTERN, isTimeZone } from '../domain/text-rules.ts'
 
 /** The formats of the fields below, for ajv. */

@@ -12,7 +12,7 @@ import type { Deferral, Endpoints } from './endpoint-registry.ts'
 import { createLeaseRenewal, type RenewLease } from './unrecorded-outcomes.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
-import { waitUntilDue } from './wait-until-due.ts'
+import { waitUntilDue } from '../../db/connection/database-clock.ts'
 
 /** An outcome that is not recorded by then is recorded without the slot of its attempt. */
 const RECORD_WAIT_MS = 5_000

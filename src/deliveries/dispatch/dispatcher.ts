@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { OverdueDelivery } from '../../db/queries/recovery.ts'
 import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'

@@ -14,6 +14,8 @@ import {
   type RecoveryDependencies,
   type Taken,
 } from './recover-deliveries.ts'
+import { sweepOthers } from '../../db/queries/recovery.ts'
+import { sweepDeliveries } from '../protocol/sweep.ts'
 
 /** Recovers deliveries, retry jobs, incidents and erasures whose workflow is gone. */
 export type Sweeper = {
@@ -162,4 +164,10 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
 /** The path of a URL may be a credential. */
 function withoutUrl(row: object): object {
   return Object.fromEntries(Object.entries(row).filter(([name]) => name !== 'url'))
+}
+
+/** Makes everything due for the sweeper that had a workflow: Temporal has lost its data, and with it all workflows. */
+export async function sweepEverything(dataSource: DataSource): Promise<void> {
+  await sweepDeliveries(dataSource)
+  await sweepOthers(dataSource)
 }

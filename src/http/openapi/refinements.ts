@@ -1,5 +1,5 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
-import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
+import { FIELD_PROBLEMS } from '../../domain/problems.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
 import { UUID_PATTERN } from '../../ids.ts'
 import { EnvelopeSchema } from '../schemas/common.ts'
@@ -15,7 +15,7 @@ import {
 } from '../validation/cursor.ts'
 import { referenceTo, replaced, type Refinements } from './components.ts'
 import { dataName, type NamedEvent } from './event-schemas.ts'
-import { RETRY_MODES } from '../../domain/retry-mode.ts'
+import { RETRY_MODES } from '../../domain/delivery-filter.ts'
 import { DiscardDeliveriesSchema, RetryDeliveriesSchema } from '../schemas/retry.ts'
 
 /** A host name with a dot, a port that webhooks may have, and a path and query of characters that stay as they are. */

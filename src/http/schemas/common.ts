@@ -1,6 +1,5 @@
 import { Type, type TSchema, type TSchemaOptions } from 'typebox'
-import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
-import { PROBLEMS } from '../../domain/problems.ts'
+import { FIELD_PROBLEMS, PROBLEMS } from '../../domain/problems.ts'
 
 /** `example`: one of `EXAMPLE_IDS`. */
 export const id = (example: string) =>

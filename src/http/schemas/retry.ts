@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { RETRY_MODES } from '../../domain/retry-mode.ts'
+import { RETRY_MODES } from '../../domain/delivery-filter.ts'
 import { UUID_PATTERN } from '../../ids.ts'
 import { id, nextCursor, orNull, timestamp } from './common.ts'
 import { DeliveryFilterSchema } from './delivery.ts'

@@ -4,7 +4,7 @@ import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.
 import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
 import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { testEnvelope } from '../../../src/deliveries/publish/test-event.ts'
+import { testEnvelope } from '../../../src/deliveries/publish/envelope.ts'
 import { newId } from '../../../src/ids.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import {

@@ -1,5 +1,5 @@
-import type { AttemptQueue } from '../../../../../src/domain/task-queues.ts'
-import type { DeliveryLabel } from '../../../../../src/domain/workflow-labels.ts'
+import type { AttemptQueue } from '../../../../../src/domain/attempt-request.ts'
+import type { DeliveryLabel } from '../../../../../src/domain/workflow-inputs.ts'
 import type { DeliveryWorkflows } from '../../../../../src/temporal/delivery-workflows.ts'
 import { TemporalUnavailableError } from '../../../../../src/temporal/grpc-errors.ts'
 import type { TerminateIfStuck } from '../../../../../src/temporal/workflow-progress.ts'
