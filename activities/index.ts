@@ -1,8 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
 import { retryWhileUnavailable } from '../src/db/connection/connection-errors.ts'
-import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
-import { createAttempt } from '../src/deliveries/attempt/make-attempt.ts'
+import type { MakeAttempt } from '../src/deliveries/attempt/attempt-request.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
 import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
@@ -22,11 +21,10 @@ import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
 import { transactOnWebhook } from '../src/webhooks/webhook-locks.ts'
 
-export type ActivityDependencies = AttemptDependencies &
-  RetryJobDependencies &
+export type ActivityDependencies = RetryJobDependencies &
   PurgeDependencies &
   EraseDependencies &
-  SendDependencies & { shutdown: Pick<Shutdown, 'stopping'> }
+  SendDependencies & { makeAttempt: MakeAttempt; shutdown: Pick<Shutdown, 'stopping'> }
 
 type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: string }
 
@@ -34,8 +32,8 @@ export type Activities = ReturnType<typeof createActivities>
 
 /** Builds the activities of a worker. Running one of them twice is harmless. */
 export function createActivities(dependencies: ActivityDependencies) {
-  const attempt = createAttempt(dependencies)
-  const { stopping } = dependencies.shutdown
+  const { makeAttempt, shutdown } = dependencies
+  const { stopping } = shutdown
   return {
     /**
      * An attempt is identified by (delivery, number), and nothing is posted once it is recorded. When this process stops,
@@ -46,7 +44,7 @@ export function createActivities(dependencies: ActivityDependencies) {
         const either = abortWith(signals.cancelled, stopping)
         try {
           const wanted = toAttemptRequest(request)
-          return withOldFields(await attempt(wanted, { ...signals, cancelled: either.signal }))
+          return withOldFields(await makeAttempt(wanted, { ...signals, cancelled: either.signal }))
         } catch (error) {
           if (!stopping.aborted || signals.cancelled.aborted || !isStop(error)) throw error
           throw leftToAnotherWorker()

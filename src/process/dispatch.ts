@@ -68,7 +68,6 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts): De
   const webhookChanges = createWebhookChanges()
   const attempts: AttemptDependencies = {
     ...parts,
-    onAttempt: (event) => dispatcher.onAttempt(event),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
     recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
     locks,
@@ -84,22 +83,15 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts): De
     rows,
     webhookChanges,
     isServing,
-    makeAttempt: createAttempt(attempts),
+    createAttempt: (onAttempt) => createAttempt(attempts, onAttempt),
     timers: processTimers,
     mode: config.firstAttempt,
     concurrency: START_CONCURRENCY,
     makesAttempts: roles.worker,
-    isFollowingOwed: () => following.isOwed(),
     slots: INLINE_SLOTS,
   })
   const sweep = createSweeper({ ...parts, isServing, rows, dispatcher })
-  const following = createFollowingWorkflows({
-    ...parts,
-    rows,
-    isServing,
-    isQuiet: () => dispatcher.isQuiet(),
-    hasRecentDeliveries: () => dispatcher.hasRecentDeliveries(),
-  })
+  const following = createFollowingWorkflows({ ...parts, rows, isServing, dispatcher })
   const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
   return { attempts, commits, dispatcher, sweep, following, webhookChanges }
 }

@@ -148,6 +148,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     const activities = createActivities({
       ...attempts,
       ...workflows,
+      makeAttempt: dispatcher.makeAttempt,
       shutdown,
       channels: notifications.channels,
       webhookConcurrency: config.webhookConcurrency,

@@ -21,7 +21,7 @@ export function createTestDispatcher(
   options: Pick<Options, 'rows' | 'workflows'> & Partial<Options>,
 ): Dispatcher {
   return createDispatcher({
-    makeAttempt: () => Promise.reject(new Error('this dispatcher makes no attempts')),
+    createAttempt: () => () => Promise.reject(new Error('this dispatcher makes no attempts')),
     endpoints: createEndpoints({ maxLimit: 50 }),
     webhookChanges: createWebhookChanges(),
     logger: silentLogger,
@@ -34,16 +34,6 @@ export function createTestDispatcher(
     timeoutPace: createPace({ intervalMs: 1 }),
     shutdown: createShutdown(1_000),
     isServing: () => true,
-    isFollowingOwed: () => false,
     ...options,
   })
-}
-
-/** Reports the ends of attempts that workflows asked this process for. */
-export function endAttempts(
-  dispatcher: Dispatcher,
-  deliveries: readonly { deliveryId: string; webhookId: string }[],
-): void {
-  for (const { deliveryId, webhookId } of deliveries)
-    dispatcher.onAttempt({ isInline: false, deliveryId, webhookId })
 }

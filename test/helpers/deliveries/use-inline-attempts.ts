@@ -2,8 +2,8 @@ import type { DataSource } from 'typeorm'
 import { findWebhook, lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
 import type {
   AttemptDependencies,
-  AttemptEvent,
   MakeAttempt,
+  OnAttempt,
 } from '../../../src/deliveries/attempt/attempt-request.ts'
 import {
   createEndpoints,
@@ -70,6 +70,8 @@ type TestProcess = Pick<AttemptDependencies, 'endpoints'> & {
   webhookChanges: WebhookChanges
   dispatcher: Dispatcher
   sweep: Sweeper
+  /** Reports the ends of attempts that workflows requested of this process. */
+  endAttempts: (deliveries: readonly { deliveryId: string; webhookId: string }[]) => void
   /** Commits so many events, and begins their deliveries. */
   publish: (endpoint: TestEndpoint, count?: number) => Promise<CommittedDelivery[]>
 }
@@ -199,7 +201,7 @@ function createProcess(
   temporal: FakeTemporal,
   options: ProcessOptions,
 ): TestProcess & { close: () => Promise<unknown> } {
-  const { mode = 'direct', attemptTimeoutMs = 3_000, watching } = options
+  const { mode = 'direct', attemptTimeoutMs = 3_000, watching = (make: MakeAttempt) => make } = options
   const { shutdown = createShutdown(50) } = options
   const followAfterMs = mode === 'overflow' ? 0 : null
   const locks = createWebhookLocks()
@@ -209,16 +211,18 @@ function createProcess(
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
     recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
     locks,
-    onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
     ...options.attempts,
   }
   const webhookChanges = createWebhookChanges()
   const rows = testRows(dataSource, claimLeaseMs(attemptTimeoutMs))
   const common = { ...attempts, workflows: temporal.workflows, rows, webhookChanges }
-  const makeAttempt = createAttempt(attempts)
+  let report: OnAttempt = () => undefined
   const dispatcher = createTestDispatcher({
     ...common,
-    makeAttempt: watching === undefined ? makeAttempt : watching(makeAttempt),
+    createAttempt(onAttempt) {
+      report = onAttempt
+      return watching(createAttempt(attempts, onAttempt))
+    },
     mode,
     makesAttempts: true,
     ...options.dispatcher,
@@ -241,6 +245,7 @@ function createProcess(
     sweep,
     endpoints: attempts.endpoints,
     webhookChanges,
+    endAttempts: (deliveries) => deliveries.forEach((delivery) => report({ isInline: false, ...delivery })),
     async publish(endpoint, count = 1) {
       const reserved = dispatcher.reserve([endpoint.organisationId], count)
       const committed = await endpoint.commit(count, reserved).finally(() => reserved.settle())
