@@ -3,8 +3,12 @@ import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
 import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
 import { incidentWorkflowId, type IncidentWorkflows } from '../../temporal/incident-workflows.ts'
-import { erasureWorkflowId, type ErasureWorkflows } from '../../temporal/erasure-workflows.ts'
-import { retryWorkflowId, type RetryWorkflows } from '../../temporal/retry-workflows.ts'
+import {
+  erasureWorkflowId,
+  type ErasureWorkflows,
+  retryWorkflowId,
+  type RetryWorkflows,
+} from '../../temporal/step-workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import { createPollLoop } from '../../poll-loop.ts'

@@ -29,11 +29,10 @@ import {
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { newId } from '../../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'
 import type { TestDatabase } from '../database/database.ts'
-import { createMember, createWebhookRow } from '../database/factories.ts'
+import { createMember, createWebhookRow, testEvent } from '../database/factories.ts'
 import { createFakeTemporal, type FakeTemporal } from '../temporal/fake-temporal.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
 import { createTestDispatcher, testRows } from './dispatcher.ts'
@@ -155,15 +154,7 @@ async function createEndpoint(dataSource: DataSource, first: Answer): Promise<Te
       answer = next
     },
     async commit(count, reserved = NO_RESERVATION) {
-      const events = Array.from({ length: count }, (_, index) => ({
-        id: newId(),
-        organisationId,
-        key: 'customer:created',
-        body: Buffer.from(`{"event":"customer:created","data":{"id":"cus_${index}"}}`),
-        emittedAt: new Date(),
-        traceId: 'trace-1',
-        webhookId: null,
-      }))
+      const events = Array.from({ length: count }, () => testEvent(organisationId))
       return (await commitEvents(dataSource, events, { ...reserved, leaseMs: 20_000 })).flat()
     },
     switchOff: () =>
