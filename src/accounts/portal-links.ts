@@ -89,7 +89,8 @@ function invalidPortalLink(): ProblemError {
 const ID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
 
 /** `/`, `/webhooks`, `/webhooks/{id}` and `/webhooks/{id}/deliveries/{id}`; nothing else is a page of the area. */
-const PORTAL_PATH = new RegExp(`^/(?:webhooks(?:/(${ID})(?:/deliveries/(${ID}))?)?)?$`)
+export const PORTAL_PATH_PATTERN = `^/(?:webhooks(?:/(${ID})(?:/deliveries/(${ID}))?)?)?$`
+const PORTAL_PATH = new RegExp(PORTAL_PATH_PATTERN)
 
 /**
  * Returns the address of a page of the developer area by its path within it, such as `/webhooks/{id}`; null for every

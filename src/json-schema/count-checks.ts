@@ -16,6 +16,8 @@ const ANNOTATIONS = new Set(
   [
     ['$schema', '$id', '$anchor', '$dynamicAnchor', '$vocabulary', '$comment', '$defs', 'definitions'],
     ['title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
+    // What the OpenAPI document adds: src/http/openapi/components.ts.
+    ['documented'],
   ].flat(),
 )
 

@@ -13,7 +13,13 @@ import { ACCOUNT_FORMATS } from '../../accounts/account-fields.ts'
 export const FORMATS = { ...ACCOUNT_FORMATS, 'date-time': isDateTime }
 
 /** `verbose`: an error has the value too, which tells null from a value of another type. */
-const OPTIONS: Options = { verbose: true, strict: true, allowUnionTypes: true, formats: FORMATS }
+const OPTIONS: Options = {
+  verbose: true,
+  strict: true,
+  allowUnionTypes: true,
+  formats: FORMATS,
+  keywords: ['documented'],
+}
 const findFirst = new Ajv2020(OPTIONS)
 const findAll = new Ajv2020({ ...OPTIONS, allErrors: true })
 

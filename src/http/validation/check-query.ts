@@ -17,6 +17,7 @@ export function queryCheck(schema: TObject): (text: string) => unknown {
     allowUnionTypes: true,
     useDefaults: true,
     formats: FORMATS,
+    keywords: ['documented'],
   })
   const validate = ajv.compile(schema)
   return (text) => {
