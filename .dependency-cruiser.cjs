@@ -73,7 +73,7 @@ const folders = {
     '^src/(accounts|catalogue|incidents|json-schema|stream|webhooks)/',
     '^src/deliveries/(publish/|retry/|dispatch/dispatcher|protocol/commit-events|recovery/sweeper)',
     // What the handlers call, by type: the process gives it to them.
-    '^src/temporal/((delivery|erasure|incident|retry)-workflows|temporal-service)',
+    '^src/temporal/((delivery|incident|step)-workflows|temporal-service)',
     '^src/outbound/(host-names|url-rules)',
     '^package.json$',
   ],

@@ -1,8 +1,7 @@
-import { ApplicationFailure } from '@temporalio/activity'
+import { ApplicationFailure, Context } from '@temporalio/activity'
 import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
 import { retryWhileUnavailable } from '../src/db/connection/connection-errors.ts'
-import type { AttemptDependencies } from '../src/deliveries/attempt/attempt-request.ts'
-import { createAttempt } from '../src/deliveries/attempt/make-attempt.ts'
+import type { MakeAttempt } from '../src/deliveries/attempt/attempt-request.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
 import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
@@ -21,13 +20,11 @@ import { sendDue, type SendDependencies } from '../src/incidents/notifications/s
 import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
 import { transactOnWebhook } from '../src/webhooks/webhook-locks.ts'
-import { withHeartbeat, type ActivitySignals } from './with-heartbeat.ts'
 
-export type ActivityDependencies = AttemptDependencies &
-  RetryJobDependencies &
+export type ActivityDependencies = RetryJobDependencies &
   PurgeDependencies &
   EraseDependencies &
-  SendDependencies & { shutdown: Pick<Shutdown, 'stopping'> }
+  SendDependencies & { makeAttempt: MakeAttempt; shutdown: Pick<Shutdown, 'stopping'> }
 
 type DeliveryIds = { organisationId: string; webhookId: string; deliveryId: string }
 
@@ -35,8 +32,8 @@ export type Activities = ReturnType<typeof createActivities>
 
 /** Builds the activities of a worker. Running one of them twice is harmless. */
 export function createActivities(dependencies: ActivityDependencies) {
-  const attempt = createAttempt(dependencies)
-  const { stopping } = dependencies.shutdown
+  const { makeAttempt, shutdown } = dependencies
+  const { stopping } = shutdown
   return {
     /**
      * An attempt is identified by (delivery, number), and nothing is posted once it is recorded. When this process stops,
@@ -47,7 +44,7 @@ export function createActivities(dependencies: ActivityDependencies) {
         const either = abortWith(signals.cancelled, stopping)
         try {
           const wanted = toAttemptRequest(request)
-          return withOldFields(await attempt(wanted, { ...signals, cancelled: either.signal }))
+          return withOldFields(await makeAttempt(wanted, { ...signals, cancelled: either.signal }))
         } catch (error) {
           if (!stopping.aborted || signals.cancelled.aborted || !isStop(error)) throw error
           throw leftToAnotherWorker()
@@ -122,4 +119,32 @@ function abortWith(
 /** Node wraps the reason of an aborted wait. */
 function isStop(error: unknown): boolean {
   return error instanceof StoppingError || (error instanceof Error && error.cause instanceof StoppingError)
+}
+
+const HEARTBEATS_PER_TIMEOUT = 4
+
+/**
+ * `cancelled` aborts when the activity is cancelled; `shutDown` only when the grace of a stopping worker is over: then
+ * even a POST in flight is cut off.
+ */
+type ActivitySignals = { cancelled: AbortSignal; shutDown: AbortSignal }
+
+/** Runs `work`, and sends heartbeats to Temporal meanwhile. */
+async function withHeartbeat<T>(work: (signals: ActivitySignals) => Promise<T>): Promise<T> {
+  // Read here: the abort handler runs outside the activity, without a current context.
+  const context = Context.current()
+  const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000
+  const beat = setInterval(() => context.heartbeat(), timeoutMs / HEARTBEATS_PER_TIMEOUT)
+  const cancelled = context.cancellationSignal
+  const shutDown = new AbortController()
+  const onCancelled = (): void => {
+    if (context.cancellationDetails?.workerShutdown === true) shutDown.abort(cancelled.reason)
+  }
+  cancelled.addEventListener('abort', onCancelled)
+  try {
+    return await work({ cancelled, shutDown: shutDown.signal })
+  } finally {
+    clearInterval(beat)
+    cancelled.removeEventListener('abort', onCancelled)
+  }
 }

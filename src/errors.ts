@@ -1,4 +1,3 @@
-import { firstErrors } from './domain/first-errors.ts'
 import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problems.ts'
 
 /**
@@ -130,5 +129,19 @@ export function checksOverloaded(): ProblemError {
   return new ProblemError('overloaded', {
     detail: 'Too many large payloads wait to be checked. Nothing was published; try again later.',
     headers: { 'retry-after': '2' },
+  })
+}
+
+const MAX_ERRORS = 100
+
+/** A field may lie below names of many characters, which each of its errors repeats. */
+const MAX_POINTER_CHARACTERS = 32_768
+
+/** Returns the errors that an answer names: the first, and as many more as keep it small. */
+export function firstErrors<T extends { readonly pointer: string }>(errors: readonly T[]): T[] {
+  let left = MAX_POINTER_CHARACTERS
+  return errors.slice(0, MAX_ERRORS).filter(({ pointer }, index) => {
+    left -= pointer.length
+    return index === 0 || left >= 0
   })
 }

@@ -4,7 +4,7 @@ import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details
 import { firstSnapshot, runDelivery } from './delivery-loop.ts'
 import { deliveryStateQuery, retrySignal, stopSignal } from './messages.ts'
 import type { DeliverEventInput, DeliverEventResult } from '../src/domain/workflow-inputs.ts'
-import { outlastCancellation } from './outlast-cancellation.ts'
+import { outlastCancellation } from './run-to-end.ts'
 
 /**
  * Runs one delivery from its next attempt to its end (spec 3.1 and 8.1). The rows in PostgreSQL are the truth, and signals

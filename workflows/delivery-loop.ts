@@ -1,9 +1,8 @@
 import { describeOutcome, isTimeout, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { dueOf, queueOfKind } from '../src/domain/old-attempts.ts'
-import type { AttemptRequest } from '../src/domain/attempt-request.ts'
+import type { AttemptRequest, AttemptQueue } from '../src/domain/attempt-request.ts'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
-import type { AttemptQueue } from '../src/domain/task-queues.ts'
 import type {
   DeliverEventInput,
   DeliverEventResult,

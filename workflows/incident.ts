@@ -7,11 +7,10 @@ import {
   type SendingTimer,
   type StreakTimer,
 } from '../src/domain/incident-rules.ts'
-import { ACTIVITY_OPTIONS } from './activity-options.ts'
+import { ACTIVITY_OPTIONS, outlastCancellation } from './run-to-end.ts'
 import { changedSignal } from './messages.ts'
 import type { IncidentInput } from '../src/domain/workflow-inputs.ts'
 import { describeWait, showIncident } from './incident-details.ts'
-import { outlastCancellation } from './outlast-cancellation.ts'
 
 const { updateIncident } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 

@@ -1,5 +1,5 @@
 export { deliverEvent } from './deliver-event.ts'
-export { eraseOrganisation } from './erase-organisation.ts'
+export { eraseOrganisation } from './retention.ts'
 export { incident } from './incident.ts'
-export { purge } from './purge.ts'
+export { purge } from './retention.ts'
 export { retryDeliveries } from './retry-deliveries.ts'

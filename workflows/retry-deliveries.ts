@@ -1,8 +1,7 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { ACTIVITY_OPTIONS } from './activity-options.ts'
+import { ACTIVITY_OPTIONS, outlastCancellation } from './run-to-end.ts'
 import type { RetryDeliveriesInput } from '../src/domain/workflow-inputs.ts'
-import { outlastCancellation } from './outlast-cancellation.ts'
 
 const { advanceRetryJob } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { PERMISSION_PATTERN } from '../domain/event-key.ts'
+import { PERMISSION_PATTERN } from '../domain/permissions.ts'
 import { isMailAddress, PLAIN_TEXT_PATTERN, isTimeZone } from '../domain/text-rules.ts'
 
 /** The formats of the fields below, for ajv. */
@@ -11,12 +11,16 @@ export const DEFAULT_TIME_ZONE = 'Europe/Brussels'
 /** The name of an organisation, a member or a key: one line. */
 export const accountName = Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN_TEXT_PATTERN })
 
+/** Plain addresses, which every mail server takes. */
+const MAIL_ADDRESS_PATTERN = '^[a-z0-9]+([.+_-][a-z0-9]+)*@([a-z0-9]+\\.)+[a-z]{2,24}$'
+
 // An address goes into mail headers: one plain address, nothing that could be read as more.
 const email = Type.String({
   title: 'MailAddress',
   maxLength: 254,
   format: 'mail-address',
   examples: ['info@zon.example'],
+  documented: { pattern: MAIL_ADDRESS_PATTERN },
 })
 
 /** What the platform says of an organisation, in the seed file and in the operator API. */

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
-import { transactLonger } from '../db/connection/longer-statements.ts'
+import { transactLonger } from '../db/connection/database-client.ts'
 import {
   deleteAuditOf,
   deleteDeliveries,
@@ -16,9 +16,9 @@ import {
 } from '../db/queries/erasure-batches.ts'
 import { addErased, lockErasure, NOTHING_ERASED } from '../db/queries/erasures.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
-import type { ErasedCounts } from '../db/entities/organisation-erasure.ts'
+import type { ErasedCounts } from '../db/entities/organisation.ts'
 import type { Logger } from '../observability/logger.ts'
-import type { WorkflowTermination } from '../temporal/workflow-termination.ts'
+import type { WorkflowTermination } from '../temporal/workflow-progress.ts'
 
 export type EraseDependencies = {
   dataSource: DataSource

@@ -3,7 +3,6 @@ import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { insertPortalLink, takePortalLink } from '../db/queries/portal-links.ts'
 import { findIdentity } from '../db/queries/sessions.ts'
-import { developerAddress } from '../domain/portal-path.ts'
 import { notFound, ProblemError, type NamedMember } from '../errors.ts'
 import type { KnownCredentials } from './caller-lookup.ts'
 import { findFormerSession, isSameMember, openMemberSession } from './sessions.ts'
@@ -85,4 +84,23 @@ function invalidPortalLink(): ProblemError {
   return new ProblemError('invalid_portal_link', {
     detail: 'This link has expired or was already used. Each link opens the developer area once.',
   })
+}
+
+const ID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
+
+/** `/`, `/webhooks`, `/webhooks/{id}` and `/webhooks/{id}/deliveries/{id}`; nothing else is a page of the area. */
+export const PORTAL_PATH_PATTERN = `^/(?:webhooks(?:/(${ID})(?:/deliveries/(${ID}))?)?)?$`
+const PORTAL_PATH = new RegExp(PORTAL_PATH_PATTERN)
+
+/**
+ * Returns the address of a page of the developer area by its path within it, such as `/webhooks/{id}`; null for every
+ * other text, so that no path leads out of the area.
+ */
+export function developerAddress(path: string): string | null {
+  const match = PORTAL_PATH.exec(path)
+  if (match === null) return null
+  const [webhook, delivery] = match.slice(1).map((id: string | undefined) => id?.toLowerCase())
+  if (webhook === undefined) return '/developer'
+  const parameters = new URLSearchParams(delivery === undefined ? { webhook } : { webhook, delivery })
+  return `/developer?${parameters.toString()}`
 }

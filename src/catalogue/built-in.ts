@@ -1,5 +1,4 @@
-import { createCatalogue, type Catalogue } from './catalogue.ts'
-import type { CatalogueDocument } from './document.ts'
+import { createCatalogue, type Catalogue, type CatalogueDocument } from './catalogue.ts'
 import { enumeratedShape, ENUMERATIONS } from './enumerations.ts'
 import { builtInKeys } from './event-keys.ts'
 import {

@@ -5,9 +5,38 @@ import {
   TEST_EVENT_KEY,
   WEBHOOK_READ,
   type PermissionFor,
+  EVENT_KEY_PATTERN,
+  MAX_EVENT_KEY_LENGTH,
+  PERMISSION_PATTERN,
 } from '../domain/permissions.ts'
-import type { CatalogueDocument, EventKeyDefinition } from './document.ts'
 import { createSchemaCompiler, type CompiledSchema } from './schema-compiler.ts'
+import { Type, type Static } from 'typebox'
+import { PLAIN_TEXT_PATTERN } from '../domain/text-rules.ts'
+
+const MAX_EVENT_KEYS = 1_000
+
+const DefinitionSchema = Type.Object(
+  {
+    key: Type.String({ pattern: EVENT_KEY_PATTERN, maxLength: MAX_EVENT_KEY_LENGTH }),
+    meaning: Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN_TEXT_PATTERN }),
+    permission: Type.Optional(Type.String({ pattern: PERMISSION_PATTERN, maxLength: 100 })),
+    subscribable: Type.Optional(Type.Boolean()),
+    schema: Type.Optional(Type.Unsafe<object | null>({ type: ['object', 'null'] })),
+    example: Type.Optional(Type.Unsafe<object>({ type: 'object' })),
+  },
+  { additionalProperties: false },
+)
+
+/** A catalogue as a JSON document; docs/catalogue.md describes it. */
+export const CatalogueDocumentSchema = Type.Object(
+  { eventKeys: Type.Array(DefinitionSchema, { minItems: 1, maxItems: MAX_EVENT_KEYS }) },
+  { additionalProperties: false },
+)
+
+export type CatalogueDocument = Static<typeof CatalogueDocumentSchema>
+
+/** One event key of a document; what is left out has its default. */
+export type EventKeyDefinition = CatalogueDocument['eventKeys'][number]
 
 /** One event key as the API shows it. `schema` is null where no payload is described: any JSON object will do. */
 export type EventKeyEntry = Readonly<Required<EventKeyDefinition>>

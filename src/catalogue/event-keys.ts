@@ -1,4 +1,4 @@
-import type { EventKeyDefinition } from './document.ts'
+import type { EventKeyDefinition } from './catalogue.ts'
 
 /** In the order of the spec's table (6.1), which a test compares with this list. */
 const subscribableKeys: readonly (readonly [key: string, meaning: string])[] = [

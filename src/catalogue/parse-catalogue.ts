@@ -7,8 +7,9 @@ import {
   exampleProblems,
   type Catalogue,
   type CostlyExample,
+  CatalogueDocumentSchema,
+  type CatalogueDocument,
 } from './catalogue.ts'
-import { CatalogueDocumentSchema, type CatalogueDocument } from './document.ts'
 import { createPayloadThreads } from './payload-threads.ts'
 
 /** Deeper than any schema that people write; keeps what reads it from recursing too deep. */

@@ -1,6 +1,5 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { firstErrors } from '../domain/first-errors.ts'
-import type { FieldError } from '../errors.ts'
+import { firstErrors, type FieldError } from '../errors.ts'
 import { createBoundedCompiler, type CheckPayload } from './schema-compiler.ts'
 
 /** `schemas`: by event key; those that have one. */

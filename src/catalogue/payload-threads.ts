@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { FieldError } from '../errors.ts'
-import type { EventKeyDefinition } from './document.ts'
+import type { EventKeyDefinition } from './catalogue.ts'
 import type { ThreadData, ThreadReply, ThreadRequest } from './payload-thread.ts'
 
 /**

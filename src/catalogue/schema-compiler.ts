@@ -2,8 +2,7 @@ import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { toFieldErrors } from '../ajv-errors.ts'
 import type { FieldError } from '../errors.ts'
-import { createBoundedCheck } from '../json-schema/bounded-check.ts'
-import { isQuicklyChecked, resolveReference } from '../json-schema/count-checks.ts'
+import { createBoundedCheck, isQuicklyChecked, resolveReference } from '../json-schema/count-checks.ts'
 import { slowKeywords, takesConstantTime, visitKeywords } from '../json-schema/slow-keywords.ts'
 
 /** Says what is wrong with a payload; empty when it fits. Pointers start at the payload. */

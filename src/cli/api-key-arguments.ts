@@ -1,9 +1,8 @@
 import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
 import { isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
 import type { ApiKeyCommand } from './api-key.ts'
-import type { Arguments, Output } from './command-line/command.ts'
+import { type Arguments, type Output, UsageError } from './command-line/command.ts'
 import { createReader, platformId } from './command-line/read-arguments.ts'
-import { UsageError } from './command-line/usage-error.ts'
 
 type Reader = ReturnType<typeof createReader>
 

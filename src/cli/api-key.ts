@@ -3,7 +3,7 @@ import { createApiKey, revokeKey } from '../accounts/api-keys.ts'
 import { findMissing, listApiKeys, type ApiKeyChoice, type ApiKeyRow } from '../db/queries/api-key-admin.ts'
 import type { Output } from './command-line/command.ts'
 import { presentApiKey } from '../http/presenters/member.ts'
-import { commandLineActor } from './command-line-actor.ts'
+import { commandLineActor } from './with-database.ts'
 import { visibleText } from '../process/visible-text.ts'
 
 export type ApiKeyCommand =

@@ -39,3 +39,14 @@ function describeCostlySchemas({ eventKeys, isCostly }: Catalogue): string[] {
     return why.map((reason) => `${key} cannot be checked fast, so that its payloads take a thread: ${reason}`)
   })
 }
+
+/** `posthorn openapi`. */
+export async function runOpenApi(_args: Arguments, { print }: Output): Promise<number> {
+  const catalogue = await loadCatalogue(loadConfig(process.env, ['catalogueFile']).catalogueFile)
+  const [{ openApiDocument }, { routes }] = await Promise.all([
+    import('../http/openapi.ts'),
+    import('../http/routes/index.ts'),
+  ])
+  print(JSON.stringify(openApiDocument(routes, catalogue), null, 2))
+  return 0
+}

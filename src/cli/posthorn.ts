@@ -1,11 +1,10 @@
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Command, Output } from './command-line/command.ts'
+import { type Command, type Output, UsageError } from './command-line/command.ts'
 import { COMMANDS } from './command-line/commands.ts'
 import { describeError } from '../process/visible-text.ts'
 import { findCommand } from './command-line/find-command.ts'
 import { programHelp } from './command-line/help.ts'
 import { readArguments } from './command-line/read-arguments.ts'
-import { UsageError } from './command-line/usage-error.ts'
 
 const USAGE_ERROR = 2
 

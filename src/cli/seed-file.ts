@@ -49,7 +49,12 @@ export type Seed = Static<typeof SeedSchema>
  */
 export async function readSeedFile(file: string, { isDemo = false } = {}): Promise<Seed> {
   const seed = await readJson(file)
-  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, formats: ACCOUNT_FORMATS })
+  const ajv = new Ajv2020({
+    allErrors: true,
+    allowUnionTypes: true,
+    formats: ACCOUNT_FORMATS,
+    keywords: ['documented'],
+  })
   const validate = ajv.compile<Seed>(SeedSchema)
   if (!validate(seed)) {
     const errors = toFieldErrors(validate.errors ?? [])

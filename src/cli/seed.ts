@@ -8,9 +8,8 @@ import { ConfigError } from '../config/load.ts'
 import { hasApiKey, upsertApiKey } from '../db/queries/organisations.ts'
 import type { Pooler } from '../db/connection/session-limits.ts'
 import { newId } from '../ids.ts'
-import { commandLineActor } from './command-line-actor.ts'
+import { commandLineActor, withDatabase } from './with-database.ts'
 import { readSeedFile, type Seed } from './seed-file.ts'
-import { withDatabase } from './with-database.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
 export type NewKey = { organisationId: string; memberId: string; name: string; key: string }

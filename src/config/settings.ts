@@ -1,6 +1,5 @@
 import type { Pooler } from '../db/connection/session-limits.ts'
 import type { LogLevel } from '../observability/logger.ts'
-import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
 import {
   parseOperatorKeys,
   integer,
@@ -14,41 +13,12 @@ import {
   plain,
   parseFrameAncestors,
   webAddress,
+  mailAddress,
+  vapidKey,
+  setting,
+  secretSetting,
 } from './parsers.ts'
-import { secretSetting, setting } from './setting.ts'
 import { TEMPORAL_SETTINGS } from './temporal-settings.ts'
-
-/** The settings of the rate limits, in the order of `.env.example`. */
-const RATE_LIMIT_SETTINGS = {
-  rateLimitManagement: setting(
-    'RATE_LIMIT_MANAGEMENT',
-    'requests per API key, operator key or signed-in member within ten seconds, without published events; 0 for no limit',
-    '1000',
-    integer(0, 1_000_000),
-  ),
-  rateLimitPublish: setting(
-    'RATE_LIMIT_PUBLISH',
-    'events published per API key or operator key within ten seconds; 0 for no limit',
-    '0',
-    integer(0, 1_000_000),
-  ),
-}
-
-/** The settings of what browsers open, in the order of `.env.example`. */
-const PAGE_SETTINGS = {
-  publicUrl: setting(
-    'POSTHORN_PUBLIC_URL',
-    'address of this service in a browser, such as https://hooks.example.com; notifications and portal links lead to it',
-    '',
-    webAddress,
-  ),
-  frameAncestors: setting(
-    'POSTHORN_FRAME_ANCESTORS',
-    'origins whose pages may embed the developer area, separated by commas, such as https://app.example.com; empty: none',
-    '',
-    parseFrameAncestors,
-  ),
-}
 
 /**
  * Every setting of Posthorn, in the order of `.env.example`.
@@ -100,7 +70,18 @@ export const SETTINGS = {
     '',
     parseTrustedProxies,
   ),
-  ...RATE_LIMIT_SETTINGS,
+  rateLimitManagement: setting(
+    'RATE_LIMIT_MANAGEMENT',
+    'requests per API key, operator key or signed-in member within ten seconds, without published events; 0 for no limit',
+    '1000',
+    integer(0, 1_000_000),
+  ),
+  rateLimitPublish: setting(
+    'RATE_LIMIT_PUBLISH',
+    'events published per API key or operator key within ten seconds; 0 for no limit',
+    '0',
+    integer(0, 1_000_000),
+  ),
   publishBacklogLimit: setting(
     'PUBLISH_BACKLOG_LIMIT',
     'deliveries that wait for their first attempt, in total, before publishing is refused; 0 for no limit',
@@ -168,8 +149,41 @@ export const SETTINGS = {
     '365',
     integer(30, 3_650),
   ),
-  ...PAGE_SETTINGS,
-  ...NOTIFICATION_SETTINGS,
+  publicUrl: setting(
+    'POSTHORN_PUBLIC_URL',
+    'address of this service in a browser, such as https://hooks.example.com; notifications and portal links lead to it',
+    '',
+    webAddress,
+  ),
+  frameAncestors: setting(
+    'POSTHORN_FRAME_ANCESTORS',
+    'origins whose pages may embed the developer area, separated by commas, such as https://app.example.com; empty: none',
+    '',
+    parseFrameAncestors,
+  ),
+  notifyAfterSeconds: setting(
+    'POSTHORN_NOTIFY_AFTER_SECONDS',
+    'seconds of continuous failure before the first notification of an incident is sent',
+    '300',
+    integer(1, 86_400),
+  ),
+  smtpHost: setting('SMTP_HOST', 'mail server for notifications; without one no e-mail is sent', '', plain),
+  smtpPort: setting('SMTP_PORT', 'port of the mail server', '587', integer(1, 65_535)),
+  smtpTls: setting(
+    'SMTP_TLS',
+    'starttls: refuse a server that does not offer it; implicit: TLS from the first byte; none: in clear',
+    'starttls',
+    oneOf('starttls', 'implicit', 'none'),
+  ),
+  smtpUser: setting('SMTP_USER', 'user name at the mail server, when it requires one', '', plain),
+  smtpPassword: secretSetting('SMTP_PASSWORD', 'password at the mail server', '', plain),
+  smtpFrom: setting('SMTP_FROM', 'sender address of notifications', 'posthorn@localhost', mailAddress),
+  vapidPrivateKey: secretSetting(
+    'VAPID_PRIVATE_KEY',
+    'private key for push messages (RFC 8292, base64url of 32 bytes); without one there is no push',
+    '',
+    vapidKey,
+  ),
   allowHttp: setting(
     'POSTHORN_ALLOW_HTTP',
     'true to allow plain http receivers (not for production), loopback for those on this machine only',

@@ -1,5 +1,4 @@
-import { plain, webAddress } from './parsers.ts'
-import { secretSetting, setting } from './setting.ts'
+import { plain, secretSetting, setting, webAddress } from './parsers.ts'
 
 /** How Temporal is reached, in the order of `.env.example`. */
 export const TEMPORAL_SETTINGS = {

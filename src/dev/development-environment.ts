@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Environment } from '../config/load.ts'
 import { SETTINGS } from '../config/settings.ts'
 import { developmentKeyRing, developmentOperatorKey, developmentVapidKey, keepInFile } from './data-folder.ts'
-import { quoteForShell } from './shell.ts'
 
 /** Receivers on this machine are what a newcomer tries first. */
 const LOOPBACK_RANGES = '127.0.0.0/8,::1/128'
@@ -70,4 +69,9 @@ function mailServer({ port }: { port: number }): Environment {
     SMTP_USER: '',
     SMTP_PASSWORD: '',
   }
+}
+
+/** Quotes a word for a POSIX shell. */
+export function quoteForShell(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`
 }

@@ -3,8 +3,7 @@ import { COMMANDS } from '../cli/command-line/commands.ts'
 import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
 import { SETTINGS } from '../config/settings.ts'
-import { FIELD_PROBLEMS } from '../domain/field-problems.ts'
-import { PROBLEMS } from '../domain/problems.ts'
+import { FIELD_PROBLEMS, PROBLEMS } from '../domain/problems.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 
 /** Lists of the documents, each from what the code has: one item a line, wrapped at {@link MAX_COLUMNS}. */

@@ -9,7 +9,6 @@ import {
   problemList,
   settingList,
 } from './document-lists.ts'
-import { verifySamples } from './verify-samples.ts'
 
 /**
  * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code; in a
@@ -53,4 +52,18 @@ function boundsOf(text: string, file: string, name: string): [start: number, end
   const end = text.indexOf(closing)
   if (start < opening.length || end < start) throw new Error(`${file} lacks the markers of ${name}`)
   return [start, end]
+}
+
+const FOLDER = fileURLToPath(new URL('../../docs/verify/', import.meta.url))
+
+/** The programs of docs/verify, which tests run, by the name of their language. */
+const FILES = { 'Node.js': 'node.mjs', Python: 'python.py', Go: 'go/main.go', Java: 'Verify.java' }
+
+/** Renders the programs as a constant of the pages' scripts. */
+function verifySamples(): string {
+  const samples = Object.entries(FILES).map(([language, file]) => {
+    const program = readFileSync(`${FOLDER}${file}`, 'utf8').trimEnd()
+    return `  {\n    language: '${language}',\n    program: \`${program.replace(/[\\`]|\$\{/g, '\\$&')}\`,\n  },\n`
+  })
+  return `export const VERIFY_SAMPLES = [\n${samples.join('')}]\n`
 }

@@ -1,6 +1,6 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { MAILBOX_PATH } from './mailbox-page.ts'
-import { quoteForShell } from './shell.ts'
+import { quoteForShell } from './development-environment.ts'
 import type { TemporalCli } from './temporal-cli.ts'
 
 /** Returns the text after the start: addresses, the key, and commands to paste. */

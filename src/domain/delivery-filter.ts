@@ -24,3 +24,18 @@ export const NO_FILTER: DeliveryFilter = {
   since: null,
   until: null,
 }
+
+/**
+ * What a retry job covers: permanently `failed` deliveries; those and the waiting ones (`force`); those that were
+ * `stopped` with their webhook or subscription; or all of these and the discarded ones (`undelivered`).
+ */
+export const RETRY_MODES = ['failed', 'force', 'stopped', 'undelivered'] as const
+
+export type RetryMode = (typeof RETRY_MODES)[number]
+
+/** Returns what a command was limited to, for the audit trail: nothing where it was not. */
+export function selectionForAudit({ deliveryIds, filter }: DeliverySelection): Record<string, unknown> {
+  if (deliveryIds !== null) return { deliveryIds }
+  if (filter === null) return {}
+  return { filter: Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null)) }
+}

@@ -1,7 +1,6 @@
 import type { AttemptOutcome, WaitingOutcome } from './attempt-outcome.ts'
-import type { AttemptRequest } from './attempt-request.ts'
+import type { AttemptRequest, AttemptQueue } from './attempt-request.ts'
 import { waitAfterAttempt } from './retry-schedule.ts'
-import type { AttemptQueue } from './task-queues.ts'
 
 // Requests and outcomes as release 0.1 had them, in histories of deliveries that wait. This file goes with release 0.3:
 // no delivery waits for so long.

@@ -1,3 +1,13 @@
+/**
+ * An event key: an entity and what happened to it, two or more words between colons, such as `invoice:paid`. A word
+ * begins with a letter and goes on with letters, digits, `-` and `_`.
+ */
+export const EVENT_KEY_PATTERN = '^[A-Za-z][A-Za-z0-9_-]*(:[A-Za-z][A-Za-z0-9_-]*)+$'
+export const MAX_EVENT_KEY_LENGTH = 100
+
+/** A permission: an entity and what may be done with it, such as `invoice:read`. */
+export const PERMISSION_PATTERN = '^[A-Za-z][A-Za-z0-9_-]*:[A-Za-z][A-Za-z0-9_-]*$'
+
 /** Permissions that are not tied to an event key (design: docs/architecture.md, permissions). */
 export const WEBHOOK_READ = 'webhook:read'
 export const WEBHOOK_MANAGE = 'webhook:manage'
@@ -82,4 +92,19 @@ export type OperatorKey = { name: string; secret: string; scopes: readonly Opera
 
 export function isOperatorScope(text: string): text is OperatorScope {
   return OPERATOR_SCOPES.some((scope) => scope === text)
+}
+
+/**
+ * Returns whether a webhook with this subscription receives events with `eventKey`. A test event is sent to one webhook
+ * regardless of its subscription, so it is always covered. The SQL function `stop_reason_of` states the same rule for the
+ * database.
+ */
+export function coversEventKey(subscribedEventKeys: readonly string[], eventKey: string): boolean {
+  if (eventKey === TEST_EVENT_KEY || subscribedEventKeys.includes(WILDCARD)) return true
+  return subscribedEventKeys.includes(eventKey)
+}
+
+/** Returns whether every event that `narrower` receives is one that `wider` receives as well. */
+export function isCoveredBy(wider: readonly string[], narrower: readonly string[]): boolean {
+  return wider.includes(WILDCARD) || narrower.every((key) => wider.includes(key))
 }

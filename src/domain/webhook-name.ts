@@ -75,3 +75,8 @@ function isPlain(segment: string): boolean {
 function withoutRoot(pathname: string): string {
   return pathname === '/' ? '' : pathname
 }
+
+/** Shortens a URL for the audit trail: its path and query may contain a credential. */
+export function urlForAudit(url: string): string {
+  return `${shortenUrl(url)}${new URL(url).search === '' ? '' : '?…'}`
+}

@@ -2,7 +2,7 @@ import type { FailureCode } from './attempt-outcome.ts'
 import type { DeliveryState, FinalState } from './delivery-state.ts'
 import type { IncidentEvaluation, NotificationCounts } from './incident-rules.ts'
 import type { OldAttemptKind } from './old-attempts.ts'
-import type { AttemptQueue } from './task-queues.ts'
+import type { AttemptQueue } from './attempt-request.ts'
 
 /** Input of `deliverEvent`: ids, numbers and settings; payload, URL and secret stay in PostgreSQL. */
 export type DeliverEventInput = {
@@ -97,3 +97,21 @@ export type UpdateIncidentRequest = EvaluationRequest & { retry: boolean }
 
 /** `evaluation` is null when the incident was deleted. */
 export type UpdatedIncident = { evaluation: IncidentEvaluation | null; notifications: NotificationCounts }
+
+/** What starts and labels the workflow of a delivery: ids, and the URL, which is shown shortened. */
+export type DeliveryLabel = {
+  organisationId: string
+  deliveryId: string
+  webhookId: string
+  eventKey: string
+  url: string
+}
+
+/** What starts and labels the workflow of an incident: ids, the URL, which is shown shortened, and its beginning. */
+export type IncidentLabel = {
+  organisationId: string
+  webhookId: string
+  incidentId: string
+  url: string
+  openedAt: Date
+}

@@ -4,6 +4,7 @@ import type Koa from 'koa'
 import { ProblemError } from '../errors.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
 import { createPipeline, type HandleRequest, type PipelineLimits } from './limits/pipeline.ts'
+import { portError } from '../free-port.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
 const REQUEST_TIMEOUT_MS = 30_000
@@ -170,5 +171,28 @@ function createAdmission(options: {
       socket.once('close', () => openForProbes--)
       return 'probes'
     },
+  }
+}
+
+/** What listens, and the variables that say where. */
+export type Listener = { what: string; hostVariable: string; portVariable: string }
+
+/** Listens like `listen`. Throws an error that names the variable to change. */
+export async function listenInWords(
+  { what, hostVariable, portVariable }: Listener,
+  app: Koa,
+  options: ListenOptions,
+): Promise<Listening> {
+  try {
+    return await listen(app, options)
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+      const cure = `Set ${hostVariable} to an address of this machine.`
+      throw new Error(`${options.host} (${what}) cannot be listened on: ${message}. ${cure}`, {
+        cause: error,
+      })
+    }
+    throw portError(error, { port: options.port, what, variable: portVariable })
   }
 }

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { isDatabaseUp } from '../db/queries/is-database-up.ts'
+import { isDatabaseUp } from '../db/queries/server-state.ts'
 import type { Publisher } from '../deliveries/publish/publish.ts'
 import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'

@@ -16,9 +16,8 @@ import { requireOwnHost } from './middleware/requested-host.ts'
 import type { Route, RouteRequest, Reply } from './route.ts'
 import { bodyCheck } from './validation/check-body.ts'
 import { queryCheck } from './validation/check-query.ts'
-import { parseIdempotencyKey } from './validation/idempotency-key.ts'
+import { parseIdempotencyKey, parseTraceparent } from './validation/request-headers.ts'
 import { hasBody, readJsonBody } from './validation/read-body.ts'
-import { parseTraceparent } from './validation/traceparent.ts'
 import type { Readable } from 'node:stream'
 
 /** Every method that Node parses, so that a path answers those that it does not take. */

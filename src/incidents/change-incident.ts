@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EntityManager } from 'typeorm'
 import { closeResolvedIncident } from '../db/queries/incidents.ts'
-import type { IncidentLabel } from '../domain/workflow-labels.ts'
+import type { IncidentLabel } from '../domain/workflow-inputs.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { Actor } from '../domain/actor.ts'

@@ -1,3 +1,5 @@
+import type { ErrorObject, ValidateFunction } from 'ajv'
+
 type Schema = Readonly<Record<string, unknown>>
 
 /** About one millisecond, and 3 MB where every check fails. */
@@ -14,6 +16,8 @@ const ANNOTATIONS = new Set(
   [
     ['$schema', '$id', '$anchor', '$dynamicAnchor', '$vocabulary', '$comment', '$defs', 'definitions'],
     ['title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
+    // What the OpenAPI document adds: src/http/openapi/components.ts.
+    ['documented'],
   ].flat(),
 )
 
@@ -161,4 +165,23 @@ function sizeOf(argument: unknown): number {
 
 function isObject(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Returns a check whose errors are bounded; it returns none for a value that fits. It finds all errors of a value that
+ * is quickly checked, with the validator that `compileAll` returns, and the first one of any other: `allErrors` of ajv
+ * ends with the value only. `findFirst` stops at the first error.
+ */
+export function createBoundedCheck(
+  schema: object,
+  findFirst: ValidateFunction,
+  compileAll: () => ValidateFunction,
+): (value: unknown) => readonly ErrorObject[] {
+  let findAll: ValidateFunction | null = null
+  return (value) => {
+    if (findFirst(value)) return []
+    if (!isQuicklyChecked(schema, value)) return findFirst.errors ?? []
+    findAll ??= compileAll()
+    return findAll(value) ? [] : (findAll.errors ?? [])
+  }
 }

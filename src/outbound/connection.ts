@@ -1,6 +1,6 @@
 import { Client } from 'undici'
 import type { OpenSocket } from './connector.ts'
-import { OutboundError } from './outbound-error.ts'
+import { OutboundError } from './failure-code.ts'
 
 type Request = { path: string; headers: Record<string, string>; body: Buffer }
 

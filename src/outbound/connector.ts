@@ -2,7 +2,7 @@ import * as net from 'node:net'
 import * as tls from 'node:tls'
 import type { AddressGuard } from './address-guard.ts'
 import { withoutBrackets, withoutTrailingDot, isLoopbackAddress, type AllowHttp } from './host-names.ts'
-import { OutboundError, blockedTarget, formatSeconds } from './outbound-error.ts'
+import { OutboundError, blockedTarget, formatSeconds } from './failure-code.ts'
 import type { ResolvedAddress, Resolver } from './resolver.ts'
 
 /** Where to connect to: the parts of a URL. An aborted `signal` ends the try and the socket. */

@@ -1,7 +1,7 @@
 import { openConnection, type Connection } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 import type { Connect } from './connector.ts'
-import { OutboundError } from './outbound-error.ts'
+import { OutboundError } from './failure-code.ts'
 
 /**
  * `headers` are sent as given; only host, connection, content-length and user-agent are added.

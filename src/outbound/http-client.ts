@@ -12,9 +12,8 @@ import {
   type Progress,
   type CapturedResponse,
 } from './exchange.ts'
-import { describeError, describeStatus } from './failure-code.ts'
+import { describeError, describeStatus, OutboundError, formatSeconds } from './failure-code.ts'
 import type { AllowHttp } from './host-names.ts'
-import { OutboundError, formatSeconds } from './outbound-error.ts'
 import { createPauseWatch, type PauseWatch } from '../timers.ts'
 import { createResolver } from './resolver.ts'
 

@@ -1,7 +1,7 @@
 import { promises as dns } from 'node:dns'
 import type { AddressGuard } from './address-guard.ts'
 import { isLocalhostName } from './host-names.ts'
-import { OutboundError, blockedTarget } from './outbound-error.ts'
+import { OutboundError, blockedTarget } from './failure-code.ts'
 
 /** One answer of DNS, in the form `net.connect` takes it. */
 export type ResolvedAddress = { address: string; family: 4 | 6 }

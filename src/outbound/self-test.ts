@@ -1,7 +1,7 @@
 import { createAddressGuard } from './address-guard.ts'
 import { createConnector } from './connector.ts'
 import type { Connect } from './connector.ts'
-import { OutboundError } from './outbound-error.ts'
+import { OutboundError } from './failure-code.ts'
 import { createResolver } from './resolver.ts'
 
 /** Loopback in three spellings and by name, and the metadata service of most clouds. */

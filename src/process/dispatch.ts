@@ -13,11 +13,10 @@ import { createSweeper, type Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Shutdown } from '../shutdown.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import type { ErasureWorkflows } from '../temporal/erasure-workflows.ts'
-import type { RetryWorkflows } from '../temporal/retry-workflows.ts'
+import type { ErasureWorkflows, RetryWorkflows } from '../temporal/step-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createRunningClock, processTimers } from '../timers.ts'
-import { transactLonger } from '../db/connection/longer-statements.ts'
+import { transactLonger } from '../db/connection/database-client.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { createBacklogLimit } from '../deliveries/publish/backlog-limit.ts'
 import { createPublisher, type Publisher } from '../deliveries/publish/publish.ts'
@@ -68,7 +67,6 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts): De
   const webhookChanges = createWebhookChanges()
   const attempts: AttemptDependencies = {
     ...parts,
-    onAttempt: (event) => dispatcher.onAttempt(event),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
     recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
     locks,
@@ -84,22 +82,15 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts): De
     rows,
     webhookChanges,
     isServing,
-    makeAttempt: createAttempt(attempts),
+    createAttempt: (onAttempt) => createAttempt(attempts, onAttempt),
     timers: processTimers,
     mode: config.firstAttempt,
     concurrency: START_CONCURRENCY,
     makesAttempts: roles.worker,
-    isFollowingOwed: () => following.isOwed(),
     slots: INLINE_SLOTS,
   })
   const sweep = createSweeper({ ...parts, isServing, rows, dispatcher })
-  const following = createFollowingWorkflows({
-    ...parts,
-    rows,
-    isServing,
-    isQuiet: () => dispatcher.isQuiet(),
-    hasRecentDeliveries: () => dispatcher.hasRecentDeliveries(),
-  })
+  const following = createFollowingWorkflows({ ...parts, rows, isServing, dispatcher })
   const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
   return { attempts, commits, dispatcher, sweep, following, webhookChanges }
 }

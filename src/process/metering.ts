@@ -13,7 +13,7 @@ import { createScrape } from './metrics/scrape.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
 import { installRuntime } from '../temporal/runtime.ts'
 import { connect } from './connect.ts'
-import { listenInWords } from './listen-in-words.ts'
+import { listenInWords } from '../http/listen.ts'
 import { readReadiness, type ReadinessParts } from '../http/readiness.ts'
 import type { Stack } from './shutdown-stack.ts'
 

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { transactLonger } from '../db/connection/longer-statements.ts'
+import { transactLonger } from '../db/connection/database-client.ts'
 import { findUnknownSubscribedKeys, type SubscribedKey } from '../db/queries/webhooks.ts'
 import type { Logger } from '../observability/logger.ts'
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config/load.ts'
 import type { RateLimitSettings } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
-import { USER_AGENT } from '../outbound/user-agent.ts'
+import { USER_AGENT } from '../outbound/post-headers.ts'
 
 /* The options of the parts of a process, from its configuration. */
 

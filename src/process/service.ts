@@ -8,7 +8,7 @@ import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
 import type { DatabaseClock } from '../db/connection/database-clock.ts'
 import { closeDataSource } from '../db/connection/data-source.ts'
-import { sweepEverything } from '../deliveries/recovery/sweep-everything.ts'
+import { sweepEverything } from '../deliveries/recovery/sweeper.ts'
 import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
@@ -21,19 +21,17 @@ import { readTemporalCredentials } from './temporal-credentials.ts'
 import { createTemporalService, type TemporalWork } from '../temporal/temporal-service.ts'
 import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
-import { createErasureWorkflows } from '../temporal/erasure-workflows.ts'
-import { createRetryWorkflows } from '../temporal/retry-workflows.ts'
+import { createStepWorkflows } from '../temporal/step-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
-import { createWorkflowTermination } from '../temporal/workflow-termination.ts'
-import { createTerminateIfStuck } from '../temporal/workflow-progress.ts'
+import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createAuthentication } from './authentication.ts'
 import { createDeliveries, createPublishing, type Roles } from './dispatch.ts'
 import { createMetering } from './metering.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
-import { listenInWords } from './listen-in-words.ts'
-import { onUnexpectedError } from './on-unexpected-error.ts'
+import { listenInWords } from '../http/listen.ts'
+import { onUnexpectedError } from './process-events.ts'
 import { warnOfMissingKeys } from './missing-keys.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
 import {
@@ -149,6 +147,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     const activities = createActivities({
       ...attempts,
       ...workflows,
+      makeAttempt: dispatcher.makeAttempt,
       shutdown,
       channels: notifications.channels,
       webhookConcurrency: config.webhookConcurrency,
@@ -195,8 +194,7 @@ function createWorkflows(config: Config, roles: Roles, client: () => Client, clo
       eager: roles.worker && config.temporalBuildId === '',
       clock,
     }),
-    retryWorkflows: createRetryWorkflows({ client, taskQueue }),
-    erasureWorkflows: createErasureWorkflows({ client, taskQueue }),
+    ...createStepWorkflows({ client, taskQueue }),
     incidentWorkflows: createIncidentWorkflows({ client, taskQueue, notifyAfterMs }),
     termination: createWorkflowTermination(client),
     terminateIfStuck: createTerminateIfStuck(client),

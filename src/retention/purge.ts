@@ -10,7 +10,7 @@ import {
   purgeRetryJobs,
   type PurgeCursor,
 } from '../db/queries/retention.ts'
-import { transactLonger } from '../db/connection/longer-statements.ts'
+import { transactLonger } from '../db/connection/database-client.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import type { Logger } from '../observability/logger.ts'
 

@@ -4,7 +4,7 @@ import { readEvents, type StreamedEvent, type StreamPosition } from '../db/queri
 import type { Logger } from '../observability/logger.ts'
 import { createWatermark, SequenceRegressedError, type Watermark } from './watermark.ts'
 import { eventFrame } from './sse-frames.ts'
-import { noStreamNow } from './problems.ts'
+import { ProblemError } from '../errors.ts'
 
 /** A stream in the feed; it is offered every event of its organisation since it joined. */
 type Member = { organisationId: string; offer(event: StreamedEvent, frame: Buffer): void }
@@ -192,4 +192,20 @@ export function createFeed(dependencies: {
     },
     ended: async () => running ?? undefined,
   }
+}
+
+/** Returns the 429 for a key with `limit` open streams. */
+export function tooManyStreams(limit: number): ProblemError {
+  return new ProblemError('too_many_streams', {
+    detail: `This key may have ${limit} streams open at once. Close one, or wait until one has ended.`,
+    headers: { 'retry-after': '5' },
+  })
+}
+
+/** Returns the 503 of a process that can open no stream for now. */
+export function noStreamNow(detail: string): ProblemError {
+  return new ProblemError('no_stream_now', {
+    detail: `${detail} Try again.`,
+    headers: { 'retry-after': '2' },
+  })
 }

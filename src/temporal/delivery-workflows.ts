@@ -1,8 +1,7 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
-import type { DeliverEventInput, RecordedAttempt } from '../domain/workflow-inputs.ts'
-import type { AttemptQueue } from '../domain/task-queues.ts'
+import type { DeliverEventInput, RecordedAttempt, DeliveryLabel } from '../domain/workflow-inputs.ts'
+import type { AttemptQueue } from '../domain/attempt-request.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
-import type { DeliveryLabel } from '../domain/workflow-labels.ts'
 import { withCallTimeout, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 

@@ -1,7 +1,6 @@
 import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
-import type { IncidentInput } from '../domain/workflow-inputs.ts'
+import type { IncidentInput, IncidentLabel } from '../domain/workflow-inputs.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
-import type { IncidentLabel } from '../domain/workflow-labels.ts'
 import { signalWithStart } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 

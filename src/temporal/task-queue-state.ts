@@ -1,4 +1,4 @@
-import { attemptQueue } from '../domain/task-queues.ts'
+import { attemptQueue } from '../domain/attempt-request.ts'
 import { withCallTimeout } from './calls.ts'
 import type { TemporalConnection } from './namespace.ts'
 import { hasGrpcCode } from './grpc-errors.ts'

@@ -1,5 +1,7 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client'
 import { withCallTimeout } from './calls.ts'
+import { deliveryWorkflowId } from './delivery-workflows.ts'
+import { incidentWorkflowId } from './incident-workflows.ts'
 
 /**
  * The progress of a workflow that is late. `alive`: it waits, is queued, or has an activity in flight. `paused`: an
@@ -120,5 +122,28 @@ export async function countActivityFailures(client: Client, workflowId: string):
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 0
     throw error
+  }
+}
+
+/** Ends workflows of what is erased; one that has ended, or never was, is fine. Throws while Temporal is unavailable. */
+export type WorkflowTermination = {
+  ofDelivery(deliveryId: string): Promise<void>
+  ofIncident(webhookId: string, incidentId: string): Promise<void>
+}
+
+const REASON = 'posthorn: its organisation is erased'
+
+export function createWorkflowTermination(client: () => Client): WorkflowTermination {
+  async function terminate(workflowId: string): Promise<void> {
+    const temporal = client()
+    try {
+      await withCallTimeout(temporal, () => temporal.workflow.getHandle(workflowId).terminate(REASON))
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error
+    }
+  }
+  return {
+    ofDelivery: (deliveryId) => terminate(deliveryWorkflowId(deliveryId)),
+    ofIncident: (webhookId, incidentId) => terminate(incidentWorkflowId(webhookId, incidentId)),
   }
 }

@@ -12,7 +12,7 @@ import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { generateSigningSecret, type SecretBox } from '../secret-box.ts'
 import { openSigningSecret, readSigningSecret } from './signing-secret.ts'
 import { requireSubscriptionRights } from './subscription-rules.ts'
-import { urlForAudit } from './url-for-audit.ts'
+import { urlForAudit } from '../domain/webhook-name.ts'
 
 type Dependencies = {
   dataSource: DataSource

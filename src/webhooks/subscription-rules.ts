@@ -1,9 +1,13 @@
 import { requirePermissions } from '../accounts/require-permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { WebhookRow } from '../db/queries/webhooks.ts'
-import { MAX_EVENT_KEY_LENGTH } from '../domain/event-key.ts'
-import { permissionsForSubscription, WILDCARD, type Grants } from '../domain/permissions.ts'
-import { isCoveredBy } from '../domain/subscription.ts'
+import {
+  MAX_EVENT_KEY_LENGTH,
+  permissionsForSubscription,
+  WILDCARD,
+  type Grants,
+  isCoveredBy,
+} from '../domain/permissions.ts'
 import type { FieldError } from '../errors.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 

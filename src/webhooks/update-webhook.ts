@@ -6,15 +6,14 @@ import { resumeIncident } from '../db/queries/incidents.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
-import { isCoveredBy } from '../domain/subscription.ts'
-import { urlFor } from '../domain/webhook-name.ts'
+import { isCoveredBy } from '../domain/permissions.ts'
+import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
 import { notFound } from '../errors.ts'
 import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
 import type { CommandDependencies } from './webhook-locks.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { isReduction, requireSubscriptionRights } from './subscription-rules.ts'
-import { urlForAudit } from './url-for-audit.ts'
 
 type Dependencies = CommandDependencies &
   SignalDependencies & {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { describeError } from '../../src/process/visible-text.ts'
-import { onStopSignal } from '../../src/process/on-stop-signal.ts'
+import { onStopSignal } from '../../src/process/process-events.ts'
 import { createStack } from '../../src/process/shutdown-stack.ts'
 import { describeMachine } from './measure/machine.ts'
 import { parseOptions, USAGE } from './options.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { migrate } from '../../src/cli/migrate.ts'
-import { allowLongerStatements } from '../../src/db/connection/longer-statements.ts'
+import { allowLongerStatements } from '../../src/db/connection/database-client.ts'
 import { closeDataSource, createDataSource } from '../../src/db/connection/data-source.ts'
 import { examine, settingsOf } from '../helpers/doctor/doctored.ts'
 import { publishBurst } from '../helpers/processes/burst.ts'

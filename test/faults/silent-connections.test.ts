@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource, poolStatus } from '../../src/db/connection/data-source.ts'
 import { isDatabaseUnavailable } from '../../src/db/connection/connection-errors.ts'
-import { allowLongerStatements } from '../../src/db/connection/longer-statements.ts'
+import { allowLongerStatements } from '../../src/db/connection/database-client.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 

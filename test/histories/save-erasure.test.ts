@@ -1,7 +1,6 @@
-import type { ActivityDependencies } from '../../activities/index.ts'
-import { createErasureWorkflows, erasureWorkflowId } from '../../src/temporal/erasure-workflows.ts'
+import { createStepWorkflows, erasureWorkflowId } from '../../src/temporal/step-workflows.ts'
 import { insertErasure } from '../../src/db/queries/erasures.ts'
-import { attemptDependencies } from '../helpers/deliveries/attempts.ts'
+import { attemptDependencies, type TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
 
 /** Steps before the last: after the first, each finds nothing to erase, and the delays are doubled up to the longest. */
@@ -18,7 +17,7 @@ describe('the history of an erasure', () => {
     await insertErasure(dataSource, organisationId)
     // Read once before the first step, where the activities are made.
     let steps = -1
-    const dependencies: ActivityDependencies = {
+    const dependencies: TestDependencies = {
       ...attemptDependencies(dataSource),
       get minErasureAgeMs() {
         return steps++ < STEPS_BEFORE_LAST ? AN_HOUR_MS : 0
@@ -26,7 +25,9 @@ describe('the history of an erasure', () => {
     }
     await temporal.withWorkflows(dependencies, async (_workflows, taskQueue) => {
       const { client } = temporal.environment
-      await createErasureWorkflows({ client: () => client, taskQueue }).start({ organisationId })
+      await createStepWorkflows({ client: () => client, taskQueue }).erasureWorkflows.start({
+        organisationId,
+      })
       await client.workflow.getHandle(erasureWorkflowId(organisationId)).result()
     })
     await stage.save('erasure', erasureWorkflowId(organisationId))

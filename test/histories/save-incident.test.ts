@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import type { ActivityDependencies } from '../../activities/index.ts'
 import { requestRetry } from '../helpers/deliveries/request-retry.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
-import { attemptDependencies, unbounded } from '../helpers/deliveries/attempts.ts'
+import { attemptDependencies, unbounded, type TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
 
@@ -19,7 +18,7 @@ describe('the history of an incident', () => {
     let incidentId = ''
     let refusals = 2
     let incidentQueue = ''
-    const dependencies: ActivityDependencies = {
+    const dependencies: TestDependencies = {
       ...attemptDependencies(dataSource),
       incidentWorkflows: {
         signal(label) {

@@ -10,8 +10,7 @@ import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
 import { SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../../src/deliveries/lease-times.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
-import { FIELD_PROBLEMS } from '../../src/domain/field-problems.ts'
-import { PROBLEMS } from '../../src/domain/problems.ts'
+import { FIELD_PROBLEMS, PROBLEMS } from '../../src/domain/problems.ts'
 import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
@@ -201,7 +200,7 @@ describe('docs/receiving.md', () => {
   })
 
   it('shows every header that an attempt is sent with', () => {
-    const source = `${read('src/outbound/signed-headers.ts')}${read('src/outbound/exchange.ts')}`
+    const source = `${read('src/outbound/post-headers.ts')}${read('src/outbound/exchange.ts')}`
     const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
       header.replaceAll('`', ''),
     )

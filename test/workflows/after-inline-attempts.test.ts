@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import { expect } from 'chai'
-import { attemptQueue } from '../../src/domain/task-queues.ts'
+import { attemptQueue } from '../../src/domain/attempt-request.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
 import type { DeliverEventInput } from '../../src/domain/workflow-inputs.ts'
 import { proveEndpoint } from '../helpers/deliveries/attempts.ts'

@@ -1,5 +1,5 @@
+import type { TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { expect } from 'chai'
-import type { ActivityDependencies } from '../../activities/index.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { RecordedAttempt } from '../../src/observability/metrics/deliveries.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
@@ -15,7 +15,7 @@ describe('the delay of a first attempt, on a time-skipping server', () => {
     const recorded: RecordedAttempt[] = []
     let left = refusals
     const { endpoints } = suite.dependencies
-    const dependencies: ActivityDependencies = {
+    const dependencies: TestDependencies = {
       ...suite.dependencies,
       endpoints: {
         ...endpoints,

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import type { ActivityDependencies } from '../../activities/index.ts'
 import { requestRetry } from '../helpers/deliveries/request-retry.ts'
 import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
-import { unbounded } from '../helpers/deliveries/attempts.ts'
+import { unbounded, type TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
@@ -56,7 +55,7 @@ describe('incident, on a time-skipping server', () => {
     beganAt = await temporal.environment.currentTimeMs()
     const client = () => temporal.environment.client
     let taskQueue = ''
-    const dependencies: ActivityDependencies = {
+    const dependencies: TestDependencies = {
       ...suite.dependencies,
       incidentWorkflows: {
         signal: (label) =>

@@ -1,5 +1,5 @@
+import type { TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { expect } from 'chai'
-import type { ActivityDependencies } from '../../activities/index.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { useTemporal } from '../helpers/temporal/use-temporal.ts'
 
@@ -17,7 +17,7 @@ describe('the history of a delivery whose endpoint has no free slot for hours', 
     const { endpoints } = suite.dependencies
     const deferrals = Math.ceil(LONG_HISTORY / EVENTS_PER_DEFERRAL) + 20
     let left = deferrals
-    const dependencies: ActivityDependencies = {
+    const dependencies: TestDependencies = {
       ...suite.dependencies,
       endpoints: {
         ...endpoints,

@@ -1,5 +1,5 @@
+import type { TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { expect } from 'chai'
-import type { ActivityDependencies } from '../../activities/index.ts'
 import { discard as discardRows } from '../../src/deliveries/protocol/change-deliveries.ts'
 import { requestRetry } from '../helpers/deliveries/request-retry.ts'
 import { switchOff } from '../helpers/deliveries/switch-off.ts'
@@ -14,7 +14,7 @@ describe('retries and stops of a delivery, on a time-skipping server', () => {
   const suite = useAttempts()
   const { database, answerWith } = suite
   const temporal = useTemporal()
-  let dependencies: ActivityDependencies
+  let dependencies: TestDependencies
   let delivery: CommittedDelivery
   let isEndpointFull = false
 

@@ -74,7 +74,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     ],
     options: [{ name: 'json', meaning: 'print one JSON document' }],
     examples: ['doctor', 'doctor --json'],
-    load: async () => (await import('../doctor/doctor-command.ts')).runDoctor,
+    load: async () => (await import('../doctor/diagnose.ts')).runDoctor,
   },
   {
     name: 'catalogue',
@@ -111,6 +111,6 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'print the OpenAPI document',
     details: ['It documents the catalogue that POSTHORN_CATALOGUE names, or the built-in one.'],
     examples: ['openapi > openapi.json'],
-    load: async () => (await import('../openapi-command.ts')).runOpenApi,
+    load: async () => (await import('../catalogue-commands.ts')).runOpenApi,
   },
 ]

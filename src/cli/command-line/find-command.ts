@@ -1,7 +1,6 @@
-import type { Command, CommandGroup } from './command.ts'
+import { type Command, type CommandGroup, UsageError } from './command.ts'
 import { describeUnknown } from './describe-word.ts'
 import { commandHelp, programHelp } from './help.ts'
-import { UsageError } from './usage-error.ts'
 
 /** What was typed after `posthorn` asks for. */
 export type Wanted =

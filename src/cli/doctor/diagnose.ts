@@ -3,16 +3,24 @@ import type { Environment } from '../../config/load.ts'
 import { createDatabaseAccess } from './database-access.ts'
 import { databaseChecks } from './database-checks.ts'
 import { deliveryChecks } from './delivery-checks.ts'
-import type { Level } from './finding.ts'
+import { type Level, type Diagnosis, renderJson, renderText } from './finding.ts'
 import { httpChecks, outboundChecks } from './http-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
 import { pausedChecks, recoveryChecks } from './recovery-checks.ts'
 import { readSettings } from './read-settings.ts'
-import type { Diagnosis } from './render.ts'
 import { runChecks } from './run-checks.ts'
 import { createTemporalAccess } from './temporal-access.ts'
 import { temporalChecks } from './temporal-checks.ts'
+import type { Arguments, Output } from '../command-line/command.ts'
+
+/** `posthorn doctor`. Ends the process itself. */
+export async function runDoctor({ given }: Arguments, { print }: Output): Promise<never> {
+  const diagnosis = await diagnose(process.env)
+  print(given.has('json') ? renderJson(diagnosis) : renderText(diagnosis))
+  // The search for a host's address may go on for longer than its check.
+  process.exit(diagnosis.status === 'error' ? 1 : 0)
+}
 
 /**
  * Examines the installation that these settings describe: settings, database, Temporal, keys, proxy, outbound policy,

@@ -11,9 +11,8 @@ import {
   listRunningJobs,
   type StuckRows,
 } from '../../db/queries/stuck-work.ts'
-import { erasureWorkflowId } from '../../temporal/erasure-workflows.ts'
+import { erasureWorkflowId, retryWorkflowId } from '../../temporal/step-workflows.ts'
 import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
-import { retryWorkflowId } from '../../temporal/retry-workflows.ts'
 import { defineCheck, type Check } from './check.ts'
 import type { DatabaseAccess } from './database-access.ts'
 import { ok, problem, type Finding } from './finding.ts'

@@ -1,4 +1,4 @@
-import { withTimeLimit } from '../../temporal/time-limit.ts'
+import { withTimeLimit } from '../../temporal/calls.ts'
 import { describeError } from '../../process/visible-text.ts'
 import type { Check } from './check.ts'
 import { AREAS, problem, skipped, type Finding } from './finding.ts'

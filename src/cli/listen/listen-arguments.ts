@@ -1,8 +1,7 @@
 import { isKeyShaped } from '../../domain/api-key-shape.ts'
 import { checkWebhookUrl } from '../../outbound/url-rules.ts'
-import type { Arguments, Output } from '../command-line/command.ts'
+import { type Arguments, type Output, UsageError } from '../command-line/command.ts'
 import { createReader, platformId } from '../command-line/read-arguments.ts'
-import { UsageError } from '../command-line/usage-error.ts'
 import type { ListenCommand } from './listen.ts'
 import { DEFAULT_API, FORWARD_POLICY } from './listen-defaults.ts'
 import { parseUrl } from '../../domain/text-rules.ts'
@@ -16,7 +15,7 @@ export async function runListen(args: Arguments, output: Output): Promise<never>
   const wanted = readListenCommand(args, process.env)
   const [{ listen }, { onStopSignal }] = await Promise.all([
     import('./listen.ts'),
-    import('../../process/on-stop-signal.ts'),
+    import('../../process/process-events.ts'),
   ])
   // Nothing has to be stopped: what is not forwarded is nowhere recorded as sent.
   onStopSignal(() => Promise.resolve())

@@ -1,6 +1,13 @@
 import pg from 'pg'
 import { DatabaseUnavailableError } from './connection-errors.ts'
-import { CLIENT_MARGIN_MS, startLimitedTransaction, type Pooler } from './session-limits.ts'
+import {
+  CLIENT_MARGIN_MS,
+  startLimitedTransaction,
+  type Pooler,
+  LONG_STATEMENT_TIMEOUT_MS,
+} from './session-limits.ts'
+import type { DataSource, EntityManager } from 'typeorm'
+import { sql } from './db.ts'
 
 const FIRST_RENEWAL = 16
 const MAX_AGE_MS = 5_000
@@ -138,4 +145,28 @@ function forPooler(statement: unknown, statementTimeoutMs: number): unknown {
 
 function ignoreFailure(result: unknown): void {
   if (result instanceof Promise) result.catch(() => undefined)
+}
+
+/** Raises the time limit of the statements that follow, here and in the server, until the transaction ends. */
+export async function allowLongerStatements(
+  manager: EntityManager,
+  timeoutMs = LONG_STATEMENT_TIMEOUT_MS,
+): Promise<void> {
+  const connection: unknown = await manager.queryRunner?.connect()
+  if (!(connection instanceof DatabaseClient)) throw new Error('longer statements need a transaction')
+  connection.raiseStatementTimeout(timeoutMs)
+  await sql(`SELECT set_config('statement_timeout', :timeout, true)`, { timeout: String(timeoutMs) }).rows(
+    manager,
+  )
+}
+
+/** A transaction whose statements may all take longer. */
+export function transactLonger<T>(
+  dataSource: DataSource,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return dataSource.transaction(async (manager) => {
+    await allowLongerStatements(manager)
+    return work(manager)
+  })
 }

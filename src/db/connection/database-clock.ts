@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Logger } from '../../observability/logger.ts'
 import { sql } from './db.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /**
  * The clock of the database, as this process knows it: a monotonic clock and the measured offset between the two. A step
@@ -93,4 +94,20 @@ export async function readDatabaseMs(dataSource: DataSource): Promise<number> {
     ms: number
   }>(dataSource)
   return found?.ms ?? Number.NaN
+}
+
+/**
+ * Waits until `dueAtMs` of the database's clock, as far as this process knows it, for `maxWaitMs` at most. Timers may
+ * fire a fraction early, so the clock is read again. Rejects when `signal` aborts.
+ */
+export async function waitUntilDue(
+  clock: DatabaseClock,
+  { dueAtMs, maxWaitMs }: { dueAtMs: number; maxWaitMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const endsAtMs = performance.now() + maxWaitMs
+  const remainingMs = (): number => Math.min(dueAtMs - clock.nowMs(), endsAtMs - performance.now())
+  for (let leftMs = remainingMs(); leftMs > 0; leftMs = remainingMs()) {
+    await delay(Math.ceil(leftMs), undefined, { signal })
+  }
 }

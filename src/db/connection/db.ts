@@ -1,5 +1,11 @@
 import type { ClientBase } from 'pg'
-import { EntityManager, type DataSource } from 'typeorm'
+import {
+  EntityManager,
+  type DataSource,
+  type InsertQueryBuilder,
+  type ObjectLiteral,
+  type UpdateQueryBuilder,
+} from 'typeorm'
 
 /** The pool, or the transaction one works in. */
 export type Db = DataSource | EntityManager
@@ -102,3 +108,36 @@ type Word<Text extends string> = Until<Until<Until<Until<Until<Text, '\n'>, ' '>
 type Until<Text extends string, End extends string> = Text extends `${infer Start}${End}${string}`
   ? Start
   : Text
+
+/** Columns of an entity to read, by property: what `find` takes as `select`. */
+export type Columns<Entity> = { readonly [Property in keyof Entity]?: true }
+
+/**
+ * Runs an INSERT or UPDATE and returns these columns of the rows that it wrote, under the names of their properties;
+ * TypeORM itself gives them under the names of the table.
+ */
+export async function returning<Entity extends ObjectLiteral, Shown extends Columns<Entity>>(
+  query: InsertQueryBuilder<Entity> | UpdateQueryBuilder<Entity>,
+  columns: Shown,
+): Promise<Pick<Entity, keyof Shown & keyof Entity>[]> {
+  const metadata = query.expressionMap.mainAlias?.metadata
+  const list = Object.keys(columns).map((property) => {
+    const column = metadata?.findColumnWithPropertyName(property)
+    if (column === undefined) throw new Error(`The entity has no column ${property}`)
+    return `${query.escape(column.databaseName)} AS ${query.escape(property)}`
+  })
+  const result = await query.returning(list.join(', ')).execute()
+  return result.raw as Pick<Entity, keyof Shown & keyof Entity>[]
+}
+
+/** A page of a list; `last` is the `after` of the next page, null when this one ends the list. */
+export type Page<Row> = { page: Row[]; last: string | null }
+
+/**
+ * Makes a page of up to `limit` rows from `limit + 1` rows that were read: the surplus row means that another page
+ * follows.
+ */
+export function pageOf<Row extends { id: string }>(found: readonly Row[], limit: number): Page<Row> {
+  const page = found.slice(0, limit)
+  return { page, last: found.length > limit ? (page.at(-1)?.id ?? null) : null }
+}

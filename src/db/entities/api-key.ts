@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
-import { Member } from './member.ts'
+import { Member } from './organisation.ts'
 
 /**
  * A key that acts as its member. Only its SHA-256 and a short public prefix are stored. A revoked key stays, to be

@@ -38,3 +38,14 @@ export class Event {
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
 }
+
+/** The highest `event.sequence` of an organisation that retention has deleted: behind it events are missing. */
+@Entity('event_horizon')
+export class EventHorizon {
+  @PrimaryColumn('text', { name: 'organisation_id' })
+  @ForeignKey(() => Organisation)
+  organisationId!: string
+
+  @Column('bigint')
+  sequence!: string
+}

@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
-import { Member } from './member.ts'
+import { Member } from './organisation.ts'
 
 /** Where a browser of a member takes push messages: what `PushSubscription.toJSON()` gives (W3C Push API). */
 @Entity('push_subscription')

@@ -1,6 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
-import type { DeliveryFilter } from '../../domain/delivery-filter.ts'
-import type { RetryMode } from '../../domain/retry-mode.ts'
+import type { DeliveryFilter, RetryMode } from '../../domain/delivery-filter.ts'
 import { Organisation } from './organisation.ts'
 import { Webhook } from './webhook.ts'
 

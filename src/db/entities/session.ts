@@ -1,6 +1,6 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
 import { ApiKey } from './api-key.ts'
-import { Member } from './member.ts'
+import { Member } from './organisation.ts'
 
 /**
  * A signed-in browser. Signed in with an API key, it acts as that key while the key is valid and has the same value.
@@ -37,6 +37,46 @@ export class Session {
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
+
+  @Column('timestamptz', { name: 'expires_at' })
+  expiresAt!: Date
+}
+
+/** Opens the developer area once, as a member. Only the SHA-256 of its token is stored. */
+@Entity('portal_link')
+@Index('portal_link_member_idx', ['organisationId', 'memberId'])
+@ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
+export class PortalLink {
+  @PrimaryColumn('bytea')
+  hash!: Buffer
+
+  @Column('text', { name: 'organisation_id' })
+  organisationId!: string
+
+  @Column('text', { name: 'member_id' })
+  memberId!: string
+
+  /** Where it leads, as its creator wrote it: a path within the developer area. */
+  @Column('text')
+  path!: string
+
+  @Column('timestamptz', { name: 'expires_at' })
+  expiresAt!: Date
+}
+
+/** Opens one stream in place of an API key, for a client that cannot send a header. Only its SHA-256 is stored. */
+@Entity('stream_ticket')
+export class StreamTicket {
+  @PrimaryColumn('bytea')
+  hash!: Buffer
+
+  @Column('uuid', { name: 'api_key_id' })
+  @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
+  apiKeyId!: string
+
+  /** SHA-256 of the value that the key had when the ticket was issued. */
+  @Column('bytea', { name: 'key_hash' })
+  keyHash!: Buffer
 
   @Column('timestamptz', { name: 'expires_at' })
   expiresAt!: Date

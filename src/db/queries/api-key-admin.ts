@@ -1,10 +1,8 @@
 // Repositories, but for the INSERT: its conflict is with the partial index of names that are not revoked.
 import { IsNull } from 'typeorm'
 import { ApiKey } from '../entities/api-key.ts'
-import { Member } from '../entities/member.ts'
-import { Organisation } from '../entities/organisation.ts'
-import { returning } from '../entity-of-row.ts'
-import { sql, type Db } from '../connection/db.ts'
+import { Member, Organisation } from '../entities/organisation.ts'
+import { returning, sql, type Db } from '../connection/db.ts'
 
 const SHOWN = {
   id: true,

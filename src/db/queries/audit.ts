@@ -1,8 +1,7 @@
 import { LessThan } from 'typeorm'
 import type { AuditAction } from '../../domain/audit-action.ts'
-import type { Db } from '../connection/db.ts'
+import { type Db, pageOf, type Page } from '../connection/db.ts'
 import { AuditEntry } from '../entities/audit-entry.ts'
-import { pageOf, type Page } from '../page.ts'
 
 /** Who acts, and from where; an operator at the command line has neither member nor key. */
 export type AuditActor = Pick<

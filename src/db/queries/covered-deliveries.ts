@@ -1,7 +1,6 @@
 // Hand-written: a page of each mode is read from partial indexes in the order of ids.
-import { EVERY_DELIVERY, type DeliverySelection } from '../../domain/delivery-filter.ts'
+import { EVERY_DELIVERY, type DeliverySelection, type RetryMode } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
-import type { RetryMode } from '../../domain/retry-mode.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { IS_SELECTED, MAX_LOOKED_AT, selectionParameters } from './delivery-selection.ts'
 import { isCoveredSql } from './webhooks.ts'

@@ -1,7 +1,7 @@
 // Repositories, but for what the sweeper takes, and what one statement stops for every webhook.
 import type { EntityManager } from 'typeorm'
 import { sql, type Db } from '../connection/db.ts'
-import { OrganisationErasure, type ErasedCounts } from '../entities/organisation-erasure.ts'
+import { OrganisationErasure, type ErasedCounts } from '../entities/organisation.ts'
 
 export const NOTHING_ERASED: ErasedCounts = {
   events: 0,

@@ -1,5 +1,5 @@
 // Hand-written: one upsert opens an incident or updates the open one, and one statement closes it if nothing is unresolved.
-import type { IncidentLabel } from '../../domain/workflow-labels.ts'
+import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 // What happens to an incident is dated by its statement: `now()` is when the transaction began, before it had the lock.

@@ -1,9 +1,6 @@
 import { In, MoreThan } from 'typeorm'
-import type { Db } from '../connection/db.ts'
-import { Member } from '../entities/member.ts'
-import { OrganisationErasure } from '../entities/organisation-erasure.ts'
-import { Organisation } from '../entities/organisation.ts'
-import { pageOf, type Page } from '../page.ts'
+import { type Db, pageOf, type Page } from '../connection/db.ts'
+import { Member, Organisation, OrganisationErasure } from '../entities/organisation.ts'
 
 /** An organisation as operators see it; `erasure` is null unless it is being erased. */
 export type OrganisationRow = Pick<Organisation, 'id' | 'name' | 'email' | 'supportEmail' | 'timeZone'> & {

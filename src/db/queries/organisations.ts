@@ -1,8 +1,7 @@
 // The upserts are hand-written: each returns what its row was before (a subquery of RETURNING reads the statement's
 // snapshot), or writes only while nothing was revoked.
 import { ApiKey } from '../entities/api-key.ts'
-import type { Member } from '../entities/member.ts'
-import { Organisation } from '../entities/organisation.ts'
+import { type Member, Organisation } from '../entities/organisation.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 /** What a row was before a statement; null where the statement created it. */

@@ -1,9 +1,8 @@
 // Hand-written where the API key behind a subscription decides whether it counts.
 import { Not } from 'typeorm'
-import { sql, type Db } from '../connection/db.ts'
-import { Member } from '../entities/member.ts'
+import { sql, type Db, returning } from '../connection/db.ts'
+import { Member } from '../entities/organisation.ts'
 import { PushSubscription } from '../entities/push-subscription.ts'
-import { returning } from '../entity-of-row.ts'
 
 const SHOWN = { id: true, endpoint: true, createdAt: true } as const
 

@@ -1,7 +1,7 @@
 // Hand-written: rows are found webhook by webhook in turn, each by a probe of a partial index, without reading the rest.
 import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
-import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 /** Deliveries `d` that are not final and have no workflow (`delivery_unstarted_idx`). */

@@ -1,6 +1,6 @@
 // Hand-written: batches of rows are locked, passed over where locked, and deleted in one statement.
 import type { DataSource, EntityManager } from 'typeorm'
-import { transactLonger } from '../connection/longer-statements.ts'
+import { transactLonger } from '../connection/database-client.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 /**

@@ -1,10 +1,13 @@
 // Hand-written: a job counts what it covers, and keeps its progress, in one statement each.
 import { EntityManager } from 'typeorm'
-import { EVERY_DELIVERY, type DeliveryFilter, type DeliverySelection } from '../../domain/delivery-filter.ts'
-import type { RetryMode } from '../../domain/retry-mode.ts'
-import { sql, type Db } from '../connection/db.ts'
-import { allowLongerStatements } from '../connection/longer-statements.ts'
-import { pageOf, type Page } from '../page.ts'
+import {
+  EVERY_DELIVERY,
+  type DeliveryFilter,
+  type DeliverySelection,
+  type RetryMode,
+} from '../../domain/delivery-filter.ts'
+import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
+import { allowLongerStatements } from '../connection/database-client.ts'
 import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
 import { coveredBy, type RequestedAttempt } from './covered-deliveries.ts'
 import { isCoveredSql } from './webhooks.ts'

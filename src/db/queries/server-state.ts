@@ -1,6 +1,6 @@
-// Hand-written: settings, rights and sessions of the server, which no entity describes.
 import type { DataSource } from 'typeorm'
 import { sql, type Db } from '../connection/db.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** The server as one session sees it: settings of the role and of the database count. */
 export type ServerState = {
@@ -78,4 +78,20 @@ export async function hasSharedSessions(dataSource: DataSource): Promise<boolean
 async function readSessionId(db: Db): Promise<number | null> {
   const found = await sql(`SELECT pg_backend_pid() AS id`).first<{ id: number }>(db)
   return found?.id ?? null
+}
+
+const PROBE_TIMEOUT_MS = 2_000
+
+/**
+ * Returns whether the database answers through the pool within PROBE_TIMEOUT_MS and takes writes: a standby and a
+ * database set to read-only do not. Never rejects.
+ */
+export function isDatabaseUp(dataSource: DataSource): Promise<boolean> {
+  const answered = dataSource
+    .query<{ readOnly: string }[]>(`SELECT current_setting('transaction_read_only') AS "readOnly"`)
+    .then(
+      ([row]) => row?.readOnly === 'off',
+      () => false,
+    )
+  return Promise.race([answered, delay(PROBE_TIMEOUT_MS, false, { ref: false })])
 }

@@ -1,7 +1,6 @@
 // Hand-written: a session is opened, found and ended in one statement with the key that it depends on.
 import { Raw } from 'typeorm'
-import { Member } from '../entities/member.ts'
-import { Organisation } from '../entities/organisation.ts'
+import { Member, Organisation } from '../entities/organisation.ts'
 import { Session as SessionEntity } from '../entities/session.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Caller } from '../../domain/actor.ts'

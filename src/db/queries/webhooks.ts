@@ -1,8 +1,7 @@
 import { IsNull, type FindOptionsWhere } from 'typeorm'
 import { Webhook } from '../entities/webhook.ts'
 import { isLockTimeout } from '../connection/connection-errors.ts'
-import { returning } from '../entity-of-row.ts'
-import { sql, type Db } from '../connection/db.ts'
+import { returning, sql, type Db } from '../connection/db.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
 
 const SHOWN = {

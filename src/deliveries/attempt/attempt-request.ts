@@ -26,7 +26,6 @@ export type AttemptDependencies = {
   attemptTimeoutMs: number
   endpoints: Endpoints
   incidentWorkflows: IncidentWorkflows
-  onAttempt: (event: AttemptEvent) => void
   recordFirstSuccess: RecordFirstSuccess
   recordUnderLock: RecordUnderLock
   /** Paces the reports of time-outs to Temporal: endpoints that hang together time out together. */
@@ -36,6 +35,7 @@ export type AttemptDependencies = {
 
 /** What an attempt reports when it has begun, and when a slot is free. `isInline`: it is made without a workflow. */
 export type AttemptEvent = { isInline: boolean; webhookId: string; deliveryId: string }
+export type OnAttempt = (event: AttemptEvent) => void
 
 /**
  * `cancelled`: the attempt is not to be made any more, unless its POST has begun. `shutDown`: the process ends, and cuts

@@ -6,8 +6,10 @@ import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'
 import { isFinal } from '../../domain/delivery-state.ts'
 import { claimAttempts, releaseRuns, type Claim } from '../protocol/claim.ts'
-import { outcomeOfRow } from './outcome-of-row.ts'
-import { stopRefused, type StopDependencies } from './stop-refused.ts'
+import type { DataSource } from 'typeorm'
+import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { stopUnwanted } from '../protocol/change-deliveries.ts'
 
 /** A claimed row, and when the statement that claimed it was sent, on `performance.now()`. */
 export type Claimed = { claim: Claim; claimedAtMs: number }
@@ -80,4 +82,48 @@ function waitForRow(standing: Standing, { number, maxWaitMs }: AttemptRequest): 
   if (dueInMs <= 0) return 1
   // A longer rest is the workflow's: it was woken before its time, or the clocks differ by so much.
   return dueInMs > maxWaitMs ? null : Math.ceil(dueInMs)
+}
+
+/**
+ * Returns the outcome on the rows when attempt `number` is not to be made: it is recorded or not due, or the delivery is
+ * final or deleted. Rows that are behind, of an older database that was restored, lead back to their own next attempt.
+ */
+export function outcomeOfRow(standing: Standing | null, number: number): AttemptOutcome {
+  if (standing === null)
+    return { state: 'stopped', attempts: number - 1, failureCode: null, statusCode: null }
+  const { state, attempts, dueAt, dueInMs, nowMs, recorded } = standing
+  const codes = { failureCode: recorded?.failureCode ?? null, statusCode: recorded?.statusCode ?? null }
+  switch (state) {
+    case 'completed':
+    case 'failed':
+    case 'stopped':
+      return { state, attempts, ...codes }
+    case 'waiting':
+    case 'pending':
+    case 'in_progress':
+      return {
+        state: 'waiting',
+        attempts,
+        dueAtMs: dueAt?.getTime() ?? nowMs,
+        dueInMs: Math.max(0, dueInMs),
+        ...codes,
+      }
+  }
+}
+
+export type StopDependencies = {
+  dataSource: DataSource
+  locks: WebhookLocks
+  metrics: Pick<Metrics, 'deliveriesStopped'>
+}
+
+/** Stops the deliveries that a webhook does not take, under its lock: a claim of one of them was refused. */
+export async function stopRefused(
+  dependencies: StopDependencies,
+  { organisationId, webhookId }: { organisationId: string; webhookId: string },
+): Promise<void> {
+  const stopped = await transactOnWebhook(dependencies, webhookId, (manager) =>
+    stopUnwanted(manager, { organisationId, webhookId }),
+  )
+  dependencies.metrics.deliveriesStopped(stopped)
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { SLOW_POST_MS } from '../../domain/task-queues.ts'
+import { SLOW_POST_MS } from '../../domain/attempt-request.ts'
 import { processTimers, type Timers } from '../../timers.ts'
 import {
   isHanging,

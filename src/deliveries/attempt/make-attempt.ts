@@ -5,14 +5,20 @@ import { signalIncident } from '../../incidents/change-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { claimLeaseMs } from '../lease-times.ts'
 import { releaseRuns, type Claim } from '../protocol/claim.ts'
-import type { AttemptDependencies, AttemptSignals, InlineAttempt, MakeAttempt } from './attempt-request.ts'
+import type {
+  AttemptDependencies,
+  AttemptSignals,
+  InlineAttempt,
+  MakeAttempt,
+  OnAttempt,
+} from './attempt-request.ts'
 import { claimAttempt, isFresh, type Claimed } from './claim-attempt.ts'
 import type { Slot } from './endpoint.ts'
 import type { Deferral, Endpoints } from './endpoint-registry.ts'
 import { createLeaseRenewal, type RenewLease } from './unrecorded-outcomes.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'
-import { waitUntilDue } from './wait-until-due.ts'
+import { waitUntilDue } from '../../db/connection/database-clock.ts'
 
 /** An outcome that is not recorded by then is recorded without the slot of its attempt. */
 const RECORD_WAIT_MS = 5_000
@@ -25,13 +31,17 @@ const MAX_LOST_WORKERS = 5
 
 /**
  * Builds the function that makes every attempt: wait until due → acquire a slot → claim → send → record → report.
+ * `onAttempt` is called when an attempt has begun, and whenever its slot may be free.
  * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST. After the
  * POST it waits a few seconds until the outcome is recorded; then the attempt ends as `deferred`, and this process keeps
  * the outcome and its lease until the database accepts it: nothing is posted again meanwhile. Throws only for faults of
  * ours before the POST, and when a signal aborts.
  */
-export function createAttempt(dependencies: AttemptDependencies): MakeAttempt {
-  const { dataSource, endpoints, onAttempt, metrics, clock } = dependencies
+export function createAttempt(
+  dependencies: AttemptDependencies,
+  onAttempt: OnAttempt = () => undefined,
+): MakeAttempt {
+  const { dataSource, endpoints, metrics, clock } = dependencies
   const renewLease = createLeaseRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
   const tools = { ...dependencies, renewLease }
   return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm'
 import { closeResolvedIncident, openIncident } from '../../db/queries/incidents.ts'
 import { isTimeout } from '../../domain/attempt-outcome.ts'
-import type { IncidentLabel } from '../../domain/workflow-labels.ts'
+import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { newId } from '../../ids.ts'
 import type { Changed } from '../../incidents/change-incident.ts'
 import {

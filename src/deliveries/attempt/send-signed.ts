@@ -1,5 +1,5 @@
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
-import { signedHeaders } from '../../outbound/signed-headers.ts'
+import { signedHeaders } from '../../outbound/post-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import type { Claim } from '../protocol/claim.ts'
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { OverdueDelivery } from '../../db/queries/recovery.ts'
 import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { every } from '../../timers.ts'
-import type { AttemptEvent } from '../attempt/attempt-request.ts'
+import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS } from '../lease-times.ts'
 import type { CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import type { SweptRow } from '../protocol/sweep.ts'
@@ -39,8 +39,10 @@ export type Dispatcher = {
   start(deliveries: readonly CommittedDelivery[]): void
   /** Makes overdue attempts in this process (`direct`). Returns the ids of those that it has claimed. */
   attemptOverdue(deliveries: readonly OverdueDelivery[]): Promise<ReadonlySet<string>>
-  /** Updates what is known of a delivery by what its attempt reports. */
-  onAttempt(event: AttemptEvent): void
+  /** Makes an attempt, a workflow's or an inline one; what it reports updates what is known of its delivery. */
+  makeAttempt: MakeAttempt
+  /** Notes whether workflows that follow are still to be started: new deliveries do not queue behind them. */
+  followingOwed(isOwed: boolean): void
   /** True while few deliveries arrive, and Temporal is not behind. */
   isQuiet(): boolean
   /** True when deliveries of fast endpoints arrived in the last second. */
@@ -67,15 +69,17 @@ const MAX_START_DELAY_MS = 500
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
 const ELSEWHERE_INTERVAL_MS = 2_000
 
-export type DispatcherDependencies = Omit<InlineAttemptDependencies, 'onEnded' | 'onReleased' | 'changes'> &
+export type DispatcherDependencies = Omit<
+  InlineAttemptDependencies,
+  'makeAttempt' | 'onEnded' | 'onReleased' | 'changes'
+> &
   Omit<WorkflowStartDependencies, 'started' | 'givenBack' | 'inTemporal' | 'onRefused'> & {
     rows: DeliveryRows
     webhookChanges: InlineAttemptDependencies['changes']
     mode: FirstAttemptMode
     /** False in a process without a worker: it knows no endpoint. */
     makesAttempts: boolean
-    /** True while workflows that follow are still to be started: new deliveries do not queue behind them. */
-    isFollowingOwed: () => boolean
+    createAttempt: (onAttempt: OnAttempt) => MakeAttempt
   }
 
 /**
@@ -90,7 +94,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const flush = () => Promise.all([started.flush(), released.flush(), givenBack.flush()])
   const inTemporal = createInTemporal(timers.nowMs)
   const starts = createWorkflowStarts({ ...dependencies, started, givenBack, inTemporal, onRefused })
-  const inline = createInlineAttempts({ ...dependencies, changes: webhookChanges, onReleased, onEnded })
+  const makeAttempt = dependencies.createAttempt(onAttempt)
+  const inline = createInlineAttempts({
+    ...dependencies,
+    makeAttempt,
+    changes: webhookChanges,
+    onReleased,
+    onEnded,
+  })
   const reservations = createReservations(inline)
   const backpressure = createBackpressure({
     waiting: () => starts.queued() + inTemporal.waiting(),
@@ -114,6 +125,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     every(timers, ELSEWHERE_INTERVAL_MS, () => void dropAttemptedElsewhere()),
   ]
   let isStopping = false
+  let isFollowingOwed = false
 
   /** The one decision who makes the first attempt at a fast endpoint. At a slow one the workflow does. */
   function isInline(): boolean {
@@ -123,7 +135,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       case 'direct':
         return true
       case 'overflow':
-        return backpressure.isTemporalBehind() || dependencies.isFollowingOwed()
+        return backpressure.isTemporalBehind() || isFollowingOwed
     }
   }
 
@@ -232,7 +244,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       beginHeld(held)
     },
     attemptOverdue: (deliveries) => (mode === 'direct' ? claim(deliveries) : Promise.resolve(new Set())),
-    onAttempt,
+    makeAttempt,
+    followingOwed(isOwed) {
+      isFollowingOwed = isOwed
+    },
     isQuiet: () => backpressure.isQuiet(),
     hasRecentDeliveries: () => backpressure.hasRecentDeliveries(),
     load: () => ({

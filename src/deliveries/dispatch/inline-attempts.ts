@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Logger } from '../../observability/logger.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'

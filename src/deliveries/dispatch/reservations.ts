@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Rooms } from '../protocol/commit-events.ts'
 import type { InlineAttempts } from './inline-attempts.ts'
 import { fitting, type Capacity } from './puller.ts'

@@ -1,6 +1,6 @@
 import type { NextAttempt } from '../../domain/attempt-outcome.ts'
-import type { AttemptQueue } from '../../domain/task-queues.ts'
-import type { DeliveryLabel } from '../../domain/workflow-labels.ts'
+import type { AttemptQueue } from '../../domain/attempt-request.ts'
+import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'

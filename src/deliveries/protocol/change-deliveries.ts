@@ -1,6 +1,6 @@
 import { EntityManager } from 'typeorm'
 import type { Db } from '../../db/connection/db.ts'
-import { allowLongerStatements } from '../../db/connection/longer-statements.ts'
+import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
 

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { newId } from '../../ids.ts'
+import type { NewEvent } from '../protocol/commit-events.ts'
 
 /** The fields of an envelope (spec 2.2); `dataText` is the JSON text of `data` as the producer wrote it. */
-export type EnvelopeFields = {
+export type Envelope = {
   event: string
   dataText: string
   /** Unix ms. */
@@ -13,8 +15,8 @@ export type EnvelopeFields = {
 }
 
 /** Returns the exact bytes that are stored, signed and sent on every attempt: one line of JSON. */
-export function serialiseEnvelope(fields: EnvelopeFields): Buffer {
-  const { event, dataText, timestamp, traceId, spanId, triggeredBy } = fields
+export function serialiseEnvelope(envelope: Envelope): Buffer {
+  const { event, dataText, timestamp, traceId, spanId, triggeredBy } = envelope
   const members = [
     `"event":${JSON.stringify(event)}`,
     `"data":${dataText}`,
@@ -29,4 +31,32 @@ export function serialiseEnvelope(fields: EnvelopeFields): Buffer {
 /** Returns 16 random bytes as 32 hexadecimal characters, the form of a W3C trace id. */
 export function generateTraceId(): string {
   return randomBytes(16).toString('hex')
+}
+
+/** Returns a new event with this envelope; `webhookId` as in {@link NewEvent}. */
+export function newEvent(
+  organisationId: string,
+  envelope: Envelope,
+  webhookId: string | null = null,
+): NewEvent {
+  const { event: key, timestamp, traceId } = envelope
+  const body = serialiseEnvelope(envelope)
+  return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId, webhookId }
+}
+
+/** Returns a new test event, by which a user checks the endpoint of one webhook. */
+export function newTestEvent(
+  organisationId: string,
+  webhookId: string,
+  event: string,
+  data: object,
+): NewEvent {
+  const timestamp = Date.now()
+  const dataText = JSON.stringify(data)
+  const traceId = generateTraceId()
+  return newEvent(
+    organisationId,
+    { event, dataText, timestamp, traceId, spanId: null, triggeredBy: null },
+    webhookId,
+  )
 }

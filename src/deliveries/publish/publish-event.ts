@@ -3,7 +3,8 @@ import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Publisher } from './publish.ts'
-import { generateTraceId } from './envelope.ts'
+import { memberText, stripWhiteSpace } from '../../domain/text-rules.ts'
+import { generateTraceId, newEvent, type Envelope } from './envelope.ts'
 
 type Dependencies = {
   publish: Publisher
@@ -12,13 +13,8 @@ type Dependencies = {
 }
 
 /** The parts of the envelope that the sender gives; `json` is the whole request body as it was sent. */
-type SentEvent = {
-  event: string
-  json: string
-  timestamp?: number | null
-  traceId?: string | null
-  spanId?: string | null
-  triggeredBy?: { id: string; name: string } | null
+type Sent = { event: string; json: string } & {
+  [Field in 'timestamp' | 'traceId' | 'spanId' | 'triggeredBy']?: Envelope[Field] | null
 }
 
 type PublishedEvent = {
@@ -38,15 +34,17 @@ export type TraceContext = { traceId: string; spanId: string }
 export async function publishEvent(
   { publish, dispatcher, metrics }: Dependencies,
   { organisationId }: Actor,
-  sent: SentEvent,
+  sent: Sent,
   context: TraceContext | null,
   idempotency: IdempotentRequest | null,
 ): Promise<PublishedEvent> {
   const traceId = sent.traceId ?? context?.traceId ?? generateTraceId()
   const spanId = sent.spanId ?? (traceId === context?.traceId ? context.spanId : null)
-  const { event, json, timestamp = null, triggeredBy = null } = sent
-  const request = { organisationId, event, json, timestamp, traceId, spanId, triggeredBy }
-  const { id, deliveries, toStart, replayed } = await publish(request, idempotency)
+  const { event, timestamp, triggeredBy = null } = sent
+  const dataText = memberText(stripWhiteSpace(sent.json), 'data')
+  if (dataText === null) throw new Error('data is missing in a validated request')
+  const envelope = { event, dataText, timestamp: timestamp ?? Date.now(), traceId, spanId, triggeredBy }
+  const { id, deliveries, toStart, replayed } = await publish(newEvent(organisationId, envelope), idempotency)
   if (!replayed) metrics.eventPublished(deliveries.length)
   dispatcher.start(toStart)
   return { id, deliveries, trace: replayed ? null : { traceId, spanId } }

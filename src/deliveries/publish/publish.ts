@@ -14,24 +14,10 @@ import {
   type Commits,
   type NewEvent,
 } from '../protocol/commit-events.ts'
-import { memberText, stripWhiteSpace } from '../../domain/text-rules.ts'
 import { overloaded } from '../../errors.ts'
-import { newId } from '../../ids.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
-import { serialiseEnvelope } from './envelope.ts'
 import { countWebhooksOfEach } from '../../db/queries/webhooks.ts'
 import { createTtlCache } from '../../ttl-cache.ts'
-
-/** A validated request to publish; `json` is the whole request body as it was sent. */
-type PublishRequest = {
-  organisationId: string
-  event: string
-  json: string
-  timestamp: number | null
-  traceId: string
-  spanId: string | null
-  triggeredBy: { id: string; name: string } | null
-}
 
 /** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
 type Published = {
@@ -62,7 +48,7 @@ const DEFAULT_POOL_SIZE = 10
 /** Commits at once of events that have more deliveries than a batch: one of an organisation. */
 const LARGE = { concurrency: 2, perKey: 1 }
 
-type Publish = (request: PublishRequest, idempotency: IdempotentRequest | null) => Promise<Published>
+type Publish = (event: NewEvent, idempotency: IdempotentRequest | null) => Promise<Published>
 
 /** Commits an event and its deliveries. */
 export type Publisher = Publish & {
@@ -123,9 +109,8 @@ export function createPublisher(
   const keyed = createFairLimiter({ concurrency, perKey: concurrency - 1, ...TIMEOUTS })
   const large = createFairLimiter({ ...LARGE, ...TIMEOUTS })
 
-  const commit: Publish = async (request, idempotency) => {
+  const commit: Publish = async (event, idempotency) => {
     const isOverloaded = await backlog.isReached()
-    const event = newEvent(request)
     const { organisationId } = event
     const rows = await fanOut(organisationId)
     const isLarge = rows > MAX_BATCH_ROWS
@@ -152,10 +137,10 @@ export function createPublisher(
 
   let failedAtMs = -Infinity
   let committedAtMs = -Infinity
-  const publish: Publish = async (request, idempotency) => {
+  const publish: Publish = async (event, idempotency) => {
     const startedAtMs = performance.now()
     try {
-      const published = await commit(request, idempotency)
+      const published = await commit(event, idempotency)
       committedAtMs = performance.now()
       failedAtMs = -Infinity
       return published
@@ -172,15 +157,6 @@ export function createPublisher(
 /** True for an event that had no turn, or whose statement took too long: it is not committed, and may be later. */
 function isRolledBackForLoad(error: unknown): boolean {
   return error instanceof DatabaseBusyError ? !error.isBegun : isStatementTimeout(error)
-}
-
-function newEvent({ organisationId, event: key, json, ...request }: PublishRequest): NewEvent {
-  const dataText = memberText(stripWhiteSpace(json), 'data')
-  if (dataText === null) throw new Error('data is missing in a validated request')
-  const { traceId, spanId, triggeredBy } = request
-  const timestamp = request.timestamp ?? Date.now()
-  const body = serialiseEnvelope({ event: key, dataText, timestamp, traceId, spanId, triggeredBy })
-  return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId, webhookId: null }
 }
 
 function presentDelivery({ deliveryId, webhookId }: CommittedDelivery): { id: string; webhookId: string } {

@@ -4,6 +4,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/grpc-errors.ts'
 import { processTimers, sleep, type Timers } from '../../timers.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 
@@ -11,8 +12,6 @@ import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 export type FollowingWorkflows = Pick<PollLoop, 'start' | 'stop'> & {
   /** One pass; returns how many workflows it started. */
   runOnce(signal?: AbortSignal): Promise<number>
-  /** True when the last pass found deliveries without a workflow. */
-  isOwed(): boolean
 }
 
 const INTERVAL_MS = 1_000
@@ -33,20 +32,18 @@ export function createFollowingWorkflows(dependencies: {
   workflows: Pick<DeliveryWorkflows, 'startFollowing'>
   /** False while Temporal is unavailable, as far as this process knows. */
   isServing: () => boolean
-  isQuiet: () => boolean
-  hasRecentDeliveries: () => boolean
+  dispatcher: Pick<Dispatcher, 'isQuiet' | 'hasRecentDeliveries' | 'followingOwed'>
   logger: Logger
   metrics: Metrics
   timers?: Timers
 }): FollowingWorkflows {
-  const { rows, workflows, isServing, isQuiet, hasRecentDeliveries, logger, metrics } = dependencies
+  const { rows, workflows, isServing, dispatcher, logger, metrics } = dependencies
   const { timers = processTimers } = dependencies
-  let isOwed = false
 
   async function runOnce(signal: AbortSignal = new AbortController().signal): Promise<number> {
     if (!isServing()) return 0
     const found = await rows.findOwedWorkflows(LIMIT)
-    isOwed = found.length > 0
+    dispatcher.followingOwed(found.length > 0)
     let started = 0
     for (const delivery of await hold(rows, found, HOLD_MS)) {
       if (signal.aborted) break
@@ -61,8 +58,8 @@ export function createFollowingWorkflows(dependencies: {
 
   /** Returns how long to sleep after a start that took `tookMs`. */
   function restMs(tookMs: number): number {
-    if (!isQuiet()) return Math.max(0, MAX_SLEEP_MS - tookMs)
-    return hasRecentDeliveries() ? Math.min(MAX_SLEEP_MS, SLEEP_FACTOR * tookMs) : 0
+    if (!dispatcher.isQuiet()) return Math.max(0, MAX_SLEEP_MS - tookMs)
+    return dispatcher.hasRecentDeliveries() ? Math.min(MAX_SLEEP_MS, SLEEP_FACTOR * tookMs) : 0
   }
 
   async function start(delivery: OwedWorkflow): Promise<'started' | 'refused' | 'unavailable'> {
@@ -90,5 +87,5 @@ export function createFollowingWorkflows(dependencies: {
     logger,
     timers,
   })
-  return { ...loop, runOnce, isOwed: () => isOwed }
+  return { ...loop, runOnce }
 }

@@ -3,8 +3,12 @@ import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
 import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
 import { incidentWorkflowId, type IncidentWorkflows } from '../../temporal/incident-workflows.ts'
-import { erasureWorkflowId, type ErasureWorkflows } from '../../temporal/erasure-workflows.ts'
-import { retryWorkflowId, type RetryWorkflows } from '../../temporal/retry-workflows.ts'
+import {
+  erasureWorkflowId,
+  type ErasureWorkflows,
+  retryWorkflowId,
+  type RetryWorkflows,
+} from '../../temporal/step-workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import { createPollLoop } from '../../poll-loop.ts'
@@ -14,6 +18,8 @@ import {
   type RecoveryDependencies,
   type Taken,
 } from './recover-deliveries.ts'
+import { sweepOthers } from '../../db/queries/recovery.ts'
+import { sweepDeliveries } from '../protocol/sweep.ts'
 
 /** Recovers deliveries, retry jobs, incidents and erasures whose workflow is gone. */
 export type Sweeper = {
@@ -162,4 +168,10 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
 /** The path of a URL may be a credential. */
 function withoutUrl(row: object): object {
   return Object.fromEntries(Object.entries(row).filter(([name]) => name !== 'url'))
+}
+
+/** Makes everything due for the sweeper that had a workflow: Temporal has lost its data, and with it all workflows. */
+export async function sweepEverything(dataSource: DataSource): Promise<void> {
+  await sweepDeliveries(dataSource)
+  await sweepOthers(dataSource)
 }

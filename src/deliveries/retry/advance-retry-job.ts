@@ -11,7 +11,7 @@ import {
 import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
-import { wakeWorkflows } from './wake-workflows.ts'
+import { wakeWorkflows } from './retry-delivery.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
 
 export type RetryJobDependencies = {

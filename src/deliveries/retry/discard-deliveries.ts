@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/covered-deliveries.ts'
-import { allowLongerStatements } from '../../db/connection/longer-statements.ts'
-import type { DeliverySelection } from '../../domain/delivery-filter.ts'
+import { allowLongerStatements } from '../../db/connection/database-client.ts'
+import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../errors.ts'
 import {
   closeIfResolved,
@@ -15,7 +15,6 @@ import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webh
 import type { Metrics } from '../../observability/metrics.ts'
 import { discard } from '../protocol/change-deliveries.ts'
 import { requireDelivery } from './preconditions.ts'
-import { selectionForAudit } from './selection-for-audit.ts'
 
 type Dependencies = CommandDependencies &
   SignalDependencies & {

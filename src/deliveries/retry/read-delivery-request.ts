@@ -6,8 +6,7 @@ import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findSealedSecret, findWebhook } from '../../db/queries/webhooks.ts'
 import { missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
 import { forbidden, notFound } from '../../errors.ts'
-import { signedHeaders } from '../../outbound/signed-headers.ts'
-import { USER_AGENT } from '../../outbound/user-agent.ts'
+import { signedHeaders, USER_AGENT } from '../../outbound/post-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 
 type Dependencies = {

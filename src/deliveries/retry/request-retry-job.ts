@@ -3,13 +3,11 @@ import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts'
-import type { DeliverySelection } from '../../domain/delivery-filter.ts'
-import type { RetryMode } from '../../domain/retry-mode.ts'
+import { type DeliverySelection, type RetryMode, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { RetryWorkflows } from '../../temporal/retry-workflows.ts'
+import type { RetryWorkflows } from '../../temporal/step-workflows.ts'
 import { requireEnabled } from './preconditions.ts'
-import { selectionForAudit } from './selection-for-audit.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
 

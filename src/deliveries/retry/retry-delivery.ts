@@ -4,14 +4,14 @@ import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { coversEventKey } from '../../domain/subscription.ts'
+import { coversEventKey } from '../../domain/permissions.ts'
 import { conflict, notFound, type ProblemError } from '../../errors.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
-import { requestRetries } from '../protocol/change-deliveries.ts'
-import { wakeWorkflows } from './wake-workflows.ts'
+import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import { requireDelivery, requireEnabled, webhookDisabled } from './preconditions.ts'
+import { callForEach } from '../recovery/bounded-calls.ts'
 
 type Dependencies = CommandDependencies & {
   workflows: Pick<DeliveryWorkflows, 'wake'>
@@ -62,4 +62,23 @@ async function refusalOf(
   if (!coversEventKey(webhook.subscribedEventKeys, delivery.eventKey))
     return conflict('not_subscribed', `The webhook is not subscribed to ${delivery.eventKey} any more.`)
   return conflict('delivery_changed', 'The delivery changed at the same time. Try again.')
+}
+
+const MAX_CONCURRENT_WAKES = 10
+
+/**
+ * Wakes the workflows of deliveries with a requested retry. Never rejects: the sweeper wakes those that are left a few
+ * seconds later.
+ */
+export async function wakeWorkflows(
+  { workflows, logger }: { workflows: Pick<DeliveryWorkflows, 'wake'>; logger: Logger },
+  webhook: { organisationId: string; webhookId: string },
+  requested: readonly RequestedRetry[],
+): Promise<void> {
+  const retries = requested.filter(({ state }) => state === 'waiting')
+  await callForEach(retries, (delivery) => workflows.wake({ ...webhook, ...delivery }, delivery.attempts), {
+    concurrency: MAX_CONCURRENT_WAKES,
+    onFailed: ({ deliveryId }, error) =>
+      logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }, 'retry.wake_failed'),
+  })
 }

@@ -3,11 +3,9 @@ import type { Actor } from '../../domain/actor.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
-import { mayReadPayload, TEST_EVENT_KEY } from '../../domain/permissions.ts'
-import { coversEventKey } from '../../domain/subscription.ts'
+import { mayReadPayload, TEST_EVENT_KEY, coversEventKey } from '../../domain/permissions.ts'
 import { conflict, forbidden, notFound } from '../../errors.ts'
-import { testEnvelope } from '../publish/test-event.ts'
-import { newId } from '../../ids.ts'
+import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { commitEvents, type Commits } from '../protocol/commit-events.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
@@ -38,7 +36,7 @@ export async function sendTestEvent(
     eventKey === null
       ? { key: TEST_EVENT_KEY, data: { webhookId } }
       : { key: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
-  const event = { id: newId(), organisationId, webhookId, ...testEnvelope(sent.key, sent.data) }
+  const event = newTestEvent(organisationId, webhookId, sent.key, sent.data)
   const reserved = commits.reserve([organisationId], 1)
   const commit = { ...reserved, leaseMs: commits.leaseMs }
   const transaction = dataSource.transaction(async (manager) => {

@@ -1,6 +1,6 @@
 import { isSchema, mapSubschemas, type JsonSchema } from './json-schema.ts'
 
-/** What a document says of a named schema beyond what requests are checked by, by the schema's title. */
+/** What a document adds to named schemas, by their title. */
 export type Refinements = Readonly<Record<string, JsonSchema>>
 
 /** The named schemas of a document. */
@@ -13,14 +13,17 @@ export type Components = {
   schemas: () => Record<string, JsonSchema>
 }
 
-/** Creates the named schemas of one document; `refinements` are merged into them. */
+/**
+ * Creates the named schemas of one document. Merged into each are its keyword `documented`, which has what requests are not
+ * checked by, and its part of `refinements`. What a form in `documented` allows is not refused for its form.
+ */
 export function createComponents(refinements: Refinements): Components {
   const lifted = new Map<string, { source: string; schema: JsonSchema }>()
 
   function lift(given: object): JsonSchema {
     const schema = given as JsonSchema
     const { title } = schema
-    const below = mapSubschemas(title === undefined ? schema : refined(schema), lift)
+    const below = mapSubschemas(refined(schema), lift)
     if (title === undefined) return below
     const source = JSON.stringify(schema)
     const known = lifted.get(title)
@@ -30,8 +33,8 @@ export function createComponents(refinements: Refinements): Components {
   }
 
   function refined(schema: JsonSchema): JsonSchema {
-    const refinement = refinements[schema.title ?? '']
-    return refinement === undefined ? schema : { ...schema, ...refinement }
+    const { documented = {}, ...checked } = schema
+    return { ...checked, ...documented, ...refinements[schema.title ?? ''] }
   }
 
   function exampleOf(given: object): unknown {

@@ -3,6 +3,7 @@ export type JsonSchema = {
   readonly [keyword: string]: unknown
   readonly title?: string
   readonly examples?: readonly unknown[]
+  readonly documented?: Readonly<Record<string, unknown>>
 }
 
 /** Keywords that hold one schema, a list of schemas, or schemas by name. */

@@ -10,8 +10,7 @@ import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
 import { shownHeaders, type DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
-import { embedJson } from './embed-json.ts'
-import { presentPayload } from './payload.ts'
+import { embedJson, presentPayload } from './payload.ts'
 
 /** Presents a delivery to `reader`. */
 export function presentDelivery(delivery: DeliveryRow, reader: Grants) {

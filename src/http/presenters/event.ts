@@ -4,8 +4,7 @@ import type { EventSummaryRow } from '../../db/queries/event-list.ts'
 import type { EventRow } from '../../db/queries/events.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
 import { presentDelivery } from './delivery.ts'
-import { embedJson } from './embed-json.ts'
-import { presentPayload } from './payload.ts'
+import { embedJson, presentPayload } from './payload.ts'
 
 /** Returns the JSON text of an event with the states of its deliveries. */
 export function presentEvent(

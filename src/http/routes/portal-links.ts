@@ -1,6 +1,5 @@
 import { operatorInAudit } from '../../accounts/operator.ts'
-import { createPortalLink, redeemPortalLink } from '../../accounts/portal-links.ts'
-import { developerAddress } from '../../domain/portal-path.ts'
+import { createPortalLink, redeemPortalLink, developerAddress } from '../../accounts/portal-links.ts'
 import type { FieldError } from '../../errors.ts'
 import { withRefusals } from '../auth/refusals.ts'
 import { requireSessionCookie, storeSession } from '../auth/session-cookie.ts'

@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
 import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../../ids.ts'
-import { id, nextCursor, openObject, orNull, timestamp } from './common.ts'
+import { cursorOf, id, nextCursor, openObject, orNull, timestamp } from './common.ts'
+import { auditCursor } from '../validation/cursor.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** Query of the audit trail. */
@@ -19,9 +20,7 @@ export const AuditQuerySchema = Type.Object(
     ),
     action: Type.Optional(Type.Enum([...AUDIT_ACTIONS], { description: 'Entries of this action only' })),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
-    cursor: Type.Optional(
-      Type.String({ title: 'AuditCursor', description: '`nextCursor` of the page before' }),
-    ),
+    cursor: cursorOf('AuditCursor', auditCursor),
   },
   { additionalProperties: false },
 )

@@ -1,6 +1,6 @@
+import type { Cursor } from '../validation/cursor.ts'
 import { Type, type TSchema, type TSchemaOptions } from 'typebox'
-import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
-import { PROBLEMS } from '../../domain/problems.ts'
+import { FIELD_PROBLEMS, PROBLEMS } from '../../domain/problems.ts'
 
 /** `example`: one of `EXAMPLE_IDS`. */
 export const id = (example: string) =>
@@ -16,6 +16,21 @@ export const orNull = <Schema extends TSchema>(schema: Schema, options: TSchemaO
 /** An object whose fields are not listed. */
 export const openObject = (options: TSchemaOptions = {}) =>
   Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true, ...options }))
+
+/** The `cursor` of a list's query. */
+export const cursorOf = (title: string, { pattern }: Pick<Cursor, 'pattern'>) =>
+  Type.Optional(
+    Type.String({ title, description: '`nextCursor` of the page before', documented: { pattern } }),
+  )
+
+/** A host name with a dot, a port that webhooks may have, and a path and query of characters that stay as they are. */
+const URL_PATTERN =
+  '^https://([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.)+[A-Za-z]{2,63}' +
+  '(:(443|102[4-9]|10[3-9]\\d|1[1-9]\\d\\d|[2-9]\\d{3}|[1-5]\\d{4}|6[0-4]\\d{3}))?' +
+  '([/?][!$%&()*+,./0-9:;=?@A-Z\\[\\]_a-z~-]*)?$'
+
+/** What is documented of the URLs that events and push messages go to. A canonical one without a path has a slash more. */
+export const URL_FORM = { pattern: URL_PATTERN, maxLength: 2047 }
 
 export const nextCursor = (example: string) =>
   orNull(Type.String({ examples: [example] }), { description: 'For the next page; null on the last' })
@@ -87,7 +102,12 @@ const FieldProblemSchema = Type.Object(
       examples: ['/url'],
     }),
     // Typed as text: a caller has to expect codes that are newer than its client.
-    code: Type.Unsafe<string>(Type.Enum(names(FIELD_PROBLEMS), { title: 'FieldProblemCode' })),
+    code: Type.Unsafe<string>(
+      Type.Enum(names(FIELD_PROBLEMS), {
+        title: 'FieldProblemCode',
+        documented: { 'x-enum-descriptions': FIELD_PROBLEMS },
+      }),
+    ),
     detail: Type.String({ examples: ['is required'] }),
   },
   { title: 'FieldProblem', description: 'What is wrong with one field' },

@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
 import { VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
-import { EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
+import { cursorOf, EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
+import { deliveryCursor } from '../validation/cursor.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 const eventKey = Type.String({ description: 'Event key', examples: ['invoice:paid'] })
@@ -63,9 +64,7 @@ export const DeliveryQuerySchema = Type.Object(
       ),
     ),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Deliveries per page' }),
-    cursor: Type.Optional(
-      Type.String({ title: 'DeliveryCursor', description: '`nextCursor` of the page before' }),
-    ),
+    cursor: cursorOf('DeliveryCursor', deliveryCursor),
   },
   { additionalProperties: false },
 )

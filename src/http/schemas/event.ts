@@ -1,6 +1,16 @@
 import { Type } from 'typebox'
 import { NO_NUL_PATTERN, VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
-import { EnvelopeSchema, id, nextCursor, openObject, orNull, searchedUntil, timestamp } from './common.ts'
+import {
+  cursorOf,
+  EnvelopeSchema,
+  id,
+  nextCursor,
+  openObject,
+  orNull,
+  searchedUntil,
+  timestamp,
+} from './common.ts'
+import { eventCursor } from '../validation/cursor.ts'
 import { DeliveryFilterSchema, DeliverySchema, searched } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -89,9 +99,7 @@ export const EventQuerySchema = Type.Object(
     until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Events created before that time')),
     search: Type.Optional(searched('Exactly the id of an event, or a trace id')),
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Events per page' }),
-    cursor: Type.Optional(
-      Type.String({ title: 'EventCursor', description: '`nextCursor` of the page before' }),
-    ),
+    cursor: cursorOf('EventCursor', eventCursor),
   },
   { additionalProperties: false },
 )

@@ -1,24 +1,25 @@
 import { Type } from 'typebox'
 import { organisationFields } from '../../accounts/account-fields.ts'
 import { PLATFORM_ID_PATTERN } from '../../ids.ts'
-import { nextCursor, orNull, timestamp } from './common.ts'
+import { cursorOf, nextCursor, orNull, timestamp } from './common.ts'
+import { memberCursor, organisationCursor } from '../validation/cursor.ts'
 
 /** An id that the platform gives. */
 export const givenId = (example: string) =>
   Type.String({ pattern: PLATFORM_ID_PATTERN, description: 'Given by the platform', examples: [example] })
 
-/** Query of a list of organisations or members; `list` is the title of its cursors. */
-const listQuery = (list: 'OrganisationCursor' | 'MemberCursor') =>
+/** Query of a list of organisations or members. */
+const listQuery = (...cursor: Parameters<typeof cursorOf>) =>
   Type.Object(
     {
       limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
-      cursor: Type.Optional(Type.String({ title: list, description: '`nextCursor` of the page before' })),
+      cursor: cursorOf(...cursor),
     },
     { additionalProperties: false },
   )
 
-export const OrganisationListQuerySchema = listQuery('OrganisationCursor')
-export const MemberListQuerySchema = listQuery('MemberCursor')
+export const OrganisationListQuerySchema = listQuery('OrganisationCursor', organisationCursor)
+export const MemberListQuerySchema = listQuery('MemberCursor', memberCursor)
 
 /** Body of `PUT`: the whole organisation; what is left out gets its default. */
 export const PutOrganisationSchema = Type.Object(organisationFields, {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { PORTAL_PATH_PATTERN } from '../../accounts/portal-links.ts'
 import { timestamp } from './common.ts'
 
 /** Long enough for a redirect and a slow page, too short to be of use to who finds the link later. */
@@ -12,6 +13,7 @@ export const CreatePortalLinkSchema = Type.Object(
         maxLength: 200,
         default: '/',
         examples: ['/webhooks'],
+        documented: { pattern: PORTAL_PATH_PATTERN },
         description:
           'Where it leads, within /developer: `/`, `/webhooks`, `/webhooks/{id}` or `/webhooks/{id}/deliveries/{deliveryId}`',
       }),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { id, orNull, timestamp } from './common.ts'
+import { id, orNull, timestamp, URL_FORM } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 const ENDPOINT = {
@@ -19,12 +19,18 @@ const PushKeysSchema = Type.Object(
       description:
         "The browser's P-256 public key: 65 bytes as base64url. 65 bytes that are no point of the curve get 422 `invalid_public_key`",
       examples: [PUBLIC_KEY],
+      // What no pattern can say has the name of a format, which tools can be taught.
+      documented: {
+        format: 'p256-public-key',
+        pattern: '^B[A-P][A-Za-z0-9_-]{84}[AEIMQUYcgkosw048]=?$',
+      },
     }),
     auth: Type.String({
       title: 'PushAuthSecret',
       maxLength: 24,
       description: 'The shared secret: 16 bytes as base64url',
       examples: ['BTBZMqHH6r4Tts7J_aSIgg'],
+      documented: { pattern: '^[A-Za-z0-9_-]{21}[AQgw](==)?$' },
     }),
   },
   { additionalProperties: false, title: 'PushKeys' },
@@ -33,7 +39,7 @@ const PushKeysSchema = Type.Object(
 /** Body of subscribe: what a browser's `PushSubscription.toJSON()` gives (W3C Push API). */
 export const CreatePushSubscriptionSchema = Type.Object(
   {
-    endpoint: Type.String({ ...ENDPOINT, title: 'PushEndpoint' }),
+    endpoint: Type.String({ ...ENDPOINT, title: 'PushEndpoint', documented: URL_FORM }),
     // One schema with two types: the errors of a union name a field once per member.
     expirationTime: Type.Optional(
       Type.Unsafe<number | null>({

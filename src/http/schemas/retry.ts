@@ -1,12 +1,19 @@
 import { Type } from 'typebox'
-import { RETRY_MODES } from '../../domain/retry-mode.ts'
+import { RETRY_MODES } from '../../domain/delivery-filter.ts'
 import { UUID_PATTERN } from '../../ids.ts'
-import { id, nextCursor, orNull, timestamp } from './common.ts'
+import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
+import { retryJobCursor } from '../validation/cursor.ts'
 import { DeliveryFilterSchema } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
+import { replaced } from '../openapi/components.ts'
 
 const deliveryIds = Type.Array(
-  Type.String({ title: 'DeliveryId', pattern: UUID_PATTERN, examples: [EXAMPLE_IDS.delivery] }),
+  Type.String({
+    title: 'DeliveryId',
+    pattern: UUID_PATTERN,
+    examples: [EXAMPLE_IDS.delivery],
+    documented: { format: 'uuid' },
+  }),
   {
     title: 'DeliveryIds',
     minItems: 1,
@@ -21,25 +28,45 @@ export const MAX_SELECTION_BYTES = 8 * 1024
 
 export const STATE_CONFLICT = 'Not possible in this state; see `code`'
 
-/** Body of retry-deliveries (spec 4.2). The OpenAPI document describes which of its members belong together. */
-export const RetryDeliveriesSchema = Type.Object(
-  {
-    mode: Type.Enum([...RETRY_MODES], {
-      description:
-        '`failed`: permanently failed deliveries only; `force`: waiting ones too, ignoring their waits; `stopped`: those that were stopped with their webhook or subscription after an attempt go on with their schedule, discarded ones are left alone; `undelivered`: waiting, permanently failed and stopped ones whatever the reason, only with `deliveryIds` or `filter`',
+/** Documents one schema for each set of members that belong together. */
+function oneOf(...variants: object[]) {
+  return replaced({ oneOf: variants })
+}
+
+function variant(title: string, properties: object, required = Object.keys(properties)) {
+  return { type: 'object', title, properties, required, additionalProperties: false }
+}
+
+const retried = {
+  mode: Type.Enum([...RETRY_MODES], {
+    description:
+      '`failed`: permanently failed deliveries only; `force`: waiting ones too, ignoring their waits; `stopped`: those that were stopped with their webhook or subscription after an attempt go on with their schedule, discarded ones are left alone; `undelivered`: waiting, permanently failed and stopped ones whatever the reason, only with `deliveryIds` or `filter`',
+  }),
+  id: Type.Optional(
+    Type.String({
+      title: 'WebhookId',
+      description: 'Limits the job to one webhook; without it: all enabled webhooks',
+      examples: [EXAMPLE_IDS.webhook],
+      documented: { format: 'uuid', pattern: UUID_PATTERN },
     }),
-    id: Type.Optional(
-      Type.String({
-        title: 'WebhookId',
-        description: 'Limits the job to one webhook; without it: all enabled webhooks',
-        examples: [EXAMPLE_IDS.webhook],
-      }),
-    ),
-    deliveryIds: Type.Optional(deliveryIds),
-    filter: Type.Optional(DeliveryFilterSchema),
-  },
-  { additionalProperties: false, title: 'RetryDeliveries' },
-)
+  ),
+  deliveryIds: Type.Optional(deliveryIds),
+  filter: Type.Optional(DeliveryFilterSchema),
+}
+
+/** Of a whole webhook, or of all: without the mode that takes no less than a selection. */
+const wholeMode = { ...retried.mode, enum: RETRY_MODES.filter((name) => name !== 'undelivered') }
+
+/** Body of retry-deliveries (spec 4.2). */
+export const RetryDeliveriesSchema = Type.Object(retried, {
+  additionalProperties: false,
+  title: 'RetryDeliveries',
+  documented: oneOf(
+    variant('RetryAllDeliveries', { mode: wholeMode, id: retried.id }, ['mode']),
+    variant('RetryNamedDeliveries', { mode: retried.mode, id: retried.id, deliveryIds: retried.deliveryIds }),
+    variant('RetryFilteredDeliveries', { mode: retried.mode, id: retried.id, filter: retried.filter }),
+  ),
+})
 
 export const RetryJobSchema = Type.Object(
   {
@@ -68,9 +95,7 @@ export const RetryJobSchema = Type.Object(
 export const RetryJobQuerySchema = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Jobs per page' }),
-    cursor: Type.Optional(
-      Type.String({ title: 'RetryJobCursor', description: '`nextCursor` of the page before' }),
-    ),
+    cursor: cursorOf('RetryJobCursor', retryJobCursor),
   },
   { additionalProperties: false },
 )
@@ -102,8 +127,15 @@ export const RetryAcceptedSchema = Type.Object(
 
 /** Body of discard: one of the two members. */
 export const DiscardDeliveriesSchema = Type.Object(
-  { deliveryIds: Type.Optional(deliveryIds), filter: Type.Optional(DeliveryFilterSchema) },
-  { additionalProperties: false, title: 'DiscardDeliveries' },
+  { deliveryIds: retried.deliveryIds, filter: retried.filter },
+  {
+    additionalProperties: false,
+    title: 'DiscardDeliveries',
+    documented: oneOf(
+      variant('DiscardNamedDeliveries', { deliveryIds: retried.deliveryIds }),
+      variant('DiscardFilteredDeliveries', { filter: retried.filter }),
+    ),
+  },
 )
 
 export const DiscardedSchema = Type.Object(

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../domain/text-rules.ts'
-import { id, timestamp } from './common.ts'
+import { id, timestamp, URL_FORM } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 const URL_EXAMPLE = 'https://hooks.example.com/posthorn'
@@ -10,6 +10,7 @@ const url = Type.String({
   maxLength: 2048,
   description: 'HTTPS endpoint that accepts POST requests',
   examples: [URL_EXAMPLE],
+  documented: URL_FORM,
 })
 
 const MAX_DESCRIPTION_LENGTH = 200

@@ -1,16 +1,25 @@
 import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import { toFieldErrors } from '../../ajv-errors.ts'
 import { invalidFields, checksOverloaded } from '../../errors.ts'
-import { createBoundedCheck } from '../../json-schema/bounded-check.ts'
-import { isQuicklyChecked } from '../../json-schema/count-checks.ts'
+import { createBoundedCheck, isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
-import { FORMATS } from './formats.ts'
 import type { Actor } from '../../domain/actor.ts'
 import { belowData } from '../../catalogue/catalogue.ts'
+import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { ACCOUNT_FORMATS } from '../../accounts/account-fields.ts'
+
+/** The formats that schemas of bodies and queries may name. */
+export const FORMATS = { ...ACCOUNT_FORMATS, 'date-time': isDateTime }
 
 /** `verbose`: an error has the value too, which tells null from a value of another type. */
-const OPTIONS: Options = { verbose: true, strict: true, allowUnionTypes: true, formats: FORMATS }
+const OPTIONS: Options = {
+  verbose: true,
+  strict: true,
+  allowUnionTypes: true,
+  formats: FORMATS,
+  keywords: ['documented'],
+}
 const findFirst = new Ajv2020(OPTIONS)
 const findAll = new Ajv2020({ ...OPTIONS, allErrors: true })
 
@@ -65,4 +74,10 @@ export async function checkCostlyPayload(
     throw invalidFields([{ pointer: '/data', code: 'invalid', detail: 'takes too long to check' }])
   }
   if (verdict.errors.length > 0) throw invalidFields(belowData(verdict.errors))
+}
+
+/** Accepts RFC 3339 that a `Date` can represent, and so no leap second. */
+function isDateTime(text: string): boolean {
+  const rfc3339 = fullFormats['date-time'] as { validate(text: string): boolean }
+  return rfc3339.validate(text) && !Number.isNaN(Date.parse(text))
 }

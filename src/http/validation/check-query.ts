@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { TObject } from 'typebox'
 import { toFieldErrors } from '../../ajv-errors.ts'
 import { invalidFields, type FieldError } from '../../errors.ts'
-import { FORMATS } from './formats.ts'
+import { FORMATS } from './check-body.ts'
 
 const WHOLE_NUMBER = /^-?(?:0|[1-9]\d*)$/
 
@@ -17,6 +17,7 @@ export function queryCheck(schema: TObject): (text: string) => unknown {
     allowUnionTypes: true,
     useDefaults: true,
     formats: FORMATS,
+    keywords: ['documented'],
   })
   const validate = ajv.compile(schema)
   return (text) => {

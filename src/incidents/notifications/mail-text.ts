@@ -1,8 +1,7 @@
 import type { NotificationKind } from '../../domain/incident-rules.ts'
-import { isTimeZone } from '../../domain/text-rules.ts'
+import { isTimeZone, singleLine } from '../../domain/text-rules.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import type { Notice } from './notice.ts'
-import { singleLine } from './single-line.ts'
 
 /** `publicUrl` has no trailing slash, and is '' where it is not configured. `warn` logs a sentence. */
 export type ComposeOptions = { publicUrl: string; warn: (reason: string) => void }

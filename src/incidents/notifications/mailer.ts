@@ -2,9 +2,8 @@ import type { Readable } from 'node:stream'
 import { rootCertificates } from 'node:tls'
 import { createTransport } from 'nodemailer'
 import type { NodemailerError, SMTPPoolOptions } from 'nodemailer'
-import { isMailAddress } from '../../domain/text-rules.ts'
-import type { SendOutcome } from './send-outcome.ts'
-import { singleLine } from './single-line.ts'
+import { isMailAddress, singleLine } from '../../domain/text-rules.ts'
+import type { SendOutcome } from './notice.ts'
 
 /** A message to one recipient. `id` becomes the Message-ID, which stays the same when the message is sent again. */
 export type OutgoingMail = {

@@ -23,19 +23,18 @@ import {
   type PushTarget,
 } from '../../db/queries/push-subscriptions.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import type {
-  NotificationChannel,
-  NotificationCounts,
-  NotificationKind,
+import {
+  type NotificationChannel,
+  type NotificationCounts,
+  type NotificationKind,
+  recipientsOf,
 } from '../../domain/incident-rules.ts'
-import { recipientsOf } from '../../domain/notification-recipients.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../domain/permissions.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SendLimiter } from './send-limiter.ts'
-import type { Notice } from './notice.ts'
+import type { Notice, SendOutcome } from './notice.ts'
 import type { PushOutcome } from './push.ts'
-import type { SendOutcome } from './send-outcome.ts'
 
 /** Sends one message to one recipient, and never throws; `limiter` bounds the messages in flight. */
 type Channel<To, Outcome> = { limiter: SendLimiter; send(notice: Notice, to: To): Promise<Outcome> }

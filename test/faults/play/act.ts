@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RetryMode } from '../../../src/domain/retry-mode.ts'
+import type { RetryMode } from '../../../src/domain/delivery-filter.ts'
 import { callPosthorn } from './call-posthorn.ts'
 import { nowMs } from './clock.ts'
 import type { PlannedAction } from './plan.ts'

@@ -1,4 +1,4 @@
-import type { RetryMode } from '../../../src/domain/retry-mode.ts'
+import type { RetryMode } from '../../../src/domain/delivery-filter.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { FaultKind } from './record.ts'
 

@@ -5,10 +5,11 @@ import {
   commitEvents,
   type CommittedDelivery,
   type Commits,
+  type NewEvent,
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks.ts'
-import { serialiseEnvelope } from '../../../src/deliveries/publish/envelope.ts'
+import { newEvent } from '../../../src/deliveries/publish/envelope.ts'
 import { newId } from '../../../src/ids.ts'
 import { createPositions } from '../../../src/stream/positions.ts'
 import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
@@ -93,6 +94,20 @@ export async function createWebhookRow(
   return { ...webhook, signingSecret }
 }
 
+/** A new event with this key, or `customer:created`. */
+export function testEvent(organisationId: string, event = 'customer:created'): NewEvent {
+  const timestamp = Date.now()
+  const dataText = '{"id":"cus_1"}'
+  return newEvent(organisationId, {
+    event,
+    dataText,
+    timestamp,
+    traceId: 'trace-1',
+    spanId: null,
+    triggeredBy: null,
+  })
+}
+
 /** An event straight in the database, with its deliveries: pending unless there is `room`. */
 export async function publishRow(
   dataSource: DataSource,
@@ -100,24 +115,11 @@ export async function publishRow(
   options: { eventKey?: string; room?: number; leaseMs?: number; sweepAfterMs?: number } = {},
 ): Promise<CommittedDelivery[]> {
   const { eventKey = 'customer:created', ...commits } = options
-  const timestamp = Date.now()
-  const body = serialiseEnvelope({
-    event: eventKey,
-    dataText: '{"id":"cus_1"}',
-    timestamp,
-    traceId: 'trace-1',
-    spanId: null,
-    triggeredBy: null,
-  })
-  const event = {
-    id: newId(),
-    organisationId,
-    key: eventKey,
-    body,
-    emittedAt: new Date(timestamp),
-    traceId: 'trace-1',
-    webhookId: null,
-  }
   const { reserve, leaseMs } = testCommits(commits)
-  return (await commitEvents(dataSource, [event], { ...reserve([organisationId], 1), leaseMs }))[0]!
+  return (
+    await commitEvents(dataSource, [testEvent(organisationId, eventKey)], {
+      ...reserve([organisationId], 1),
+      leaseMs,
+    })
+  )[0]!
 }

@@ -1,7 +1,8 @@
 import type { DataSource } from 'typeorm'
-import type { ActivityDependencies } from '../../../activities/index.ts'
+import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
 import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
-import type { AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
+import type { AttemptDependencies, AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
@@ -14,11 +15,14 @@ import { createShutdown } from '../../../src/shutdown.ts'
 import { testSecretBox } from '../database/factories.ts'
 import { silentLogger } from '../silent-logger.ts'
 
+/** What activities and inline attempts need. */
+export type TestDependencies = AttemptDependencies & Omit<ActivityDependencies, 'makeAttempt'>
+
 /** What activities and inline attempts need, with receivers on this machine allowed; nothing is woken. */
 export function attemptDependencies(
   dataSource: DataSource,
   attemptTimeoutMs = 15_000,
-): ActivityDependencies & { webhooks: WebhookChanges } {
+): TestDependencies & { webhooks: WebhookChanges } {
   const locks = createWebhookLocks()
   return {
     dataSource,
@@ -32,7 +36,6 @@ export function attemptDependencies(
     webhookConcurrency: 50,
     locks,
     timeoutPace: createPace({ intervalMs: 1 }),
-    onAttempt: () => undefined,
     shutdown: createShutdown(1_000),
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs: null }),
     recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs: null }),
@@ -49,6 +52,11 @@ export function attemptDependencies(
       userAgent: 'Posthorn/test',
     }),
   }
+}
+
+/** The activities of a worker whose attempts report to nobody. */
+export function testActivities(dependencies: TestDependencies): Activities {
+  return createActivities({ ...dependencies, makeAttempt: createAttempt(dependencies) })
 }
 
 /** A request of the first attempt of a delivery, to be made at once, but for `changes`. */

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { serialiseEnvelope } from '../../../src/deliveries/publish/envelope.ts'
+import { testEvent } from '../database/factories.ts'
 
 /**
  * Writes deliveries of one webhook straight into the database, as a long outage would have left them: `failed` after
@@ -16,14 +16,7 @@ export async function writeBacklog(
   },
 ): Promise<string[]> {
   const { organisationId, webhookId, state, count, eventKey = 'customer:created' } = backlog
-  const body = serialiseEnvelope({
-    event: eventKey,
-    dataText: '{"id":"cus_1"}',
-    timestamp: Date.now(),
-    traceId: 'trace-1',
-    spanId: null,
-    triggeredBy: null,
-  })
+  const { body } = testEvent(organisationId, eventKey)
   const written = await dataSource.query<{ id: string }[]>(
     `WITH events AS (
        INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)

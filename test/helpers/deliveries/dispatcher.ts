@@ -21,7 +21,7 @@ export function createTestDispatcher(
   options: Pick<Options, 'rows' | 'workflows'> & Partial<Options>,
 ): Dispatcher {
   return createDispatcher({
-    makeAttempt: () => Promise.reject(new Error('this dispatcher makes no attempts')),
+    createAttempt: () => () => Promise.reject(new Error('this dispatcher makes no attempts')),
     // Such as have answered: an unknown one has one slot.
     endpoints: { ...createEndpoints({ maxLimit: 50, initialLimit: 50 }), hasAnswered: () => true },
     webhookChanges: createWebhookChanges(),
@@ -35,16 +35,6 @@ export function createTestDispatcher(
     timeoutPace: createPace({ intervalMs: 1 }),
     shutdown: createShutdown(1_000),
     isServing: () => true,
-    isFollowingOwed: () => false,
     ...options,
   })
-}
-
-/** Reports the ends of attempts that workflows asked this process for. */
-export function endAttempts(
-  dispatcher: Dispatcher,
-  deliveries: readonly { deliveryId: string; webhookId: string }[],
-): void {
-  for (const { deliveryId, webhookId } of deliveries)
-    dispatcher.onAttempt({ isInline: false, deliveryId, webhookId })
 }

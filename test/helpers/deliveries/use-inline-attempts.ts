@@ -2,8 +2,8 @@ import type { DataSource } from 'typeorm'
 import { findWebhook, lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
 import type {
   AttemptDependencies,
-  AttemptEvent,
   MakeAttempt,
+  OnAttempt,
 } from '../../../src/deliveries/attempt/attempt-request.ts'
 import {
   createEndpoints,
@@ -29,11 +29,10 @@ import {
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { newId } from '../../../src/ids.ts'
 import { createShutdown, type Shutdown } from '../../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'
 import type { TestDatabase } from '../database/database.ts'
-import { createMember, createWebhookRow } from '../database/factories.ts'
+import { createMember, createWebhookRow, testEvent } from '../database/factories.ts'
 import { createFakeTemporal, type FakeTemporal } from '../temporal/fake-temporal.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
 import { createTestDispatcher, testRows } from './dispatcher.ts'
@@ -70,6 +69,8 @@ type TestProcess = Pick<AttemptDependencies, 'endpoints'> & {
   webhookChanges: WebhookChanges
   dispatcher: Dispatcher
   sweep: Sweeper
+  /** Reports the ends of attempts that workflows requested of this process. */
+  endAttempts: (deliveries: readonly { deliveryId: string; webhookId: string }[]) => void
   /** Commits so many events, and begins their deliveries. */
   publish: (endpoint: TestEndpoint, count?: number) => Promise<CommittedDelivery[]>
 }
@@ -153,15 +154,7 @@ async function createEndpoint(dataSource: DataSource, first: Answer): Promise<Te
       answer = next
     },
     async commit(count, reserved = NO_RESERVATION) {
-      const events = Array.from({ length: count }, (_, index) => ({
-        id: newId(),
-        organisationId,
-        key: 'customer:created',
-        body: Buffer.from(`{"event":"customer:created","data":{"id":"cus_${index}"}}`),
-        emittedAt: new Date(),
-        traceId: 'trace-1',
-        webhookId: null,
-      }))
+      const events = Array.from({ length: count }, () => testEvent(organisationId))
       return (await commitEvents(dataSource, events, { ...reserved, leaseMs: 20_000 })).flat()
     },
     switchOff: () =>
@@ -199,7 +192,7 @@ function createProcess(
   temporal: FakeTemporal,
   options: ProcessOptions,
 ): TestProcess & { close: () => Promise<unknown> } {
-  const { mode = 'direct', attemptTimeoutMs = 3_000, watching } = options
+  const { mode = 'direct', attemptTimeoutMs = 3_000, watching = (make: MakeAttempt) => make } = options
   const { shutdown = createShutdown(50) } = options
   const followAfterMs = mode === 'overflow' ? 0 : null
   const locks = createWebhookLocks()
@@ -209,16 +202,18 @@ function createProcess(
     recordFirstSuccess: createRecordFirstSuccess(dataSource, { followAfterMs }),
     recordUnderLock: createRecordUnderLock({ dataSource, locks, followAfterMs }),
     locks,
-    onAttempt: (event: AttemptEvent) => dispatcher.onAttempt(event),
     ...options.attempts,
   }
   const webhookChanges = createWebhookChanges()
   const rows = testRows(dataSource, claimLeaseMs(attemptTimeoutMs))
   const common = { ...attempts, workflows: temporal.workflows, rows, webhookChanges }
-  const makeAttempt = createAttempt(attempts)
+  let report: OnAttempt = () => undefined
   const dispatcher = createTestDispatcher({
     ...common,
-    makeAttempt: watching === undefined ? makeAttempt : watching(makeAttempt),
+    createAttempt(onAttempt) {
+      report = onAttempt
+      return watching(createAttempt(attempts, onAttempt))
+    },
     mode,
     makesAttempts: true,
     ...options.dispatcher,
@@ -241,6 +236,7 @@ function createProcess(
     sweep,
     endpoints: attempts.endpoints,
     webhookChanges,
+    endAttempts: (deliveries) => deliveries.forEach((delivery) => report({ isInline: false, ...delivery })),
     async publish(endpoint, count = 1) {
       const reserved = dispatcher.reserve([endpoint.organisationId], count)
       const committed = await endpoint.commit(count, reserved).finally(() => reserved.settle())

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { IncidentLabel } from '../../../src/domain/workflow-labels.ts'
+import type { IncidentLabel } from '../../../src/domain/workflow-inputs.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { SendOutcome } from '../../../src/incidents/notifications/send-outcome.ts'
+import type { SendOutcome } from '../../../src/incidents/notifications/notice.ts'
 import type { Crew } from './incident-temporal.ts'
 
 export type Answer = SendOutcome['state']

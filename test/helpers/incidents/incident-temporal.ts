@@ -7,7 +7,7 @@ import {
   type SendingTimer,
   type StreakTimer,
 } from '../../../src/domain/incident-rules.ts'
-import type { IncidentLabel } from '../../../src/domain/workflow-labels.ts'
+import type { IncidentLabel } from '../../../src/domain/workflow-inputs.ts'
 import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
 import type { IncidentWorkflows } from '../../../src/temporal/incident-workflows.ts'
 import { keepIncidentOnce, type Death } from './killable-worker.ts'

@@ -1,4 +1,4 @@
-import type { AttemptQueue } from '../../../src/domain/task-queues.ts'
+import type { AttemptQueue } from '../../../src/domain/attempt-request.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
 import { TemporalUnavailableError } from '../../../src/temporal/grpc-errors.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'

@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
-import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
+import type { Activities } from '../../../activities/index.ts'
+import { testActivities, type TestDependencies } from '../deliveries/attempts.ts'
 import type { DatabaseClock } from '../../../src/db/connection/database-clock.ts'
-import { attemptQueue } from '../../../src/domain/task-queues.ts'
+import { attemptQueue } from '../../../src/domain/attempt-request.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/search-attributes.ts'
 import { skipDeliveryTime, type DeliveryTime } from '../database/skip-delivery-time.ts'
 import { quietRuntime } from './runtime.ts'
@@ -47,7 +48,7 @@ export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironmen
  */
 export async function withWorker<T>(
   environment: TestWorkflowEnvironment,
-  dependencies: ActivityDependencies,
+  dependencies: TestDependencies,
   work: (taskQueue: string, clock: DatabaseClock) => Promise<T>,
 ): Promise<T> {
   const taskQueue = `test-${randomUUID()}`
@@ -70,8 +71,8 @@ export async function withWorker<T>(
 }
 
 /** Returns the activities; those that act on a delivery's instants set the clock first. */
-function inSkippedTime(clock: DeliveryTime, dependencies: ActivityDependencies): Activities {
-  const activities = createActivities({ ...dependencies, clock })
+function inSkippedTime(clock: DeliveryTime, dependencies: TestDependencies): Activities {
+  const activities = testActivities({ ...dependencies, clock })
   return {
     ...activities,
     makeAttempt: async (request) => clock.follow().then(() => activities.makeAttempt(request)),

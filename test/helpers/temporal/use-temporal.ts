@@ -1,6 +1,6 @@
+import type { TestDependencies } from '../deliveries/attempts.ts'
 import type { WorkflowHandle } from '@temporalio/client'
 import type { TestWorkflowEnvironment } from '@temporalio/testing'
-import type { ActivityDependencies } from '../../../activities/index.ts'
 import type { DatabaseClock } from '../../../src/db/connection/database-clock.ts'
 import {
   createDeliveryWorkflows,
@@ -19,7 +19,7 @@ export type TestTemporal = {
    * 0 if not given; `clock` is that of the activities and of the rows.
    */
   withWorkflows: <T>(
-    dependencies: ActivityDependencies,
+    dependencies: TestDependencies,
     work: (workflows: DeliveryWorkflows, taskQueue: string, clock: DatabaseClock) => Promise<T>,
     options?: { leadMs: number },
   ) => Promise<T>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
-import type { AttemptQueue } from '../../../src/domain/task-queues.ts'
+import type { AttemptQueue } from '../../../src/domain/attempt-request.ts'
 import type { DeliveryRuntime, firstSnapshot, runDelivery } from '../../../workflows/delivery-loop.ts'
 import type {
   DeliverEventInput,

@@ -3,13 +3,13 @@ import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource } from '../../../src/db/connection/data-source.ts'
 import { claimAttempts } from '../../../src/deliveries/protocol/claim.ts'
-import { commitEvents, type NewEvent } from '../../../src/deliveries/protocol/commit-events.ts'
+import { commitEvents } from '../../../src/deliveries/protocol/commit-events.ts'
 import {
   recordFailures,
   recordFirstSuccesses,
   recordSuccesses,
 } from '../../../src/deliveries/protocol/record-attempts.ts'
-import { createMember, createWebhookRow, testCommits } from '../../helpers/database/factories.ts'
+import { createMember, createWebhookRow, testCommits, testEvent } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const TABLES = ['event', 'delivery', 'attempt']
@@ -26,19 +26,9 @@ describe('query plans that a connection made while its tables were empty', () =>
       await database.dataSource.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`)
   })
 
-  const newEvent = (): NewEvent => ({
-    id: randomUUID(),
-    organisationId,
-    key: 'customer:created',
-    body: Buffer.from('{}'),
-    emittedAt: new Date(),
-    traceId: 'trace',
-    webhookId: null,
-  })
-
   /** Publishes events, claims the attempt of one and records all of them, as a process does under load. */
   async function publishAndRecord(db: DataSource, count: number): Promise<void> {
-    const events = Array.from({ length: count }, newEvent)
+    const events = Array.from({ length: count }, () => testEvent(organisationId))
     const { reserve, leaseMs } = testCommits()
     const commit = { ...reserve([organisationId], count), leaseMs }
     const deliveries = (await commitEvents(db, events, commit)).flat()

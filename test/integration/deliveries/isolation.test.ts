@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
-import { endAttempts } from '../../helpers/deliveries/dispatcher.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 
@@ -33,7 +32,7 @@ describe('a backlog of 1,000 for a slow endpoint', () => {
     })
 
     it(`delays no delivery of other webhooks in \`${mode}\`, fresh or taken up`, async () => {
-      const { publish, dispatcher, fast } = await backlog(mode)
+      const { publish, dispatcher, endAttempts, fast } = await backlog(mode)
       const deliveries = [...(await publish(fast)), ...(await fast.commit(1))]
       await dispatcher.pull()
       for (const { deliveryId } of deliveries)
@@ -41,15 +40,15 @@ describe('a backlog of 1,000 for a slow endpoint', () => {
           await dispatcher.pull()
           const isBegun = [...fast.receiver.postsOf(deliveryId), ...suite.temporal.startsOf(deliveryId)]
           expect(isBegun).to.have.length(1)
-          endAttempts(dispatcher, [{ deliveryId, webhookId: fast.webhookId }])
+          endAttempts([{ deliveryId, webhookId: fast.webhookId }])
         }, 2_000)
     })
   }
 
   it('goes on as attempts end, here or elsewhere', async () => {
-    const { dispatcher, starts } = await backlog('overflow')
+    const { dispatcher, endAttempts, starts } = await backlog('overflow')
     dispatcher.begin()
-    endAttempts(dispatcher, starts().slice(0, 4))
+    endAttempts(starts().slice(0, 4))
     await eventually(() => expect(starts()).to.have.length(14))
     const elsewhere = starts().slice(4, 8)
     await suite.database.dataSource.query(

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
-import { endAttempts } from '../../helpers/deliveries/dispatcher.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
@@ -15,13 +14,13 @@ describe('first attempts in `overflow`', () => {
 
   it('are left to workflows while Temporal keeps up', async () => {
     const endpoint = await suite.endpoint()
-    const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endAttempts, endpoints } = suite.process({ mode: 'overflow' })
     proveEndpoint(endpoints, endpoint.webhookId)
     for (let round = 0; round < 4; round++) {
       const deliveries = await publish(endpoint, BEHIND)
       await eventually(() => expect(suite.temporal.starts).to.have.length((round + 1) * BEHIND))
       // As the worker of this process does with each attempt that a workflow asks it for.
-      endAttempts(dispatcher, deliveries)
+      endAttempts(deliveries)
     }
     expect(suite.temporal.starts.every(({ queue, next }) => queue === 'first' && next.number === 1)).to.equal(
       true,
@@ -64,12 +63,11 @@ describe('first attempts in `overflow`', () => {
 
   it('do not count what a worker has begun as waiting', async () => {
     const endpoint = await suite.endpoint()
-    const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endAttempts, endpoints } = suite.process({ mode: 'overflow' })
     proveEndpoint(endpoints, endpoint.webhookId)
     const begun = await publish(endpoint, BEHIND)
     await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND))
-    for (const { deliveryId, webhookId } of begun)
-      dispatcher.onAttempt({ isInline: false, deliveryId, webhookId })
+    endAttempts(begun)
     await publish(endpoint)
     await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND + 1))
     expect(endpoint.receiver.posts).to.have.length(0)

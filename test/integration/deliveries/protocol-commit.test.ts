@@ -6,7 +6,7 @@ import {
   type Rooms,
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { newId } from '../../../src/ids.ts'
-import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
+import { createMember, createWebhookRow, testEvent } from '../../helpers/database/factories.ts'
 import { useRows, type OwnWebhook } from '../../helpers/deliveries/use-rows.ts'
 
 const LEASE_MS = 20_000
@@ -18,13 +18,8 @@ describe('the commit of events', () => {
   const suite = useRows()
 
   const event = (organisationId: string, changes: Partial<NewEvent> = {}): NewEvent => ({
-    id: newId(),
-    organisationId,
-    key: 'customer:created',
+    ...testEvent(organisationId),
     body: Buffer.from(`{"data":"${newId()} ☂"}`),
-    emittedAt: new Date(),
-    traceId: 'trace-1',
-    webhookId: null,
     ...changes,
   })
   const commit = (events: readonly NewEvent[], rooms = NO_ROOM): Promise<CommittedDelivery[][]> =>

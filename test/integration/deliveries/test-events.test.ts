@@ -4,8 +4,7 @@ import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.
 import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
 import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { testEnvelope } from '../../../src/deliveries/publish/test-event.ts'
-import { newId } from '../../../src/ids.ts'
+import { newTestEvent } from '../../../src/deliveries/publish/envelope.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import {
   createMember,
@@ -36,12 +35,7 @@ describe('a test event', () => {
 
   async function send(): Promise<CommittedDelivery> {
     const { organisationId } = member
-    const event = {
-      id: newId(),
-      organisationId,
-      webhookId,
-      ...testEnvelope('webhook:test', { webhookId }),
-    }
+    const event = newTestEvent(organisationId, webhookId, 'webhook:test', { webhookId })
     const { reserve, leaseMs } = testCommits()
     const commit = { ...reserve([organisationId], 1), leaseMs }
     return (await commitEvents(suite.database.dataSource, [event], commit))[0]![0]!

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { NativeConnection } from '@temporalio/worker'
 import { expect } from 'chai'
-import { createActivities } from '../../../activities/index.ts'
 import { freePort } from '../../../src/free-port.ts'
 import { createWorkers } from '../../../src/temporal/worker.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, testActivities } from '../../helpers/deliveries/attempts.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { createSilentHost, examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -117,7 +116,7 @@ describe('posthorn doctor examines Temporal', () => {
       shutdownGraceMs: 1_000,
       version: null,
     }
-    const workers = await createWorkers(connection, settings, createActivities(dependencies))
+    const workers = await createWorkers(connection, settings, testActivities(dependencies))
     const ended = workers.run()
     try {
       await eventually(async () => {

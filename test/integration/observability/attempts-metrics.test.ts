@@ -1,6 +1,6 @@
+import type { TestDependencies } from '../../helpers/deliveries/attempts.ts'
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
-import type { ActivityDependencies } from '../../../activities/index.ts'
 import { addressNotification } from '../../../src/db/queries/incident-evaluation.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
@@ -20,7 +20,7 @@ describe("a worker's metrics", () => {
   const suite = useAttempts(1_000)
   const { database, answerWith } = suite
   let registry: Registry
-  let dependencies: ActivityDependencies
+  let dependencies: TestDependencies
   let request: AttemptRequest
 
   beforeEach(async () => {

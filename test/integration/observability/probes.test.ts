@@ -11,7 +11,13 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_LOAD } from '../../../src/temporal/worker.ts'
 import { failWrites } from '../../faults/rig/sql-faults.ts'
 import { createDatabaseRelay, type DatabaseRelay } from '../../helpers/database/database-relay.ts'
-import { createMember, createWebhookRow, publishRow, testCommits } from '../../helpers/database/factories.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  testCommits,
+  testEvent,
+} from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { createTestDispatcher, testRows } from '../../helpers/deliveries/dispatcher.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
@@ -96,9 +102,7 @@ describe('the probes of the metrics port', () => {
   it('name a database that answers but commits no event, until it commits one', async () => {
     const { organisationId } = await createMember(pool)
     const publish = createPublisher(pool, testCommits())
-    const json = '{"event":"comment:created","data":{}}'
-    const request = { organisationId, event: 'comment:created', json, timestamp: null }
-    const publishOne = () => publish({ ...request, traceId: 'a', spanId: null, triggeredBy: null }, null)
+    const publishOne = () => publish(testEvent(organisationId), null)
     const port = await open({ publish, sweep: null, temporal: temporalOf({ load: null }) })
     const repair = await failWrites(database.dataSource, { table: 'event', sqlstate: '53100' })
     try {

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { eventually } from '../../helpers/eventually.ts'
 import { openConnection, type Connection } from '../../../src/outbound/connection.ts'
 import { createConnectionPool } from '../../../src/outbound/connection-pool.ts'
-import { OutboundError } from '../../../src/outbound/outbound-error.ts'
+import { OutboundError } from '../../../src/outbound/failure-code.ts'
 import { answerAndHang, NO_REST, OK, startReceiver, type Receiver } from './receivers.ts'
 
 const REQUEST = { path: '/', headers: {}, body: Buffer.from('{}') }

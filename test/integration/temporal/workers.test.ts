@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import { expect } from 'chai'
-import { createActivities } from '../../../activities/index.ts'
 import { createWorkers, type CreateWorker } from '../../../src/temporal/worker.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, testActivities } from '../../helpers/deliveries/attempts.ts'
 import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 import { testServers } from '../../helpers/runner/servers.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
@@ -27,7 +26,7 @@ describe('the workers of a process', () => {
 
   it('leave nothing behind when the second cannot be created, and succeed with the next try', async () => {
     const dependencies = attemptDependencies(database.dataSource)
-    const activities = createActivities(dependencies)
+    const activities = testActivities(dependencies)
     const made: Worker[] = []
     const failingSecond: CreateWorker = async (options) => {
       if (made.length === 1) throw new Error('no second worker')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-keys.ts'
-import { UsageError } from '../../../src/cli/command-line/usage-error.ts'
+import { UsageError } from '../../../src/cli/command-line/command.ts'
 import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readListenCommand } from '../../../src/cli/listen/listen-arguments.ts'
-import { UsageError } from '../../../src/cli/command-line/usage-error.ts'
+import { UsageError } from '../../../src/cli/command-line/command.ts'
 import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
 
 const KEY = 'phk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'

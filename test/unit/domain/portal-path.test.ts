@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { developerAddress } from '../../../src/domain/portal-path.ts'
+import { developerAddress } from '../../../src/accounts/portal-links.ts'
 
 const ID = '019a0000-0000-7000-8000-00000000000a'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { waitUntilDue } from '../../../../src/deliveries/attempt/wait-until-due.ts'
+import { waitUntilDue } from '../../../../src/db/connection/database-clock.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 const HOUR = 3_600_000

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { serialiseEnvelope, type EnvelopeFields } from '../../../../src/deliveries/publish/envelope.ts'
+import { serialiseEnvelope, type Envelope } from '../../../../src/deliveries/publish/envelope.ts'
 
-const fields: EnvelopeFields = {
+const fields: Envelope = {
   event: 'customer:created',
   dataText: '{"id":"cus_1"}',
   timestamp: 1_700_000_000_123,
@@ -9,7 +9,7 @@ const fields: EnvelopeFields = {
   spanId: 'span-1',
   triggeredBy: { id: 'mem_1', name: 'An' },
 }
-const text = (changes: Partial<EnvelopeFields> = {}): string =>
+const text = (changes: Partial<Envelope> = {}): string =>
   serialiseEnvelope({ ...fields, ...changes }).toString('utf8')
 
 describe('serialiseEnvelope', () => {

@@ -1,5 +1,5 @@
-import type { AttemptQueue } from '../../../../../src/domain/task-queues.ts'
-import type { DeliveryLabel } from '../../../../../src/domain/workflow-labels.ts'
+import type { AttemptQueue } from '../../../../../src/domain/attempt-request.ts'
+import type { DeliveryLabel } from '../../../../../src/domain/workflow-inputs.ts'
 import type { DeliveryWorkflows } from '../../../../../src/temporal/delivery-workflows.ts'
 import { TemporalUnavailableError } from '../../../../../src/temporal/grpc-errors.ts'
 import type { TerminateIfStuck } from '../../../../../src/temporal/workflow-progress.ts'
@@ -42,7 +42,7 @@ export function createFakeCluster(options: {
       const worker = random.of(workers)
       const request = { organisationId, deliveryId, webhookId, number, queue, dueAtMs: null, maxWaitMs: 0 }
       const signals = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
-      const outcome = await Promise.race([worker.makeAttempt(request, signals), worker.died])
+      const outcome = await Promise.race([worker.dispatcher.makeAttempt(request, signals), worker.died])
       if (isTerminated()) return
       if (!outcome) {
         await time.sleep(HEARTBEAT_TIMEOUT_MS)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-registry.ts'
-import type { MakeAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
+import type { MakeAttempt, OnAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
 import { createPace } from '../../../../../src/deliveries/attempt/pace.ts'
 import type {
   createDispatcher,
@@ -32,14 +32,13 @@ const RELEASE_RETRY_MS = 1_100
 /** How an endpoint answers from an instant on. `hangs`: not at all. */
 export type Behaviour = 'fast' | 'refuses' | 'slow' | 'hangs'
 
-/** One process. `makeAttempt`: as its worker makes it for a workflow. */
+/** One process. Its worker makes attempts by its dispatcher. */
 export type SimulatedProcess = {
   id: number
   isAlive: boolean
   /** False in a process without a worker. */
   hasWorker: boolean
   dispatcher: Dispatcher
-  makeAttempt: MakeAttempt
   /** Settles when the process dies. */
   died: Promise<void>
   publish(webhookIds: readonly string[]): Promise<void>
@@ -166,45 +165,46 @@ export function createWorld(options: {
       }
     }
 
-    const makeAttempt: MakeAttempt = async (request, _signals, inline = null) => {
-      const { webhookId, deliveryId, number, queue } = request
-      const isOnWrongQueue = queue !== 'slow' && endpoints.health(webhookId) === 'slow'
-      const slot =
-        inline?.slot ??
-        (isOnWrongQueue ? { retryAfterMs: 0 } : await endpoints.acquireSoon(webhookId, deliveryId))
-      if ('retryAfterMs' in slot) return { state: 'deferred', delayMs: slot.retryAfterMs }
-      const report = (): void =>
-        process.dispatcher.onAttempt({ isInline: inline !== null, webhookId, deliveryId })
-      report()
-      try {
-        const row = rows.table.get(deliveryId)!
-        const claim = inline && { owner: inline.claim.owner, claimedAtMs: inline.claimedAtMs }
-        const claimed = claim ?? (await claimRow(deliveryId, number))
-        if (claimed === null) return outcomeOf(row)
-        if (inline && webhookChanges.hasChangedSince(webhookId, inline.claimedAtMs))
-          violate('a POST begins by a webhook as it was', row)
-        slot.begin()
-        const { succeeded, isTimeout, durationMs } = await send(row, claimed.claimedAtMs)
-        if (!isAlive()) return await never()
-        const waitMs = waitAfterAttempt(number) ?? 0
-        slot.release({ succeeded, durationMs, isTimeout, retry: { deliveryId, inMs: waitMs } })
+    const createAttempt =
+      (onAttempt: OnAttempt): MakeAttempt =>
+      async (request, _signals, inline = null) => {
+        const { webhookId, deliveryId, number, queue } = request
+        const isOnWrongQueue = queue !== 'slow' && endpoints.health(webhookId) === 'slow'
+        const slot =
+          inline?.slot ??
+          (isOnWrongQueue ? { retryAfterMs: 0 } : await endpoints.acquireSoon(webhookId, deliveryId))
+        if ('retryAfterMs' in slot) return { state: 'deferred', delayMs: slot.retryAfterMs }
+        const report = (): void => onAttempt({ isInline: inline !== null, webhookId, deliveryId })
         report()
-        await time.sleep(random.between(1, 20))
-        if (!isAlive()) return await never()
-        const recorded = rows.record(deliveryId, number, claimed.owner, succeeded, waitMs)
-        const outcome = outcomeOf(recorded ?? row)
-        return outcome.state === 'waiting' && isTimeout ? { ...outcome, failureCode: 'timeout' } : outcome
-      } finally {
-        if (isAlive()) {
-          slot.release(null)
+        try {
+          const row = rows.table.get(deliveryId)!
+          const claim = inline && { owner: inline.claim.owner, claimedAtMs: inline.claimedAtMs }
+          const claimed = claim ?? (await claimRow(deliveryId, number))
+          if (claimed === null) return outcomeOf(row)
+          if (inline && webhookChanges.hasChangedSince(webhookId, inline.claimedAtMs))
+            violate('a POST begins by a webhook as it was', row)
+          slot.begin()
+          const { succeeded, isTimeout, durationMs } = await send(row, claimed.claimedAtMs)
+          if (!isAlive()) return await never()
+          const waitMs = waitAfterAttempt(number) ?? 0
+          slot.release({ succeeded, durationMs, isTimeout, retry: { deliveryId, inMs: waitMs } })
           report()
+          await time.sleep(random.between(1, 20))
+          if (!isAlive()) return await never()
+          const recorded = rows.record(deliveryId, number, claimed.owner, succeeded, waitMs)
+          const outcome = outcomeOf(recorded ?? row)
+          return outcome.state === 'waiting' && isTimeout ? { ...outcome, failureCode: 'timeout' } : outcome
+        } finally {
+          if (isAlive()) {
+            slot.release(null)
+            report()
+          }
         }
       }
-    }
 
     const dispatcher = options.create({
       rows: statements,
-      makeAttempt,
+      createAttempt,
       endpoints,
       webhookChanges,
       workflows: cluster.workflows,
@@ -218,7 +218,6 @@ export function createWorld(options: {
       metrics,
       shutdown,
       isServing: () => !state.isTemporalAway,
-      isFollowingOwed: () => false,
     })
     const sweep = createDeliveryRecovery({
       rows: statements,
@@ -250,7 +249,6 @@ export function createWorld(options: {
       isAlive: true,
       hasWorker,
       dispatcher,
-      makeAttempt,
       died,
       async publish(webhookIds) {
         const published = publish(webhookIds)

@@ -1,4 +1,8 @@
 import { createHmac } from 'node:crypto'
+import packageJson from '../../package.json' with { type: 'json' }
+
+/** The `User-Agent` of every POST to a receiver. */
+export const USER_AGENT = `Posthorn/${packageJson.version}`
 
 /**
  * Value of the signature header for `body`: `sha256=` and the lower-case hex HMAC-SHA256 of exactly these bytes.

@@ -1,5 +1,34 @@
+import { describeError } from './visible-text.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+
+/**
+ * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process with exit code 0.
+ * A second signal ends it at once, for those who cannot wait.
+ * Returns what does the same for another reason, with exit code 1.
+ */
+export function onStopSignal(stop: (reason: string) => Promise<void>): (reason: string) => void {
+  let stopping = false
+  const end = (reason: string, exitCode: number): void => {
+    stopping = true
+    stop(reason).then(
+      () => process.exit(exitCode),
+      (error: unknown) => {
+        process.stderr.write(`${describeError(error)}\n`)
+        process.exit(1)
+      },
+    )
+  }
+  const handle = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1)
+    end(signal, 0)
+  }
+  process.on('SIGINT', handle)
+  process.on('SIGTERM', handle)
+  return (reason) => {
+    if (!stopping) end(reason, 1)
+  }
+}
 
 /**
  * Logs and counts uncaught errors. After an exception the state of the interrupted code is unknown, so `end` stops the
