@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { runTool } from '../run-tool.ts'
+import { withoutDevelopment, type LockFile } from './runtime-packages.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PROGRAM = 'src/cli/posthorn-listen.js'
@@ -13,6 +14,28 @@ const README = `# posthorn-listen
 The command \`posthorn listen\` without the server: it follows the event stream of a Posthorn and sends each event to a
 receiver on your machine, signed as webhooks are. \`npx posthorn-listen --help\` shows how.
 `
+
+/**
+ * Builds Posthorn into `folder` as an npm package: what an image has, with the exact versions of all packages that it
+ * needs (npm-shrinkwrap.json).
+ */
+export async function buildServerPackage(folder: string): Promise<void> {
+  const build = join(ROOT, 'src/cli/build.ts')
+  await runTool({
+    command: process.execPath,
+    args: ['--import', 'tsx', build, join(folder, 'dist')],
+    cwd: ROOT,
+    timeoutMs: COMPILE_TIMEOUT_MS,
+  })
+  const { name, version, description, license, type, engines, bin, dependencies } = packageJson
+  writeJson(join(folder, 'package.json'), {
+    ...{ name, version, description, license, private: true, type, engines, bin, dependencies },
+  })
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile
+  writeJson(join(folder, 'npm-shrinkwrap.json'), withoutDevelopment(lock))
+  for (const file of ['src/cli/bin.mjs', 'LICENSE', 'CHANGELOG.md', '.env.example'])
+    cpSync(join(ROOT, file), join(folder, file))
+}
 
 /** Compiles the program `posthorn-listen` with all that it imports into `folder`, as an npm package. */
 export async function buildListenPackage(folder: string): Promise<void> {
@@ -36,7 +59,7 @@ export async function buildListenPackage(folder: string): Promise<void> {
     bin: { 'posthorn-listen': PROGRAM },
     dependencies: dependenciesOf(folder),
   }
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  writeJson(join(folder, 'package.json'), manifest)
   writeFileSync(join(folder, 'README.md'), README)
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
 }
@@ -59,6 +82,10 @@ function dependenciesOf(folder: string): Record<string, string> {
       return [name, version]
     }),
   )
+}
+
+function writeJson(file: string, value: object): void {
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
 }
 
 /** Packs a folder that is an npm package into `destination`, and returns the path of the tarball. */
