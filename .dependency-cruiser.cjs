@@ -165,7 +165,7 @@ module.exports = {
       severity: 'error',
       comment:
         'Help and a mistyped command are answered before anything heavy is loaded: each command imports its own.',
-      from: { path: '^src/cli/(posthorn\\.ts$|command-line/)' },
+      from: { path: '^src/cli/(posthorn(-listen)?\\.ts$|command-line/)' },
       to: {
         dynamic: false,
         pathNot: [

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
 /**
- * `npm run build`: compiles to dist/, copies the pages and the statements next to it and bundles the workflows once, so that a worker starts
- * without a bundler. With a folder as its argument it builds there, as the tests have it, and leaves the types to
- * `npm run check`.
+ * `npm run build`: compiles to dist/, copies the pages and the statements next to it and bundles the workflows once, so
+ * that a worker starts without a bundler. With a folder as its argument it builds there, as the tests have it, and leaves
+ * the types to `npm run check`. Two builds of the same sources are equal, wherever they are made.
  */
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const [elsewhere] = process.argv.slice(2)
@@ -28,5 +28,17 @@ cpSync(`${root}src/deliveries/protocol`, `${dist}/src/deliveries/protocol`, {
   recursive: true,
   filter: (source) => !source.endsWith('.ts'),
 })
-const { code } = await bundleWorkflowCode({ workflowsPath: `${root}workflows/index.ts` })
-writeFileSync(`${dist}/workflow-bundle.js`, code)
+const { code } = await bundleWorkflowCode({
+  workflowsPath: `${root}workflows/index.ts`,
+  // Columns depend on the length of this folder's path.
+  webpackConfigHook: (config) => ({ ...config, devtool: 'inline-cheap-module-source-map' }),
+})
+writeFileSync(`${dist}/workflow-bundle.js`, withoutPaths(code))
+
+/** Takes out of the bundle's source map what differs between two builds: the path of this folder, and a hash of it. */
+function withoutPaths(bundle: string): string {
+  return bundle.replace(/(?<=;base64,)\S+(?=\s*$)/, (encoded) => {
+    const map = Buffer.from(encoded, 'base64').toString().replaceAll(root, '/')
+    return Buffer.from(map.replaceAll(/workflow-bundle-\w+/g, 'workflow-bundle')).toString('base64')
+  })
+}

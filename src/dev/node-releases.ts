@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { provideNpmProgram } from './npm-program.ts'
 
 /** The newer releases of Node.js that Posthorn supports, and the version that the tests run on. */
-const VERSIONS = { 22: '22.23.3', 24: '24.21.0' } as const
+const VERSIONS = { 22: '22.23.3', 24: '24.21.0', 26: '26.10.0' } as const
 
 /** A supported release of Node.js that is newer than the oldest one, which package.json names. */
 type NewerNode = keyof typeof VERSIONS

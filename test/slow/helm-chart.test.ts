@@ -2,7 +2,13 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parseAllDocuments } from 'yaml'
 import { ALL_SETTINGS, loadConfig } from '../../src/config/load.ts'
-import { PROVIDE_TIMEOUT_MS, provideHelm, provideReader } from '../helpers/manifests/go-tools.ts'
+import {
+  OTHER_KUBERNETES,
+  PROVIDE_TIMEOUT_MS,
+  provideHelm,
+  provideOtherReader,
+  provideReader,
+} from '../helpers/manifests/go-tools.ts'
 import { runProgram, type Ended } from '../helpers/manifests/run-program.ts'
 
 type Probe = { httpGet: { path: string; port: string } }
@@ -39,7 +45,7 @@ type Manifest = {
 const CHART = fileURLToPath(new URL('../../deploy/helm/posthorn', import.meta.url))
 
 /** Without it a `helm` built with Go takes the oldest Kubernetes. */
-const KUBERNETES = ['--kube-version', '1.31.0']
+const KUBERNETES = '1.31'
 
 const REQUIRED = {
   secrets: { existingSecret: 'posthorn' },
@@ -100,8 +106,10 @@ describe('the Helm chart, as Helm renders it', function () {
     reader = readerPath
   })
 
-  const run = (command: string[], values: object): Ended =>
-    runProgram(helm, [...command, CHART, '--values', '-', ...KUBERNETES], { input: JSON.stringify(values) })
+  const run = (command: string[], values: object, kubernetes = KUBERNETES): Ended =>
+    runProgram(helm, [...command, CHART, '--values', '-', '--kube-version', `${kubernetes}.0`], {
+      input: JSON.stringify(values),
+    })
   const refusal = (values: object): string => {
     const { status, stderr } = run(['template', 'hooks'], values)
     expect(status, stderr).to.equal(1)
@@ -124,6 +132,21 @@ describe('the Helm chart, as Helm renders it', function () {
   }
   const envOf = ({ containers }: PodSpec): Record<string, string> =>
     Object.fromEntries(containers[0]!.env.map(({ name, value }) => [name, value]))
+
+  for (const release of Object.keys(OTHER_KUBERNETES) as (keyof typeof OTHER_KUBERNETES)[]) {
+    it(`has manifests that Kubernetes ${release} knows, field by field`, async function () {
+      this.timeout(PROVIDE_TIMEOUT_MS)
+      const other = await provideOtherReader(release)
+      if (other === null) return this.skip()
+      for (const values of [REQUIRED, EVERYTHING]) {
+        const { status, stdout, stderr } = run(['template', 'hooks'], values, release)
+        expect(status, stderr).to.equal(0)
+        const read = runProgram(other, [], { input: stdout })
+        expect(read.status, read.stderr).to.equal(0)
+        expect(read.stdout.trim().split('\n')).to.include.members(['Deployment', 'Job', 'NetworkPolicy'])
+      }
+    })
+  }
 
   for (const [name, values] of Object.entries({ 'what is required': REQUIRED, everything: EVERYTHING })) {
     it(`passes helm lint --strict with ${name}`, () => {

@@ -18,10 +18,17 @@ export type Listener = {
   ended: Promise<number | null>
 }
 
-/** Starts `posthorn listen ARGS` as a process of its own, with nothing in its environment but `env`. */
-export function startListen(args: readonly string[], env: Record<string, string>): Listener {
+/**
+ * Starts `posthorn listen ARGS` as a process of its own, with nothing in its environment but `env`. `program` is another
+ * one that does the same.
+ */
+export function startListen(
+  args: readonly string[],
+  env: Record<string, string>,
+  program: readonly string[] = [testServers().posthorn, 'listen'],
+): Listener {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [testServers().posthorn, 'listen', ...args], {
+  const child = spawn(process.execPath, [...program, ...args], {
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

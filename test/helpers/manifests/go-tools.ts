@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defaultCacheDir, publishFolder } from '../../../src/dev/cache.ts'
@@ -8,6 +8,7 @@ import { runTool, withProgress } from '../../../src/dev/run-tool.ts'
 
 const HELM_VERSION = '3.19.5'
 const PROMETHEUS_VERSION = '0.316.0'
+const ACTIONLINT_VERSION = '1.7.12'
 // An older Go cannot fetch the Go that a module names.
 const OLDEST_GO_MINOR = 21
 const QUICK_TIMEOUT_MS = 20_000
@@ -15,7 +16,8 @@ const QUICK_TIMEOUT_MS = 20_000
 const BUILD_TIMEOUT_MS = 480_000
 
 /** What `go` and `runTool` say when modules cannot be downloaded, or not in time. */
-const OUT_OF_REACH = /not done after|dial tcp|lookup |timeout|connection re|proxyconnect|\b(403|404|50\d) /i
+const OUT_OF_REACH =
+  /not done after|toolchain|dial tcp|lookup |timeout|connection re|proxyconnect|\b(403|404|50\d) /i
 
 /** How long a test has to wait for a program. */
 export const PROVIDE_TIMEOUT_MS = BUILD_TIMEOUT_MS + QUICK_TIMEOUT_MS
@@ -23,7 +25,15 @@ export const PROVIDE_TIMEOUT_MS = BUILD_TIMEOUT_MS + QUICK_TIMEOUT_MS
 /** The Go module of our own programs that read manifests. */
 const READERS = fileURLToPath(new URL('../manifest-readers', import.meta.url))
 
-type GoTool = { executable: string; folder: string; package: string; cwd?: string; tags?: string }
+type GoTool = {
+  executable: string
+  folder: string
+  package: string
+  cwd?: string
+  /** Makes a module of the folder `source` in READERS, which takes these modules. */
+  module?: { source: string; requires: string[] }
+  tags?: string
+}
 
 /** Path of `helm`, built once into the cache folder; null, with a line that says why, without Go or modules. */
 export function provideHelm(): Promise<string | null> {
@@ -45,6 +55,15 @@ export function providePromtool(): Promise<string | null> {
   })
 }
 
+/** Path of `actionlint`, which checks GitHub workflows; null, as for Helm. */
+export function provideActionlint(): Promise<string | null> {
+  return build({
+    executable: 'actionlint',
+    folder: `actionlint-${ACTIONLINT_VERSION}`,
+    package: `github.com/rhysd/actionlint/cmd/actionlint@v${ACTIONLINT_VERSION}`,
+  })
+}
+
 /**
  * Path of a program that reads `compose` files or `kubernetes` manifests with the libraries of Docker and Kubernetes,
  * built once into the cache folder; null, with a line that says why, without Go or modules.
@@ -56,11 +75,30 @@ export function provideReader(name: 'compose' | 'kubernetes'): Promise<string | 
   return build({ executable: name, folder, package: `./${name}`, cwd: READERS })
 }
 
+/** Releases of Kubernetes besides that of `provideReader`: the oldest that the chart names, and the newest. */
+export const OTHER_KUBERNETES = { '1.27': '0.27.16', '1.37': '0.37.2' }
+
+/** Path of the same program for manifests of another release of Kubernetes; null, as for Helm. */
+export function provideOtherReader(release: keyof typeof OTHER_KUBERNETES): Promise<string | null> {
+  const version = OTHER_KUBERNETES[release]
+  const requires = ['client-go/kubernetes/scheme', 'apimachinery'].map((name) => `k8s.io/${name}@v${version}`)
+  const hash = createHash('sha256')
+    .update(readFileSync(join(READERS, 'kubernetes/main.go')))
+    .digest('hex')
+  return build({
+    executable: 'kubernetes',
+    folder: `kubernetes-reader-${version}-${hash.slice(0, 12)}`,
+    package: './kubernetes',
+    module: { source: 'kubernetes', requires },
+  })
+}
+
 async function build({
   executable,
   folder,
   package: source,
   cwd,
+  module,
   tags = '',
 }: GoTool): Promise<string | null> {
   const { env } = process
@@ -83,15 +121,16 @@ async function build({
     `Building ${executable}: ${compiled} packages compiled after ${seconds} s …`
   print(`Building ${executable} with Go (once, some minutes) …`)
   return publishFolder(target, executable, async (draft) => {
-    const tool = {
-      command: go,
-      args: ['install', '-v', '-tags', tags, source],
-      cwd: cwd ?? cacheDir,
-      env: { ...env, GOBIN: draft },
-      timeoutMs: BUILD_TIMEOUT_MS,
-      onLine,
-    }
-    await withProgress(print, describe, () => runTool(tool))
+    const modulePath = module === undefined ? (cwd ?? cacheDir) : join(draft, 'module')
+    const tool = { command: go, cwd: modulePath, env: { ...env, GOBIN: draft }, timeoutMs: BUILD_TIMEOUT_MS }
+    await withProgress(print, describe, async () => {
+      if (module !== undefined) {
+        cpSync(join(READERS, module.source), join(modulePath, module.source), { recursive: true })
+        writeFileSync(join(modulePath, 'go.mod'), 'module posthorn/reader\n\ngo 1.21\n')
+        await runTool({ ...tool, args: ['get', ...module.requires] })
+      }
+      await runTool({ ...tool, args: ['install', '-v', '-tags', tags, source], onLine })
+    })
   }).catch((error: unknown) => {
     if (!OUT_OF_REACH.test(String(error))) throw error
     return skip(`${source} could not be had in time: ${String(error)}`)

@@ -17,7 +17,7 @@ import { buffer } from 'node:stream/consumers'
 
 // The key is the secret's 64 characters as they are shown: do not decode them from hex.
 function isValid(secret, signatureHeader, rawBody) {
-  const match = /^sha256=((?:[0-9a-f]{2})+)$/i.exec(signatureHeader ?? '')
+  const match = /^sha256=((?:[0-9a-fA-F]{2})+)$/.exec(signatureHeader ?? '')
   if (!match) return false
   const given = Buffer.from(match[1], 'hex')
   const expected = createHmac('sha256', secret).update(rawBody).digest()

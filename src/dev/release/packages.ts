@@ -1,0 +1,96 @@
+import { chmodSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { runTool } from '../run-tool.ts'
+import { withoutDevelopment, type LockFile } from './runtime-packages.ts'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const PROGRAM = 'src/cli/posthorn-listen.js'
+const COMPILE_TIMEOUT_MS = 120_000
+const PACK_TIMEOUT_MS = 60_000
+const README = `# posthorn-listen
+
+The command \`posthorn listen\` without the server: it follows the event stream of a Posthorn and sends each event to a
+receiver on your machine, signed as webhooks are. \`npx posthorn-listen --help\` shows how.
+`
+
+/**
+ * Builds Posthorn into `folder` as an npm package: what an image has, with the exact versions of all packages that it
+ * needs (npm-shrinkwrap.json).
+ */
+export async function buildServerPackage(folder: string): Promise<void> {
+  const build = join(ROOT, 'src/cli/build.ts')
+  await runTool({
+    command: process.execPath,
+    args: ['--import', 'tsx', build, join(folder, 'dist')],
+    cwd: ROOT,
+    timeoutMs: COMPILE_TIMEOUT_MS,
+  })
+  const { name, version, description, license, type, engines, bin, dependencies } = packageJson
+  writeJson(join(folder, 'package.json'), {
+    ...{ name, version, description, license, private: true, type, engines, bin, dependencies },
+  })
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile
+  writeJson(join(folder, 'npm-shrinkwrap.json'), withoutDevelopment(lock))
+  for (const file of ['src/cli/bin.mjs', 'LICENSE', 'CHANGELOG.md', '.env.example'])
+    cpSync(join(ROOT, file), join(folder, file))
+}
+
+/** Compiles the program `posthorn-listen` with all that it imports into `folder`, as an npm package. */
+export async function buildListenPackage(folder: string): Promise<void> {
+  await runTool({
+    command: process.execPath,
+    args: [
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      ...['-p', join(ROOT, 'tsconfig.listen.json'), '--outDir', folder],
+    ],
+    timeoutMs: COMPILE_TIMEOUT_MS,
+  })
+  chmodSync(join(folder, PROGRAM), 0o755)
+  const { version, license, engines } = packageJson
+  const manifest = {
+    name: 'posthorn-listen',
+    version,
+    description: 'Forwards the events of a Posthorn to a receiver on your machine, signed as webhooks are',
+    license,
+    type: 'module',
+    engines,
+    bin: { 'posthorn-listen': PROGRAM },
+    dependencies: dependenciesOf(folder),
+  }
+  writeJson(join(folder, 'package.json'), manifest)
+  writeFileSync(join(folder, 'README.md'), README)
+  cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+}
+
+/** Returns the packages that the compiled files import, with the versions of this repository. */
+function dependenciesOf(folder: string): Record<string, string> {
+  const versions: Record<string, string> = packageJson.dependencies
+  const imported = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.js'))
+    .flatMap((file) => [
+      ...readFileSync(join(folder, file), 'utf8').matchAll(/\b(?:from|import\() ?'([^'.][^']*)'/g),
+    ])
+    .map(([, specifier = '']) => specifier)
+    .filter((specifier) => !specifier.startsWith('node:'))
+  return Object.fromEntries(
+    [...new Set(imported)].sort().map((name) => {
+      const version = versions[name]
+      if (version === undefined)
+        throw new Error(`posthorn-listen imports ${name}, which package.json does not list`)
+      return [name, version]
+    }),
+  )
+}
+
+function writeJson(file: string, value: object): void {
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Packs a folder that is an npm package into `destination`, and returns the path of the tarball. */
+export async function packFolder(folder: string, destination: string): Promise<string> {
+  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', destination]
+  const lines = await runTool({ command: 'npm', args, cwd: folder, timeoutMs: PACK_TIMEOUT_MS })
+  return join(destination, lines.trim().split('\n').at(-1) ?? '')
+}

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { builtInCatalogue } from '../../catalogue/built-in.ts'
+import { openApiDocument } from '../../http/openapi.ts'
+import { routes } from '../../http/routes/index.ts'
+import { runTool } from '../run-tool.ts'
+import { buildListenPackage, buildServerPackage, packFolder } from './packages.ts'
+import { runtimePackages, type LockFile } from './runtime-packages.ts'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const TOOL_TIMEOUT_MS = 120_000
+
+type Component = { name: string; version: string; licenses?: object[] }
+type Sbom = {
+  serialNumber?: string
+  metadata: { timestamp?: string }
+  components: Component[]
+}
+
+/**
+ * Makes all that a release consists of, in `folder`: both npm packages, the Helm chart, the OpenAPI document, the SBOM
+ * (CycloneDX), the licences, notes and checksums. The same sources give the same bytes. Needs npm and GNU tar, and no
+ * network. Whatever was in `folder` is gone.
+ */
+export async function release(folder: string): Promise<void> {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const draft = mkdtempSync(join(tmpdir(), 'posthorn-release-'))
+  try {
+    const [server, listen] = [join(draft, 'posthorn'), join(draft, 'posthorn-listen')]
+    await buildServerPackage(server)
+    await packFolder(server, folder)
+    await buildListenPackage(listen)
+    await packFolder(listen, folder)
+    await packChart(join(folder, `posthorn-chart-${packageJson.version}.tgz`))
+    const lock = JSON.parse(readFileSync(join(server, 'npm-shrinkwrap.json'), 'utf8')) as LockFile
+    writeJson(join(folder, 'sbom.cdx.json'), await makeSbom(server, lock))
+    writeFileSync(join(folder, 'licences.txt'), licenceList(lock))
+    writeJson(join(folder, 'openapi.json'), openApiDocument(routes, builtInCatalogue))
+    writeFileSync(join(folder, 'NOTES.md'), releaseNotes(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')))
+    writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder))
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+async function packChart(file: string): Promise<void> {
+  const sameOwner = [
+    '--sort=name',
+    '--mtime=@0',
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    '--mode=u=rwX,go=rX',
+  ]
+  const args = [...sameOwner, '--use-compress-program=gzip -n', '-cf', file, '-C', 'deploy/helm', 'posthorn']
+  await runTool({ command: 'tar', args, cwd: ROOT, timeoutMs: TOOL_TIMEOUT_MS })
+}
+
+/**
+ * Returns npm's SBOM of the packages that run in production. It is made from the package that is released, since
+ * `npm sbom --omit=dev` also leaves out what a package for development needs too.
+ */
+async function makeSbom(server: string, lock: LockFile): Promise<Sbom> {
+  const file = join(server, '..', 'sbom.json')
+  await runTool({
+    command: 'sh',
+    args: ['-c', 'npm sbom --sbom-format=cyclonedx --sbom-type=application --package-lock-only >"$0"', file],
+    cwd: server,
+    timeoutMs: TOOL_TIMEOUT_MS,
+  })
+  const sbom = JSON.parse(readFileSync(file, 'utf8')) as Sbom
+  // Both differ each time.
+  delete sbom.serialNumber
+  delete sbom.metadata.timestamp
+  const licences = new Map(runtimePackages(lock).map(({ name, licence }) => [name, licence]))
+  const components = sbom.components.map(({ licenses, ...component }) => ({
+    ...component,
+    licenses: licenses ?? [{ license: { id: licences.get(component.name) } }],
+  }))
+  return { ...sbom, components }
+}
+
+function licenceList(lock: LockFile): string {
+  const packages = runtimePackages(lock)
+  const scripts = packages.filter(({ hasInstallScript }) => hasInstallScript)
+  return [
+    `Packages that posthorn ${packageJson.version} installs, with their licences:`,
+    ...packages.map(({ name, version, licence }) => `${name} ${version}: ${licence}`),
+    '',
+    `With an install script: ${scripts.map(({ name, version }) => `${name} ${version}`).join(', ')}`,
+    '',
+  ].join('\n')
+}
+
+/** Returns the entry of this version in the changelog, or that of what is not released yet. */
+export function releaseNotes(changelog: string): string {
+  const entries = changelog.split(/^(?=## )/m)
+  const find = (title: string): string | undefined =>
+    entries.find((entry) => entry.startsWith(`## [${title}]`))
+  const entry = find(packageJson.version) ?? find('Unreleased')
+  if (entry === undefined) throw new Error(`CHANGELOG.md has no entry for ${packageJson.version}`)
+  return `# Posthorn ${packageJson.version}\n\n${entry.trimEnd()}\n`
+}
+
+/** Returns a line for each file, as `sha256sum --check` reads it. */
+function checksums(folder: string): string {
+  const lines = readdirSync(folder)
+    .sort()
+    .map((file) => {
+      const digest = createHash('sha256')
+        .update(readFileSync(join(folder, file)))
+        .digest('hex')
+      return `${digest}  ${basename(file)}\n`
+    })
+  return lines.join('')
+}
+
+function writeJson(file: string, value: object): void {
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
+}
