@@ -13,6 +13,8 @@ export const AUDIT_ACTIONS = [
   'delivery.discarded',
   'deliveries.discarded',
   'deliveries.retried',
+  'events.replayed',
+  'replay.cancelled',
   'push_subscription.saved',
   'push_subscription.removed',
   'session.opened',

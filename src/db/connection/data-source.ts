@@ -26,6 +26,7 @@ import { PausedWorkflows8 } from '../migrations/0008-paused-workflows.ts'
 import { PushOwners9 } from '../migrations/0009-push-owners.ts'
 import { DeliveryProtocol10 } from '../migrations/0010-delivery-protocol.ts'
 import { RetryJobList11 } from '../migrations/0011-retry-job-list.ts'
+import { Replays12 } from '../migrations/0012-replays.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 import type { Pool } from 'pg'
 
@@ -99,6 +100,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       PushOwners9,
       DeliveryProtocol10,
       RetryJobList11,
+      Replays12,
     ],
     migrationsTransactionMode: 'each',
     extra: {

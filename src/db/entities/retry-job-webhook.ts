@@ -33,6 +33,10 @@ export class RetryJobWebhook {
   @Column('uuid', { nullable: true })
   cursor!: string | null
 
+  /** Sequence number of the last event that a replay passed; 0 at the beginning. */
+  @Column('bigint', { name: 'event_cursor', default: 0 })
+  eventCursor!: string
+
   /** Deliveries whose requested attempt has not ended: a few dozen at most. */
   @Column('uuid', { name: 'under_way', array: true, default: () => "'{}'" })
   underWay!: string[]

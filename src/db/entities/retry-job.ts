@@ -3,12 +3,13 @@ import type { DeliveryFilter, RetryMode } from '../../domain/delivery-filter.ts'
 import { Organisation } from './organisation.ts'
 import { Webhook } from './webhook.ts'
 
-/** One call of retry-deliveries (spec 4.2). Its progress stands in `retry_job_webhook`. */
+/** One call of retry-deliveries (spec 4.2), or one replay. Its progress stands in `retry_job_webhook`. */
 @Entity('retry_job')
 @Index('retry_job_list_idx', ['organisationId', 'id'])
 @Index('retry_job_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })
-@Check('retry_job_mode_check', `"mode" IN ('failed', 'force', 'stopped', 'undelivered')`)
-@Check('retry_job_state_check', `"state" IN ('running', 'done')`)
+@Check('retry_job_mode_check', `"mode" IN ('failed', 'force', 'stopped', 'undelivered', 'replay')`)
+@Check('retry_job_state_check', `"state" IN ('running', 'done', 'cancelled')`)
+@Check('retry_job_replay_check', `("mode" = 'replay') = ("replay" IS NOT NULL)`)
 export class RetryJob {
   @PrimaryColumn('uuid')
   id!: string
@@ -23,7 +24,11 @@ export class RetryJob {
   webhookId!: string | null
 
   @Column('text')
-  mode!: RetryMode
+  mode!: RetryMode | 'replay'
+
+  /** The events of a replay, and how they were counted; null for a job that retries. */
+  @Column('jsonb', { nullable: true })
+  replay!: object | null
 
   /** Limits it to the deliveries that fit; null does not. */
   @Column('jsonb', { nullable: true })
@@ -38,7 +43,7 @@ export class RetryJob {
   requestedBy!: string
 
   @Column('text', { default: 'running' })
-  state!: 'running' | 'done'
+  state!: 'running' | 'done' | 'cancelled'
 
   /** When the sweep makes sure that its workflow runs; null once it is done. */
   @Column('timestamptz', { name: 'sweep_at', nullable: true })

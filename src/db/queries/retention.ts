@@ -138,11 +138,11 @@ export async function purgeAudit(db: Db, days: number, limit: number): Promise<n
   return deleted.length
 }
 
-/** Deletes up to `limit` retry jobs that are done and older than 30 days, with their progress; returns how many. */
+/** Deletes up to `limit` retry jobs that have ended and are older than 30 days, with their progress; returns how many. */
 export async function purgeRetryJobs(db: Db, limit: number): Promise<number> {
   const deleted = await sql(
     `DELETE FROM retry_job WHERE id IN (
-       SELECT id FROM retry_job WHERE state = 'done' AND created_at < now() - interval '30 days'
+       SELECT id FROM retry_job WHERE state <> 'running' AND created_at < now() - interval '30 days'
         LIMIT :limit FOR UPDATE SKIP LOCKED
      ) RETURNING id`,
     { limit },

@@ -6,6 +6,7 @@ import {
   type DeliverySelection,
   type RetryMode,
 } from '../../domain/delivery-filter.ts'
+import type { ReplayRange } from '../../domain/replay.ts'
 import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
@@ -29,7 +30,8 @@ export type RetryJobRow = {
 
 const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.created_at AS "createdAt", j.state, sums.*`
 
-const SUMS = `LATERAL (
+/** SQL for the progress of job `j`, over its webhooks. */
+export const SUMS = `LATERAL (
   SELECT coalesce(sum(total), 0)::int AS total, coalesce(sum(done), 0)::int AS done,
          coalesce(sum(succeeded), 0)::int AS succeeded, coalesce(sum(failed), 0)::int AS failed
     FROM retry_job_webhook p WHERE p.job_id = j.id) sums`
@@ -86,7 +88,8 @@ export async function insertRetryJob(
 
 export async function findRetryJob(db: Db, organisationId: string, id: string): Promise<RetryJobRow | null> {
   return sql(
-    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS} WHERE j.organisation_id = :organisationId AND j.id = :id`,
+    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS}
+      WHERE j.organisation_id = :organisationId AND j.id = :id AND j.mode <> 'replay'`,
     { organisationId, id },
   ).first(db)
 }
@@ -99,22 +102,37 @@ export async function listRetryJobs(
 ): Promise<Page<RetryJobRow>> {
   const found = await sql(
     `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS}
-      WHERE j.organisation_id = :organisationId AND (:after::uuid IS NULL OR j.id < :after) ORDER BY j.id DESC LIMIT :limit`,
+      WHERE j.organisation_id = :organisationId AND j.mode <> 'replay'
+        AND (:after::uuid IS NULL OR j.id < :after) ORDER BY j.id DESC LIMIT :limit`,
     { organisationId, after, limit: limit + 1 },
   ).rows<RetryJobRow>(db)
   return pageOf(found, limit)
 }
 
-/** Where a job stands with one webhook. */
-export type RetryPart = {
-  mode: RetryMode
-  selection: DeliverySelection
+/** What a job does: it retries deliveries, or it makes further ones of the events of a replay. */
+type Work =
+  | { mode: RetryMode; replay: null; selection: DeliverySelection }
+  | { mode: 'replay'; replay: StoredReplay; selection: DeliverySelection }
+
+/** A replay as the row has it. `keptDays`: how long the deliveries that `missing` reads are kept. */
+export type StoredReplay = Omit<ReplayRange, 'since' | 'until'> & {
+  since: string
+  until: string
+  keptDays: number
+  isTotalExact: boolean
+}
+
+type Place = {
   done: number
   succeeded: number
   failed: number
   cursor: string | null
+  eventCursor: string
   underWay: RequestedAttempt[]
 }
+
+/** Where a job stands with one webhook. */
+export type RetryPart = Work & Place
 
 /** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
 export async function lockRetryPart(
@@ -122,7 +140,8 @@ export async function lockRetryPart(
   part: { organisationId: string; jobId: string; webhookId: string },
 ): Promise<RetryPart | null> {
   const found = await sql(
-    `SELECT j.mode, j.filter, j.delivery_ids AS "deliveryIds", p.done, p.succeeded, p.failed, p.cursor, p.under_way AS ids, p.under_way_numbers AS numbers
+    `SELECT j.mode, j.replay, j.filter, j.delivery_ids AS "deliveryIds", p.done, p.succeeded, p.failed, p.cursor,
+            p.event_cursor AS "eventCursor", p.under_way AS ids, p.under_way_numbers AS numbers
        FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
       WHERE j.organisation_id = :organisationId AND p.job_id = :jobId AND p.webhook_id = :webhookId AND NOT p.finished
         FOR UPDATE OF p`,
@@ -140,12 +159,14 @@ export async function lockRetryPart(
 }
 
 /** As the row has it: JSON has dates as text. */
-type StoredPart = Omit<RetryPart, 'underWay' | 'selection'> & {
+type StoredPart = DistributiveOmit<RetryPart, 'underWay' | 'selection'> & {
   ids: string[]
   numbers: number[]
   filter: StoredFilter | null
   deliveryIds: string[] | null
 }
+
+type DistributiveOmit<Of, Key extends PropertyKey> = Of extends unknown ? Omit<Of, Key> : never
 
 type StoredFilter = Omit<DeliveryFilter, 'since' | 'until'> & { since: string | null; until: string | null }
 
@@ -154,17 +175,24 @@ function withDates({ since, until, ...filter }: StoredFilter): DeliveryFilter {
   return { ...filter, since: dateOf(since), until: dateOf(until) }
 }
 
-/** Notes where the job stands now; the counts never exceed what was counted when the job was made. */
+const TOTAL = `greatest(total, :minTotal::int)`
+
+/**
+ * Notes where the job stands now. The counts never exceed the total: what was counted when the job was made, or
+ * `minTotal` where that is more.
+ */
 export async function updateRetryPart(
   db: Db,
   part: { jobId: string; webhookId: string },
-  place: Omit<RetryPart, 'mode' | 'selection'> & { finished: boolean },
+  place: Place & { minTotal: number; finished: boolean },
 ): Promise<void> {
-  const { done, succeeded, failed, cursor, underWay, finished } = place
+  const { done, succeeded, failed, cursor, eventCursor, underWay, minTotal, finished } = place
   await sql(
     `UPDATE retry_job_webhook
-        SET done = CASE WHEN :finished THEN total ELSE least(total, :done) END, succeeded = least(total, :succeeded),
-            failed = least(total - least(total, :succeeded), :failed), cursor = :cursor, under_way = :deliveryIds::uuid[],
+        SET total = ${TOTAL}, done = CASE WHEN :finished THEN ${TOTAL} ELSE least(${TOTAL}, :done) END,
+            succeeded = least(${TOTAL}, :succeeded),
+            failed = least(${TOTAL} - least(${TOTAL}, :succeeded), :failed), cursor = :cursor,
+            event_cursor = :eventCursor, under_way = :deliveryIds::uuid[],
             under_way_numbers = :numbers::int[], finished = :finished
       WHERE job_id = :jobId AND webhook_id = :webhookId`,
     {
@@ -174,6 +202,8 @@ export async function updateRetryPart(
       succeeded,
       failed,
       cursor,
+      eventCursor,
+      minTotal,
       deliveryIds: underWay.map(({ deliveryId }) => deliveryId),
       finished,
       numbers: underWay.map(({ number }) => number),
@@ -198,7 +228,8 @@ export async function listUnfinishedWebhooks(
 /** The job is over: whatever it covered has been attempted, or no longer needed it. */
 export async function finishRetryJob(db: Db, organisationId: string, jobId: string): Promise<void> {
   await sql(
-    `UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE organisation_id = :organisationId AND id = :jobId`,
+    `UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE organisation_id = :organisationId AND id = :jobId
+        AND state = 'running'`,
     { organisationId, jobId },
   ).rows(db)
 }

@@ -8,6 +8,7 @@ const REQUEST_RETRY = loadSql('request-retry')
 const STOP = loadSql('stop')
 const RESUME = loadSql('resume')
 const DISCARD = loadSql('discard')
+const REPLAY = loadSql('replay')
 
 /** A delivery whose next attempt a user requested. Before its first attempt, and during one, no workflow has to be woken. */
 export type RequestedRetry = {
@@ -54,4 +55,13 @@ async function changeAll(db: Db, statement: ProtocolStatement, of: OfWebhook): P
 export async function discard(db: Db, of: OfWebhook & { ids: readonly string[] }): Promise<string[]> {
   const { organisationId, webhookId, ids } = of
   return (await DISCARD.with({ organisationId, webhookId, ids }).rows<{ id: string }>(db)).map(({ id }) => id)
+}
+
+/** Makes further deliveries of events, for a webhook that takes them. Returns those that it made. */
+export function replay(
+  db: Db,
+  of: OfWebhook & { eventIds: readonly string[] },
+): Promise<{ deliveryId: string }[]> {
+  const { organisationId, webhookId, eventIds } = of
+  return REPLAY.with({ organisationId, webhookId, eventIds }).rows(db)
 }

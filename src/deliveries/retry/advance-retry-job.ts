@@ -1,15 +1,24 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError, retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
-import { coveredStates, findRequestedAttempts, listCovered } from '../../db/queries/covered-deliveries.ts'
+import {
+  coveredStates,
+  findRequestedAttempts,
+  listCovered,
+  type RequestedAttempt,
+} from '../../db/queries/covered-deliveries.ts'
+import { listReplayable } from '../../db/queries/replays.ts'
 import {
   finishRetryJob,
   listUnfinishedWebhooks,
   lockRetryPart,
   updateRetryPart,
+  type RetryPart,
+  type StoredReplay,
 } from '../../db/queries/retry-jobs.ts'
-import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
+import { replay as replayEvents, requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
+import type { Endpoints } from '../attempt/endpoint-registry.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { wakeWorkflows } from './retry-delivery.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
@@ -19,6 +28,7 @@ export type RetryJobDependencies = {
   locks: WebhookLocks
   workflows: Pick<DeliveryWorkflows, 'wake'>
   logger: Logger
+  endpoints: Pick<Endpoints, 'limit'>
   /** Deliveries of one webhook that a job has in flight at once, at most. */
   webhookConcurrency: number
 }
@@ -30,13 +40,17 @@ export type JobProgress = { isRunning: boolean; hasAdvanced: boolean }
 
 const MAX_CONCURRENT_WEBHOOKS = 4
 
+/** Of the POSTs that the endpoint takes at once, a replay leaves the others to fresh events. */
+const REPLAY_SHARE = 0.5
+
 /** The step leaves out a webhook whose lock is held for longer: the next step comes soon, and the others go on. */
 const LOCK_TIMEOUT_MS = 500
 
 /**
  * Takes one step of a retry job: counts the deliveries whose attempt has ended and requests the next ones, so that at most
- * `webhookConcurrency` of each webhook are in flight. It waits for no attempt; the caller repeats it. The cursor of each
- * webhook is stored, and advanced under its lock: concurrent or repeated steps take no delivery twice.
+ * `webhookConcurrency` of each webhook are in flight, and of a replay half of what its endpoint takes at once. It waits for
+ * no attempt; the caller repeats it. The cursor of each webhook is stored, and advanced under its lock: concurrent or
+ * repeated steps take no delivery twice.
  */
 export async function advanceRetryJob(
   dependencies: RetryJobDependencies,
@@ -67,8 +81,7 @@ async function advanceWebhook(
   part: JobIds & { webhookId: string },
   signal: AbortSignal,
 ): Promise<Step> {
-  const { webhookConcurrency } = dependencies
-  const work = (manager: EntityManager): Promise<Step> => takeStep(manager, part, webhookConcurrency)
+  const work = (manager: EntityManager): Promise<Step> => takeStep(dependencies, manager, part)
   const step = await retryWhileUnavailable(
     () => transactOnWebhook(dependencies, part.webhookId, work, LOCK_TIMEOUT_MS),
     signal,
@@ -81,19 +94,56 @@ async function advanceWebhook(
 }
 
 async function takeStep(
+  { endpoints, webhookConcurrency }: Pick<RetryJobDependencies, 'endpoints' | 'webhookConcurrency'>,
   manager: EntityManager,
   part: JobIds & { webhookId: string },
-  webhookConcurrency: number,
 ): Promise<Step> {
   const progress = await lockRetryPart(manager, part)
   if (progress === null) return { requested: [], isFinished: true, hasAdvanced: false }
-  const { mode, selection, done, succeeded, failed, cursor } = progress
+  const { replay, done, succeeded, failed } = progress
   const attempts = await findRequestedAttempts(manager, part.organisationId, progress.underWay)
   const count = (outcome: (typeof attempts)[number]['outcome']): number =>
     attempts.filter((attempt) => attempt.outcome === outcome).length
   const open = attempts.filter(({ outcome }) => outcome === 'under_way')
   const ended = attempts.length - open.length
-  const limit = webhookConcurrency - open.length
+  const replayLimit = Math.max(1, Math.floor(endpoints.limit(part.webhookId) * REPLAY_SHARE))
+  const limit = (replay === null ? webhookConcurrency : replayLimit) - open.length
+  const next =
+    progress.mode === 'replay'
+      ? await beginReplayed(manager, part, progress, limit)
+      : await beginRetries(manager, part, progress, limit)
+  const underWay = [...open.map(({ deliveryId, number }) => ({ deliveryId, number })), ...next.begun]
+  const isFinished = next.isLast && underWay.length === 0
+  await updateRetryPart(manager, part, {
+    done: done + ended,
+    succeeded: succeeded + count('succeeded'),
+    failed: failed + count('failed'),
+    ...next.cursors,
+    underWay,
+    // A replay may find more than were counted.
+    minTotal: replay === null ? 0 : done + ended + underWay.length,
+    finished: isFinished,
+  })
+  return { requested: next.requested, isFinished, hasAdvanced: next.hasMoved || ended > 0 }
+}
+
+type Cursors = Pick<RetryPart, 'cursor' | 'eventCursor'>
+
+/** Attempts that a step begins. `requested`: those whose workflow may have to be woken. `isLast`: none is left. */
+type Begun = {
+  begun: RequestedAttempt[]
+  requested: RequestedRetry[]
+  cursors: Cursors
+  hasMoved: boolean
+  isLast: boolean
+}
+
+async function beginRetries(
+  manager: EntityManager,
+  part: JobIds & { webhookId: string },
+  { mode, selection, cursor, eventCursor }: Cursors & Extract<RetryPart, { replay: null }>,
+  limit: number,
+): Promise<Begun> {
   const next =
     limit > 0
       ? await listCovered(manager, { ...part, mode, selection, cursor, limit })
@@ -102,17 +152,31 @@ async function takeStep(
   // What was begun since it was listed is left alone.
   const of = { organisationId, webhookId, ids: next.ids, states: coveredStates(mode) }
   const requested = next.ids.length === 0 ? [] : await requestRetries(manager, of)
-  const begun = requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 }))
-  const underWay = [...open.map(({ deliveryId, number }) => ({ deliveryId, number })), ...begun]
-  const hasMoved = next.last !== null && next.last !== cursor
-  const isFinished = next.last === null && underWay.length === 0
-  await updateRetryPart(manager, part, {
-    done: done + ended,
-    succeeded: succeeded + count('succeeded'),
-    failed: failed + count('failed'),
-    cursor: next.last ?? cursor,
-    underWay,
-    finished: isFinished,
-  })
-  return { requested, isFinished, hasAdvanced: hasMoved || ended > 0 }
+  return {
+    begun: requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 })),
+    requested,
+    cursors: { cursor: next.last ?? cursor, eventCursor },
+    hasMoved: next.last !== null && next.last !== cursor,
+    isLast: next.last === null,
+  }
+}
+
+/** The deliveries that it makes are pending and due: any worker begins them. */
+async function beginReplayed(
+  manager: EntityManager,
+  { organisationId, webhookId }: JobIds & { webhookId: string },
+  { replay, cursor, eventCursor }: Cursors & { replay: StoredReplay },
+  limit: number,
+): Promise<Begun> {
+  const page = { organisationId, webhookId, replay, eventCursor, limit }
+  const next = limit > 0 ? await listReplayable(manager, page) : { ids: [], last: eventCursor }
+  const of = { organisationId, webhookId, eventIds: next.ids }
+  const made = next.ids.length === 0 ? [] : await replayEvents(manager, of)
+  return {
+    begun: made.map(({ deliveryId }) => ({ deliveryId, number: 1 })),
+    requested: [],
+    cursors: { cursor, eventCursor: next.last ?? eventCursor },
+    hasMoved: next.last !== null && next.last !== eventCursor,
+    isLast: next.last === null,
+  }
 }

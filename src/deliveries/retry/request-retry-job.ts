@@ -16,11 +16,12 @@ type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; lo
  * `webhookId` null: all enabled webhooks of the organisation.
  */
 export async function requestRetryJob(
-  { dataSource, retryWorkflows, logger }: Dependencies,
+  dependencies: Dependencies,
   actor: Actor,
   { mode, webhookId, selection }: { mode: RetryMode; webhookId: string | null; selection: DeliverySelection },
   idempotency: IdempotentRequest | null,
 ): Promise<RetryJobRow> {
+  const { dataSource } = dependencies
   const { organisationId, memberId } = actor
   const { answer: job, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
     if (webhookId !== null) await requireEnabled(db, organisationId, webhookId)
@@ -37,14 +38,19 @@ export async function requestRetryJob(
     await recordAudit(db, actor, { action: 'deliveries.retried', webhookId, details })
     return created
   })
-  if (!replayed && job.state === 'running') {
-    const jobId = job.id
-    // Not awaited: the job is committed, and the answer does not depend on Temporal.
-    retryWorkflows
-      .start({ organisationId, jobId })
-      .catch((error: unknown) =>
-        logger.warn({ event: 'retry_job.start_failed', jobId, err: error }, 'retry_job.start_failed'),
-      )
-  }
+  if (!replayed && job.state === 'running') startJob(dependencies, { organisationId, jobId: job.id })
   return job
+}
+
+/** Starts the workflow of a committed job. It is not awaited: the answer does not depend on Temporal. */
+export function startJob(
+  { retryWorkflows, logger }: Pick<Dependencies, 'retryWorkflows' | 'logger'>,
+  job: { organisationId: string; jobId: string },
+): void {
+  const { jobId } = job
+  retryWorkflows
+    .start(job)
+    .catch((error: unknown) =>
+      logger.warn({ event: 'retry_job.start_failed', jobId, err: error }, 'retry_job.start_failed'),
+    )
 }

@@ -13,7 +13,7 @@ const PARAMETERS: Readonly<Record<string, { description: string; schema: object;
   id: { description: 'Id of the webhook', schema: OWN_ID, example: EXAMPLE_IDS.webhook },
   deliveryId: { description: 'Id of the delivery', schema: OWN_ID, example: EXAMPLE_IDS.delivery },
   eventId: { description: 'Id of the event', schema: OWN_ID, example: EXAMPLE_IDS.event },
-  jobId: { description: 'Id of the retry job', schema: OWN_ID, example: EXAMPLE_IDS.retryJob },
+  jobId: { description: 'Id of the retry job or replay', schema: OWN_ID, example: EXAMPLE_IDS.retryJob },
 }
 
 const SUBSCRIPTION = { description: 'Id of the push subscription', example: EXAMPLE_IDS.pushSubscription }

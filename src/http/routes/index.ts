@@ -10,6 +10,7 @@ import { incidentRoutes } from './incidents.ts'
 import { pushSubscriptionRoutes } from './push-subscriptions.ts'
 import { overviewRoutes } from './overview.ts'
 import { portalLinkRoutes } from './portal-links.ts'
+import { replayRoutes } from './replays.ts'
 import { retryRoutes } from './retries.ts'
 import { retryJobRoutes } from './retry-jobs.ts'
 import { sessionRoutes } from './session.ts'
@@ -19,7 +20,13 @@ import { webhookRoutes } from './webhooks.ts'
 /** Every route with its group; where two paths match, the more specific one counts, whatever the order here. */
 const resourceRoutes: readonly Route[] = [
   ...tagged('Webhooks', webhookRoutes),
-  ...tagged('Deliveries', [...overviewRoutes, ...deliveryRoutes, ...retryJobRoutes, ...retryRoutes]),
+  ...tagged('Deliveries', [
+    ...overviewRoutes,
+    ...deliveryRoutes,
+    ...retryJobRoutes,
+    ...retryRoutes,
+    ...replayRoutes,
+  ]),
   ...tagged('Incidents', incidentRoutes),
   ...tagged('Events', [...eventRoutes, ...eventStreamRoutes]),
   ...tagged('Push subscriptions', pushSubscriptionRoutes),

@@ -67,6 +67,8 @@ const createRoute = routeWithBody({
         listDeliveries: OF_THIS_WEBHOOK,
         discardDeliveries: OF_THIS_WEBHOOK,
         discardFailed: OF_THIS_WEBHOOK,
+        replayEvents: OF_THIS_WEBHOOK,
+        listReplays: OF_THIS_WEBHOOK,
         listIncidents: OF_THIS_WEBHOOK,
         getActivity: OF_THIS_WEBHOOK,
       },

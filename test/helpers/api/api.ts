@@ -95,6 +95,7 @@ export async function createTestApi(
     trustedProxies: [],
     rateLimits,
     webhooksPerOrganisation: Infinity,
+    keptDays: 30,
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     publicUrl: '',
     frameAncestors: [],

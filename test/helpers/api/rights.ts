@@ -68,6 +68,8 @@ const pushSubscription = (): object => {
 /** The body of an organisation and of a member. */
 const person = () => ({ name: 'Zon', email: 'info@zon.example' })
 
+const replay = () => ({ since: '2026-01-01T00:00:00.000Z' })
+
 const webhook = (subscribedEventKeys: string[]) => () => ({
   url: URL_OF_WEBHOOK,
   subscribedEventKeys,
@@ -150,6 +152,26 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'retryDeliveries', to: MANAGERS, status: 202, body: () => ({ mode: 'failed' }) },
   { operation: 'listRetryJobs', to: READERS, status: 200 },
   { operation: 'getRetryJob', to: READERS, status: 200 },
+  { operation: 'replayEvents', to: KEY_MANAGERS, status: 202, body: replay },
+  { operation: 'replayEvents', what: 'where it has *', to: FULL, status: 202, body: replay, ...ALL_KEYS },
+  {
+    operation: 'replayEvents',
+    what: 'of one key where it has *',
+    to: KEY_MANAGERS,
+    status: 202,
+    body: () => ({ ...replay(), eventKeys: ['customer:created'] }),
+    ...ALL_KEYS,
+  },
+  {
+    operation: 'replayEvents',
+    what: 'as a dry run',
+    to: KEY_MANAGERS,
+    status: 200,
+    body: () => ({ ...replay(), dryRun: true }),
+  },
+  { operation: 'listReplays', to: READERS, status: 200 },
+  { operation: 'getReplay', to: READERS, status: 200 },
+  { operation: 'cancelReplay', to: MANAGERS, status: 204 },
 
   {
     operation: 'publishEvent',

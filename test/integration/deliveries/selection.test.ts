@@ -60,6 +60,7 @@ describe('acting on selected deliveries', () => {
       locks: createWebhookLocks(),
       workflows: { wake: () => Promise.resolve() },
       logger: silentLogger,
+      endpoints: { limit: () => 1 },
       webhookConcurrency: 10_000,
     }
     const job = { organisationId: member.organisationId, jobId }

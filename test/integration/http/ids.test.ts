@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { createReplayRow } from '../../helpers/database/replay.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { newId } from '../../../src/ids.ts'
@@ -52,14 +53,22 @@ describe('ids in requests', () => {
       deliveryId: delivery!.deliveryId,
       eventId: row!.event_id,
       jobId,
+      replayId: await createReplayRow(dataSource, {
+        organisationId,
+        webhookId: webhook.id,
+        requestedBy: memberId,
+      }),
     }
   })
 
   const upper = (name: string): string => ids[name]!.toUpperCase()
 
+  /** The path of a replay names its own job. */
+  const named = (path: string): string => path.replace('/replays/:jobId', '/replays/:replayId')
+
   /** Ids of ours are written in upper case, those of the platform as they are. */
   function call(method: string, path: string, body?: object) {
-    const filled = path.replaceAll(/:(\w+)/g, (_, name: string) =>
+    const filled = named(path).replaceAll(/:(\w+)/g, (_, name: string) =>
       name === 'orgId' ? ids[name]! : upper(name),
     )
     return suite.api.call(method, filled, { apiKey: member.apiKey, ...(body === undefined ? {} : { body }) })
@@ -77,7 +86,7 @@ describe('ids in requests', () => {
       expect(status, text).to.equal(200)
       const lower = await suite.api.call(
         method,
-        path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!),
+        named(path).replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!),
         { apiKey: member.apiKey },
       )
       expect(text).to.equal(lower.text)

@@ -7,7 +7,7 @@ import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
-import { visitOperatorApi } from '../../helpers/api/operator-tour.ts'
+import { visitOperatorApi, visitReplays } from '../../helpers/api/tour.ts'
 import { SAME_ORIGIN, tokenOf } from '../../helpers/api/portal.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
 import {
@@ -177,6 +177,7 @@ describe('/openapi.json', () => {
     const strictApi = await createTestApi(database.dataSource, {
       rateLimits: createRateLimits({ management: 2, publish: 1, authFailures: 1, open: 0 }, witnesses),
       webhooksPerOrganisation: 0,
+      keptDays: 0,
     })
     const [busyApi, fullApi] = await Promise.all(
       [
@@ -191,17 +192,19 @@ describe('/openapi.json', () => {
         on?: TestApi
         id?: string
         deliveryId?: string
+        jobId?: string
         query?: string
         orgId?: string
         memberId?: string
       } = {},
     ) {
-      const { on = api, id = '', deliveryId = '', query = '' } = options
+      const { on = api, id = '', deliveryId = '', jobId = id, query = '' } = options
       const { orgId = member.organisationId, memberId = member.memberId } = options
       const path = template
         .replace('{orgId}', orgId)
         .replace('{memberId}', memberId)
         .replace('{deliveryId}', deliveryId)
+        .replace('{jobId}', jobId)
         .replace(/\{\w+\}/, id)
       const answer = await on.call(method, path + query, { apiKey: member.apiKey, ...options })
       visits.push([method, path, template, answer])
@@ -276,6 +279,7 @@ describe('/openapi.json', () => {
     await visit('GET', `${webhooks}/retry-deliveries`)
     await visit('GET', `${webhooks}/retry-deliveries`, { query: '?limit=0' })
     await visit('GET', `${webhooks}/retry-deliveries/{jobId}`, { id: job.id })
+    await visitReplays(visit, live.id)
     await visit('POST', `${deliveries.one}/discard`, { id: live.id, deliveryId })
     await visit('POST', `${webhook}/discard-failed`, { id: live.id })
     await visit('POST', `${webhook}/discard`, { id: live.id, body: { deliveryIds: [deliveryId] } })

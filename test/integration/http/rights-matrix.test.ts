@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
+import { createReplayRow } from '../../helpers/database/replay.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import type { Route } from '../../../src/http/route.ts'
 import { routes } from '../../../src/http/routes/index.ts'
@@ -69,6 +70,8 @@ describe('the access rights of the API', () => {
         requestedBy: full.memberId,
       }),
     )
+    const requestedBy = full.memberId
+    const replayId = await createReplayRow(dataSource, { organisationId, webhookId: webhook.id, requestedBy })
     return {
       full,
       organisationId,
@@ -76,6 +79,7 @@ describe('the access rights of the API', () => {
       deliveryId: delivery!.deliveryId,
       eventId: row.eventId,
       jobId,
+      replayId,
     }
   }
   type World = Awaited<ReturnType<typeof createWorld>>
@@ -115,7 +119,7 @@ describe('the access rights of the API', () => {
       memberId: world.full.memberId,
       deliveryId: world.deliveryId,
       eventId: world.eventId,
-      jobId: world.jobId,
+      jobId: route.path.includes('/replays/') ? world.replayId : world.jobId,
     }
     return route.path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!)
   }
@@ -183,7 +187,14 @@ describe('the access rights of the API', () => {
         )
         return { status, text }
       }
-      const nobodys = { ...own, webhookId: newId(), deliveryId: newId(), eventId: newId(), jobId: newId() }
+      const nobodys = {
+        ...own,
+        webhookId: newId(),
+        deliveryId: newId(),
+        eventId: newId(),
+        jobId: newId(),
+        replayId: newId(),
+      }
       const unknown = await at(nobodys, newId())
       expect(unknown.status).to.equal(404)
       expect(await at(foreign, await ownSubscription(foreign.full))).to.deep.equal(unknown)

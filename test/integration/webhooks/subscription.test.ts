@@ -204,6 +204,7 @@ describe('the subscription', () => {
             locks: createWebhookLocks(),
             workflows,
             logger: silentLogger,
+            endpoints: { limit: () => 1 },
             webhookConcurrency: 50,
           },
           { organisationId, jobId: job.id },

@@ -12,6 +12,7 @@ import type {
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
 import type { PushSubscriptionListSchema } from '../../../http/schemas/push-subscription.ts'
+import type { ReplayCountSchema, ReplaySchema } from '../../../http/schemas/replay.ts'
 import type { RetryJobSchema } from '../../../http/schemas/retry.ts'
 import type { SessionSchema } from '../../../http/schemas/session.ts'
 import type { createApi } from './lib/api.js'
@@ -35,6 +36,10 @@ export type Attempt = DeliveryDetail['attempts'][number]
 export type SignedRequest = Static<typeof DeliveryRequestSchema>
 export type Incident = Static<typeof IncidentSchema>
 export type RetryJob = Static<typeof RetryJobSchema>
+export type Replay = Static<typeof ReplaySchema>
+export type ReplayCount = Static<typeof ReplayCountSchema>
+/** Which past events a replay sends. */
+export type ReplayBody = { since: string; until?: string; eventKeys?: string[]; include: Replay['include'] }
 export type RetryMode = RetryJob['mode']
 export type EventKey = Static<typeof EventKeyListSchema>['data'][number]
 export type EventSummary = Static<typeof EventListSchema>['data'][number]

@@ -1,6 +1,6 @@
 import { memberText } from './json-text.js'
 
-/** @import { Activity, AuditEntry, Chosen, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, Problem, PushSubscriptions, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
+/** @import { Activity, AuditEntry, Chosen, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
 
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -228,6 +228,29 @@ export function createApi(organisationId, onSignedOut) {
      */
     retryJobs: (query) =>
       json('GET', `${webhooks}/retry-deliveries?${new URLSearchParams(query).toString()}`),
+    /**
+     * @param {string} id
+     * @param {ReplayBody} body
+     * @returns {Promise<ReplayCount>}
+     */
+    countReplay: (id, body) => json('POST', `${one(id)}/replays`, { body: { ...body, dryRun: true } }),
+    /**
+     * @param {string} id
+     * @param {ReplayBody} body
+     * @param {string} requestId the same for a request that is sent again: it makes one job
+     */
+    replay: (id, body, requestId) =>
+      ask('POST', `${one(id)}/replays`, { body, headers: { 'idempotency-key': requestId } }),
+    /**
+     * @param {string} id
+     * @returns {Promise<{ data: Replay[] }>}
+     */
+    replays: (id) => json('GET', `${one(id)}/replays`),
+    /**
+     * @param {string} id
+     * @param {string} jobId
+     */
+    cancelReplay: (id, jobId) => ask('DELETE', `${one(id)}/replays/${encodeURIComponent(jobId)}`),
     signOut: () => call('DELETE', '/api/session'),
     /**
      * @param {string} id

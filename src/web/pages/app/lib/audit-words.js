@@ -12,6 +12,8 @@ const WORDS = {
   'delivery.discarded': 'Discarded a delivery',
   'deliveries.discarded': 'Discarded deliveries',
   'deliveries.retried': 'Retried deliveries',
+  'events.replayed': 'Sent past events again',
+  'replay.cancelled': 'Cancelled a replay',
   'push_subscription.saved': 'Switched push messages on in a browser',
   'push_subscription.removed': 'Switched push messages off in a browser',
   'session.opened': 'Signed in',

@@ -1,11 +1,13 @@
 import { html } from '../lib/html.js'
 import { plural } from '../lib/times.js'
 
-/** @import { RetryJob, Template } from '../types.d.ts' */
+/** @import { Replay, RetryJob, Template } from '../types.d.ts' */
+
+/** @typedef {RetryJob | Replay} Job */
 
 /**
- * How far a retry job is, by outcome.
- * @param {RetryJob} job
+ * How far a retry job or a replay is, by outcome.
+ * @param {Job} job
  * @returns {Template}
  */
 export function renderProgress(job) {
@@ -14,8 +16,9 @@ export function renderProgress(job) {
     <progress aria-label="Progress" max=${Math.max(total, 1)} .value=${total === 0 ? 1 : done}></progress>`
 }
 
-/** @param {Pick<RetryJob, 'state'>} job */
+/** @param {Pick<Job, 'state'>} job */
 export function jobMark({ state }) {
+  if (state === 'cancelled') return html`<span class="mark">Cancelled</span>`
   return state === 'done'
     ? html`<span class="mark good">Done</span>`
     : html`<span class="mark busy">In progress</span>`
@@ -23,7 +26,7 @@ export function jobMark({ state }) {
 
 /**
  * `7 of 12 deliveries attempted: 6 succeeded, 1 failed`
- * @param {RetryJob} job
+ * @param {Job} job
  */
 export function progressInWords({ done, total, succeeded, failed }) {
   const count = (/** @type {number} */ many) => many.toLocaleString('en-GB')

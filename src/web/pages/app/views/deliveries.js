@@ -6,6 +6,7 @@ import { staleNote } from '../parts/stale.js'
 import { createBulkActions } from './bulk-actions.js'
 import { createDeliveryFilter, DELIVERY_FILTER } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
+import { createReplays } from './replays.js'
 
 /** @import { App } from '../types.d.ts' */
 
@@ -20,6 +21,7 @@ export function createDeliveries(app, webhookId) {
   const refreshRows = () => listing.refresh().catch(() => undefined)
   const bulk = createBulkActions(app, webhookId, listing, refreshRows)
   const table = createDeliveryTable(app, webhookId, may(app.session, MANAGE) ? bulk : null, refreshRows)
+  const replays = createReplays(app, webhookId)
   /** @param {Parameters<typeof listing.change>[0]} changes */
   const change = (changes) => {
     bulk.clear()
@@ -28,16 +30,16 @@ export function createDeliveries(app, webhookId) {
 
   return {
     /** Does not wait for the rows: a long search holds nothing else up. */
-    refresh() {
+    async refresh() {
       void refreshRows()
-      return bulk.refresh()
+      await Promise.all([bulk.refresh(), replays.refresh()])
     },
     render() {
       const { rows, query } = listing
       const hasFilter = Object.keys(query).length > 0
       return html`<section class="card deliveries" aria-label="Deliveries">
         <h2 class="unseen">Deliveries</h2>
-        ${renderFilter(app, listing.filter, change)} ${bulk.renderJobs()}
+        ${renderFilter(app, listing.filter, change)} ${bulk.renderJobs()} ${replays.render()}
         ${staleNote(app, listing, listing.problem)} ${bulk.render()}
         ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
         ${rows === null || rows.length === 0 ? nothing : table.render(rows)}

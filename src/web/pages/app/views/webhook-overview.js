@@ -15,6 +15,7 @@ import { createActivity } from './activity.js'
 import { webhookIds } from './delivery-parts.js'
 import { isBackedUp } from '../parts/first-attempts.js'
 import { createLatestAttempt } from './latest-attempt.js'
+import { openReplay } from './replays.js'
 
 /** @import { App, Overview, Tab, Template } from '../types.d.ts' */
 
@@ -122,6 +123,9 @@ function actions(app, webhook, refresh) {
       @click=${() => openAction(app, discardFailedAction(app, webhook), refresh)}
     >
       Discard failed
+    </button>
+    <button type="button" ?disabled=${!enabled} @click=${() => openReplay(app, webhook)}>
+      Send past events
     </button>
     <a href=${retryJobsLink()}>Retry jobs</a>
   </div>`

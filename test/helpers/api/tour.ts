@@ -5,7 +5,7 @@ import { asOperator } from './operator.ts'
 type Visit = (
   method: string,
   template: string,
-  options?: CallOptions & { id?: string; orgId?: string; memberId?: string },
+  options?: CallOptions & { id?: string; jobId?: string; orgId?: string; memberId?: string },
 ) => Promise<{ id: string }>
 
 /** Every success of the operator API, and one refusal of every kind. */
@@ -38,4 +38,14 @@ export async function visitOperatorApi(visit: Visit): Promise<void> {
   await visit('GET', organisation, { ...byOperator, orgId: 'org_new' })
   await visit('PUT', organisation, { ...byOperator, orgId: 'org_new', body: person })
   await visit('DELETE', organisation, { ...byOperator, orgId: 'unknown' })
+}
+
+/** Visits replays to a webhook that is enabled. */
+export async function visitReplays(visit: Visit, id: string): Promise<void> {
+  const replays = '/api/orgs/{orgId}/webhooks/{id}/replays'
+  const body = { since: '2026-01-01T00:00:00.000Z', include: 'all' }
+  await visit('POST', replays, { id, body: { ...body, dryRun: true } })
+  const { id: jobId } = await visit('POST', replays, { id, body })
+  await visit('GET', replays, { id })
+  for (const method of ['GET', 'DELETE']) await visit(method, `${replays}/{jobId}`, { id, jobId })
 }

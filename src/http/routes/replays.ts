@@ -1,0 +1,135 @@
+import type { Static } from 'typebox'
+import { findReplay, listReplays } from '../../db/queries/replays.ts'
+import { findWebhook } from '../../db/queries/webhooks.ts'
+import { cancelReplayJob, countReplay, requestReplay } from '../../deliveries/retry/request-replay.ts'
+import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
+import type { ReplayRange } from '../../domain/replay.ts'
+import { notFound, type FieldError } from '../../errors.ts'
+import type { ApiDependencies } from '../api.ts'
+import { presentReplay, presentReplayCount } from '../presenters/replay.ts'
+import { param, routeWithBody, type Route } from '../route.ts'
+import { ReplayCountSchema, ReplayListSchema, ReplaySchema, RequestReplaySchema } from '../schemas/replay.ts'
+
+const REPLAYS = '/api/orgs/:orgId/webhooks/:id/replays'
+/** For a hundred event keys. */
+const MAX_BODY_BYTES = 16 * 1024
+
+const THIS_REPLAY = { id: '$response.body#/webhookId', jobId: '$response.body#/id' }
+
+const requestRoute = routeWithBody({
+  method: 'POST',
+  path: REPLAYS,
+  operationId: 'replayEvents',
+  summary: 'Send past events to a webhook',
+  description:
+    'Needs the permissions of the event keys too. Background work: the answer is a job whose progress can be read. Each event is sent with the bytes of its envelope, as a new delivery with an id of its own, where the webhook is subscribed to it when it is sent. With `dryRun` nothing is sent, and the answer is a count.',
+  access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  body: { schema: RequestReplaySchema, maxBytes: MAX_BODY_BYTES, rules: rangeErrors },
+  idempotent: true,
+  responses: {
+    200: { description: 'What would be sent, with `dryRun`', schema: ReplayCountSchema },
+    202: {
+      description: 'The job',
+      schema: ReplaySchema,
+      headers: { Location: 'Path of the job' },
+      links: { getReplay: THIS_REPLAY, cancelReplay: THIS_REPLAY },
+    },
+    409: {
+      description: 'Not possible in this state; see `code`',
+      problem: ['webhook_disabled', 'not_subscribed'],
+    },
+  },
+  async handle(dependencies, request) {
+    const { actor, body, idempotency } = request
+    const replay = { webhookId: param(request, 'id'), range: parseRange(body) }
+    if (body.dryRun === true)
+      return { status: 200, body: presentReplayCount(await countReplay(dependencies, actor, replay)) }
+    const job = presentReplay(await requestReplay(dependencies, actor, replay, idempotency))
+    const path = REPLAYS.replace(':orgId', actor.organisationId).replace(':id', job.webhookId)
+    return { status: 202, headers: { location: `${path}/${job.id}` }, body: job }
+  },
+})
+
+const listRoute: Route = {
+  method: 'GET',
+  path: REPLAYS,
+  operationId: 'listReplays',
+  summary: 'List the replays to a webhook, newest first',
+  access: { kind: 'organisation', permission: WEBHOOK_READ },
+  responses: { 200: { description: 'The newest 100 at most', schema: ReplayListSchema } },
+  async handle({ dataSource }, request) {
+    const { organisationId } = request.actor
+    const webhookId = param(request, 'id')
+    if ((await findWebhook(dataSource, organisationId, webhookId)) === null) throw notFound('webhook')
+    const data = await listReplays(dataSource, { organisationId, webhookId })
+    return { status: 200, body: { data: data.map(presentReplay) } }
+  },
+}
+
+const getRoute: Route = {
+  method: 'GET',
+  path: `${REPLAYS}/:jobId`,
+  operationId: 'getReplay',
+  summary: 'See how far a replay has come',
+  access: { kind: 'organisation', permission: WEBHOOK_READ },
+  responses: { 200: { description: 'The job', schema: ReplaySchema } },
+  async handle({ dataSource }, request) {
+    const of = { organisationId: request.actor.organisationId, webhookId: param(request, 'id') }
+    const job = await findReplay(dataSource, of, param(request, 'jobId'))
+    if (job === null) throw notFound('replay')
+    return { status: 200, body: presentReplay(job) }
+  },
+}
+
+const cancelRoute: Route = {
+  method: 'DELETE',
+  path: `${REPLAYS}/:jobId`,
+  operationId: 'cancelReplay',
+  summary: 'Cancel a replay',
+  description:
+    'No further event is sent. Deliveries that it has made go on; one that has ended stays as it is.',
+  access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
+  responses: { 204: { description: 'It sends nothing more' } },
+  async handle(dependencies, request) {
+    await cancelReplayJob(dependencies, request.actor, param(request, 'id'), param(request, 'jobId'))
+    return { status: 204 }
+  },
+}
+
+export const replayRoutes: readonly Route[] = [requestRoute, listRoute, getRoute, cancelRoute]
+
+function parseRange(body: Static<typeof RequestReplaySchema>): ReplayRange {
+  const { since, until, eventKeys = null, include = 'missing' } = body
+  return {
+    since: new Date(since),
+    until: until === undefined ? new Date() : new Date(until),
+    eventKeys,
+    include,
+  }
+}
+
+/** Checks that the range has a past, and that each event key exists. */
+function rangeErrors(
+  { since, until, eventKeys }: Readonly<Record<string, unknown>>,
+  { catalogue }: ApiDependencies,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const from = typeof since === 'string' ? Date.parse(since) : Number.NaN
+  if (from > Date.now())
+    errors.push({ pointer: '/since', code: 'invalid', detail: 'must not be in the future' })
+  if (typeof until === 'string' && Date.parse(until) <= from)
+    errors.push({ pointer: '/until', code: 'invalid', detail: 'must be later than `since`' })
+  if (!Array.isArray(eventKeys)) return errors
+  const unknown = eventKeys.flatMap((key: unknown, index): FieldError[] =>
+    typeof key !== 'string' || catalogue.find(key) !== undefined
+      ? []
+      : [
+          {
+            pointer: `/eventKeys/${index}`,
+            code: 'unknown_event_key',
+            detail: 'There is no such event key.',
+          },
+        ],
+  )
+  return [...errors, ...unknown]
+}

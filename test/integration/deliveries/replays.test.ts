@@ -1,0 +1,238 @@
+import { expect } from 'chai'
+import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
+import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { purgeDeliveries, FROM_THE_OLDEST } from '../../../src/db/queries/retention.ts'
+import { useApi } from '../../helpers/api/use-api.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
+import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
+
+type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
+
+const NEVER = new AbortController().signal
+const SINCE = '2026-01-01T00:00:00.000Z'
+
+describe('POST replays', function () {
+  this.timeout(20_000)
+  const suite = useApi()
+  let member: TestMember
+  let receiver: Receiver
+  let webhookId: string
+
+  beforeEach(async () => {
+    receiver = await createReceiver()
+    member = await createMember(suite.database.dataSource)
+  })
+  afterEach(() => receiver.close())
+
+  const publish = async (count: number, eventKey = 'customer:created'): Promise<void> => {
+    for (let index = 0; index < count; index++)
+      await publishRow(suite.database.dataSource, member.organisationId, { eventKey })
+  }
+  const newWebhook = async (subscribedEventKeys = ['*']): Promise<string> => {
+    const { organisationId } = member
+    const options = { organisationId, url: receiver.url, subscribedEventKeys }
+    return (webhookId = (await createWebhookRow(suite.database.dataSource, options)).id)
+  }
+  const call = (method: string, path: string, body?: unknown) =>
+    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks/${webhookId}${path}`, {
+      apiKey: member.apiKey,
+      ...(body === undefined ? {} : { body }),
+    })
+  async function start(body: object = {}): Promise<Job> {
+    const { status, json, text } = await call('POST', '/replays', { since: SINCE, ...body })
+    expect(status, text).to.equal(202)
+    return json as Job
+  }
+  async function count(body: object = {}): Promise<Record<string, unknown>> {
+    const { status, json, text } = await call('POST', '/replays', { since: SINCE, dryRun: true, ...body })
+    expect(status, text).to.equal(200)
+    return json as Record<string, unknown>
+  }
+  const read = async (job: Job): Promise<Job> => (await call('GET', `/replays/${job.id}`)).json as Job
+  const rows = () =>
+    suite.database.dataSource.query<{ id: string; eventId: string; state: string }[]>(
+      `SELECT id, event_id AS "eventId", state FROM delivery WHERE webhook_id = $1 ORDER BY id`,
+      [webhookId],
+    )
+
+  const workflows = { wake: () => Promise.resolve() }
+  /** Takes a step of a replay to an endpoint that takes six POSTs at once. */
+  const step = (job: Job) =>
+    advanceRetryJob(
+      { ...attemptDependencies(suite.database.dataSource), workflows, endpoints: { limit: () => 6 } },
+      { organisationId: member.organisationId, jobId: job.id },
+      NEVER,
+    )
+
+  /** Makes the first attempts that are pending, as a worker does. Returns how many. */
+  async function attemptPending(): Promise<number> {
+    const open = attemptDependencies(suite.database.dataSource)
+    const attempt = createAttempt(open)
+    const pending = (await rows()).filter(({ state }) => state === 'pending')
+    for (const { id } of pending) {
+      const { organisationId } = member
+      const request = { organisationId, deliveryId: id, webhookId, number: 1, dueAtMs: null }
+      await attempt({ ...request, maxWaitMs: 0, queue: 'retry' }, { cancelled: NEVER, shutDown: NEVER })
+    }
+    await open.httpClient.close()
+    return pending.length
+  }
+  async function run(job: Job): Promise<Job> {
+    while ((await step(job)).isRunning) expect(await attemptPending()).to.be.at.most(3)
+    return read(job)
+  }
+
+  it('sends events from before the webhook was created, a few at a time, with the bytes they have', async () => {
+    await publish(7)
+    await newWebhook()
+    expect(await count()).to.include({ total: 7, isTotalExact: true })
+    const job = await start()
+    expect(job).to.include({ state: 'running', total: 7, done: 0 })
+    expect(await run(job)).to.include({ state: 'done', total: 7, done: 7, succeeded: 7, failed: 0 })
+    const bodies = await suite.database.dataSource.query<{ body: Buffer }[]>(
+      'SELECT body FROM event WHERE organisation_id = $1 ORDER BY sequence',
+      [member.organisationId],
+    )
+    expect(receiver.posts.map(({ body }) => body.toString())).to.deep.equal(
+      bodies.map(({ body }) => body.toString()),
+    )
+    expect(await count()).to.include({ total: 0 })
+  })
+
+  it('leaves out what the webhook has a delivery of, and with include all sends it once more', async () => {
+    await publish(2)
+    await newWebhook()
+    await publish(1)
+    await attemptPending()
+    expect(await count()).to.include({ total: 2 })
+    const job = await start({ include: 'all' })
+    expect(await run(job)).to.include({ total: 3, done: 3, succeeded: 3 })
+    const deliveries = await rows()
+    expect(deliveries).to.have.length(4)
+    expect(new Set(deliveries.map(({ eventId }) => eventId))).to.have.length(3)
+    const sent = receiver.posts.map(({ headers }) => headers['x-webhook-event-id'])
+    expect(sent).to.have.members(deliveries.map(({ id }) => id))
+  })
+
+  it('sends what the subscription covers when it is sent, and only the keys that are named', async () => {
+    await publish(2)
+    await publish(2, 'invoice:paid')
+    await publish(2, 'invoice:sent')
+    await newWebhook(['customer:created', 'invoice:paid'])
+    expect(await count()).to.include({ total: 4 })
+    expect(await count({ eventKeys: ['invoice:paid'] })).to.include({ total: 2 })
+    const job = await start()
+    expect((await call('PATCH', '', { subscribedEventKeys: ['invoice:paid'] })).status).to.equal(200)
+    expect(await run(job)).to.include({ state: 'done', done: 4, succeeded: 2 })
+    const refused = await call('POST', '/replays', { since: SINCE, eventKeys: ['customer:created'] })
+    expect(refused.json).to.include({ status: 409, code: 'not_subscribed' })
+  })
+
+  it('keeps to its range, and says from when on events are kept', async () => {
+    await publish(2)
+    await suite.database.dataSource.query(
+      // Of all organisations: their sequence numbers are in one order.
+      `UPDATE event SET created_at = now() - interval '2 hours'`,
+    )
+    await publish(3)
+    await newWebhook()
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString()
+    expect(await count({ since: hourAgo })).to.include({ total: 3, since: hourAgo })
+    expect(await count({ until: hourAgo })).to.include({ total: 2, until: hourAgo })
+    const { since, until } = await count({ include: 'all', until: '2100-01-01T00:00:00.000Z' })
+    expect(Date.parse(String(since))).to.be.closeTo(Date.now() - 7_200_000, 60_000)
+    expect(Date.parse(String(until))).to.be.closeTo(Date.now(), 60_000)
+  })
+
+  it('does not take an event for missing whose delivery was purged', async () => {
+    const { dataSource } = suite.database
+    await newWebhook()
+    const first = webhookId
+    await newWebhook()
+    await publish(1)
+    await attemptPending()
+    await dataSource.query(
+      `WITH aged AS (UPDATE event SET created_at = now() - interval '31 days' WHERE organisation_id = $1)
+       UPDATE delivery SET completed_at = now() - interval '31 days' WHERE webhook_id = $2`,
+      [member.organisationId, webhookId],
+    )
+    await purgeDeliveries(dataSource, 'completed', { days: 30, after: FROM_THE_OLDEST, limit: 10 })
+    expect(await rows()).to.have.length(0)
+    expect(await count()).to.include({ total: 0 })
+    expect(await count({ include: 'all' })).to.include({ total: 1 })
+    webhookId = first
+    expect(await rows()).to.have.length(1)
+  })
+
+  it('sends nothing more once it is cancelled, and keeps what it has made', async () => {
+    await publish(8)
+    await newWebhook()
+    const job = await start()
+    await step(job)
+    expect((await call('DELETE', `/replays/${job.id}`)).status).to.equal(204)
+    expect((await step(job)).isRunning).to.equal(false)
+    expect(await read(job)).to.include({ state: 'cancelled', total: 8, done: 0 })
+    expect(await attemptPending()).to.equal(3)
+    expect((await call('DELETE', `/replays/${job.id}`)).status).to.equal(204)
+    const { json } = await call('GET', '/replays')
+    expect((json as { data: Job[] }).data.map(({ id }) => id)).to.deep.equal([job.id])
+    const retryJob = await suite.api.call(
+      'GET',
+      `/api/orgs/${member.organisationId}/webhooks/retry-deliveries/${job.id}`,
+      { apiKey: member.apiKey },
+    )
+    expect(retryJob.status).to.equal(404)
+  })
+
+  it('sends an event once when two replays and repeated steps meet', async () => {
+    await publish(6)
+    await newWebhook()
+    const jobs = [await start(), await start()]
+    for (let round = 0; round < 8; round++) {
+      await Promise.all([...jobs, ...jobs].map((job) => step(job)))
+      await attemptPending()
+    }
+    for (const job of jobs) expect(await read(job)).to.include({ state: 'done', total: 6, done: 6 })
+    expect(await rows()).to.have.length(6)
+    expect(receiver.posts).to.have.length(6)
+  })
+
+  it('counts the first 100,000 events of a longer range, and goes on beyond them', async function () {
+    this.timeout(60_000)
+    const { dataSource } = suite.database
+    await publish(1)
+    await dataSource.query(
+      `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
+       SELECT uuidv7(), organisation_id, 'invoice:sent', '', emitted_at, trace_id
+         FROM event, generate_series(1, 100000) WHERE organisation_id = $1`,
+      [member.organisationId],
+    )
+    await publish(2)
+    await newWebhook(['customer:created'])
+    expect(await count()).to.include({ total: 1, isTotalExact: false })
+    const job = await start()
+    expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3, isTotalExact: true })
+  })
+
+  it('is refused while the webhook is disabled, and makes one job for one Idempotency-Key', async () => {
+    await publish(1)
+    await newWebhook()
+    const ask = () =>
+      suite.api.call('POST', `/api/orgs/${member.organisationId}/webhooks/${webhookId}/replays`, {
+        apiKey: member.apiKey,
+        body: { since: SINCE },
+        headers: { 'idempotency-key': 'once' },
+      })
+    const [first, second] = [await ask(), await ask()]
+    expect((second.json as Job).id).to.equal((first.json as Job).id)
+    await call('PATCH', '', { enabled: false })
+    const refused = await call('POST', '/replays', { since: SINCE })
+    expect(refused.json).to.include({ status: 409, code: 'webhook_disabled' })
+  })
+})
