@@ -1,7 +1,6 @@
 import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
-import { requestRetry } from '../helpers/deliveries/request-retry.ts'
+import { requestRetry, switchOff } from '../helpers/deliveries/request-retry.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
-import { switchOff } from '../helpers/deliveries/switch-off.ts'
 import { insertRetryJob } from '../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../src/ids.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'

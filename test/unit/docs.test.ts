@@ -17,7 +17,7 @@ import { SETTINGS } from '../../src/config/settings.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import { LOG_EVENTS } from '../../src/observability/log-events.ts'
 import { headingsOf, readDocument as read, tableBelow } from '../helpers/documents/documents.ts'
-import { argumentsOf } from '../helpers/cli/arguments-of.ts'
+import { argumentsOf } from '../helpers/cli/run-cli.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { resolveReference } from './document-references.ts'
 
 /** A JSON schema of the OpenAPI document. */
 type Schema = Readonly<Record<string, unknown>>
@@ -150,4 +149,14 @@ function withoutUndefined(values: Record<string, string | undefined>): Record<st
   return Object.fromEntries(
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
+}
+
+/** Returns what a `$ref` into the document points to, or the value itself. */
+export function resolveReference<T extends object>(document: object, value: T): T {
+  if (!('$ref' in value)) return value
+  const steps = String(value.$ref).replace('#/', '').split('/')
+  let found: unknown = document
+  for (const step of steps)
+    found = (found as Record<string, unknown>)[step.replaceAll('~1', '/').replaceAll('~0', '~')]
+  return resolveReference(document, found as T)
 }

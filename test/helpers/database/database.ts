@@ -3,6 +3,8 @@ import pg from 'pg'
 import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { testServers } from '../runner/servers.ts'
+import { expect } from 'chai'
+import { eventually } from '../eventually.ts'
 
 export type TestDatabase = { url: string; dataSource: DataSource; drop(): Promise<void> }
 
@@ -37,4 +39,33 @@ async function asAdmin(sql: string): Promise<void> {
   } finally {
     await client.end()
   }
+}
+
+/** Holds the clock of the delivery protocol in this database at one instant. */
+export async function holdClock(dataSource: DataSource, at: Date): Promise<void> {
+  await dataSource.query(
+    `CREATE OR REPLACE FUNCTION delivery_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
+       AS $$ SELECT timestamptz '${at.toISOString()}' $$`,
+  )
+}
+
+/** Waits until a transaction of this database waits for an advisory lock: that of a webhook. */
+export async function untilOneWaitsForLock(dataSource: DataSource): Promise<void> {
+  await eventually(async () => {
+    const [waiting] = await dataSource.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM pg_locks
+        WHERE locktype = 'advisory' AND NOT granted
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    )
+    expect(waiting!.count).to.equal(1)
+  })
+}
+
+/** The data source, with each statement and the number of its parameters noted in `statements`. */
+export function recording(dataSource: DataSource, statements: string[]): DataSource {
+  const query = (statement: string, parameters: unknown[] = []): Promise<unknown> => {
+    statements.push(`${statement} / ${parameters.length}`)
+    return dataSource.query(statement, parameters)
+  }
+  return Object.create(dataSource, { query: { value: query } }) as DataSource
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql, type Db } from '../../../src/db/connection/db.ts'
 import type { StopReason } from '../../../src/domain/delivery-state.ts'
+import type { DataSource } from 'typeorm'
 
 /**
  * A state of a delivery, with what of it matters to a test. `workflow`: whether its workflow has started, unchanged if not
@@ -81,4 +82,12 @@ function columnsOf(to: RowState): Columns {
     case 'stopped':
       return { ...NOTHING, attempts: to.attempts ?? 0, reason: to.reason ?? 'webhook_disabled' }
   }
+}
+
+/** Makes deliveries that wait due now, as if the time until their next attempts were over; leaves others alone. */
+export async function makeDue(dataSource: DataSource, ids: readonly string[]): Promise<void> {
+  await dataSource.query(
+    `UPDATE delivery SET next_attempt_at = delivery_now() WHERE id = ANY($1::uuid[]) AND state = 'waiting'`,
+    [ids],
+  )
 }

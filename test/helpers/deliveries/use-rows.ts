@@ -13,8 +13,8 @@ import {
 import type { TestDatabase } from '../database/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
 import { useDatabase } from '../database/use-database.ts'
-import { attemptRecord } from './attempt-record.ts'
 import { setRow, type RowState } from './set-row.ts'
+import { findUnstarted } from '../../../src/db/queries/recovery.ts'
 
 /** A row of `delivery` as PostgreSQL has it. */
 export type DeliveryColumns = {
@@ -123,4 +123,51 @@ export function useRows(): RowSuite {
     },
   }
   return suite
+}
+
+/** What is recorded for the first attempt of a delivery that its endpoint answered with 204, but for `changes`. */
+export function attemptRecord(
+  { deliveryId, organisationId, url }: Pick<CommittedDelivery, 'deliveryId' | 'organisationId' | 'url'>,
+  changes: Pick<AttemptRecord, 'owner'> & Partial<AttemptRecord>,
+): AttemptRecord {
+  return {
+    deliveryId,
+    organisationId,
+    number: 1,
+    trigger: 'schedule',
+    url,
+    startedAt: new Date('2026-01-02T03:04:05.678Z'),
+    durationMs: 12,
+    failureCode: null,
+    statusCode: 204,
+    error: null,
+    response: { headers: { 'content-type': 'text/plain' }, body: 'ok', truncated: false },
+    ...changes,
+  }
+}
+
+const EVERY_ROW = { limit: 1_000, defaultRoom: 1_000, rooms: [] }
+
+export const idsOf = (rows: readonly { deliveryId: string }[]): string[] =>
+  rows.map(({ deliveryId }) => deliveryId)
+
+/** A database that is empty before each test, and what the sweeper reads in it. */
+export function useDueRows() {
+  const suite = useRows()
+  const { database } = suite
+  beforeEach(() => database.dataSource.query('TRUNCATE delivery CASCADE'))
+  /** So many deliveries of the webhook, due for the sweeper one after the other; the first since `sinceMs`. */
+  async function due(
+    webhook: OwnWebhook,
+    count: number,
+    { to = { state: 'pending' }, sinceMs = 60_000 }: { to?: RowState; sinceMs?: number } = {},
+  ): Promise<CommittedDelivery[]> {
+    const deliveries: CommittedDelivery[] = []
+    for (let index = 0; index < count; index++)
+      deliveries.push(await suite.deliveryIn({ ...to, sweepInMs: index * 10 - sinceMs }, webhook))
+    return deliveries
+  }
+  const unstarted = (options: Partial<Parameters<typeof findUnstarted>[1]> = {}) =>
+    findUnstarted(database.dataSource, { ...EVERY_ROW, ...options })
+  return { ...suite, due, unstarted }
 }

@@ -6,8 +6,7 @@ import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-regist
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import { attemptDependencies } from '../deliveries/attempts.ts'
-import { makeDue } from '../deliveries/make-due.ts'
-import { setRow } from '../deliveries/set-row.ts'
+import { makeDue, setRow } from '../deliveries/set-row.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
 
 /** One attempt that is to be made, and what its receiver will answer. */

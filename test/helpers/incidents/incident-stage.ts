@@ -13,7 +13,7 @@ import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import type { TestApi } from '../api/api.ts'
 import { attemptDependencies } from '../deliveries/attempts.ts'
-import { makeDue } from '../deliveries/make-due.ts'
+import { makeDue } from '../deliveries/set-row.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
 import {
   createFakeIncidentTemporal,

@@ -3,8 +3,11 @@ import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-
 import { useDatabase } from '../database/use-database.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
-import { saveHistory } from './save-history.ts'
 import { useTemporal, type TestTemporal } from './use-temporal.ts'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
+import type { TestWorkflowEnvironment } from '@temporalio/testing'
 
 /** What the tests that save histories share; `answer` is how the endpoint answers, and may be changed. */
 export type HistoryStage = {
@@ -51,4 +54,21 @@ export function useHistoryStage(): HistoryStage {
   })
   after(() => receiver.close())
   return stage
+}
+
+const folder = fileURLToPath(new URL('../../workflows/histories', import.meta.url))
+
+/** Keeps a workflow's history for `test/workflows/replay.test.ts`, unless there is one of that name. */
+async function saveHistory(
+  temporal: TestWorkflowEnvironment,
+  name: string,
+  workflowId: string,
+): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  // What a release made stays what it is: rename the old file to have a new one next to it.
+  if (existsSync(`${folder}${name}.json`)) return
+  const history = await temporal.client.workflow.getHandle(workflowId).fetchHistory()
+  // The identity of the process is irrelevant.
+  const text = historyToJSON(history).replaceAll(/"identity": *"[^"]*"/g, '"identity": "worker"')
+  writeFileSync(`${folder}${name}.json`, `${text}\n`)
 }

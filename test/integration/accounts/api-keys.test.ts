@@ -6,7 +6,7 @@ import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { authenticateApiKey } from '../../../src/http/auth/authenticate.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { recording } from '../../helpers/database/recording.ts'
+import { recording } from '../../helpers/database/database.ts'
 import { sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { runApiKeyCommand } from '../../../src/cli/api-key.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
-import { runCli } from '../../helpers/cli/run-cli.ts'
+import { argumentsOf, runCli } from '../../helpers/cli/run-cli.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
 type Outcome = { code: number; stdout: string; stderr: string }

@@ -6,11 +6,10 @@ import { stopUnwanted, requestRetries } from '../../../src/deliveries/protocol/c
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { sweepLater } from '../../../src/deliveries/protocol/sweep.ts'
-import { holdClock } from '../../helpers/database/hold-clock.ts'
-import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
+import { holdClock } from '../../helpers/database/database.ts'
+import { attemptRecord, useRows } from '../../helpers/deliveries/use-rows.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
-import { useRows } from '../../helpers/deliveries/use-rows.ts'
 
 describe('outcomes of an attempt whose row may have changed', () => {
   const suite = useRows()

@@ -8,8 +8,7 @@ import {
 } from '../../../src/db/queries/recovery.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
-import { idsOf, useDueRows } from '../../helpers/deliveries/use-due-rows.ts'
-import type { OwnWebhook } from '../../helpers/deliveries/use-rows.ts'
+import { idsOf, useDueRows, type OwnWebhook } from '../../helpers/deliveries/use-rows.ts'
 
 describe('the deliveries without a workflow that the sweeper finds', () => {
   const suite = useDueRows()

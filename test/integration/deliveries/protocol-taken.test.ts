@@ -8,7 +8,7 @@ import {
   type SweptRow,
 } from '../../../src/deliveries/protocol/sweep.ts'
 import type { RowState } from '../../helpers/deliveries/set-row.ts'
-import { idsOf, useDueRows } from '../../helpers/deliveries/use-due-rows.ts'
+import { idsOf, useDueRows } from '../../helpers/deliveries/use-rows.ts'
 
 describe('a row that the sweeper takes', () => {
   const suite = useDueRows()

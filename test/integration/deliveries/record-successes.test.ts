@@ -4,9 +4,8 @@ import { recordFirstSuccesses, type AttemptRecord } from '../../../src/deliverie
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createMember } from '../../helpers/database/factories.ts'
-import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
+import { attemptRecord, useRows } from '../../helpers/deliveries/use-rows.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { useRows } from '../../helpers/deliveries/use-rows.ts'
 
 describe('outcomes of first attempts that are recorded in a batch', () => {
   const suite = useRows()

@@ -2,8 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { resolveReference } from '../../helpers/api/document-references.ts'
 import {
+  resolveReference,
   requestsOf,
   type DocumentedOperation,
   type DocumentedRequest,

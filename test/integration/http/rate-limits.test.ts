@@ -4,10 +4,9 @@ import { createCallerLookup, createKnownCredentials } from '../../../src/account
 import { createRateLimits, type RateLimitSettings } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
-import { createTestDatabase } from '../../helpers/database/database.ts'
+import { createTestDatabase, recording } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { recording } from '../../helpers/database/recording.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 

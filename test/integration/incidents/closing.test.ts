@@ -6,8 +6,8 @@ import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempt
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
-import { attemptRecord } from '../../helpers/deliveries/attempt-record.ts'
-import { makeDue } from '../../helpers/deliveries/make-due.ts'
+import { attemptRecord } from '../../helpers/deliveries/use-rows.ts'
+import { makeDue } from '../../helpers/deliveries/set-row.ts'
 import {
   createConcurrentWebhook,
   type ConcurrentWebhook,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-keys.ts'
 import { UsageError } from '../../../src/cli/command-line/command.ts'
-import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
+import { argumentsOf } from '../../helpers/cli/run-cli.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
 const ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readListenCommand } from '../../../src/cli/listen/listen-arguments.ts'
 import { UsageError } from '../../../src/cli/command-line/command.ts'
-import { argumentsOf } from '../../helpers/cli/arguments-of.ts'
+import { argumentsOf } from '../../helpers/cli/run-cli.ts'
 
 const KEY = 'phk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'
 const ENV = { POSTHORN_KEY: KEY }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { ALL_SETTINGS, loadConfig, type Environment } from '../../../src/config/load.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
-import { problemsOf } from '../../helpers/cli/config-problems.ts'
+import { problemsOf } from '../../helpers/cli/run-cli.ts'
 
 const KEY = 'cd'.repeat(32)
 const required: Environment = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ALL_SETTINGS, loadConfig, type Environment } from '../../../src/config/load.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
-import { problemsOf } from '../../helpers/cli/config-problems.ts'
+import { problemsOf } from '../../helpers/cli/run-cli.ts'
 
 const required: Environment = {
   DATABASE_URL: 'postgres://posthorn:p@db:5432/posthorn',
