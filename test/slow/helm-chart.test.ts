@@ -2,13 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { parseAllDocuments } from 'yaml'
 import { ALL_SETTINGS, loadConfig } from '../../src/config/load.ts'
-import {
-  PROVIDE_TIMEOUT_MS,
-  provideHelm,
-  provideReader,
-  runProgram,
-  type Ended,
-} from '../helpers/manifests/go-tools.ts'
+import { PROVIDE_TIMEOUT_MS, provideHelm, provideReader } from '../helpers/manifests/go-tools.ts'
+import { runProgram, type Ended } from '../helpers/manifests/run-program.ts'
 
 type Probe = { httpGet: { path: string; port: string } }
 type Container = {
