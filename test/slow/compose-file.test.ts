@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { PROVIDE_TIMEOUT_MS, provideReader, runProgram, type Ended } from '../helpers/manifests/go-tools.ts'
+import { PROVIDE_TIMEOUT_MS, provideReader } from '../helpers/manifests/go-tools.ts'
+import { runProgram, type Ended } from '../helpers/manifests/run-program.ts'
 
 type Service = {
   secrets?: { source: string }[]

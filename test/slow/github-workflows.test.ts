@@ -4,7 +4,8 @@ import { parse } from 'yaml'
 import { NEWER_NODES } from '../../src/dev/node-releases.ts'
 import { OLDER_RELEASES } from '../../src/dev/postgres-releases.ts'
 import { readDocument } from '../helpers/documents/documents.ts'
-import { PROVIDE_TIMEOUT_MS, provideActionlint, runProgram } from '../helpers/manifests/go-tools.ts'
+import { PROVIDE_TIMEOUT_MS, provideActionlint } from '../helpers/manifests/go-tools.ts'
+import { runProgram } from '../helpers/manifests/run-program.ts'
 
 type Workflow = { jobs: Record<string, { strategy?: { matrix: Record<string, number[]> } }> }
 

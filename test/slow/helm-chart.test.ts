@@ -8,9 +8,8 @@ import {
   provideHelm,
   provideOtherReader,
   provideReader,
-  runProgram,
-  type Ended,
 } from '../helpers/manifests/go-tools.ts'
+import { runProgram, type Ended } from '../helpers/manifests/run-program.ts'
 
 type Probe = { httpGet: { path: string; port: string } }
 type Container = {

@@ -10,7 +10,7 @@ import { startListen } from '../helpers/cli/start-listen.ts'
 import { createMember } from '../helpers/database/factories.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { runProgram } from '../helpers/manifests/go-tools.ts'
+import { runProgram } from '../helpers/manifests/run-program.ts'
 import { createReceiver } from '../helpers/receivers/receiver.ts'
 
 const INSTALL_TIMEOUT_MS = 300_000

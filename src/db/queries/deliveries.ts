@@ -125,40 +125,40 @@ export type WebhookStatsRow = WaitingFirstAttempts & {
 /** One row per webhook of the organisation, oldest webhook first. Each part is read from an index made for it. */
 export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {
   const found = await sql(
-    `WITH hook AS (
+    `WITH live_webhook AS (
        SELECT id, created_at FROM webhook WHERE organisation_id = :organisationId AND deleted_at IS NULL
      ), waiting AS (
-       SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
+       SELECT d.webhook_id, count(*)::int AS count FROM live_webhook JOIN delivery d ON d.webhook_id = live_webhook.id
         WHERE d.state = 'waiting' GROUP BY d.webhook_id
      ), failed AS (
-       SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
+       SELECT d.webhook_id, count(*)::int AS count FROM live_webhook JOIN delivery d ON d.webhook_id = live_webhook.id
         WHERE d.state = 'failed' GROUP BY d.webhook_id
      ), stopped AS (
-       SELECT d.webhook_id, count(*)::int AS count FROM hook JOIN delivery d ON d.webhook_id = hook.id
+       SELECT d.webhook_id, count(*)::int AS count FROM live_webhook JOIN delivery d ON d.webhook_id = live_webhook.id
         WHERE d.state = 'stopped' AND NOT d.is_test GROUP BY d.webhook_id
      )
-     SELECT hook.id AS "webhookId", coalesce(waiting.count, 0) AS "waitingForRetry",
+     SELECT live_webhook.id AS "webhookId", coalesce(waiting.count, 0) AS "waitingForRetry",
             coalesce(failed.count, 0) AS "permanentlyFailed", coalesce(stopped.count, 0) AS stopped, waiting_first.*, latest.*
-       FROM hook
-      CROSS JOIN ${waitingFirstAttemptsSql('hook.id')} waiting_first
-       LEFT JOIN waiting ON waiting.webhook_id = hook.id
-       LEFT JOIN failed ON failed.webhook_id = hook.id
-       LEFT JOIN stopped ON stopped.webhook_id = hook.id
+       FROM live_webhook
+      CROSS JOIN ${waitingFirstAttemptsSql('live_webhook.id')} waiting_first
+       LEFT JOIN waiting ON waiting.webhook_id = live_webhook.id
+       LEFT JOIN failed ON failed.webhook_id = live_webhook.id
+       LEFT JOIN stopped ON stopped.webhook_id = live_webhook.id
        LEFT JOIN LATERAL (
          SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
                 a.outcome, a.status_code AS "statusCode", a.error, e.body
            FROM (
-             (SELECT * FROM attempt WHERE webhook_id = hook.id AND outcome = 'succeeded'
+             (SELECT * FROM attempt WHERE webhook_id = live_webhook.id AND outcome = 'succeeded'
                ORDER BY started_at DESC LIMIT 1)
              UNION ALL
-             (SELECT * FROM attempt WHERE webhook_id = hook.id AND outcome = 'failed'
+             (SELECT * FROM attempt WHERE webhook_id = live_webhook.id AND outcome = 'failed'
                ORDER BY started_at DESC LIMIT 1)
              ORDER BY started_at DESC LIMIT 1
            ) a
            JOIN delivery d ON d.id = a.delivery_id
            JOIN event e ON e.id = d.event_id
        ) latest ON true
-      ORDER BY hook.created_at, hook.id`,
+      ORDER BY live_webhook.created_at, live_webhook.id`,
     { organisationId },
   ).rows<FlatStats>(db)
   return found.map((row) => {

@@ -9,21 +9,24 @@ export type WaitingFirstAttempts = {
   oldestWaitingForFirstAttemptMs: number | null
 }
 
-/** The pending deliveries `d` of webhook `hook`, an SQL expression; a pending delivery is always near its sweep. */
-function pendingSql(hook: string, columns: string): string {
+/**
+ * SQL for `columns` of the pending deliveries `d` of a webhook; `webhookId` is an SQL expression. A pending delivery is
+ * always near its sweep.
+ */
+function pendingSql(webhookId: string, columns: string): string {
   const of = (part: string): string =>
     `SELECT ${columns} FROM delivery d
-      WHERE d.webhook_id = ${hook} AND ${part} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND d.state = 'pending' AND NOT d.is_test`
+      WHERE d.webhook_id = ${webhookId} AND ${part} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND d.state = 'pending' AND NOT d.is_test`
   return `${of(UNSTARTED)} UNION ALL ${of(STARTED)}`
 }
 
-/** A lateral join with the {@link WaitingFirstAttempts} of webhook `hook`. */
-export function waitingFirstAttemptsSql(hook: string): string {
+/** SQL for a lateral join with the {@link WaitingFirstAttempts} of a webhook; `webhookId` is an SQL expression. */
+export function waitingFirstAttemptsSql(webhookId: string): string {
   return `LATERAL (
          SELECT count(*)::int AS "waitingForFirstAttempt",
                 CASE WHEN count(*) > 0 THEN round(greatest(extract(epoch FROM now() - min(created_at)) * 1000, 0))::float8 END
                   AS "oldestWaitingForFirstAttemptMs"
-           FROM (${pendingSql(hook, 'd.created_at')}) pending
+           FROM (${pendingSql(webhookId, 'd.created_at')}) pending
        )`
 }
 

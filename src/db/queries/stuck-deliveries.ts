@@ -16,9 +16,12 @@ const SLOW_FOR = `interval '5 minutes'`
 
 const IS_NEAR = `d.sweep_at < now() + ${SWEEP_HORIZON}`
 
-/** One row if webhook `hook` had such an attempt. With LIMIT, so that it is read from an index for each webhook that is late. */
-export function slowAttemptSql(hook: string, outcome: 'succeeded' | 'failed'): string {
-  return `(SELECT 1 FROM attempt a WHERE a.webhook_id = ${hook} AND a.outcome = '${outcome}'
+/**
+ * SQL for one row if a webhook had such an attempt; `webhookId` is an SQL expression. With LIMIT, so that it is read from an
+ * index for each webhook that is late.
+ */
+export function slowAttemptSql(webhookId: string, outcome: 'succeeded' | 'failed'): string {
+  return `(SELECT 1 FROM attempt a WHERE a.webhook_id = ${webhookId} AND a.outcome = '${outcome}'
               AND a.started_at > now() - ${SLOW_FOR} AND a.duration_ms >= ${SLOW_POST_MS} LIMIT 1)`
 }
 

@@ -13,16 +13,9 @@ const withField = (title: string, fields: object, ...pointers: string[]): BadInp
   refused(title, { ...goodEvent, ...fields }, ...pointers)
 
 const inputs: BadInput[] = [
-  refused('an empty object', {}, '/event', '/data'),
-  refused('a list', [goodEvent], ''),
   refused('an unknown event key', { event: 'invoice:eaten', data: {} }, '/event'),
   refused('* as event key', { event: '*', data: {} }, '/event'),
   refused('an event key with NUL', { event: 'customer:created\u0000', data: {} }, '/event'),
-  refused('an event key that is no string', { event: 7, data: {} }, '/event'),
-  refused('no data', { event: 'customer:created' }, '/data'),
-  refused('data that is text', { event: 'comment:created', data: 'x' }, '/data'),
-  refused('data that is null', { event: 'comment:created', data: null }, '/data'),
-  refused('data that is a list', { event: 'comment:created', data: [] }, '/data'),
   refused('data without what identifies it', { event: 'customer:created', data: {} }, '/data/id'),
   refused(
     'data outside its enumerations',
@@ -93,20 +86,10 @@ const inputs: BadInput[] = [
     '/data/requestedFromIp',
   ),
   withField('an extra field', { id: 'x', __proto: 1, deliveries: [] }, '/id', '/__proto', '/deliveries'),
-  withField('a timestamp as text', { timestamp: '2026-01-01T00:00:00Z' }, '/timestamp'),
-  withField('a negative timestamp', { timestamp: -1 }, '/timestamp'),
-  withField('a timestamp with a fraction', { timestamp: 1.5 }, '/timestamp'),
-  withField('a timestamp beyond every calendar', { timestamp: 8_640_000_000_000_001 }, '/timestamp'),
-  withField('a timestamp of null', { timestamp: null }, '/timestamp'),
   withField('a traceId with a control character', { traceId: 'a\u0007b' }, '/traceId'),
   withField('a traceId with NUL', { traceId: 'a\u0000' }, '/traceId'),
   withField('a traceId with white space', { traceId: 'a b' }, '/traceId'),
-  withField('a traceId of 129 characters', { traceId: 'a'.repeat(129) }, '/traceId'),
-  withField('an empty traceId', { traceId: '' }, '/traceId'),
   withField('a spanId with NUL', { spanId: '\u0000' }, '/spanId'),
-  withField('a spanId that is a number', { spanId: 1 }, '/spanId'),
-  withField('a triggeredBy that is text', { triggeredBy: 'mem_1' }, '/triggeredBy'),
-  withField('a triggeredBy without a name', { triggeredBy: { id: 'mem_1' } }, '/triggeredBy/name'),
   withField(
     'a triggeredBy with extra fields',
     { triggeredBy: { id: 'mem_1', name: 'An', email: 'an@zon.example' } },

@@ -11,22 +11,13 @@ const AS_PAGE = { 'x-api-key': null, 'sec-fetch-site': 'same-origin' }
 
 const invalid = { status: 422, code: 'invalid_fields' }
 
-const ofPath = (path: unknown): BadInput => ({
+const ofPath = (path: string): BadInput => ({
   title: `the path ${JSON.stringify(path)}`,
   path: LINKS,
   headers: AS_OPERATOR,
   json: { path },
   ...invalid,
   pointers: ['/path'],
-})
-
-const ofSeconds = (expiresInSeconds: unknown): BadInput => ({
-  title: `the lifetime ${JSON.stringify(expiresInSeconds)}`,
-  path: LINKS,
-  headers: AS_OPERATOR,
-  json: { expiresInSeconds },
-  ...invalid,
-  pointers: ['/expiresInSeconds'],
 })
 
 const INPUTS: readonly BadInput[] = [
@@ -43,21 +34,8 @@ const INPUTS: readonly BadInput[] = [
     '',
     `${WEBHOOK}/`,
     `${WEBHOOK}?x`,
-    `/${'x'.repeat(300)}`,
     '/webhooks\u0000',
-    7,
-    null,
   ].map(ofPath),
-  ...[0, -1, 301, 1.5, '60', null].map(ofSeconds),
-  {
-    title: 'an unknown field',
-    path: LINKS,
-    headers: AS_OPERATOR,
-    json: { paht: '/' },
-    ...invalid,
-    pointers: ['/paht'],
-  },
-  { title: 'a body that is a list', path: LINKS, headers: AS_OPERATOR, json: [], ...invalid },
   {
     title: 'a member that does not exist',
     path: LINKS.replace('{member}', 'nobody'),

@@ -27,11 +27,7 @@ const endpoints: BadInput[] = [
   endpoint('with a name and password', 'https://user:secret@push.example.com/'),
   endpoint('with NUL', 'https://push.example.com/\u0000'),
   endpoint('with a lone surrogate', 'https://push.example.com/\ud800'),
-  endpoint('of 2049 characters', `https://push.example.com/${'a'.repeat(2024)}`),
   endpoint('that grows too long when it is written plainly', `https://push.example.com/${'é'.repeat(1000)}`),
-  endpoint('that is a number', 5),
-  endpoint('that is null', null),
-  endpoint('that is a list', ['https://push.example.com/']),
 ]
 
 const key = (name: 'p256dh' | 'auth', title: string, value: unknown): BadInput => ({
@@ -62,10 +58,7 @@ const publicKeys: BadInput[] = [
   key('p256dh', 'with a lone surrogate', `${p256dh.slice(0, 86)}\udc00`),
   key('p256dh', 'in base64 with other characters', `+/${p256dh.slice(2)}`),
   key('p256dh', 'with padding in the middle', `${p256dh.slice(0, 43)}=${p256dh.slice(44)}`),
-  key('p256dh', 'of 10 000 characters', 'A'.repeat(10_000)),
   key('p256dh', 'that is empty', ''),
-  key('p256dh', 'that is null', null),
-  key('p256dh', 'that is a list of bytes', [...point]),
 ]
 
 const secrets: BadInput[] = [
@@ -77,8 +70,6 @@ const secrets: BadInput[] = [
   key('auth', 'in base64 with other characters', `+/${auth.slice(2)}`),
   key('auth', 'with NUL', `\u0000${auth.slice(1)}`),
   key('auth', 'that is empty', ''),
-  key('auth', 'that is a number', 5),
-  key('auth', 'that is null', null),
 ]
 
 const body = (title: string, json: unknown, ...pointers: string[]): BadInput => ({
@@ -90,17 +81,6 @@ const body = (title: string, json: unknown, ...pointers: string[]): BadInput => 
 })
 
 const bodies: BadInput[] = [
-  body('an empty object', {}, '/endpoint', '/keys'),
-  body('null', null, ''),
-  body('a list', [good], ''),
-  body('keys that are empty', { ...good, keys: {} }, '/keys/p256dh', '/keys/auth'),
-  body('keys that are null', { ...good, keys: null }, '/keys'),
-  body('keys that are a list', { ...good, keys: [p256dh, auth] }, '/keys'),
-  body('keys that are text', { ...good, keys: p256dh }, '/keys'),
-  body('an expiration as text', { ...good, expirationTime: '2026-01-01' }, '/expirationTime'),
-  body('an unknown field', { ...good, memberId: 'mem_other' }, '/memberId'),
-  body('an unknown key', { ...good, keys: { ...good.keys, 'a/b~c': 'x' } }, '/keys/a~1b~0c'),
-  body('a field whose name holds NUL and a lone surrogate', { ...good, '\u0000\ud800': 1 }, '/\u0000\ud800'),
   body(
     'several faults of every kind, naming each field',
     {

@@ -33,10 +33,6 @@ const urls: BadInput[] = [
   url('of a name without a dot', 'https://intranet/'),
   url('on the port of another service', 'https://receiver.example.com:22/'),
   url('with a port that is none', 'https://receiver.example.com:99999/'),
-  url('of 2049 characters', `https://receiver.example.com/${'a'.repeat(2020)}`),
-  url('that is a number', 5),
-  url('that is null', null),
-  url('that is a list', ['https://receiver.example.com/']),
 ]
 
 const keys = (title: string, value: unknown, ...pointers: string[]): BadInput => ({
@@ -56,28 +52,13 @@ const subscriptions: BadInput[] = [
   keys('* among other keys', ['*', 'invoice:paid'], '/0'),
   keys('* after other keys', ['invoice:paid', '*'], '/1'),
   keys('* twice', ['*', '*'], '/1', '/0'),
-  keys('an empty list', [], ''),
   keys('one key twice', ['invoice:paid', 'customer:created', 'invoice:paid'], '/2'),
   keys('organizationSettings:updated by name', ['organizationSettings:updated'], '/0'),
   keys('keys that are no strings', [1, null, {}], '/0', '/1', '/2'),
-  keys('a key instead of a list', 'invoice:paid', ''),
-  keys('null instead of a list', null, ''),
   keys('several bad keys, naming each', ['x', 'invoice:paid', 'y'], '/0', '/2'),
 ]
 
 const bodies: BadInput[] = [
-  { title: 'an empty object', json: {}, pointers: ['/url', '/subscribedEventKeys', '/enabled'], ...invalid },
-  { title: 'a list', json: [goodWebhook], pointers: [''], ...invalid },
-  { title: 'null', json: null, pointers: [''], ...invalid },
-  { title: 'a string', json: 'webhook', pointers: [''], ...invalid },
-  { title: 'enabled as text', json: { ...goodWebhook, enabled: 'true' }, pointers: ['/enabled'], ...invalid },
-  { title: 'enabled as a number', json: { ...goodWebhook, enabled: 1 }, pointers: ['/enabled'], ...invalid },
-  {
-    title: 'a description of 201 characters',
-    json: { ...goodWebhook, description: 'x'.repeat(201) },
-    pointers: ['/description'],
-    ...invalid,
-  },
   {
     title: 'a description with a control character',
     json: { ...goodWebhook, description: 'a\nb' },
@@ -100,12 +81,6 @@ const bodies: BadInput[] = [
     }
   }),
   {
-    title: 'null for a description',
-    json: { ...goodWebhook, description: null },
-    pointers: ['/description'],
-    ...invalid,
-  },
-  {
     title: 'fields that are ours to set',
     json: { ...goodWebhook, id: 'x', secret: 'x', createdAt: 'x', organisationId: 'x' },
     pointers: ['/id', '/secret', '/createdAt', '/organisationId'],
@@ -115,12 +90,6 @@ const bodies: BadInput[] = [
     title: '__proto__ and constructor',
     body: `{"__proto__":{"enabled":true},"constructor":{},${JSON.stringify(goodWebhook).slice(1)}`,
     pointers: ['/__proto__', '/constructor'],
-    ...invalid,
-  },
-  {
-    title: 'a field whose name has a slash and a tilde',
-    json: { ...goodWebhook, 'a/b~c': 1 },
-    pointers: ['/a~1b~0c'],
     ...invalid,
   },
   {
@@ -141,18 +110,11 @@ const patch = (title: string, json: unknown, ...pointers: string[]): BadInput =>
 })
 
 const patches: BadInput[] = [
-  patch('a list', [], ''),
   patch('a bad URL', { url: 'http://receiver.example.com/' }, '/url'),
   patch('an unknown event key', { subscribedEventKeys: ['nope'] }, '/subscribedEventKeys/0'),
   patch('* among others', { subscribedEventKeys: ['invoice:paid', '*'] }, '/subscribedEventKeys/1'),
-  patch('no event key', { subscribedEventKeys: [] }, '/subscribedEventKeys'),
-  patch('null in every field', { url: null, subscribedEventKeys: null, enabled: null }, ...fieldPointers()),
   patch('a new id and secret', { id: 'x', signingSecret: 'x', enabled: true }, '/id', '/signingSecret'),
 ]
-
-function fieldPointers(): string[] {
-  return Object.keys(goodWebhook).map((name) => `/${name}`)
-}
 
 describeBadInput('a webhook URL that cannot be accepted', urls)
 describeBadInput('a subscription that cannot be accepted', subscriptions)
