@@ -12,7 +12,7 @@ const PACK_TIMEOUT_MS = 60_000
 const README = `# posthorn-listen
 
 The command \`posthorn listen\` without the server: it follows the event stream of a Posthorn and sends each event to a
-receiver on your machine, signed as webhooks are. \`npx posthorn-listen --help\` shows how.
+receiver on your machine, signed as webhooks are. \`posthorn-listen --help\` shows how.
 `
 
 /**

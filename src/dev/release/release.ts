@@ -14,6 +14,17 @@ import { runtimePackages, type LockFile } from './runtime-packages.ts'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const TOOL_TIMEOUT_MS = 120_000
 
+const INSTALLATION = `
+## Installation
+
+\`\`\`sh
+sha256sum --check SHA256SUMS
+npm install ./posthorn-${packageJson.version}.tgz && npx posthorn --help
+npm install --global ./posthorn-listen-${packageJson.version}.tgz && posthorn-listen --help
+helm install posthorn ./posthorn-chart-${packageJson.version}.tgz --values values.yaml
+\`\`\`
+`
+
 type Component = { name: string; version: string; licenses?: object[] }
 type Sbom = {
   serialNumber?: string
@@ -41,7 +52,8 @@ export async function release(folder: string): Promise<void> {
     writeJson(join(folder, 'sbom.cdx.json'), await makeSbom(server, lock))
     writeFileSync(join(folder, 'licences.txt'), licenceList(lock))
     writeJson(join(folder, 'openapi.json'), openApiDocument(routes, builtInCatalogue))
-    writeFileSync(join(folder, 'NOTES.md'), releaseNotes(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')))
+    const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
+    writeFileSync(join(folder, 'NOTES.md'), `${releaseNotes(changelog)}${INSTALLATION}`)
     writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder))
   } finally {
     rmSync(draft, { recursive: true, force: true })
