@@ -89,6 +89,7 @@ function refinementsOfKeys(catalogue: readonly EventKeyEntry[], events: readonly
     }),
     PublishEvent: publishedEvent(catalogue, events, shown),
     TestEventKey: { enum: catalogue.map(({ key }) => key) },
+    ReplayedEventKey: { enum: catalogue.map(({ key }) => key) },
     Envelope: shown === undefined ? {} : { examples: [envelopeExample(shown)] },
   }
 }
