@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import {
+  countRecentKeys,
   findApiKey,
   insertApiKey,
   revokeApiKey,
@@ -9,7 +10,8 @@ import {
 } from '../db/queries/api-key-admin.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { findMember } from '../db/queries/organisation-admin.ts'
-import { conflict, notFound } from '../errors.ts'
+import type { Actor } from '../domain/actor.ts'
+import { conflict, invalidFields, notFound, unauthenticated } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { callerCachesExpired } from './caller-lookup.ts'
 import { requireOrganisation } from './organisations.ts'
@@ -51,20 +53,56 @@ export async function createApiKey(
   return { id: stored.id, key, prefix: stored.prefix }
 }
 
-/** The same in a transaction of its own. Throws 404 without such a member, 409 where the name is taken. */
+/**
+ * The same in a transaction of its own, after `check`. Throws 404 without such a member, 409 where the name is taken.
+ */
 export function createMemberApiKey(
   { dataSource }: { dataSource: DataSource },
   actor: AuditActor,
   wanted: { memberId: string; name: string; expiresAt: Date | null },
+  check?: (manager: EntityManager) => Promise<void>,
 ): Promise<{ key: string; row: ApiKeyRow }> {
   const { organisationId } = actor
   return dataSource.transaction(async (manager) => {
     await requireOrganisation(manager, organisationId)
     if ((await findMember(manager, organisationId, wanted.memberId)) === null) throw notFound('member')
+    await check?.(manager)
     const made = await createApiKey(manager, actor, wanted)
     if (made === null) throw conflict('api_key_name_taken', 'The member has an API key of that name.')
     return { key: made.key, row: await findApiKey(manager, organisationId, made.id) }
   })
+}
+
+/** Keys that a member may have; those count too that were made within a day, so that revoking makes no room for more. */
+const MAX_OWN_KEYS = 50
+const DAY_MS = 86_400_000
+
+/**
+ * Makes a key of the calling member. Throws 409 where members make none, or have too many, and 422 where the key would
+ * outlive the one that the caller has, directly or in its session.
+ */
+export function createOwnApiKey(
+  { dataSource, memberApiKeys }: { dataSource: DataSource; memberApiKeys: boolean },
+  actor: Actor,
+  wanted: { name: string; expiresAt: Date | null },
+): Promise<{ key: string; row: ApiKeyRow }> {
+  const { organisationId, memberId, apiKeyId } = actor
+  if (!memberApiKeys) throw conflict('member_api_keys_off', 'Members make no API keys of their own here.')
+  return createMemberApiKey({ dataSource }, actor, { ...wanted, memberId }, async (manager) => {
+    const dayAgo = new Date(Date.now() - DAY_MS)
+    if ((await countRecentKeys(manager, organisationId, memberId, dayAgo)) >= MAX_OWN_KEYS)
+      throw conflict('too_many_api_keys', `The member has ${MAX_OWN_KEYS} API keys, or made as many today.`)
+    // A session of a portal link has no key, and ends by itself.
+    if (apiKeyId !== null) requireOutlived(await findApiKey(manager, organisationId, apiKeyId), wanted)
+  })
+}
+
+/** Throws 401 where the caller's key was revoked meanwhile, 422 unless it outlives the new one. */
+function requireOutlived(own: ApiKeyRow, { expiresAt }: { expiresAt: Date | null }): void {
+  if (own.revokedAt !== null) throw unauthenticated()
+  if (own.expiresAt === null || (expiresAt !== null && expiresAt <= own.expiresAt)) return
+  const detail = `must not be later than ${own.expiresAt.toISOString()}, when the key of the caller expires`
+  throw invalidFields([{ pointer: '/expiresAt', code: 'too_large', detail }])
 }
 
 /**

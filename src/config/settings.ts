@@ -94,6 +94,12 @@ export const SETTINGS = {
     '100',
     integer(1, 100_000),
   ),
+  memberApiKeys: setting(
+    'MEMBER_API_KEYS',
+    'on: members make API keys of their own; off: only the operator makes keys',
+    'on',
+    oneOf('on', 'off'),
+  ),
   catalogueFile: setting(
     'POSTHORN_CATALOGUE',
     'JSON file with the event keys; empty for the built-in ones',

@@ -60,6 +60,16 @@ export const CONFLICTS = {
     cause: 'The member has an API key of that name which is not revoked.',
     cure: 'Revoke the key first, or choose another name.',
   },
+  member_api_keys_off: {
+    ...CONFLICT,
+    cause: 'On this installation members make no API keys of their own.',
+    cure: 'The operator creates the key, or sets `MEMBER_API_KEYS=on`.',
+  },
+  too_many_api_keys: {
+    ...CONFLICT,
+    cause: 'The member has 50 API keys, those counted that were revoked within a day of their creation.',
+    cure: 'Revoke keys that are not used any more, or wait a day.',
+  },
   organisation_erasing: {
     ...CONFLICT,
     cause: 'The organisation is being erased, after a `DELETE` over the operator API.',

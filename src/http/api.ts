@@ -54,6 +54,8 @@ export type ApiDependencies = {
   /** Whether the short keys of the demo organisation are valid: only in a process that listens on loopback, for requests to it by a loopback host. */
   acceptsDemoKeys: boolean
   webhooksPerOrganisation: number
+  /** Whether members may make API keys of their own. */
+  memberApiKeys: boolean
   /** Days that deliveries in any final state are kept at least. */
   keptDays: number
   /** What browsers need to subscribe to push messages (RFC 8292, base64url); null where push is not configured. */

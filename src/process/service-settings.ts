@@ -66,6 +66,7 @@ export function apiSettings(config: Config, logger: Logger) {
     urlPolicy: { allowHttp: config.allowHttp, allowedCidrs: config.allowedCidrs },
     trustedProxies: config.trustedProxies,
     webhooksPerOrganisation: webhookLimit(config, logger),
+    memberApiKeys: config.memberApiKeys === 'on',
     keptDays: Math.min(config.retentionCompletedDays, config.retentionFailedDays),
     publicUrl: config.publicUrl,
     frameAncestors: config.frameAncestors,

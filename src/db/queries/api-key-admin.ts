@@ -1,5 +1,5 @@
 // Repositories, but for the INSERT: its conflict is with the partial index of names that are not revoked.
-import { IsNull } from 'typeorm'
+import { IsNull, MoreThan } from 'typeorm'
 import { ApiKey } from '../entities/api-key.ts'
 import { Member, Organisation } from '../entities/organisation.ts'
 import { returning, sql, type Db } from '../connection/db.ts'
@@ -58,6 +58,30 @@ export function listApiKeys(db: Db, organisationId: string, memberId: string | n
     where: memberId === null ? { organisationId } : { organisationId, memberId },
     order: { memberId: 'ASC', createdAt: 'ASC', id: 'ASC' },
   })
+}
+
+/** A member's keys that are not revoked, oldest first. */
+export function listKeysInForce(db: Db, organisationId: string, memberId: string): Promise<ApiKeyRow[]> {
+  return db.getRepository(ApiKey).find({
+    select: SHOWN,
+    where: { organisationId, memberId, revokedAt: IsNull() },
+    order: { createdAt: 'ASC', id: 'ASC' },
+  })
+}
+
+/** Counts a member's keys that are not revoked, or were made after `since`. Locks the member: keys are made one by one. */
+export async function countRecentKeys(
+  db: Db,
+  organisationId: string,
+  memberId: string,
+  since: Date,
+): Promise<number> {
+  const member = { organisationId, id: memberId }
+  await db.getRepository(Member).findOne({ where: member, lock: { mode: 'for_no_key_update' } })
+  return db.getRepository(ApiKey).countBy([
+    { organisationId, memberId, revokedAt: IsNull() },
+    { organisationId, memberId, createdAt: MoreThan(since) },
+  ])
 }
 
 /**

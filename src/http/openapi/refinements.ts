@@ -33,6 +33,7 @@ export function refinementsOf(
     }),
     PublishEvent: publishedEvent(catalogue, events, shown),
     TestEventKey: { enum: catalogue.map(({ key }) => key) },
+    ReplayedEventKey: { enum: catalogue.map(({ key }) => key) },
     Envelope: shown === undefined ? {} : { examples: [envelopeExample(shown)] },
   }
 }

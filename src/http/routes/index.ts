@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts'
+import { apiKeyRoutes } from './api-keys.ts'
 import { auditRoutes } from './audit.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { eventStreamRoutes } from './event-stream.ts'
@@ -30,6 +31,7 @@ const resourceRoutes: readonly Route[] = [
   ...tagged('Incidents', incidentRoutes),
   ...tagged('Events', [...eventRoutes, ...eventStreamRoutes]),
   ...tagged('Push subscriptions', pushSubscriptionRoutes),
+  ...tagged('API keys', apiKeyRoutes),
   ...tagged('Audit trail', auditRoutes),
   ...tagged('Sessions', sessionRoutes),
   ...tagged('Portal links', portalLinkRoutes),

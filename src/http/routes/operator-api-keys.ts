@@ -9,7 +9,7 @@ import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from 
 import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members/:memberId/api-keys'
-const MAX_BODY_BYTES = 4 * 1024
+export const MAX_KEY_BYTES = 4 * 1024
 
 const access: Route['access'] = { kind: 'operator', scope: 'manage' }
 
@@ -36,7 +36,7 @@ const createRoute = routeWithBody({
   description:
     'The key is in this answer only. A request without an answer may have created it: revoke the key of that name, and repeat.',
   access,
-  body: { schema: CreateApiKeySchema, maxBytes: MAX_BODY_BYTES, rules: expiryErrors },
+  body: { schema: CreateApiKeySchema, maxBytes: MAX_KEY_BYTES, rules: expiryErrors },
   responses: {
     201: {
       description: 'Created',
@@ -83,7 +83,8 @@ async function requireMember({ dataSource, requireOrganisation }: ApiDependencie
   return { organisationId, memberId }
 }
 
-function expiryErrors({ expiresAt }: Readonly<Record<string, unknown>>): FieldError[] {
+/** Checks that the expiry of a new key lies in the future. */
+export function expiryErrors({ expiresAt }: Readonly<Record<string, unknown>>): FieldError[] {
   if (typeof expiresAt !== 'string' || !(Date.parse(expiresAt) <= Date.now())) return []
   return [{ pointer: '/expiresAt', code: 'too_small', detail: 'must lie in the future' }]
 }

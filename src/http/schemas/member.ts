@@ -87,4 +87,16 @@ export const CreatedApiKeySchema = Type.Object(
   { title: 'CreatedApiKey' },
 )
 
+/** The calling member's own keys. */
+export const OwnApiKeyListSchema = Type.Object(
+  {
+    data: Type.Array(ApiKeySchema),
+    isCreationEnabled: Type.Boolean({
+      description: 'False where the operator creates all keys (`MEMBER_API_KEYS`)',
+      examples: [true],
+    }),
+  },
+  { title: 'OwnApiKeyList' },
+)
+
 export const ApiKeyListSchema = Type.Object({ data: Type.Array(ApiKeySchema) }, { title: 'ApiKeyList' })

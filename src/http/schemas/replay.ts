@@ -3,13 +3,16 @@ import { REPLAY_INCLUDES } from '../../domain/replay.ts'
 import { id, orNull, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
-const eventKeys = Type.Array(Type.String({ maxLength: 100, examples: ['invoice:paid'] }), {
-  title: 'ReplayedEventKeys',
-  minItems: 1,
-  maxItems: 100,
-  uniqueItems: true,
-  description: 'Events with these keys only; the webhook has to be subscribed to each',
-})
+const eventKeys = Type.Array(
+  Type.String({ title: 'ReplayedEventKey', maxLength: 100, examples: ['invoice:paid'] }),
+  {
+    title: 'ReplayedEventKeys',
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+    description: 'Events with these keys only; the webhook has to be subscribed to each',
+  },
+)
 
 const include = Type.Enum([...REPLAY_INCLUDES], {
   title: 'ReplayInclude',

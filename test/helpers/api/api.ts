@@ -95,6 +95,7 @@ export async function createTestApi(
     trustedProxies: [],
     rateLimits,
     webhooksPerOrganisation: Infinity,
+    memberApiKeys: true,
     keptDays: 30,
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     publicUrl: '',

@@ -189,6 +189,9 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'createPushSubscription', to: MEMBERS, status: 201, body: pushSubscription },
   { operation: 'deletePushSubscription', to: MEMBERS, status: 204 },
   { operation: 'deletePushSubscriptions', to: MEMBERS, status: 204 },
+  { operation: 'listOwnApiKeys', to: MEMBERS, status: 200 },
+  { operation: 'createOwnApiKey', to: MEMBERS, status: 201, body: () => ({ name: 'another' }) },
+  { operation: 'revokeOwnApiKey', to: MEMBERS, status: 204 },
   { operation: 'listAudit', to: FULL, status: 200 },
 
   { operation: 'listOrganisations', to: MANAGE, status: 200 },

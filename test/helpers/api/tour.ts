@@ -49,3 +49,12 @@ export async function visitReplays(visit: Visit, id: string): Promise<void> {
   await visit('GET', replays, { id })
   for (const method of ['GET', 'DELETE']) await visit(method, `${replays}/{jobId}`, { id, jobId })
 }
+
+/** Visits the API keys of the calling member. */
+export async function visitOwnApiKeys(visit: Visit): Promise<void> {
+  const keys = '/api/orgs/{orgId}/api-keys'
+  const { id } = await visit('POST', keys, { body: { name: 'another' } })
+  await visit('POST', keys, { body: { name: 'another' } })
+  await visit('GET', keys)
+  await visit('DELETE', `${keys}/{id}`, { id })
+}

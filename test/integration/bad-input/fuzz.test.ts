@@ -17,6 +17,7 @@ const GOOD: Record<string, object> = {
   updateWebhook: { enabled: true, description: 'x' },
   retryDeliveries: { mode: 'failed' },
   replayEvents: { since: '2026-01-01T00:00:00.000Z', eventKeys: ['customer:created'], include: 'all' },
+  createOwnApiKey: { name: 'another', expiresAt: '2099-01-01T00:00:00Z' },
   discardDeliveries: { filter: { state: 'failed', eventKey: 'invoice:paid', statusCode: 500 } },
   testWebhook: { eventKey: 'customer:created' },
   publishEvent: { event: 'customer:created', data: { id: 'cus_1' }, traceId: 't', triggeredBy: null },

@@ -7,7 +7,7 @@ import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
-import { visitOperatorApi, visitReplays } from '../../helpers/api/tour.ts'
+import { visitOperatorApi, visitOwnApiKeys, visitReplays } from '../../helpers/api/tour.ts'
 import { SAME_ORIGIN, tokenOf } from '../../helpers/api/portal.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
 import {
@@ -318,6 +318,7 @@ describe('/openapi.json', () => {
     await visit('GET', '/api/event-keys')
     await visit('GET', '/api/event-keys', { apiKey: 'nobody' })
     await visitOperatorApi(visit)
+    await visitOwnApiKeys(visit)
     for (const path of ['/healthz', '/readyz', '/openapi.json']) await visit('GET', path)
     await visit('GET', '/readyz', { on: apiWithoutDatabase })
     await apiWithoutDatabase.close()

@@ -130,7 +130,7 @@ describe('the access rights of the API', () => {
     const ownId =
       route.operationId === 'deletePushSubscription' && caller !== null
         ? await ownSubscription(caller)
-        : await keyOf(world.full)
+        : await keyOf((route.operationId === 'revokeOwnApiKey' ? caller : null) ?? world.full)
     const operator = Object.entries(OPERATORS).find(([operatorName]) => operatorName === name)?.[1]
     return suite.api.call(route.method, `${pathOf(route, world, ownId)}${right.query ?? ''}`, {
       ...(operator === undefined ? {} : asOperator(operator)),

@@ -11,6 +11,7 @@ import type {
   ActivitySchema,
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
+import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/member.ts'
 import type { PushSubscriptionListSchema } from '../../../http/schemas/push-subscription.ts'
 import type { ReplayCountSchema, ReplaySchema } from '../../../http/schemas/replay.ts'
 import type { RetryJobSchema } from '../../../http/schemas/retry.ts'
@@ -44,6 +45,9 @@ export type RetryMode = RetryJob['mode']
 export type EventKey = Static<typeof EventKeyListSchema>['data'][number]
 export type EventSummary = Static<typeof EventListSchema>['data'][number]
 export type AuditEntry = Static<typeof AuditListSchema>['data'][number]
+export type OwnApiKeys = Static<typeof OwnApiKeyListSchema>
+export type ApiKey = OwnApiKeys['data'][number]
+export type CreatedApiKey = Static<typeof CreatedApiKeySchema>
 export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
 /** Deliveries of one webhook, by id or by what they have in common. */
 export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }

@@ -1,6 +1,6 @@
 import { memberText } from './json-text.js'
 
-/** @import { Activity, AuditEntry, Chosen, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
+/** @import { Activity, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
 
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -109,6 +109,7 @@ export async function currentSession() {
 export function createApi(organisationId, onSignedOut) {
   const organisation = `/api/orgs/${encodeURIComponent(organisationId)}`
   const webhooks = `${organisation}/webhooks`
+  const apiKeys = `${organisation}/api-keys`
   const pushSubscriptions = `${organisation}/push-subscriptions`
   /** @param {string} id */
   const one = (id) => `${webhooks}/${encodeURIComponent(id)}`
@@ -285,6 +286,15 @@ export function createApi(organisationId, onSignedOut) {
      * @returns {Promise<{ data: AuditEntry[], nextCursor: string | null }>}
      */
     audit: (query) => json('GET', `${organisation}/audit?${new URLSearchParams(query).toString()}`),
+    /** @returns {Promise<OwnApiKeys>} */
+    ownApiKeys: () => json('GET', apiKeys),
+    /**
+     * @param {{ name: string, expiresAt: string | null }} body
+     * @returns {Promise<CreatedApiKey>}
+     */
+    createOwnApiKey: (body) => json('POST', apiKeys, { body }),
+    /** @param {string} id */
+    revokeOwnApiKey: (id) => ask('DELETE', `${apiKeys}/${encodeURIComponent(id)}`),
     /** @returns {Promise<PushSubscriptions>} */
     pushSubscriptions: () => json('GET', pushSubscriptions),
     /** @param {PushSubscriptionJSON} body */

@@ -43,6 +43,8 @@ export const auditLink = (filter = {}) => linkTo({ view: 'audit', ...filter })
 
 export const retryJobsLink = () => linkTo({ view: 'retries' })
 
+export const apiKeysLink = () => linkTo({ view: 'api-keys' })
+
 export const notificationsLink = () => linkTo({ view: 'notifications' })
 
 /**

@@ -13,6 +13,8 @@ const FIELDS = {
   '/search': 'Search',
   '/memberId': 'Member',
   '/action': 'Action',
+  '/name': 'Name',
+  '/expiresAt': 'Expires',
 }
 
 /**

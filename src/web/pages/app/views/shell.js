@@ -1,5 +1,5 @@
 import { html } from '../lib/html.js'
-import { auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
+import { apiKeysLink, auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
@@ -35,6 +35,7 @@ export function renderShell(app, view) {
           <span class="who" title="${organisation.name}, ${member.name}"
             ><b>${organisation.name}</b> <span class="faint">${member.name}</span></span
           >
+          ${place('api-keys', apiKeysLink(), 'API keys')}
           ${place('notifications', notificationsLink(), 'Notifications')}
           <button type="button" class="quiet" @click=${() => app.signOut()}>Sign out</button>
         </div>

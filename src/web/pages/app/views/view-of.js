@@ -1,3 +1,4 @@
+import { createApiKeysView } from './api-keys.js'
 import { createAuditView } from './audit.js'
 import { createCatalogueView } from './catalogue.js'
 import { createDeliveryView } from './delivery.js'
@@ -43,6 +44,8 @@ function createPlace(app, parameters) {
       return createAuditView(app, parameters)
     case 'retries':
       return createRetryJobsView(app, parameters)
+    case 'api-keys':
+      return createApiKeysView(app)
     case 'notifications':
       return createNotificationsView(app)
     default:

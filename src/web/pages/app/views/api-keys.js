@@ -1,0 +1,213 @@
+import { html, nothing, repeat } from '../lib/html.js'
+import { copyButton } from '../parts/copy-button.js'
+import { inWords, problemNote } from '../parts/problem.js'
+
+/** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
+
+const DAY_MS = 86_400_000
+
+/** How long a new key may be valid, in days. */
+const VALIDITIES = [30, 90, 365]
+const PROPOSED_DAYS = 90
+
+/**
+ * The member's own API keys: what they are, a new one, and the end of one.
+ * @param {App} app
+ * @returns {View}
+ */
+export function createApiKeysView(app) {
+  /** @type {OwnApiKeys | null} */
+  let known = null
+  let problem = ''
+  const load = async () => {
+    try {
+      known = await app.api.ownApiKeys()
+      problem = ''
+    } catch (error) {
+      problem = inWords(error)
+    }
+    app.update()
+  }
+  void load()
+  return {
+    title: 'API keys',
+    render: () =>
+      html`<div class="heading">
+          <div>
+            <h1 tabindex="-1">API keys</h1>
+            <p class="faint">Each acts as you, ${app.session.member.name}, with your permissions.</p>
+          </div>
+          ${
+            known?.isCreationEnabled === true
+              ? html`<div class="buttons">
+                  <button type="button" class="primary" @click=${() => openCreate(app, load)}>
+                    New API key
+                  </button>
+                </div>`
+              : nothing
+          }
+        </div>
+        <section class="card deliveries" aria-label="API keys">
+          ${problemNote(problem)}
+          ${known === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
+          ${known?.isCreationEnabled === false ? html`<p class="note">Here only the operator creates API keys.</p>` : nothing}
+          ${known?.data.length === 0 ? html`<p class="faint">You have no API key.</p>` : nothing}
+          ${known === null || known.data.length === 0 ? nothing : table(app, known.data, load)}
+        </section>`,
+  }
+}
+
+/**
+ * @param {App} app
+ * @param {readonly ApiKey[]} keys
+ * @param {() => Promise<void>} reload
+ */
+function table(app, keys, reload) {
+  const { times } = app
+  return html`<table class="events-table" role="table">
+    <caption class="unseen">
+      API keys, oldest first
+    </caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        <th role="columnheader" scope="col">Name</th>
+        <th role="columnheader" scope="col">Begins with</th>
+        <th role="columnheader" scope="col">Last used</th>
+        <th role="columnheader" scope="col">Expires</th>
+        <th role="columnheader" scope="col"><span class="unseen">Action</span></th>
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${repeat(
+        keys,
+        ({ id }) => id,
+        (key) =>
+          html`<tr role="row">
+            <td role="cell"><b>${key.name}</b></td>
+            <td role="cell"><code>${key.prefix}…</code></td>
+            <td role="cell">${key.lastUsedAt === null ? 'not used yet' : times.ago(key.lastUsedAt)}</td>
+            <td role="cell">${key.expiresAt === null ? 'does not expire' : times.at(key.expiresAt)}</td>
+            <td role="cell">
+              <button
+                type="button"
+                class="quiet"
+                aria-label="Revoke ${key.name}"
+                @click=${() => openRevoke(app, key, reload)}
+              >
+                Revoke
+              </button>
+            </td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`
+}
+
+/**
+ * Asks what the key is for, and shows it once.
+ * @param {App} app
+ * @param {() => Promise<void>} reload
+ */
+function openCreate(app, reload) {
+  let key = ''
+  let problem = ''
+  let isBusy = false
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault()
+    if (isBusy) return
+    const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
+    /** @param {string} name */
+    const field = (name) => /** @type {HTMLInputElement} */ (elements.namedItem(name)).value
+    const days = Number(field('validity'))
+    const expiresAt = days === 0 ? null : new Date(Date.now() + days * DAY_MS).toISOString()
+    isBusy = true
+    app.update()
+    try {
+      ;({ key } = await app.api.createOwnApiKey({ name: field('name').trim(), expiresAt }))
+      await reload()
+    } catch (error) {
+      problem = inWords(error)
+    } finally {
+      isBusy = false
+      app.update()
+    }
+  }
+  const form = () =>
+    html`<form class="fields" @submit=${submit}>
+      <label class="field"
+        >Name
+        <input
+          name="name"
+          required
+          maxlength="200"
+          autocomplete="off"
+          placeholder="what uses it, such as ci"
+        />
+      </label>
+      <label class="field"
+        >Expires
+        <select name="validity">
+          ${VALIDITIES.map((days) => html`<option value=${days} ?selected=${days === PROPOSED_DAYS}>in ${days} days</option>`)}
+          <option value="0">never</option>
+        </select>
+      </label>
+      ${problemNote(problem)}
+      <div class="buttons end">
+        <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+        <button class="primary" ?disabled=${isBusy}>Create</button>
+      </div>
+    </form>`
+  const made = () =>
+    html`<p>Copy it now: it is not shown again.</p>
+      <p class="secret"><code>${key}</code></p>
+      <div class="buttons end">
+        ${copyButton(app, 'API key', key)}
+        <button type="button" class="primary" @click=${() => app.closeDialog()}>Done</button>
+      </div>`
+  app.openDialog({
+    label: 'New API key',
+    render: () =>
+      html`<h2>New API key</h2>
+        ${key === '' ? form() : made()}`,
+  })
+}
+
+/**
+ * @param {App} app
+ * @param {ApiKey} key
+ * @param {() => Promise<void>} reload
+ */
+function openRevoke(app, { id, name }, reload) {
+  let problem = ''
+  let isBusy = false
+  const revoke = async () => {
+    isBusy = true
+    app.update()
+    try {
+      await app.api.revokeOwnApiKey(id)
+      app.closeDialog()
+      app.showMessage('API key revoked.')
+      await reload()
+    } catch (error) {
+      problem = inWords(error)
+    } finally {
+      isBusy = false
+      app.update()
+    }
+  }
+  app.openDialog({
+    label: 'Revoke API key',
+    render: () =>
+      html`<h2>Revoke ${name}?</h2>
+        <p>
+          What uses it is refused from then on, and browsers that were signed in with it are signed out. This
+          cannot be taken back. Keys that were made with it stay: revoke those too where it leaked.
+        </p>
+        ${problemNote(problem)}
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          <button type="button" class="danger" ?disabled=${isBusy} @click=${revoke}>Revoke API key</button>
+        </div>`,
+  })
+}
