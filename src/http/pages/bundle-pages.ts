@@ -4,48 +4,47 @@ import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import type * as Esbuild from 'esbuild'
 
-/** The pages; each names its script and its styles as sources below `/assets/`. */
+/** The pages; each names its scripts and its styles as sources below `/assets/`. */
 const PAGES = ['developer.html', 'docs.html']
 
 const STYLE_LINK = / *<link rel="stylesheet" href="\/assets\/([^"]+)" \/>\n/g
-const SCRIPT_SOURCE = /(?<=<script type="module" src="\/assets\/)[^"]+/
+const SCRIPT_SOURCE = /(?<=<script (?:type="module" )?src="\/assets\/)[^"]+/g
 
 /**
- * Bundles the pages of a folder: one script and one stylesheet for each, in `bundled/`, named after their content.
+ * Bundles the pages of a folder: each script and one stylesheet for each page, in `bundled/`, named after their content.
  * Returns these and the pages, by their paths in the folder, with source maps where wanted. Takes about 0.1 s. Needs
  * esbuild, which an installation does not have: its build has made the files.
  */
 export function bundlePages(folder: string, options: { withSourceMaps: boolean }): Map<string, Buffer> {
   const pages = PAGES.map((page) => ({ page, html: readFileSync(join(folder, page), 'utf8') }))
-  const sources = pages.map(({ page, html }) => [
-    nameOf(page),
-    join(folder, SCRIPT_SOURCE.exec(html)?.[0] ?? ''),
-  ])
-  const outputOf = bundleScripts(Object.fromEntries(sources) as Record<string, string>, options)
+  const sources = new Set(pages.flatMap(({ html }) => html.match(SCRIPT_SOURCE) ?? []))
   const files = new Map<string, Buffer>()
+  const scripts = new Map<string, string>()
+  for (const [source, { script, map }] of bundleScripts(folder, [...sources], options)) {
+    const path = pathOf(source.slice(0, -'.js'.length).replaceAll('/', '-'), script, 'js')
+    scripts.set(source, path)
+    files.set(path, map === undefined ? script : linked(script, path))
+    if (map !== undefined) files.set(`${path}.map`, map)
+  }
   for (const { page, html } of pages) {
-    const name = nameOf(page)
-    const styles = [...html.matchAll(STYLE_LINK)]
-    const style = Buffer.concat(styles.map(([, path = '']) => readFileSync(join(folder, path))))
-    const stylePath = pathOf(name, style, 'css')
+    const [first, ...others] = [...html.matchAll(STYLE_LINK)]
+    const styles = [first, ...others].map((link) => readFileSync(join(folder, link?.[1] ?? '')))
+    const style = Buffer.concat(styles)
+    const stylePath = pathOf(basename(page, '.html'), style, 'css')
     files.set(stylePath, style)
-    const script = outputOf(`${name}.js`)
-    const scriptPath = pathOf(name, script, 'js')
-    files.set(scriptPath, options.withSourceMaps ? linked(script, scriptPath) : script)
-    if (options.withSourceMaps) files.set(`${scriptPath}.map`, outputOf(`${name}.js.map`))
-    const bundled = styles
-      .slice(1)
+    const bundled = others
       .reduce((text, [link]) => text.replace(link, ''), html)
-      .replace(styles[0]?.[1] ?? '', stylePath)
-      .replace(SCRIPT_SOURCE, scriptPath)
-      .replace('</title>\n', `</title>\n    <link rel="modulepreload" href="/assets/${scriptPath}" />\n`)
-    files.set(page, Buffer.from(bundled))
+      .replace(first?.[1] ?? '', stylePath)
+      .replaceAll(SCRIPT_SOURCE, (source) => scripts.get(source) ?? source)
+    files.set(page, Buffer.from(withPreload(bundled)))
   }
   return files
 }
 
-function nameOf(page: string): string {
-  return basename(page, '.html')
+/** A module is fetched before what stands between it and the beginning of the page has been read. */
+function withPreload(html: string): string {
+  const [, path = ''] = /<script type="module" src="([^"]+)">/.exec(html) ?? []
+  return html.replace('</title>\n', `</title>\n    <link rel="modulepreload" href="${path}" />\n`)
 }
 
 function pathOf(name: string, content: Buffer, extension: string): string {
@@ -53,26 +52,34 @@ function pathOf(name: string, content: Buffer, extension: string): string {
   return `bundled/${name}-${hash}.${extension}`
 }
 
-/** Returns the content of each output, by its name. */
+type Bundle = { script: Buffer; map?: Buffer | undefined }
+
+/** Returns the bundle of each source. */
 function bundleScripts(
-  entryPoints: Record<string, string>,
+  folder: string,
+  sources: readonly string[],
   { withSourceMaps }: { withSourceMaps: boolean },
-): (name: string) => Buffer {
+): [source: string, Bundle][] {
   // Loaded only here, and synchronously: the pages are part of an app, whose creation waits for nothing.
   const { buildSync } = createRequire(import.meta.url)('esbuild') as typeof Esbuild
   const { outputFiles } = buildSync({
-    entryPoints,
+    entryPoints: sources.map((source) => join(folder, source)),
     bundle: true,
     minify: true,
-    format: 'esm',
+    // Of a script that is no module too, nothing becomes global.
+    format: 'iife',
     target: 'es2022',
     sourcemap: withSourceMaps ? 'external' : false,
-    outdir: 'bundled',
+    outbase: folder,
+    outdir: folder,
     write: false,
     logLevel: 'silent',
   })
-  const outputs = new Map(outputFiles.map(({ path, contents }) => [basename(path), Buffer.from(contents)]))
-  return (name) => outputs.get(name) ?? Buffer.of()
+  const outputs = new Map(outputFiles.map(({ path, contents }) => [path, Buffer.from(contents)]))
+  return sources.map((source) => {
+    const path = join(folder, source)
+    return [source, { script: outputs.get(path) ?? Buffer.of(), map: outputs.get(`${path}.map`) }]
+  })
 }
 
 function linked(script: Buffer, path: string): Buffer {

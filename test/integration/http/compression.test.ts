@@ -10,7 +10,7 @@ type Answer = { status: number; headers: Record<string, unknown>; body: Buffer }
 
 const ALL = 'gzip, deflate, br, zstd'
 
-const SCRIPT = [...readWebFiles().keys()].find((path) => /bundled\/developer.*\.js$/.test(path)) ?? ''
+const SCRIPT = [...readWebFiles().keys()].find((path) => /bundled\/app-main.*\.js$/.test(path)) ?? ''
 
 describe('the compression of answers', () => {
   const suite = useApi()

@@ -54,10 +54,12 @@ describe('the pages of the product', () => {
     const named = [...files.keys()].filter(
       (path) => /\.(js|css)$/.test(path) && !path.includes('push-worker'),
     )
-    expect(named).to.have.length(4)
+    expect(named).to.have.length(5)
     for (const path of named) {
       const { headers } = await suite.api.call('GET', path)
-      expect(path).to.match(/^\/assets\/bundled\/(developer|docs)-[\w-]{16}\.(js|css)$/)
+      expect(path).to.match(
+        /^\/assets\/bundled\/(app-main|app-theme|developer|docs-main|docs)-[\w-]{16}\.(js|css)$/,
+      )
       expect(headers.get('cache-control')).to.equal('public, max-age=31536000, immutable')
     }
     for (const path of ['/developer', '/docs', '/assets/app/push-worker.js'])

@@ -26,7 +26,7 @@ export function jobMark({ state }) {
  * @param {RetryJob} job
  */
 export function progressInWords({ done, total, succeeded, failed }) {
-  const count = (/** @type {number} */ many) => many.toLocaleString('en-GB')
+  const count = (/** @type {number} */ many) => many.toLocaleString()
   const notNeeded = Math.max(0, done - succeeded - failed)
   const outcomes = [
     `${count(succeeded)} succeeded`,

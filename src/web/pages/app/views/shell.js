@@ -1,4 +1,5 @@
 import { html } from '../lib/html.js'
+import { renderThemeSwitch } from '../parts/theme-switch.js'
 import { auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
@@ -42,7 +43,8 @@ export function renderShell(app, view) {
     </header>
     <main id="main" tabindex="-1">${view.render()}</main>
     <footer class="faint">
-      Times are in ${app.times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.
+      <span>Times are in ${app.times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.</span>
+      ${renderThemeSwitch()}
     </footer>`
 }
 
