@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
+import { bundlePages } from '../http/pages/bundle-pages.ts'
+import { UNBUNDLED } from '../http/pages/web-files.ts'
 
 /**
- * `npm run build`: compiles to dist/, copies the pages and the statements next to it and bundles the workflows once, so
- * that a worker starts without a bundler. With a folder as its argument it builds there, as the tests have it, and leaves
- * the types to `npm run check`. Two builds of the same sources are equal, wherever they are made.
+ * `npm run build`: compiles to dist/, copies the statements next to it and bundles the pages and the workflows once, so
+ * that no process needs a bundler. With a folder as its argument it builds there, as the tests have it, and leaves the
+ * types to `npm run check`. Two builds of the same sources are equal, wherever they are made.
  */
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const [elsewhere] = process.argv.slice(2)
@@ -22,8 +25,14 @@ execFileSync(
   ],
   { stdio: 'inherit' },
 )
-// What browsers get is served as it is, and statements are read as they are.
-cpSync(`${root}src/web/pages`, `${dist}/src/web/pages`, { recursive: true })
+const pages = `${root}src/web/pages/`
+for (const name of UNBUNDLED) cpSync(`${pages}${name}`, `${dist}/src/web/pages/${name}`)
+for (const [name, content] of bundlePages(pages, { withSourceMaps: false })) {
+  const file = `${dist}/src/web/pages/${name}`
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, content)
+}
+// Statements are read as they are.
 cpSync(`${root}src/deliveries/protocol`, `${dist}/src/deliveries/protocol`, {
   recursive: true,
   filter: (source) => !source.endsWith('.ts'),

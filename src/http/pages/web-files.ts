@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, extname, join, relative, sep } from 'node:path'
+import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundlePages } from './bundle-pages.ts'
 
-/** A file as browsers get it. */
-type WebFile = { body: Buffer; type: string; etag: string }
+/** A file as browsers get it. `isImmutable`: its path names its content. */
+type WebFile = { body: Buffer; type: string; etag: string; isImmutable: boolean }
 
 /** Files by the path of their URL. */
 export type WebFiles = ReadonlyMap<string, WebFile>
 
-const PAGES = fileURLToPath(new URL('../../web/pages/', import.meta.url))
+const FOLDER = fileURLToPath(new URL('../../web/pages/', import.meta.url))
 
 /** Their addresses are promises; all else lies below `/assets/`. */
 const PAGE_PATHS: Readonly<Record<string, string>> = {
@@ -18,45 +18,46 @@ const PAGE_PATHS: Readonly<Record<string, string>> = {
   'docs.html': '/docs',
 }
 
-const SCRIPT = 'text/javascript; charset=utf-8'
-
 /** What has another ending is not for browsers. */
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
-  '.js': SCRIPT,
+  '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.map': 'application/json',
 }
 
-/** The modules of lit-html that the pages use; they import each other by relative paths, and nothing else. */
-const LIT_HTML = [
-  'lit-html.js',
-  'directive.js',
-  'directive-helpers.js',
-  'directives/keyed.js',
-  'directives/live.js',
-  'directives/repeat.js',
-]
+/** Files of the sources that browsers get as they are. A worker's folder is its scope, so it keeps its path. */
+export const UNBUNDLED: readonly string[] = ['icon.svg', 'app/push-worker.js']
 
-/** Reads every file once; some hundred kilobytes. */
+const isSource = import.meta.url.endsWith('.ts')
+let bundled: WebFiles | undefined
+
+/** Returns every file: of a build as it made them, of the sources bundled once for all of the process. */
 export function readWebFiles(): WebFiles {
-  const files = new Map<string, WebFile>()
-  for (const entry of readdirSync(PAGES, { recursive: true, withFileTypes: true })) {
-    const type = TYPES[extname(entry.name)]
-    if (!entry.isFile() || type === undefined) continue
-    const file = join(entry.parentPath, entry.name)
-    const name = relative(PAGES, file).split(sep).join('/')
-    files.set(PAGE_PATHS[name] ?? `/assets/${name}`, toWebFile(file, type))
-  }
-  // Node resolves to the build for servers, in a folder next to the one for browsers.
-  const litHtml = dirname(dirname(createRequire(import.meta.url).resolve('lit-html')))
-  for (const name of LIT_HTML) files.set(`/assets/lit-html/${name}`, toWebFile(join(litHtml, name), SCRIPT))
-  return files
+  if (!isSource) return toWebFiles(readBuild())
+  return (bundled ??= toWebFiles([
+    ...UNBUNDLED.map((name) => [name, readFileSync(join(FOLDER, name))] as const),
+    ...bundlePages(FOLDER, { withSourceMaps: true }),
+  ]))
 }
 
-function toWebFile(file: string, type: string): WebFile {
-  const body = readFileSync(file)
+function readBuild(): (readonly [name: string, body: Buffer])[] {
+  return readdirSync(FOLDER, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((file) => [relative(FOLDER, file).split(sep).join('/'), readFileSync(file)])
+}
+
+function toWebFiles(files: Iterable<readonly [name: string, body: Buffer]>): WebFiles {
+  return new Map(
+    [...files].map(([name, body]) => [PAGE_PATHS[name] ?? `/assets/${name}`, toWebFile(name, body)]),
+  )
+}
+
+function toWebFile(name: string, body: Buffer): WebFile {
   const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22)
   // Weak: the answer may be compressed (RFC 9110, 8.8.1).
-  return { body, type, etag: `W/"${hash}"` }
+  const etag = `W/"${hash}"`
+  return { body, type: TYPES[extname(name)] ?? '', etag, isImmutable: name.startsWith('bundled/') }
 }

@@ -19,6 +19,9 @@ const PAGE_POLICY = [
   'trusted-types lit-html posthorn-push',
 ].join('; ')
 
+/** A year, the longest that caches are asked for. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+
 const ENTRANCE = '/developer'
 
 /**
@@ -53,8 +56,8 @@ export function webPages(
       'content-security-policy': `${PAGE_POLICY}; frame-ancestors ${isEmbeddable ? embedders : "'none'"}`,
       'cross-origin-opener-policy': 'same-origin',
       'cross-origin-resource-policy': 'same-origin',
-      // Cached, but revalidated each time: no browser mixes old and new files after an update.
-      'cache-control': 'no-cache',
+      // What has no name of its content is revalidated each time: no browser mixes old and new files after an update.
+      'cache-control': file.isImmutable ? IMMUTABLE : 'no-cache',
       etag: file.etag,
     })
     ctx.status = 200

@@ -84,7 +84,11 @@ export function useDeveloperArea(): DeveloperArea {
 
   const visit: DeveloperArea['visit'] = async (path = '/developer', options = {}) => {
     if (browser === undefined) throw new Error('there is no browser')
-    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options })
+    const context = await browser.newContext({
+      viewport: { width: 1200, height: 900 },
+      locale: 'en-GB',
+      ...options,
+    })
     context.setDefaultTimeout(SLOW_GROUP_MS)
     const page = await context.newPage()
     const visitor = { page, faults: [] as string[] }

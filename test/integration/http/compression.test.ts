@@ -3,13 +3,14 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { readWebFiles } from '../../../src/http/pages/web-files.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
 type Answer = { status: number; headers: Record<string, unknown>; body: Buffer }
 
 const ALL = 'gzip, deflate, br, zstd'
 
-const SCRIPT = '/assets/lit-html/lit-html.js'
+const SCRIPT = [...readWebFiles().keys()].find((path) => /bundled\/app-main.*\.js$/.test(path)) ?? ''
 
 describe('the compression of answers', () => {
   const suite = useApi()

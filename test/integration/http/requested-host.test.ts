@@ -75,7 +75,7 @@ describe('the host of a request', () => {
     for (const [path, headers] of [
       ['/developer', {}],
       ['/docs', {}],
-      ['/assets/app/main.js', {}],
+      ['/assets/icon.svg', {}],
       ['/api/session', { cookie }],
     ] as const) {
       for (const host of ['hooks.example.com', 'hooks.example.com:443', 'HOOKS.example.com'])

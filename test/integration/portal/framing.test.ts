@@ -34,13 +34,13 @@ describe('framing of the developer area', () => {
   const FORBIDDEN = ["'none'", 'DENY']
 
   it('is forbidden by default, for every page and answer', async () => {
-    for (const path of ['/developer', '/docs', '/healthz', '/nowhere', '/assets/app/main.js'])
+    for (const path of ['/developer', '/docs', '/healthz', '/nowhere', '/assets/icon.svg'])
       expect(await framingOf(suite.api, path), path).to.deep.equal(FORBIDDEN)
   })
 
   it('is allowed to the configured origins and no others, and for no other page', async () => {
     expect(await framingOf(framed, '/developer')).to.deep.equal([EMBEDDERS.join(' '), null])
-    for (const path of ['/docs', '/healthz', '/nowhere', '/assets/app/main.js', '/api/session'])
+    for (const path of ['/docs', '/healthz', '/nowhere', '/assets/icon.svg', '/api/session'])
       expect(await framingOf(framed, path), path).to.deep.equal(FORBIDDEN)
   })
 

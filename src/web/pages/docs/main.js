@@ -1,6 +1,7 @@
 import { currentSession } from '../app/lib/api.js'
 import { html, nothing, render } from '../app/lib/html.js'
 import { fetchDocument, inGroups } from './document.js'
+import { renderThemeSwitch } from '../app/parts/theme-switch.js'
 import { createToast } from '../app/parts/toast.js'
 import { renderContents } from './contents.js'
 import { renderAuthentication, renderProblems, renderReceiving } from './guide.js'
@@ -44,7 +45,10 @@ function update() {
   }))
   render(
     html`<header class="top">
-        <p><a href="/developer">Developer area</a> <a href="/openapi.json">openapi.json</a></p>
+        <p>
+          <a href="/developer">Developer area</a>
+          <a href="/openapi.json">openapi.json</a> ${renderThemeSwitch()}
+        </p>
         <h1>${shown.info.title} API <span class="faint">${shown.info.version}</span></h1>
         <p>${inCode(shown.info.description)}</p>
         <p>Bodies are JSON in UTF-8. Times are ISO 8601 in UTC.</p>

@@ -27,7 +27,9 @@ describe('the pages of the product', () => {
   })
 
   it('find every file that they and their scripts name', () => {
-    for (const [path, { body }] of files) {
+    for (const [path, { body, type }] of files) {
+      // A source map holds the sources.
+      if (type === 'application/json') continue
       const text = body.toString('utf8')
       const named = [
         ...text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g),
@@ -46,6 +48,22 @@ describe('the pages of the product', () => {
       const again = await sendRaw(suite.api.url, { method: 'GET', path, headers: { 'if-none-match': etag } })
       expect([again.status, again.text], path).to.deep.equal([304, ''])
     }
+  })
+
+  it('name scripts and styles after their content, which caches keep for good', async () => {
+    const named = [...files.keys()].filter(
+      (path) => /\.(js|css)$/.test(path) && !path.includes('push-worker'),
+    )
+    expect(named).to.have.length(5)
+    for (const path of named) {
+      const { headers } = await suite.api.call('GET', path)
+      expect(path).to.match(
+        /^\/assets\/bundled\/(app-main|app-theme|developer|docs-main|docs)-[\w-]{16}\.(js|css)$/,
+      )
+      expect(headers.get('cache-control')).to.equal('public, max-age=31536000, immutable')
+    }
+    for (const path of ['/developer', '/docs', '/assets/app/push-worker.js'])
+      expect((await suite.api.call('GET', path)).headers.get('cache-control'), path).to.equal('no-cache')
   })
 
   it('are found from /, which leads to the developer area', async () => {

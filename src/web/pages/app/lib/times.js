@@ -11,7 +11,7 @@ const DAY = 24 * HOUR
 const OVERDUE_AFTER = 15 * SECOND
 
 /**
- * Formats times in the organisation's zone, with the exact instant in UTC in the tooltip.
+ * Formats times in the browser's locale and the organisation's zone, with the exact instant in UTC in the tooltip.
  * @param {string} timeZone
  */
 export function createTimes(timeZone) {
@@ -84,10 +84,10 @@ export function createTimes(timeZone) {
  */
 function formatter(timeZone, options) {
   try {
-    return new Intl.DateTimeFormat('en-GB', { ...options, timeZone })
+    return new Intl.DateTimeFormat(undefined, { ...options, timeZone })
   } catch {
     // A zone that the server knows and this browser does not.
-    return new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' })
+    return new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' })
   }
 }
 
@@ -140,7 +140,10 @@ function countdown(ms) {
  */
 export function milliseconds(ms) {
   if (ms >= MINUTE) return duration(ms)
-  return ms < SECOND ? `${String(ms)} ms` : `${(ms / SECOND).toFixed(ms < 10 * SECOND ? 1 : 0)} s`
+  if (ms < SECOND) return `${String(ms)} ms`
+  const digits = ms < 10 * SECOND ? 1 : 0
+  const seconds = { minimumFractionDigits: digits, maximumFractionDigits: digits }
+  return `${(ms / SECOND).toLocaleString(undefined, seconds)} s`
 }
 
 /**
@@ -149,5 +152,5 @@ export function milliseconds(ms) {
  * @param {string} [many]
  */
 export function plural(count, noun, many = noun.replace(/y$/, 'ie') + 's') {
-  return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : many}`
+  return `${count.toLocaleString()} ${count === 1 ? noun : many}`
 }

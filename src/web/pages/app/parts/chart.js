@@ -48,8 +48,8 @@ export function renderChart(hours, times) {
             ({ startedAt, succeeded, failed }) =>
               html`<tr>
                 <th scope="row">${times.hour(startedAt)}</th>
-                <td>${succeeded.toLocaleString('en-GB')}</td>
-                <td>${failed.toLocaleString('en-GB')}</td>
+                <td>${succeeded.toLocaleString()}</td>
+                <td>${failed.toLocaleString()}</td>
               </tr>`,
           )}
         </tbody>

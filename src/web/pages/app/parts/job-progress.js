@@ -29,7 +29,7 @@ export function jobMark({ state }) {
  * @param {Job} job
  */
 export function progressInWords({ done, total, succeeded, failed }) {
-  const count = (/** @type {number} */ many) => many.toLocaleString('en-GB')
+  const count = (/** @type {number} */ many) => many.toLocaleString()
   const notNeeded = Math.max(0, done - succeeded - failed)
   const outcomes = [
     `${count(succeeded)} succeeded`,

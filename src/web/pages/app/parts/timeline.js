@@ -104,7 +104,7 @@ function queueInWords(forMs, queue) {
   const { before, isEndpointSlow } = queue
   const reasons = [
     ...(isEndpointSlow ? ['this endpoint answers slowly'] : []),
-    ...(before === 0 ? [] : [`${before.toLocaleString('en-GB')} before it`]),
+    ...(before === 0 ? [] : [`${before.toLocaleString()} before it`]),
   ]
   const why = reasons.length === 0 ? '' : `: ${reasons.join(', ')}`
   return html`<span class="mark warn">Queued for ${duration(forMs)}${why}</span>`

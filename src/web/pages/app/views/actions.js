@@ -219,7 +219,7 @@ export function openAction(app, action, refresh) {
                   ?disabled=${isBusy}
                   @click=${run}
                 >
-                  ${action.button} (${action.amount?.(count) ?? count.toLocaleString('en-GB')})
+                  ${action.button} (${action.amount?.(count) ?? count.toLocaleString()})
                 </button>`
               : nothing
           }

@@ -65,7 +65,7 @@ export function createBulkActions(app, webhookId, listing, refreshRows) {
           ? `Of ${words(many)}, those that wait for a retry, are permanently failed or stopped get one attempt at once, which counts as the next of their ${app.session.retryWaitsMs.length + 1}: what has no further attempt is permanently failed if it fails. Completed ones and test events are left alone.`
           : `Of ${words(many)}, those that wait for a retry or are permanently failed are stopped, and not attempted again unless they are retried.`,
       nothingToDo: 'None of them is in a state that this changes.',
-      amount: (many) => `${many.toLocaleString('en-GB')}${isCapped ? '+' : ''}`,
+      amount: (many) => `${many.toLocaleString()}${isCapped ? '+' : ''}`,
       count: async () => {
         if (!('filter' in body)) return count
         const found = await countMatching(app, webhookId, query, AFFECTED[kind])
@@ -119,7 +119,7 @@ export function createBulkActions(app, webhookId, listing, refreshRows) {
     render() {
       if (!isAll && selected.size === 0) return nothing
       const isTooMany = !isAll && selected.size > MAX_SELECTED
-      const many = isAll ? 'all' : selected.size.toLocaleString('en-GB')
+      const many = isAll ? 'all' : selected.size.toLocaleString()
       const chooseAll = () => {
         isAll = true
         app.update()

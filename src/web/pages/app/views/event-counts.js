@@ -23,7 +23,7 @@ export function renderCounts(deliveries) {
   return html`${SHOWN.filter(([name]) => deliveries[name] > 0).map(
     ([name, tone, state]) =>
       html`<span class="mark ${tone}"
-        >${deliveries[name].toLocaleString('en-GB')} ${stateInWords(state).toLowerCase()}</span
+        >${deliveries[name].toLocaleString()} ${stateInWords(state).toLowerCase()}</span
       > `,
   )}`
 }

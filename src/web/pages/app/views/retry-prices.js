@@ -44,7 +44,7 @@ export async function pricesOfWaiting(app, webhookIds) {
         .map(
           ([number, count]) =>
             html`<li>
-              <b>${count.toLocaleString('en-GB')}</b> ${count === 1 ? 'makes' : 'make'} attempt ${number} of
+              <b>${count.toLocaleString()}</b> ${count === 1 ? 'makes' : 'make'} attempt ${number} of
               ${total}; if it fails, ${whatFollows(app.session, number)}
             </li>`,
         )}

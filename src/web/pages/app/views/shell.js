@@ -1,5 +1,6 @@
 import { html } from '../lib/html.js'
 import { apiKeysLink, auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
+import { renderThemeSwitch } from '../parts/theme-switch.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
@@ -43,7 +44,8 @@ export function renderShell(app, view) {
     </header>
     <main id="main" tabindex="-1">${view.render()}</main>
     <footer class="faint">
-      Times are in ${app.times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.
+      <span>Times are in ${app.times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.</span>
+      ${renderThemeSwitch()}
     </footer>`
 }
 

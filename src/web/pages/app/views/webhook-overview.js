@@ -65,7 +65,7 @@ function status(app, webhook, refresh) {
     html`<div class=${count > 0 ? tone : ''}>
       <dt>${label}</dt>
       <dd>
-        ${count === 0 ? '0' : html`<a href=${deliveriesLink(id, { state })}>${count.toLocaleString('en-GB')}</a>`}
+        ${count === 0 ? '0' : html`<a href=${deliveriesLink(id, { state })}>${count.toLocaleString()}</a>`}
         ${note === '' ? nothing : html`<span class="hint">${note}</span>`}
       </dd>
     </div>`

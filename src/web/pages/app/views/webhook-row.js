@@ -49,7 +49,7 @@ export function renderWebhookRow(app, webhook, hours, refresh) {
  */
 function count(label, value, tone) {
   return html`<td role="cell" class="count-cell ${value > 0 ? tone : 'zero'}">
-    ${value.toLocaleString('en-GB')} <span class="label">${label}</span>
+    ${value.toLocaleString()} <span class="label">${label}</span>
   </td>`
 }
 
@@ -66,7 +66,7 @@ function queue(webhook) {
     class="count-cell ${value === 0 ? 'zero' : tone}"
     title=${isLong ? backlogInWords(webhook) : ''}
   >
-    ${value.toLocaleString('en-GB')} <span class="label">queued</span>
+    ${value.toLocaleString()} <span class="label">queued</span>
   </td>`
 }
 

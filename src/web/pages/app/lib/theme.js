@@ -1,0 +1,45 @@
+/** @typedef {'system' | 'light' | 'dark'} Theme */
+
+const KEY = 'posthorn-theme'
+
+/** @type {readonly Theme[]} */
+export const THEMES = ['system', 'light', 'dark']
+
+/** @returns {Theme} what this browser remembers; the system's where it remembers nothing, or may not */
+export function chosenTheme() {
+  try {
+    const stored = localStorage.getItem(KEY)
+    return THEMES.find((theme) => theme === stored) ?? 'system'
+  } catch {
+    return 'system'
+  }
+}
+
+/**
+ * Colours this page, and the other open ones of this browser.
+ * @param {Theme} theme
+ */
+export function chooseTheme(theme) {
+  try {
+    localStorage.setItem(KEY, theme)
+  } catch {
+    // For this page only.
+  }
+  colour(theme)
+}
+
+/** Colours the page as chosen, and again when the choice or the system changes. */
+export function followTheme() {
+  const apply = () => colour(chosenTheme())
+  apply()
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply)
+  addEventListener('storage', ({ key }) => {
+    if (key === KEY) apply()
+  })
+}
+
+/** @param {Theme} theme */
+function colour(theme) {
+  const isDark = theme === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark'
+  document.documentElement.dataset['theme'] = isDark ? 'dark' : 'light'
+}
