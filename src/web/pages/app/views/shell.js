@@ -1,5 +1,6 @@
 import { html } from '../lib/html.js'
 import { auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
+import { openShortcutHelp } from './shortcut-help.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
@@ -43,6 +44,7 @@ export function renderShell(app, view) {
     <main id="main" tabindex="-1">${view.render()}</main>
     <footer class="faint">
       Times are in ${app.times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.
+      <button type="button" class="quiet" @click=${() => openShortcutHelp(app)}>Keyboard shortcuts</button>
     </footer>`
 }
 
