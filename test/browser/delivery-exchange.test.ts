@@ -60,7 +60,7 @@ describe('one delivery in the developer area', () => {
     await response.getByText('HTTP 200').waitFor()
     await response.getByText('x-served-by: front-2').waitFor()
     expect(await response.getByRole('region', { name: 'Body' }).innerText()).to.equal('{\n  "took": 1.50\n}')
-    await page.getByText('Delivered; 8 further attempts not needed.').waitFor()
+    await page.getByText('Completed; 8 further attempts not needed.').waitFor()
     await page.getByRole('button', { name: 'Attempt 1' }).click()
     await response.getByText('HTTP 503').waitFor()
     await response.getByText('x-served-by: front-1').waitFor()

@@ -57,6 +57,36 @@ describe('events in the developer area', () => {
     await rows.nth(1).waitFor()
   })
 
+  it('shows the counts of all states of an event, in a narrow column too', async () => {
+    const { dataSource, member } = area.stage
+    const eventId = await publish('customer:updated')
+    for (const state of ['failed', 'waiting']) {
+      const { id } = await createWebhookRow(dataSource, {
+        organisationId: member.organisationId,
+        url: 'https://hooks.example.com/',
+        enabled: false,
+      })
+      await dataSource.query(
+        `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
+                               workflow_started_at, completed_at)
+         SELECT uuidv7(), $1, $2, $3, $4, 7, due, due, now(), CASE WHEN $4 = 'failed' THEN now() END
+           FROM (SELECT CASE WHEN $4 = 'waiting' THEN now() + interval '2 hours' END AS due) d`,
+        [eventId, id, member.organisationId, state],
+      )
+    }
+    const { page } = await area.signIn(member, {
+      path: '/developer?view=events&eventKey=customer:updated',
+      viewport: { width: 1024, height: 800 },
+    })
+    const counts = page.getByRole('table', { name: 'Events' }).locator('td.counts').first()
+    await counts.getByText('1 completed').waitFor()
+    const cell = (await counts.boundingBox())!
+    for (const words of ['1 permanently failed', '1 waiting for retry', '1 completed']) {
+      const box = (await counts.getByText(words).boundingBox())!
+      expect(box.x + box.width, words).to.be.at.most(cell.x + cell.width)
+    }
+  })
+
   it('shows an event without its payload to a member that may only publish', async () => {
     const eventId = await publish('comment:created', 'trace-of-a-comment')
     const { organisationId } = area.stage.member

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { publishRow } from '../helpers/database/factories.ts'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { createCommentWebhook } from '../helpers/browser/comment-webhook.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('the words of the developer area', function () {
@@ -35,6 +36,21 @@ describe('the words of the developer area', function () {
     await page.goto(`${area.posthorn.url}/developer?view=events`)
     await page.getByText('1 permanently failed').waitFor()
     await page.getByText('1 waiting for first attempt').waitFor()
+  })
+
+  it('calls a first attempt that is about to begin due, as it calls a retry', async () => {
+    const { dataSource, member } = area.stage
+    const hook = await createCommentWebhook(area, '/comments')
+    const published = await publishRow(dataSource, member.organisationId, { eventKey: 'comment:created' })
+    const { deliveryId } = published.find(({ webhookId }) => webhookId === hook.id)!
+    // The page never finds it overdue.
+    await dataSource.query(
+      `UPDATE delivery SET created_at = now() + interval '1 hour', sweep_at = now() + interval '1 hour' WHERE id = $1`,
+      [deliveryId],
+    )
+    const path = `/developer?webhook=${hook.id}&delivery=${deliveryId}`
+    const { page } = await area.signIn(member, { path })
+    await page.getByRole('listitem').filter({ hasText: 'Attempt 1' }).first().getByText('Due now').waitFor()
   })
 
   it('says what is wrong with a filter, a page and a URL without pointers and patterns', async () => {

@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { deliveryStats, findDelivery, listAttempts } from '../../db/queries/deliveries.ts'
 import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import { listDeliveries, type DeliveryListFilter } from '../../db/queries/delivery-list.ts'
+import { listRecentDeliveries, MAX_RECENT } from '../../db/queries/recent-deliveries.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'
@@ -15,7 +16,13 @@ import {
 } from '../presenters/delivery.ts'
 import { param, routeWithQuery, type Route } from '../route.ts'
 import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
-import { DeliveryListSchema, DeliveryQuerySchema, DeliveryStatsSchema } from '../schemas/delivery.ts'
+import {
+  DeliveryListSchema,
+  DeliveryQuerySchema,
+  DeliveryStatsSchema,
+  RecentDeliveriesSchema,
+  RecentDeliveryQuerySchema,
+} from '../schemas/delivery.ts'
 import { deliveryCursor } from '../validation/cursor.ts'
 import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 
@@ -72,6 +79,22 @@ const listRoute = routeWithQuery({
   },
 })
 
+const recentRoute = routeWithQuery({
+  method: 'GET',
+  path: `${WEBHOOKS}/recent-deliveries`,
+  operationId: 'listRecentDeliveries',
+  summary: 'List the newest deliveries of all webhooks, newest first',
+  description: `For a view of what happens now. Of each webhook the newest ${MAX_RECENT} deliveries are looked at for those that fit; older ones are in the webhook's own list.`,
+  access: { kind: 'organisation', permission: WEBHOOK_READ },
+  query: RecentDeliveryQuerySchema,
+  responses: { 200: { description: 'The newest deliveries', schema: RecentDeliveriesSchema } },
+  async handle({ dataSource }, { actor, query: { state, eventKey, limit } }) {
+    const filter = { state: state ?? null, eventKey: eventKey ?? null, limit }
+    const found = await listRecentDeliveries(dataSource, actor.organisationId, filter)
+    return { status: 200, body: { data: found.map((delivery) => presentDelivery(delivery, actor)) } }
+  },
+})
+
 const getRoute: Route = {
   method: 'GET',
   path: `${COLLECTION}/:deliveryId`,
@@ -119,7 +142,7 @@ const requestRoute: Route = {
   },
 }
 
-export const deliveryRoutes: readonly Route[] = [statsRoute, listRoute, getRoute, requestRoute]
+export const deliveryRoutes: readonly Route[] = [statsRoute, recentRoute, listRoute, getRoute, requestRoute]
 
 function toFilter(query: Static<typeof DeliveryQuerySchema>): DeliveryListFilter {
   const { search, limit, cursor } = query

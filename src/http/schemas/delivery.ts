@@ -129,6 +129,21 @@ export const DeliveryListSchema = Type.Object(
   { title: 'DeliveryList' },
 )
 
+/** Query of the newest deliveries of all webhooks. */
+export const RecentDeliveryQuerySchema = Type.Object(
+  {
+    state: DeliveryFilterSchema.properties.state,
+    eventKey: DeliveryFilterSchema.properties.eventKey,
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Deliveries in the answer' }),
+  },
+  { additionalProperties: false },
+)
+
+export const RecentDeliveriesSchema = Type.Object(
+  { data: Type.Array(DeliverySchema) },
+  { title: 'RecentDeliveries' },
+)
+
 export const LatestAttemptSchema = Type.Object(
   {
     deliveryId: id(EXAMPLE_IDS.delivery),

@@ -107,6 +107,7 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'getWebhook', to: READERS, status: 200 },
   { operation: 'getActivity', to: READERS, status: 200 },
   { operation: 'listActivity', to: READERS, status: 200 },
+  { operation: 'listRecentDeliveries', to: READERS, status: 200 },
   { operation: 'createWebhook', to: KEY_MANAGERS, status: 201, body: webhook(['customer:created']) },
   { operation: 'createWebhook', what: 'with *', to: FULL, status: 201, body: webhook(['*']) },
   update('to a new URL', KEY_MANAGERS, { url: ELSEWHERE }),

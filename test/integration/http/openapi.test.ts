@@ -258,6 +258,7 @@ describe('/openapi.json', () => {
     const { deliveryId } = api.started.at(-1)!
     const deliveries = { list: `${webhook}/deliveries`, one: `${webhook}/deliveries/{deliveryId}` }
     await visit('GET', `${webhooks}/delivery-stats`)
+    await visit('GET', `${webhooks}/recent-deliveries`)
     await visit('GET', `${webhooks}/overview`)
     await visit('GET', deliveries.list, { id: live.id })
     await visit('GET', deliveries.list, { id: live.id, query: '?limit=0' })

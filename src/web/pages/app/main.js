@@ -2,12 +2,14 @@ import { ApiProblem, createApi, currentSession, isTransient, openPortalLink } fr
 import { html, render } from './lib/html.js'
 import { takePortalToken } from './lib/portal-link.js'
 import { adoptSubscription } from './lib/push.js'
+import { listenForShortcuts } from './lib/shortcuts.js'
 import { createTimes } from './lib/times.js'
 import { createDialog } from './parts/dialog.js'
 import { createToast } from './parts/toast.js'
 import { createClosedLink } from './views/closed-link.js'
 import { createAccountQuestion, createLeftAccount } from './views/other-account.js'
 import { renderShell } from './views/shell.js'
+import { openShortcutHelp } from './views/shortcut-help.js'
 import { createSignIn } from './views/sign-in.js'
 import { createView } from './views/view-of.js'
 
@@ -150,6 +152,9 @@ root.addEventListener('click', (event) => {
 })
 addEventListener('popstate', () => {
   if (state.app !== null) showAddressed(state.app)
+})
+listenForShortcuts(() => {
+  if (state.app !== null) openShortcutHelp(state.app)
 })
 // Countdowns and "5 seconds ago" go on by themselves.
 setInterval(() => {

@@ -180,6 +180,18 @@ export function createApi(organisationId, onSignedOut) {
      */
     deliveries: (id, query) => json('GET', `${one(id)}/deliveries?${new URLSearchParams(query).toString()}`),
     /**
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: Delivery[] }>}
+     */
+    recentDeliveries: (query) =>
+      json('GET', `${webhooks}/recent-deliveries?${new URLSearchParams(query).toString()}`),
+    /** @returns {Promise<string>} an address of the event stream, good for one request */
+    async streamUrl() {
+      /** @type {{ ticket: string }} */
+      const { ticket } = await json('POST', `${organisation}/events/stream-tickets`)
+      return `${organisation}/events/stream?${new URLSearchParams({ ticket }).toString()}`
+    },
+    /**
      * @param {string} id
      * @param {string} deliveryId
      * @returns {Promise<DeliveryDetail>}

@@ -41,6 +41,8 @@ export const catalogueLink = (filter = {}) => linkTo({ view: 'catalogue', ...fil
 /** @param {Record<string, string>} [filter] */
 export const auditLink = (filter = {}) => linkTo({ view: 'audit', ...filter })
 
+export const liveLink = () => linkTo({ view: 'live' })
+
 export const retryJobsLink = () => linkTo({ view: 'retries' })
 
 export const apiKeysLink = () => linkTo({ view: 'api-keys' })

@@ -72,7 +72,7 @@ function endInWords({ state, stopReason, attemptCount }, scheduled) {
   const rest =
     left === 0 ? '' : `; ${plural(left, 'attempt')} of the schedule ${left === 1 ? 'was' : 'were'} not made`
   if (state === 'completed')
-    return left === 0 ? 'Delivered.' : `Delivered; ${plural(left, 'further attempt')} not needed.`
+    return left === 0 ? 'Completed.' : `Completed; ${plural(left, 'further attempt')} not needed.`
   if (state === 'failed') return 'Permanently failed: all attempts failed.'
   return `${stopInWords({ stopReason })}${stopReason === 'test_failed' ? '' : rest}.`
 }
@@ -100,7 +100,7 @@ const QUEUED_AFTER_MS = 5_000
  * @param {DeliveryDetail['queue']} queue
  */
 function queueInWords(forMs, queue) {
-  if (queue === null || forMs < QUEUED_AFTER_MS) return html`<span class="mark busy">Starting</span>`
+  if (queue === null || forMs < QUEUED_AFTER_MS) return html`<span class="mark busy">Due now</span>`
   const { before, isEndpointSlow } = queue
   const reasons = [
     ...(isEndpointSlow ? ['this endpoint answers slowly'] : []),

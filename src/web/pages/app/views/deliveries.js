@@ -2,8 +2,10 @@ import { html, nothing } from '../lib/html.js'
 import { createListing } from '../lib/listing.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { renderPages, renderSearch } from '../parts/listing.js'
+import { createSidePanel } from '../parts/side-panel.js'
 import { staleNote } from '../parts/stale.js'
 import { createBulkActions } from './bulk-actions.js'
+import { createDeliveryView } from './delivery.js'
 import { createDeliveryFilter, DELIVERY_FILTER } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
 import { createReplays } from './replays.js'
@@ -20,7 +22,9 @@ export function createDeliveries(app, webhookId) {
   const renderFilter = createDeliveryFilter()
   const refreshRows = () => listing.refresh().catch(() => undefined)
   const bulk = createBulkActions(app, webhookId, listing, refreshRows)
-  const table = createDeliveryTable(app, webhookId, may(app.session, MANAGE) ? bulk : null, refreshRows)
+  const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
+  const selection = may(app.session, MANAGE) ? bulk : null
+  const table = createDeliveryTable(app, webhookId, selection, refreshRows, panel)
   const replays = createReplays(app, webhookId)
   /** @param {Parameters<typeof listing.change>[0]} changes */
   const change = (changes) => {
@@ -29,6 +33,7 @@ export function createDeliveries(app, webhookId) {
   }
 
   return {
+    stop: panel.stop,
     /** Does not wait for the rows: a long search holds nothing else up. */
     async refresh() {
       void refreshRows()
@@ -37,15 +42,17 @@ export function createDeliveries(app, webhookId) {
     render() {
       const { rows, query } = listing
       const hasFilter = Object.keys(query).length > 0
-      return html`<section class="card deliveries" aria-label="Deliveries">
-        <h2 class="unseen">Deliveries</h2>
-        ${renderFilter(app, listing.filter, change)} ${bulk.renderJobs()} ${replays.render()}
-        ${staleNote(app, listing, listing.problem)} ${bulk.render()}
-        ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
-        ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
-        ${rows?.length === 0 && listing.search === null ? none(hasFilter) : nothing}
-        ${renderSearch(app, listing)} ${renderPages(listing, 'deliveries')}
-      </section>`
+      return panel.render(
+        html`<section class="card deliveries" aria-label="Deliveries">
+          <h2 class="unseen">Deliveries</h2>
+          ${renderFilter(app, listing.filter, change)} ${bulk.renderJobs()} ${replays.render()}
+          ${staleNote(app, listing, listing.problem)} ${bulk.render()}
+          ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
+          ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
+          ${rows?.length === 0 && listing.search === null ? none(hasFilter) : nothing}
+          ${renderSearch(app, listing)} ${renderPages(listing, 'deliveries')}
+        </section>`,
+      )
     },
   }
 }

@@ -28,22 +28,29 @@ export function createDeliveryFilter() {
    * @returns {Template}
    */
   return (app, filter, change) => {
-    /** @param {Event} event */
-    const chooseState = (event) =>
-      change({ state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })
     return renderPanel(app, filter, change, {
-      first: html`<label class="field state-field"
-          >State
-          <select @change=${chooseState}>
-            <option value="" ?selected=${filter.state === ''}>All</option>
-            ${STATES.map((name) => html`<option value=${name} ?selected=${name === filter.state}>${stateInWords(name)}</option>`)}
-          </select></label
-        >
-        ${keyField(app, filter.eventKey, change)}
-        ${searchField('delivery, event or trace id', filter.search, change)}`,
+      first: html`${stateField(filter.state, change)} ${keyField(app, filter.eventKey, change)}
+      ${searchField('delivery, event or trace id', filter.search, change)}`,
       others: html`${statusField(filter.statusCode, change)} ${rangeFields(app, filter, change)}`,
     })
   }
+}
+
+/**
+ * @param {string} value
+ * @param {(changes: { state: string }) => void} change
+ * @returns {Template}
+ */
+export function stateField(value, change) {
+  /** @param {Event} event */
+  const choose = (event) => change({ state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })
+  return html`<label class="field state-field"
+    >State
+    <select @change=${choose}>
+      <option value="" ?selected=${value === ''}>All</option>
+      ${STATES.map((name) => html`<option value=${name} ?selected=${name === value}>${stateInWords(name)}</option>`)}
+    </select></label
+  >`
 }
 
 /**

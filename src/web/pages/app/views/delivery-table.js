@@ -1,6 +1,7 @@
 import { html, live, nothing, repeat } from '../lib/html.js'
 import { deliveryLink } from '../lib/links.js'
 import { milliseconds } from '../lib/times.js'
+import { nameOf } from '../parts/address.js'
 import { inWords } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
 import { openRetry } from './delivery-parts.js'
@@ -25,23 +26,25 @@ const RETRIED = ['waiting', 'failed', 'stopped']
 
 /**
  * @param {App} app
- * @param {string} webhookId
+ * @param {string | null} webhookId null: of all webhooks, which are named in a column of their own
  * @param {Selection | null} selection null for a member who may not act on deliveries
  * @param {() => Promise<void>} refresh
+ * @param {{ open(delivery: Delivery, event: Event): void, shownId: string | null }} panel where deliveries are opened
  */
-export function createDeliveryTable(app, webhookId, selection, refresh) {
+export function createDeliveryTable(app, webhookId, selection, refresh, panel) {
   const maxAttempts = app.session.retryWaitsMs.length + 1
   /** @type {Set<string>} */
   const acting = new Set()
 
-  /** @param {string} id */
-  const retry = async (id) => {
+  /** @param {Delivery} delivery */
+  const retry = async (delivery) => {
+    const { id } = delivery
     if (acting.has(id)) return
     acting.add(id)
     app.update()
     const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
     try {
-      await app.api.retryOne(webhookId, id)
+      await app.api.retryOne(delivery.webhookId, delivery.id)
       app.showMessage('It is attempted at once.')
     } catch (error) {
       app.showMessage(inWords(error))
@@ -58,7 +61,7 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
     const short = shortId(id)
     const isSelected = selection?.has(id) === true
     // The roles stay where a narrow window lays the rows out as cards.
-    return html`<tr role="row" class=${isSelected ? 'selected' : ''}>
+    return html`<tr role="row" class=${rowClass(isSelected, panel.shownId === id)}>
       ${
         selection === null
           ? nothing
@@ -73,8 +76,15 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
             </td>`
       }
       <td role="cell" class="event-key">
-        <a class="mono" href=${deliveryLink(webhookId, id)}>${eventKey}</a>
+        <a
+          class="mono"
+          href=${deliveryLink(delivery.webhookId, id)}
+          aria-current=${panel.shownId === id ? 'true' : 'false'}
+          @click=${(/** @type {Event} */ event) => panel.open(delivery, event)}
+          >${eventKey}</a
+        >
       </td>
+      ${webhookId === null ? html`<td role="cell" class="webhook-name">${nameFor(delivery.webhookId)}</td>` : nothing}
       <td role="cell" class="state">
         ${stateMark(state)}
         ${
@@ -117,11 +127,17 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
           class="quiet"
           aria-label="Retry delivery ${short}"
           ?disabled=${acting.has(id)}
-          @click=${() => openRetry(app, delivery, () => retry(id))}
+          @click=${() => openRetry(app, delivery, () => retry(delivery))}
         >
           Retry
         </button>`
       : nothing
+  }
+
+  /** @param {string} id */
+  const nameFor = (id) => {
+    const webhook = app.webhooks?.find((candidate) => candidate.id === id)
+    return webhook === undefined ? `Webhook ${shortId(id)}` : nameOf(webhook)
   }
 
   return {
@@ -147,6 +163,7 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
                   </th>`
             }
             <th role="columnheader" scope="col" class="event-key">Event key</th>
+            ${webhookId === null ? html`<th role="columnheader" scope="col" class="webhook-name">Webhook</th>` : nothing}
             <th role="columnheader" scope="col" class="state">State</th>
             <th role="columnheader" scope="col" class="attempt number">Attempt</th>
             <th role="columnheader" scope="col" class="code number">Status</th>
@@ -168,6 +185,14 @@ export function createDeliveryTable(app, webhookId, selection, refresh) {
         </tbody>
       </table>`,
   }
+}
+
+/**
+ * @param {boolean} isSelected
+ * @param {boolean} isShown
+ */
+function rowClass(isSelected, isShown) {
+  return `${isSelected ? 'selected' : ''} ${isShown ? 'shown' : ''}`
 }
 
 /** @param {string} id */

@@ -12,7 +12,7 @@ import { openDiscard, openRetry, renderIds } from './delivery-parts.js'
 import { createExchange } from './exchange.js'
 import { findStop } from './stopped-by.js'
 
-/** @import { App, AuditEntry, DeliveryDetail, Overview, View } from '../types.d.ts' */
+/** @import { App, AuditEntry, DeliveryDetail, Overview, Template, View } from '../types.d.ts' */
 
 const EVERY_MS = 1_000
 
@@ -27,9 +27,10 @@ const FINAL_EVERY_MS = 5_000
  * @param {App} app
  * @param {string} webhookId
  * @param {string} id
+ * @param {boolean} [isBeside] beside a list, whose page has a heading and breadcrumbs of its own
  * @returns {View}
  */
-export function createDeliveryView(app, webhookId, id) {
+export function createDeliveryView(app, webhookId, id, isBeside = false) {
   /** @type {DeliveryDetail | null} */
   let delivery = null
   /** @type {Overview | null} */
@@ -108,11 +109,15 @@ export function createDeliveryView(app, webhookId, id) {
     },
     stop: asking.stop,
     render: () =>
-      html`<p class="crumbs">
-          <a href="/developer">Webhooks</a> <span aria-hidden="true">›</span>
-          <a href=${deliveriesLink(webhookId)}>${delivery === null ? 'Webhook' : webhookName(delivery)}</a>
-        </p>
-        ${staleNote(app, asking, problem)} ${delivery === null ? missing(refused) : body(delivery)}`,
+      html`${isBeside ? nothing : crumbs()} ${staleNote(app, asking, problem)}
+      ${delivery === null ? missing(refused, isBeside) : body(delivery)}`,
+  }
+
+  function crumbs() {
+    return html`<p class="crumbs">
+      <a href="/developer">Webhooks</a> <span aria-hidden="true">›</span>
+      <a href=${deliveriesLink(webhookId)}>${delivery === null ? 'Webhook' : webhookName(delivery)}</a>
+    </p>`
   }
 
   /** @param {DeliveryDetail} shown */
@@ -128,7 +133,7 @@ export function createDeliveryView(app, webhookId, id) {
     const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1)
     return html`<div class="heading">
         <div>
-          <h1 tabindex="-1"><span class="mono">${eventKey}</span></h1>
+          ${heading(html`<span class="mono">${eventKey}</span>`, isBeside)}
           <p>${stateMark(state)} <span class="faint">published ${app.times.at(createdAt)}</span></p>
         </div>
         ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
@@ -180,13 +185,24 @@ export function createDeliveryView(app, webhookId, id) {
   }
 }
 
-/** @param {string} refused */
-function missing(refused) {
+/**
+ * @param {string} refused
+ * @param {boolean} isBeside
+ */
+function missing(refused, isBeside) {
   return refused === ''
-    ? html`<h1 tabindex="-1">Delivery</h1>
+    ? html`${heading('Delivery', isBeside)}
         <p class="faint">Loading …</p>`
     : html`<section class="empty">
-        <h1 tabindex="-1">This delivery cannot be shown</h1>
+        ${heading('This delivery cannot be shown', isBeside)}
         <p>${refused}</p>
       </section>`
+}
+
+/**
+ * @param {Template} words
+ * @param {boolean} isBeside
+ */
+function heading(words, isBeside) {
+  return isBeside ? html`<h2 tabindex="-1">${words}</h2>` : html`<h1 tabindex="-1">${words}</h1>`
 }

@@ -1,6 +1,7 @@
 import { html } from '../lib/html.js'
 import { apiKeysLink, auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
 import { renderThemeSwitch } from '../parts/theme-switch.js'
+import { openShortcutHelp } from './shortcut-help.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
@@ -45,6 +46,7 @@ export function renderShell(app, view) {
     <main id="main" tabindex="-1">${view.render()}</main>
     <footer class="faint">
       <span>Times are in ${app.times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.</span>
+      <button type="button" class="quiet" @click=${() => openShortcutHelp(app)}>Keyboard shortcuts</button>
       ${renderThemeSwitch()}
     </footer>`
 }

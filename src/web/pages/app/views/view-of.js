@@ -1,3 +1,4 @@
+import { isBesideList } from '../parts/side-panel.js'
 import { createApiKeysView } from './api-keys.js'
 import { createAuditView } from './audit.js'
 import { createCatalogueView } from './catalogue.js'
@@ -5,6 +6,7 @@ import { createDeliveryView } from './delivery.js'
 import { createEventView } from './event.js'
 import { createEventsView } from './events.js'
 import { createRetryJobsView } from './retry-jobs.js'
+import { createLiveView } from './live.js'
 import { createNotificationsView } from './settings.js'
 import { createUnknownView } from './unknown-view.js'
 import { createWebhookList } from './webhook-list.js'
@@ -23,7 +25,7 @@ export function createView(app, parameters) {
   const deliveryId = parameters.get('delivery')
   if (parameters.get('view') !== null) return createPlace(app, parameters)
   if (webhookId === null) return createWebhookList(app, parameters)
-  return deliveryId === null
+  return deliveryId === null || isBesideList(parameters)
     ? createWebhookView(app, webhookId, parameters)
     : createDeliveryView(app, webhookId, deliveryId)
 }
@@ -46,6 +48,8 @@ function createPlace(app, parameters) {
       return createRetryJobsView(app, parameters)
     case 'api-keys':
       return createApiKeysView(app)
+    case 'live':
+      return createLiveView(app)
     case 'notifications':
       return createNotificationsView(app)
     default:

@@ -1,5 +1,5 @@
 import { html, nothing, repeat } from '../lib/html.js'
-import { keepInAddress, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
+import { keepInAddress, liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { hasWords } from '../lib/search.js'
@@ -80,7 +80,7 @@ export function createWebhookList(app, parameters) {
                     .value=${search}
                     @input=${find}
                   />
-                  ${mayManage ? buttons() : nothing}
+                  <a href=${liveLink()}>Live</a> ${mayManage ? buttons() : nothing}
                 </div>`
               : nothing
           }

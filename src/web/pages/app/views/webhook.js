@@ -10,6 +10,7 @@ import { webhookMark } from '../parts/state-mark.js'
 import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
 import { createIncidents, renderOpenIncident } from './incidents.js'
+import { createLive } from './live.js'
 import { sendTest } from './send-test.js'
 import { createWebhookOverview } from './webhook-overview.js'
 import { createWebhookSettings } from './webhook-settings.js'
@@ -24,6 +25,7 @@ const EVERY_MS = 2_000
 const TABS = [
   { name: '', title: 'Overview', create: createWebhookOverview },
   { name: 'deliveries', title: 'Deliveries', create: createDeliveries },
+  { name: 'live', title: 'Live', create: createLive },
   { name: 'incidents', title: 'Incidents', create: createIncidents },
   { name: 'settings', title: 'Settings', create: createWebhookSettings },
 ]

@@ -1,0 +1,91 @@
+import { html, nothing } from '../lib/html.js'
+import { deliveryLink } from '../lib/links.js'
+
+/** @import { App, Template, View } from '../types.d.ts' */
+
+/** From here on there is room for a list and, beside it, the detail of one of its rows. */
+const WIDE = matchMedia('(width >= 80rem)')
+
+/** @param {URLSearchParams} parameters */
+export function isBesideList(parameters) {
+  return WIDE.matches && parameters.has('delivery') && (parameters.has('tab') || parameters.has('view'))
+}
+
+/**
+ * A list of deliveries and, in a wide window, the one that is opened beside it; both are in the address. In a narrow
+ * window a delivery that is opened has the page for itself.
+ * @param {App} app
+ * @param {(webhookId: string, id: string) => View} createDetail
+ */
+export function createSidePanel(app, createDetail) {
+  const parameters = new URLSearchParams(location.search)
+  const [addressedWebhook, addressed] = [parameters.get('webhook'), parameters.get('delivery')]
+  /** @type {{ webhookId: string, id: string, detail: View } | null} */
+  let shown = null
+
+  /** @param {{ webhookId: string, id: string } | null} next */
+  const show = (next) => {
+    shown?.detail.stop?.()
+    shown = next === null ? null : { ...next, detail: createDetail(next.webhookId, next.id) }
+    app.update()
+  }
+  if (addressedWebhook !== null && addressed !== null) show({ webhookId: addressedWebhook, id: addressed })
+
+  /**
+   * Opening one adds an entry to the history, going to the next one does not: back leads to the list.
+   * @param {{ webhookId: string, id: string }} wanted
+   * @param {Event} event of its link; a new tab or a narrow window shows it on its own
+   */
+  const open = ({ webhookId, id }, event) => {
+    const { ctrlKey, metaKey, shiftKey } = /** @type {MouseEvent} */ (event)
+    if (!WIDE.matches || ctrlKey || metaKey || shiftKey) return
+    event.preventDefault()
+    event.stopPropagation()
+    const url = new URL(location.href)
+    url.searchParams.set('webhook', webhookId)
+    url.searchParams.set('delivery', id)
+    if (shown === null) history.pushState(history.state, '', url)
+    else history.replaceState(history.state, '', url)
+    show({ webhookId, id })
+    // Whoever opened it reads it next; who goes from row to row by keys stays in the list.
+    if (event.isTrusted) setTimeout(() => element('.beside')?.focus())
+  }
+  const close = () => {
+    const url = new URL(location.href)
+    url.searchParams.delete('delivery')
+    if (url.searchParams.has('view')) url.searchParams.delete('webhook')
+    history.pushState(history.state, '', url)
+    element('.beside-list [aria-current="true"]')?.focus()
+    show(null)
+  }
+
+  return {
+    open,
+    get shownId() {
+      return shown?.id ?? null
+    },
+    stop: () => shown?.detail.stop?.(),
+    /** @param {Template} list */
+    render: (list) =>
+      html`<div class=${shown === null ? '' : 'with-panel'}>
+        <div class="beside-list">${list}</div>
+        ${
+          shown === null
+            ? nothing
+            : html`<section class="beside" aria-label="Delivery" tabindex="-1">
+                <p class="bar">
+                  <a href=${deliveryLink(shown.webhookId, shown.id)}>Open as a page</a>
+                  <button type="button" class="quiet close" @click=${close}>Close</button>
+                </p>
+                ${shown.detail.render()}
+              </section>`
+        }
+      </div>`,
+  }
+}
+
+/**
+ * @param {string} selector
+ * @returns {HTMLElement | null}
+ */
+const element = (selector) => document.querySelector(selector)

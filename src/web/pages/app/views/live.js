@@ -1,0 +1,179 @@
+import { html, nothing } from '../lib/html.js'
+import { followEvents } from '../lib/follow-events.js'
+import { deliveriesLink, eventsLink, keepInAddress } from '../lib/links.js'
+import { poll } from '../lib/poll.js'
+import { createTail, TAIL_SIZE } from '../lib/tail.js'
+import { plural } from '../lib/times.js'
+import { keyField } from '../parts/filter-fields.js'
+import { inWords } from '../parts/problem.js'
+import { createSidePanel } from '../parts/side-panel.js'
+import { staleNote } from '../parts/stale.js'
+import { mark } from '../parts/state-mark.js'
+import { createDeliveryView } from './delivery.js'
+import { stateField } from './delivery-filter.js'
+import { createDeliveryTable } from './delivery-table.js'
+
+/** @import { App, Template, View } from '../types.d.ts' */
+/** @import { Connection } from '../lib/follow-events.js' */
+
+/** Read so often without an event too: retries, test events and events of other keys are not in the stream. */
+const EVERY_MS = 3_000
+
+/** An event is followed by a reading once its first attempt has usually ended; many events by one. */
+const READ_AFTER_EVENT_MS = 500
+
+/**
+ * The newest deliveries of a webhook as they come; with `webhookId` null those of all webhooks. The event stream says when
+ * to read them, so that no gap of the stream is one of the list.
+ * @param {App} app
+ * @param {string | null} webhookId
+ * @returns {{ refresh: () => Promise<void>, render: () => Template, stop: () => void }}
+ */
+export function createLive(app, webhookId) {
+  const parameters = new URLSearchParams(location.search)
+  const filter = { state: parameters.get('state') ?? '', eventKey: parameters.get('eventKey') ?? '' }
+  const tail = createTail()
+  let problem = ''
+  let version = 0
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+
+  const read = async () => {
+    const mine = version
+    const given = Object.entries(filter).filter(([, value]) => value !== '')
+    const query = { ...Object.fromEntries(given), limit: String(TAIL_SIZE) }
+    try {
+      const { data } = await (webhookId === null
+        ? app.api.recentDeliveries(query)
+        : app.api.deliveries(webhookId, query))
+      if (mine !== version) return
+      tail.take(data)
+      const isNamed = data.every((row) => app.webhooks?.some(({ id }) => id === row.webhookId) === true)
+      if (webhookId === null && !isNamed) app.webhooks = (await app.api.overview()).data
+      problem = ''
+    } catch (error) {
+      problem = inWords(error)
+      throw error
+    } finally {
+      app.update()
+    }
+  }
+  const asking = poll(read, EVERY_MS)
+  const onEvent = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      void asking.refresh()
+    }, READ_AFTER_EVENT_MS)
+  }
+  const stream = followEvents(
+    () => app.api.streamUrl(),
+    app.eventKeys.map(({ key }) => key),
+    { onEvent, onChange: app.update },
+  )
+  const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
+  const table = createDeliveryTable(app, webhookId, null, asking.refresh, panel)
+
+  /** @param {Partial<typeof filter>} changes */
+  const change = (changes) => {
+    Object.assign(filter, changes)
+    for (const [name, value] of Object.entries(changes)) keepInAddress(name, value)
+    version++
+    tail.clear()
+    app.update()
+    void asking.refresh()
+  }
+  const togglePause = () => {
+    tail.togglePause()
+    app.update()
+  }
+
+  return {
+    // It reads by itself.
+    refresh: () => Promise.resolve(),
+    stop: () => {
+      clearTimeout(timer)
+      stream.stop()
+      asking.stop()
+      panel.stop()
+    },
+    render() {
+      const { rows, pause } = tail
+      return panel.render(
+        html`<section class="card deliveries" aria-label="Live deliveries">
+          <h2 class="unseen">Live deliveries</h2>
+          <div class="filter" role="search" aria-label="Filter live deliveries">
+            ${stateField(filter.state, change)} ${keyField(app, filter.eventKey, change)}
+            <button type="button" @click=${togglePause}>${pause === null ? 'Pause' : 'Resume'}</button>
+          </div>
+          <p class="live">
+            <span role="status"
+              >${pause === null ? connectionMark(stream.connection) : mark('warn', `Paused at ${app.times.clock(pause.at)}`)}</span
+            >
+            ${pause === null ? nothing : html`<span>${arrivals(pause)}</span>`}
+          </p>
+          ${staleNote(app, asking, problem)} ${missed()}
+          ${rows === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
+          ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
+          ${rows?.length === 0 ? html`<p class="faint">Nothing so far. Deliveries appear here as they come.</p>` : nothing}
+          ${rows?.length === TAIL_SIZE ? html`<p class="faint">The newest ${TAIL_SIZE} are shown.</p>` : nothing}
+        </section>`,
+      )
+    },
+  }
+
+  function missed() {
+    if (tail.missedAt === null) return nothing
+    const link =
+      webhookId === null
+        ? html`<a href=${eventsLink()}>All events</a>`
+        : html`<a href=${deliveriesLink(webhookId)}>All deliveries</a>`
+    return html`<p class="hint">
+      At ${app.times.clock(tail.missedAt)} more had come than is shown here. ${link}
+    </p>`
+  }
+}
+
+/** @param {{ arrived: number, isMore: boolean }} pause */
+function arrivals({ arrived, isMore }) {
+  return `${isMore ? 'At least ' : ''}${plural(arrived, 'delivery')} came meanwhile.`
+}
+
+/**
+ * @param {Connection} connection
+ * @returns {Template}
+ */
+function connectionMark(connection) {
+  const fallback = html`<span class="faint">Read every ${plural(EVERY_MS / 1_000, 'second')}.</span>`
+  switch (connection) {
+    case 'connecting':
+      return mark('calm', 'Connecting')
+    case 'live':
+      return mark('good', 'Live')
+    case 'reconnecting':
+      return html`${mark('warn', 'Reconnecting')} ${fallback}`
+    case 'refused':
+      return html`${mark('calm', 'No event stream')} ${fallback}`
+  }
+}
+
+/**
+ * The newest deliveries of all webhooks.
+ * @param {App} app
+ * @returns {View}
+ */
+export function createLiveView(app) {
+  const live = createLive(app, null)
+  return {
+    title: 'Live deliveries',
+    stop: live.stop,
+    render: () =>
+      html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
+        <div class="heading">
+          <div>
+            <h1 tabindex="-1">Live deliveries</h1>
+            <p class="faint">Of all webhooks, newest first, as they come.</p>
+          </div>
+        </div>
+        ${live.render()}`,
+  }
+}
