@@ -1,6 +1,11 @@
 // Hand-written: a job counts what it covers, and keeps its progress, in one statement each.
 import { EntityManager } from 'typeorm'
-import { EVERY_DELIVERY, type DeliveryFilter, type DeliverySelection } from '../../domain/delivery-filter.ts'
+import {
+  EVERY_DELIVERY,
+  NO_FILTER,
+  type DeliveryFilter,
+  type DeliverySelection,
+} from '../../domain/delivery-filter.ts'
 import type { RetryMode } from '../../domain/retry-mode.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/longer-statements.ts'
@@ -144,11 +149,26 @@ type StoredPart = Omit<RetryPart, 'underWay' | 'selection'> & {
   deliveryIds: string[] | null
 }
 
-type StoredFilter = Omit<DeliveryFilter, 'since' | 'until'> & { since: string | null; until: string | null }
+type Times = 'since' | 'until' | 'attemptedSince' | 'attemptedUntil'
+/** A job of the version before lacks the members that are newer. */
+type StoredFilter = Partial<Omit<DeliveryFilter, Times> & Record<Times, string | null>>
 
-function withDates({ since, until, ...filter }: StoredFilter): DeliveryFilter {
+function withDates({
+  since = null,
+  until = null,
+  attemptedSince = null,
+  attemptedUntil = null,
+  ...filter
+}: StoredFilter): DeliveryFilter {
   const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
-  return { ...filter, since: dateOf(since), until: dateOf(until) }
+  return {
+    ...NO_FILTER,
+    ...filter,
+    since: dateOf(since),
+    until: dateOf(until),
+    attemptedSince: dateOf(attemptedSince),
+    attemptedUntil: dateOf(attemptedUntil),
+  }
 }
 
 /** Notes where the job stands now; the counts never exceed what was counted when the job was made. */

@@ -1,4 +1,5 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
+import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
 import { FIELD_PROBLEMS } from '../../domain/field-problems.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
 import { UUID_PATTERN } from '../../ids.ts'
@@ -9,6 +10,7 @@ import {
   auditCursor,
   deliveryCursor,
   eventCursor,
+  incidentCursor,
   memberCursor,
   organisationCursor,
   retryJobCursor,
@@ -29,6 +31,10 @@ const URL_FORM = { pattern: URL_PATTERN, maxLength: 2047 }
 
 /** Plain addresses, which every mail server takes. */
 const MAIL_ADDRESS_PATTERN = '^[a-z0-9]+([.+_-][a-z0-9]+)*@([a-z0-9]+\\.)+[a-z]{2,24}$'
+
+const FAILURES_IN_WORDS = Object.fromEntries(
+  Object.entries(FAILURE_TEXTS).map(([code, { cause, cure }]) => [code, `${cause} ${cure}`]),
+)
 
 const UUID = UUID_PATTERN.slice(1, -1)
 
@@ -54,11 +60,13 @@ export function refinementsOf(
     PushAuthSecret: { pattern: '^[A-Za-z0-9_-]{21}[AQgw](==)?$' },
     WebhookId: { format: 'uuid', pattern: UUID_PATTERN },
     FieldProblemCode: { 'x-enum-descriptions': FIELD_PROBLEMS },
+    FailureCode: { 'x-enum-descriptions': FAILURES_IN_WORDS },
     DeliveryId: { format: 'uuid', pattern: UUID_PATTERN },
     ...SELECTION_REFINEMENTS,
     DeliveryCursor: { pattern: deliveryCursor.pattern },
     EventCursor: { pattern: eventCursor.pattern },
     AuditCursor: { pattern: auditCursor.pattern },
+    IncidentCursor: { pattern: incidentCursor.pattern },
     RetryJobCursor: { pattern: retryJobCursor.pattern },
     OrganisationCursor: { pattern: organisationCursor.pattern },
     MemberCursor: { pattern: memberCursor.pattern },

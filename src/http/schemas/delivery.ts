@@ -13,6 +13,9 @@ export const error = orNull(errorText, {
   description: "What went wrong, in Posthorn's words; null for a success",
 })
 
+/** One schema, since it is a named one of the document. */
+export const FAILURE_CODE = Type.Enum([...FAILURE_CODES], { title: 'FailureCode' })
+
 /** What deliveries are selected by; each member is optional. */
 export const DeliveryFilterSchema = Type.Object(
   {
@@ -35,6 +38,16 @@ export const DeliveryFilterSchema = Type.Object(
     ),
     since: Type.Optional(timestamp('2026-05-04T00:00:00.000Z', 'Deliveries created at that time or later')),
     until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Deliveries created before that time')),
+    failureCode: Type.Optional(FAILURE_CODE),
+    attemptedSince: Type.Optional(
+      timestamp(
+        '2026-05-04T00:00:00.000Z',
+        'Deliveries with an attempt that began at that time or later, and that failed with `failureCode` where that is given',
+      ),
+    ),
+    attemptedUntil: Type.Optional(
+      timestamp('2026-05-05T00:00:00.000Z', 'Deliveries with an attempt that began before that time'),
+    ),
   },
   {
     additionalProperties: false,
@@ -76,7 +89,7 @@ export const ATTEMPT_SUMMARY = {
   startedAt: timestamp('2026-05-04T09:02:12.301Z'),
   durationMs: Type.Integer({ examples: [211] }),
   outcome,
-  failureCode: orNull(Type.Enum([...FAILURE_CODES], { title: 'FailureCode' })),
+  failureCode: orNull(FAILURE_CODE),
   statusCode,
 }
 

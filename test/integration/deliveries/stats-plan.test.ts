@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm'
 import { deliveryStats } from '../../../src/db/queries/deliveries.ts'
 import { listCovered } from '../../../src/db/queries/covered-deliveries.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
+import { findFailures, findFailuresOfIncidents } from '../../../src/db/queries/failures.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
@@ -59,6 +60,37 @@ describe('GET /webhooks/delivery-stats with 200,000 deliveries', () => {
     )
     expect(scanned.filter((table) => table === 'delivery' || table === 'attempt')).to.deep.equal([])
     expect(indexes).to.include('delivery_stopped_idx')
+  })
+
+  it('groups the failures of a week, and of incidents, along the index of failed attempts', async () => {
+    const { organisationId } = member
+    const [webhookId = ''] = webhookIds
+    const incidentIds = [newId(), newId()]
+    await database.dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
+       SELECT id, $2, $3, now() - n * interval '1 day', CASE WHEN n > 1 THEN now() - interval '30 hours' END
+         FROM unnest($1::uuid[]) WITH ORDINALITY i (id, n)`,
+      [incidentIds, organisationId, webhookId],
+    )
+    for (const query of [
+      (db: DataSource) => findFailures(db, organisationId, webhookId, 7 * 86_400_000),
+      (db: DataSource) => findFailuresOfIncidents(db, organisationId, incidentIds),
+    ]) {
+      const { scanned, indexes, pages } = await planOf(database.dataSource, query)
+      expect(scanned).to.not.include('attempt')
+      expect(indexes).to.include('attempt_failed_idx')
+      expect(pages).to.be.at.most(4_000)
+    }
+    const { failedAttempts, causes } = await findFailures(
+      database.dataSource,
+      organisationId,
+      webhookId,
+      11 * 86_400_000,
+    )
+    expect(failedAttempts).to.equal(800)
+    expect(causes.map(({ failureCode, deliveries }) => [failureCode, deliveries])).to.deep.equal([
+      ['http_status', 800],
+    ])
   })
 
   it('pages what a retry job resumes along an index', async () => {

@@ -5,6 +5,7 @@ import type { ProblemSchema } from '../../../http/schemas/common.ts'
 import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
 import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
 import type { EventKeyListSchema, EventListSchema, EventSchema } from '../../../http/schemas/event.ts'
+import type { FailuresSchema } from '../../../http/schemas/failures.ts'
 import type { IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {
   ActivityListSchema,
@@ -34,6 +35,7 @@ export type DeliveryDetail = Omit<Static<typeof DeliveryDetailSchema>, 'payload'
 export type Attempt = DeliveryDetail['attempts'][number]
 export type SignedRequest = Static<typeof DeliveryRequestSchema>
 export type Incident = Static<typeof IncidentSchema>
+export type Failures = Static<typeof FailuresSchema>
 export type RetryJob = Static<typeof RetryJobSchema>
 export type RetryMode = RetryJob['mode']
 export type EventKey = Static<typeof EventKeyListSchema>['data'][number]

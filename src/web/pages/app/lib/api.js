@@ -169,9 +169,10 @@ export function createApi(organisationId, onSignedOut) {
     activity: (id) => json('GET', `${one(id)}/activity`),
     /**
      * @param {string} id
-     * @returns {Promise<{ data: Incident[] }>}
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: Incident[], nextCursor: string | null }>}
      */
-    incidents: (id) => json('GET', `${one(id)}/incidents`),
+    incidents: (id, query) => json('GET', `${one(id)}/incidents?${new URLSearchParams(query).toString()}`),
     /**
      * @param {string} id
      * @param {Record<string, string>} query

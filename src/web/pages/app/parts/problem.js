@@ -11,6 +11,9 @@ const FIELDS = {
   '/since': 'From',
   '/until': 'Until',
   '/search': 'Search',
+  '/failureCode': 'Failure code',
+  '/attemptedSince': 'Attempted from',
+  '/attemptedUntil': 'Attempted until',
   '/memberId': 'Member',
   '/action': 'Action',
 }
