@@ -1,6 +1,7 @@
 import type { FirstAttemptLatency, HourRow } from '../../db/queries/activity.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
+import { webhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import { presentWebhook } from './webhook.ts'
 
@@ -8,9 +9,17 @@ import { presentWebhook } from './webhook.ts'
 export function presentOverview(row: OverviewRow, reader: Grants, permissionFor: PermissionFor) {
   const { waitingForFirstAttempt, oldestWaitingForFirstAttemptMs, waitingForRetry } = row
   const { permanentlyFailed, stopped, latestAttempt, openIncident } = row
+  const { sinceOpened, ...recent } = row.recent
   return {
     ...presentWebhook(row, reader, permissionFor),
     name: nameWebhook(row.url, row.id),
+    status: webhookStatus({
+      enabled: row.enabled,
+      hasOpenIncident: openIncident !== null,
+      latestOutcome: latestAttempt?.outcome ?? null,
+      sinceOpened,
+    }),
+    recent,
     waitingForFirstAttempt,
     oldestWaitingForFirstAttemptMs,
     waitingForRetry,

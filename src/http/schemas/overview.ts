@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
 import { id, orNull, timestamp } from './common.ts'
 import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
@@ -17,6 +18,20 @@ const OpenIncidentSchema = Type.Object(
   { title: 'OpenIncident' },
 )
 
+const RecentAttemptsSchema = Type.Object(
+  {
+    attempts: Type.Integer({ examples: [200] }),
+    succeeded: Type.Integer({ description: 'Of these, confirmed by the endpoint', examples: [194] }),
+    p95DurationMs: orNull(Type.Integer({ examples: [410] }), {
+      description: '95 of 100 took so long at most; null without attempts',
+    }),
+  },
+  {
+    title: 'RecentAttempts',
+    description: 'The latest 200 attempts of the last 24 hours; test events do not count',
+  },
+)
+
 const WebhookOverviewSchema = Type.Object(
   {
     ...WebhookSchema.properties,
@@ -25,6 +40,13 @@ const WebhookOverviewSchema = Type.Object(
         'What mails and Temporal call it: host, shortened path, and the end of its id where something was left out',
       examples: ['hooks.example.com/posthorn'],
     }),
+    status: Type.Enum([...WEBHOOK_STATUSES], {
+      title: 'WebhookStatus',
+      description:
+        '`failing`: an incident is open. `degraded`: an incident is open, but the latest attempt succeeded, or at least one in ten attempts of the last hour since it opened; or no incident is open and the latest attempt failed. `disabled` and `unattempted`: without an open incident',
+      examples: ['degraded'],
+    }),
+    recent: RecentAttemptsSchema,
     ...WAITING_FIRST_ATTEMPTS,
     waitingForRetry: Type.Integer({ examples: [1] }),
     permanentlyFailed: Type.Integer(),

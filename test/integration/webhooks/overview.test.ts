@@ -113,6 +113,40 @@ describe('the overview of webhooks', () => {
     expect(data[1]!.hours.map(({ succeeded, failed }) => succeeded + failed)).to.deep.equal(Array(24).fill(0))
   })
 
+  it('tells a degraded webhook from a failing one, with the share and p95 of its recent attempts', async () => {
+    const { dataSource } = suite.database
+    for (let index = 1; index <= 46; index++)
+      await delivered('now()', [
+        {
+          number: 1,
+          outcome: 'succeeded',
+          startedAt: `now() - ${index} * interval '1 second'`,
+          durationMs: index,
+        },
+      ])
+    for (let index = 1; index <= 4; index++)
+      await delivered('now()', [
+        { number: 1, outcome: 'failed', startedAt: `now() - interval '2 minutes'`, durationMs: 900 },
+      ])
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: `now() - interval '25 hours'` }])
+    const row = async () => (await get<Static<typeof OverviewListSchema>>('/overview')).data[0]!
+    expect((await row()).status).to.equal('healthy')
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at)
+       VALUES (gen_random_uuid(), $1, $2, now() - interval '2 minutes')`,
+      [member.organisationId, webhookId],
+    )
+    expect(await row()).to.deep.include({
+      status: 'degraded',
+      recent: { attempts: 50, succeeded: 46, p95DurationMs: 900 },
+    })
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }])
+    expect((await row()).status).to.equal('degraded')
+    await dataSource.query(`UPDATE incident SET opened_at = now() - interval '1 millisecond'`)
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }])
+    expect((await row()).status).to.equal('failing')
+  })
+
   it('gives every webhook with its counts, latest attempt and open incident, and no payload', async () => {
     const { dataSource } = suite.database
     const other = await createWebhookRow(dataSource, {

@@ -62,17 +62,17 @@ export function createIncidents(app, webhookId) {
  * @returns {Template}
  */
 export function renderOpenIncident({ times }, webhook) {
-  const { openIncident, waitingForRetry, permanentlyFailed } = webhook
+  const { openIncident, status, waitingForRetry, permanentlyFailed } = webhook
   const backlog = isBackedUp(webhook) ? html`<p>${backlogInWords(webhook)}.</p>` : nothing
   if (openIncident === null)
     return backlog === nothing
       ? nothing
       : html`<section class="banner slow" aria-label="First attempts">${backlog}</section>`
   const { openedAt } = openIncident
-  return html`<section class="banner" aria-label="Open incident">
+  return html`<section class="banner ${status === 'degraded' ? 'slow' : ''}" aria-label="Open incident">
     <p>
-      <b>Deliveries fail since ${times.at(openedAt)}</b>, for ${duration(Date.now() - Date.parse(openedAt))}.
-      ${whatRemains(waitingForRetry, permanentlyFailed)}
+      <b>${status === 'degraded' ? 'Some deliveries' : 'Deliveries'} fail since ${times.at(openedAt)}</b>, for
+      ${duration(Date.now() - Date.parse(openedAt))}. ${whatRemains(waitingForRetry, permanentlyFailed)}
     </p>
     ${backlog}
   </section>`
