@@ -50,6 +50,25 @@ describe('failures by their cause in the developer area', () => {
     await page.getByText('With an attempt').waitFor({ state: 'detached' })
   })
 
+  it('the overview shows an hour, a day or a week with its unit, causes, and bars that lead to the deliveries', async () => {
+    const { page } = await area.signIn(area.stage.member, at(''))
+    const activity = page.locator('.activity')
+    await activity.getByText('per hour').waitFor()
+    await activity.getByText(/0 % of attempts\s+succeeded, 95 of 100 took 20 ms at most/).waitFor()
+    const causes = page.getByRole('region', { name: 'Failures by cause' })
+    await causes.getByText(SELF_SIGNED).waitFor()
+    await activity.getByRole('button', { name: 'Last 7 days' }).click()
+    await activity.getByText('per 6 hours').waitFor()
+    await activity.getByRole('button', { name: 'Last hour' }).click()
+    await activity.getByText('per 5 minutes').waitFor()
+    expect(new URL(page.url()).searchParams.get('range')).to.equal('1h')
+    await page.reload()
+    await activity.getByRole('heading', { name: 'Last hour' }).waitFor()
+    await activity.locator('.chart a').last().click()
+    await page.getByText('With an attempt from').waitFor()
+    expect(new URL(page.url()).searchParams.get('tab')).to.equal('deliveries')
+  })
+
   it('incidents come in pages', async () => {
     const { page } = await area.signIn(area.stage.member, at('incidents'))
     const incidents = page.locator('.incidents > ul > li')

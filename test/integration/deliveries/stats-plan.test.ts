@@ -1,9 +1,11 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
+import { listBuckets, p95Duration } from '../../../src/db/queries/activity.ts'
 import { deliveryStats } from '../../../src/db/queries/deliveries.ts'
 import { listCovered } from '../../../src/db/queries/covered-deliveries.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
 import { findFailures, findFailuresOfIncidents } from '../../../src/db/queries/failures.ts'
+import { ACTIVITY_RANGES } from '../../../src/domain/activity-range.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
@@ -60,6 +62,22 @@ describe('GET /webhooks/delivery-stats with 200,000 deliveries', () => {
     )
     expect(scanned.filter((table) => table === 'delivery' || table === 'attempt')).to.deep.equal([])
     expect(indexes).to.include('delivery_stopped_idx')
+  })
+
+  it('counts the attempts of a week, of one webhook and of all, from the index of each outcome', async () => {
+    const { organisationId } = member
+    const [webhookId = ''] = webhookIds
+    const week = ACTIVITY_RANGES['7d']
+    const rangeMs = week.buckets * week.bucketMs
+    for (const query of [
+      (db: DataSource) => listBuckets(db, organisationId, webhookId, week),
+      (db: DataSource) => listBuckets(db, organisationId, null, week),
+      (db: DataSource) => p95Duration(db, organisationId, webhookId, rangeMs),
+    ]) {
+      const { scanned, indexes } = await planOf(database.dataSource, query)
+      expect(scanned).to.not.include('attempt')
+      expect(indexes).to.include.members(['attempt_succeeded_idx', 'attempt_failed_idx'])
+    }
   })
 
   it('groups the failures of a week, and of incidents, along the index of failed attempts', async () => {

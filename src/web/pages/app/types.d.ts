@@ -9,6 +9,7 @@ import type { FailuresSchema } from '../../../http/schemas/failures.ts'
 import type { IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {
   ActivityListSchema,
+  ActivityQuerySchema,
   ActivitySchema,
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
@@ -24,6 +25,7 @@ export type Problem = Static<typeof ProblemSchema>
 export type NamedMember = NonNullable<Problem['signedIn']>
 export type Session = Static<typeof SessionSchema>
 export type Overview = Static<typeof OverviewListSchema>['data'][number]
+export type ActivityRange = Static<typeof ActivityQuerySchema>['range']
 export type Activity = Static<typeof ActivitySchema>
 export type WebhookActivity = Static<typeof ActivityListSchema>['data'][number]
 export type Delivery = Static<typeof DeliverySchema>

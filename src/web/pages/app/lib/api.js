@@ -1,6 +1,6 @@
 import { memberText } from './json-text.js'
 
-/** @import { Activity, AuditEntry, Chosen, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, Problem, PushSubscriptions, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
+/** @import { Activity, ActivityRange, AuditEntry, Chosen, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, Problem, PushSubscriptions, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
 
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -164,9 +164,10 @@ export function createApi(organisationId, onSignedOut) {
     signingSecret: (id) => json('GET', `${one(id)}/signing-secret`),
     /**
      * @param {string} id
+     * @param {ActivityRange} range
      * @returns {Promise<Activity>}
      */
-    activity: (id) => json('GET', `${one(id)}/activity`),
+    activity: (id, range) => json('GET', `${one(id)}/activity?range=${range}`),
     /**
      * @param {string} id
      * @param {Record<string, string>} query

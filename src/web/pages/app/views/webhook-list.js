@@ -29,7 +29,7 @@ const SEARCH = 'q'
 export function createWebhookList(app, parameters) {
   let problem = ''
   let search = parameters.get(SEARCH) ?? ''
-  /** By the id of their webhook. @type {Map<string, Activity['hours']>} */
+  /** By the id of their webhook. @type {Map<string, Activity['buckets']>} */
   let activity = new Map()
   const asking = poll(async () => {
     try {
@@ -44,7 +44,7 @@ export function createWebhookList(app, parameters) {
   }, EVERY_MS)
   const askingForActivity = poll(async () => {
     const { data } = await app.api.activities()
-    activity = new Map(data.map(({ webhookId, hours }) => [webhookId, hours]))
+    activity = new Map(data.map(({ webhookId, buckets }) => [webhookId, buckets]))
     app.update()
   }, ACTIVITY_EVERY_MS)
   const mayManage = may(app.session, MANAGE)

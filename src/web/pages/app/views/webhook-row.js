@@ -17,11 +17,11 @@ const LONG_ADDRESS = 58
  * A webhook at a glance, in one row.
  * @param {App} app
  * @param {Overview} webhook
- * @param {Activity['hours'] | undefined} hours undefined until they are known
+ * @param {Activity['buckets'] | undefined} buckets undefined until they are known
  * @param {() => Promise<void>} refresh
  * @returns {Template}
  */
-export function renderWebhookRow(app, webhook, hours, refresh) {
+export function renderWebhookRow(app, webhook, buckets, refresh) {
   const { id, url, description, waitingForRetry, permanentlyFailed } = webhook
   return html`<tr role="row" class=${webhook.openIncident === null ? '' : webhook.status}>
     <td role="cell" class="status-cell">${webhookMarkInShort(webhook, app.times)}</td>
@@ -39,7 +39,7 @@ export function renderWebhookRow(app, webhook, hours, refresh) {
     ${count('failed', permanentlyFailed, 'bad')}
     <td role="cell" class="recent-cell">${recent(webhook)}</td>
     <td role="cell" class="latest-cell">${latest(app, webhook)}</td>
-    <td role="cell" class="activity-cell">${hours === undefined ? nothing : renderSparkline(hours)}</td>
+    <td role="cell" class="activity-cell">${buckets === undefined ? nothing : renderSparkline(buckets)}</td>
     <td role="cell" class="switch-cell">${enabledSwitch(app, webhook, refresh)}</td>
   </tr>`
 }
