@@ -3,7 +3,7 @@ import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 /** Attempts that failed in the same way. */
-export type FailureCauseRow = {
+type FailureCauseRow = {
   failureCode: FailureCode
   statusCode: number | null
   error: string | null

@@ -18,7 +18,7 @@ export type OverviewRow = WebhookRow &
   }
 
 /** The latest {@link MAX_RECENT} attempts of the last 24 hours. */
-export type RecentAttempts = {
+type RecentAttempts = {
   attempts: number
   succeeded: number
   /** Null without attempts. */

@@ -66,7 +66,7 @@ export function createActivity(app, webhookId) {
                   (name) =>
                     html`<button
                       type="button"
-                      aria-label=${RANGES[name]}
+                      title=${RANGES[name]}
                       aria-pressed=${name === range ? 'true' : 'false'}
                       @click=${choose(name)}
                     >
