@@ -3,6 +3,7 @@ import { COMMANDS } from '../cli/command-line/commands.ts'
 import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
 import { SETTINGS } from '../config/settings.ts'
+import { FAILURE_TEXTS } from '../domain/failure-texts.ts'
 import { FIELD_PROBLEMS, PROBLEMS } from '../domain/problems.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 
@@ -46,6 +47,14 @@ export function problemList(): string {
 
 export function fieldProblemList(): string {
   return listOf(Object.entries(FIELD_PROBLEMS).map(([name, meaning]) => `${code(name)}: ${meaning}`))
+}
+
+export function failureCodeList(): string {
+  return listOf(
+    Object.entries(FAILURE_TEXTS).map(
+      ([name, { cause, cure }]) => `${code(name)}: ${cause} **Cure:** ${cure}`,
+    ),
+  )
 }
 
 /** The codes of each area and level, without the area that they begin with. */

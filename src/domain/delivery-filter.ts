@@ -1,3 +1,4 @@
+import type { FailureCode } from './attempt-outcome.ts'
 import type { DeliveryState } from './delivery-state.ts'
 
 /** What deliveries of a webhook can be selected by; null selects by nothing. */
@@ -10,6 +11,12 @@ export type DeliveryFilter = {
   since: Date | null
   /** Created before that. */
   until: Date | null
+  /** Of any attempt, as are the two times: one attempt has to fit all three. */
+  failureCode: FailureCode | null
+  /** Attempted then or later. */
+  attemptedSince: Date | null
+  /** Attempted before that. */
+  attemptedUntil: Date | null
 }
 
 /** Deliveries of a webhook: those named, or those that fit; null limits nothing. */
@@ -23,6 +30,9 @@ export const NO_FILTER: DeliveryFilter = {
   statusCode: null,
   since: null,
   until: null,
+  failureCode: null,
+  attemptedSince: null,
+  attemptedUntil: null,
 }
 
 /**

@@ -119,7 +119,7 @@ describe('the appearance of the developer area', () => {
     },
     deliveries: async (page) => {
       await page.keyboard.press('Escape')
-      await page.getByRole('link', { name: 'Deliveries' }).click()
+      await page.getByRole('link', { name: 'Deliveries', exact: true }).click()
       await page.getByText('customer:created').first().waitFor()
     },
     incidents: async (page) => {

@@ -75,7 +75,7 @@ describe('the page of a webhook in the developer area', () => {
     const { id } = await webhook()
     const { page } = await area.signIn(stage.member, at(id))
     await page.getByText('0 successful attempts', { exact: true }).waitFor()
-    await page.getByText('No first attempt in these 24 hours.').waitFor()
+    await page.getByText('No first attempt in this time.').waitFor()
     const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
     await page.reload()

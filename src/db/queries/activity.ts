@@ -1,8 +1,8 @@
 // Hand-written: statistics.
 import { sql, type Db } from '../connection/db.ts'
 
-/** Attempts that began within an hour, by outcome. */
-export type HourRow = { startedAt: Date; succeeded: number; failed: number }
+/** Attempts that began within one bucket of time, by outcome. */
+export type BucketRow = { startedAt: Date; succeeded: number; failed: number }
 
 /** How long first attempts let events wait: from the commit of the event to the end of the first attempt. */
 export type FirstAttemptLatency = { count: number; p50Ms: number | null; p99Ms: number | null }
@@ -10,21 +10,28 @@ export type FirstAttemptLatency = { count: number; p50Ms: number | null; p99Ms: 
 /** A larger sample makes the figures no better, and reading it slow. */
 const LATENCY_SAMPLE = 2_000
 
+/** Of each webhook and outcome the latest so many attempts are counted. */
+export const MAX_COUNTED = 20_000
+
+type Buckets = { buckets: number; bucketMs: number }
+
 /**
- * The `hours` hours of a webhook that end with the current one, oldest first, each with its attempts; `webhookId` null:
- * of every webhook of the organisation, oldest webhook first. Counted from the partial indexes of each outcome, webhook
- * by webhook, without reading the attempts themselves.
+ * The buckets of a webhook that end with the current one, oldest first, each with its attempts; `webhookId` null: of
+ * every webhook of the organisation, oldest webhook first. Counted from the partial indexes of each outcome, webhook by
+ * webhook, without reading the attempts themselves.
  */
-export async function listHours(
+export async function listBuckets(
   db: Db,
   organisationId: string,
   webhookId: string | null,
-  hours: number,
-): Promise<(HourRow & { webhookId: string })[]> {
+  { buckets, bucketMs }: Buckets,
+): Promise<(BucketRow & { webhookId: string })[]> {
   const counted = (outcome: 'succeeded' | 'failed') =>
     `LEFT JOIN LATERAL (
-       SELECT date_bin('1 hour', started_at, (SELECT first FROM span)) AS hour, count(*)::int AS count
-         FROM attempt WHERE webhook_id = own.id AND outcome = '${outcome}' AND started_at >= (SELECT first FROM span)
+       SELECT date_bin(:bucketMs * interval '1 ms', started_at, (SELECT first FROM span)) AS bucket, count(*)::int AS count
+         FROM (SELECT started_at FROM attempt
+                WHERE webhook_id = own.id AND outcome = '${outcome}' AND started_at >= (SELECT first FROM span)
+                ORDER BY started_at DESC LIMIT ${MAX_COUNTED}) latest
         GROUP BY 1
      ) ${outcome} ON true`
   return sql(
@@ -32,34 +39,34 @@ export async function listHours(
        SELECT id, created_at FROM webhook
         WHERE organisation_id = :organisationId AND deleted_at IS NULL AND (:webhookId::uuid IS NULL OR id = :webhookId)
      ), span AS (
-       SELECT this - make_interval(hours => :hours - 1) AS first, this AS last
-         FROM date_trunc('hour', now(), 'UTC') this
+       SELECT this - (:buckets::int - 1) * :bucketMs * interval '1 ms' AS first, this AS last
+         FROM date_bin(:bucketMs * interval '1 ms', now(), 'epoch') this
      ), succeeded AS (
-       SELECT own.id, hour, count FROM own ${counted('succeeded')}
+       SELECT own.id, bucket, count FROM own ${counted('succeeded')}
      ), failed AS (
-       SELECT own.id, hour, count FROM own ${counted('failed')}
+       SELECT own.id, bucket, count FROM own ${counted('failed')}
      )
-     SELECT id AS "webhookId", hour AS "startedAt",
+     SELECT id AS "webhookId", bucket AS "startedAt",
             coalesce(succeeded.count, 0) AS succeeded, coalesce(failed.count, 0) AS failed
-       FROM own CROSS JOIN span CROSS JOIN generate_series(span.first, span.last, '1 hour') AS hour
-       LEFT JOIN succeeded USING (id, hour)
-       LEFT JOIN failed USING (id, hour)
-      ORDER BY own.created_at, id, hour`,
-    { organisationId, webhookId, hours },
+       FROM own CROSS JOIN span CROSS JOIN generate_series(span.first, span.last, :bucketMs * interval '1 ms') AS bucket
+       LEFT JOIN succeeded USING (id, bucket)
+       LEFT JOIN failed USING (id, bucket)
+      ORDER BY own.created_at, id, bucket`,
+    { organisationId, webhookId, buckets, bucketMs },
   ).rows(db)
 }
 
-/** Of the latest first attempts within `hours`: {@link LATENCY_SAMPLE} of each outcome at most. */
+/** Of the latest first attempts within `rangeMs`: {@link LATENCY_SAMPLE} of each outcome at most. */
 export async function firstAttemptLatency(
   db: Db,
   organisationId: string,
   webhookId: string,
-  hours: number,
+  rangeMs: number,
 ): Promise<FirstAttemptLatency> {
   const latest = (outcome: 'succeeded' | 'failed') =>
     `(SELECT delivery_id, started_at, duration_ms FROM attempt
        WHERE webhook_id = :webhookId AND outcome = '${outcome}' AND number = 1
-         AND started_at >= now() - make_interval(hours => :hours)
+         AND started_at >= now() - :rangeMs * interval '1 ms'
        ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE})`
   const found = await sql(
     `SELECT count(*)::int AS count,
@@ -71,7 +78,28 @@ export async function firstAttemptLatency(
            JOIN delivery d ON d.id = a.delivery_id
           WHERE d.organisation_id = :organisationId
        ) first_attempt`,
-    { organisationId, webhookId, hours },
+    { organisationId, webhookId, rangeMs },
   ).first<FirstAttemptLatency>(db)
   return found ?? { count: 0, p50Ms: null, p99Ms: null }
+}
+
+/** The 95th percentile of the duration of the latest attempts within `rangeMs`, in ms; null without any. */
+export async function p95Duration(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  rangeMs: number,
+): Promise<number | null> {
+  const latest = (outcome: 'succeeded' | 'failed') =>
+    `(SELECT started_at, duration_ms FROM attempt
+       WHERE webhook_id = w.id AND outcome = '${outcome}' AND started_at >= now() - :rangeMs * interval '1 ms'
+       ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE})`
+  const found = await sql(
+    `SELECT (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms)
+               FROM (SELECT duration_ms FROM (${latest('succeeded')} UNION ALL ${latest('failed')}) both_outcomes
+                      ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE}) a) AS ms
+       FROM webhook w WHERE w.id = :webhookId AND w.organisation_id = :organisationId`,
+    { organisationId, webhookId, rangeMs },
+  ).first<{ ms: number | null }>(db)
+  return found?.ms ?? null
 }

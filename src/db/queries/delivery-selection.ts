@@ -4,14 +4,19 @@ import { firstIdAt } from '../../ids.ts'
 
 /**
  * SQL for whether delivery `d` fits a {@link DeliveryFilter}, whose members are its parameters. It reads one event and
- * one attempt by primary key, and only where the filter asks for them.
+ * the attempts of the delivery by primary key, and only where the filter asks for them.
  */
 export const FITS_FILTER = `(:state::text IS NULL OR d.state = :state)
         AND (:since::timestamptz IS NULL OR d.created_at >= :since)
         AND (:until::timestamptz IS NULL OR d.created_at < :until)
         AND (:eventKey::text IS NULL OR (SELECT key FROM event WHERE id = d.event_id) = :eventKey)
         AND (:statusCode::int IS NULL OR
-             (SELECT status_code FROM attempt WHERE delivery_id = d.id AND number = d.attempts) = :statusCode)`
+             (SELECT status_code FROM attempt WHERE delivery_id = d.id AND number = d.attempts) = :statusCode)
+        AND (:failureCode::text IS NULL AND :attemptedSince::timestamptz IS NULL AND :attemptedUntil::timestamptz IS NULL
+             OR EXISTS (SELECT 1 FROM attempt a WHERE a.delivery_id = d.id
+                           AND (:failureCode::text IS NULL OR a.failure_code = :failureCode)
+                           AND (:attemptedSince::timestamptz IS NULL OR a.started_at >= :attemptedSince)
+                           AND (:attemptedUntil::timestamptz IS NULL OR a.started_at < :attemptedUntil)))`
 
 /** SQL for whether delivery `d` is selected; {@link selectionParameters} gives its parameters. */
 export const IS_SELECTED = `(:deliveryIds::uuid[] IS NULL OR d.id = ANY (:deliveryIds))
@@ -32,12 +37,18 @@ const BEYOND_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const ID_DELAY_MS = 60_000
 
 /** Returns the ids, `from` inclusive and `before` exclusive, between which all deliveries of the filter's time are. */
-export function idRangeOf({ since, until }: Pick<DeliveryFilter, 'since' | 'until'>): {
+export function idRangeOf({
+  since,
+  until,
+  attemptedUntil,
+}: Pick<DeliveryFilter, 'since' | 'until' | 'attemptedUntil'>): {
   from: string
   before: string
 } {
+  // A delivery is created before it is attempted.
+  const untilMs = Math.min(until?.getTime() ?? Infinity, attemptedUntil?.getTime() ?? Infinity)
   return {
     from: firstIdAt(since === null ? 0 : since.getTime()),
-    before: until === null ? BEYOND_ALL : firstIdAt(until.getTime() + ID_DELAY_MS),
+    before: untilMs === Infinity ? BEYOND_ALL : firstIdAt(untilMs + ID_DELAY_MS),
   }
 }

@@ -14,10 +14,28 @@ export type OverviewRow = WebhookRow &
     stopped: number
     latestAttempt: LatestAttempt | null
     openIncident: { id: string; openedAt: Date; exhaustedAt: Date | null } | null
+    recent: RecentAttempts
   }
+
+/** The latest {@link MAX_RECENT} attempts of the last 24 hours. */
+type RecentAttempts = {
+  attempts: number
+  succeeded: number
+  /** Null without attempts. */
+  p95DurationMs: number | null
+  /** Of the last hour, since the open incident was opened. */
+  sinceOpened: { attempts: number; succeeded: number }
+}
+
+/** Enough for a share and a percentile; reading the rows of more would cost more than all the rest. */
+const MAX_RECENT = 200
 
 /** Every webhook of the organisation, oldest first. Each part is read from an index made for it. */
 export async function listOverview(db: Db, organisationId: string): Promise<OverviewRow[]> {
+  const newest = (outcome: 'succeeded' | 'failed') =>
+    `(SELECT outcome, duration_ms, started_at FROM attempt
+       WHERE webhook_id = w.id AND outcome = '${outcome}' AND started_at >= now() - interval '24 hours'
+       ORDER BY started_at DESC LIMIT ${MAX_RECENT})`
   const found = await sql(
     `SELECT w.id, w.url, w.description, w.subscribed_event_keys AS "subscribedEventKeys", w.enabled,
             w.created_at AS "createdAt", w.updated_at AS "updatedAt",
@@ -25,7 +43,7 @@ export async function listOverview(db: Db, organisationId: string): Promise<Over
             (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'failed') AS "permanentlyFailed",
             (SELECT count(*)::int FROM delivery
               WHERE webhook_id = w.id AND state = 'stopped' AND NOT is_test) AS stopped,
-            i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", waiting_first.*, latest.*
+            i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", waiting_first.*, latest.*, recent.*
        FROM webhook w
       CROSS JOIN ${waitingFirstAttemptsSql('w.id')} waiting_first
        LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL
@@ -43,6 +61,17 @@ export async function listOverview(db: Db, organisationId: string): Promise<Over
            JOIN delivery d ON d.id = a.delivery_id
            JOIN event e ON e.id = d.event_id
        ) latest ON true
+      CROSS JOIN LATERAL (
+         SELECT count(*)::int AS attempts, count(*) FILTER (WHERE outcome = 'succeeded')::int AS succeeded,
+                percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms) AS "p95DurationMs",
+                count(*) FILTER (WHERE counts)::int AS "attemptsSince",
+                count(*) FILTER (WHERE counts AND outcome = 'succeeded')::int AS "succeededSince"
+           FROM (
+             SELECT outcome, duration_ms, started_at >= greatest(i.opened_at, now() - interval '1 hour') AS counts
+               FROM (${newest('succeeded')} UNION ALL ${newest('failed')}) both_outcomes
+              ORDER BY started_at DESC LIMIT ${MAX_RECENT}
+           ) a
+       ) recent
       WHERE w.organisation_id = :organisationId AND w.deleted_at IS NULL
       ORDER BY w.created_at, w.id`,
     { organisationId },
@@ -51,17 +80,27 @@ export async function listOverview(db: Db, organisationId: string): Promise<Over
 }
 
 type OrNull<Row> = { [Key in keyof Row]: Row[Key] | null }
-type FlatRow = Omit<OverviewRow, 'latestAttempt' | 'openIncident'> &
-  OrNull<LatestAttempt> & { incidentId: string | null; openedAt: Date | null; exhaustedAt: Date | null }
+type FlatRow = Omit<OverviewRow, 'latestAttempt' | 'openIncident' | 'recent'> &
+  Omit<RecentAttempts, 'sinceOpened'> & {
+    attemptsSince: number
+    succeededSince: number
+  } & OrNull<LatestAttempt> & { incidentId: string | null; openedAt: Date | null; exhaustedAt: Date | null }
 
 function toOverview(row: FlatRow): OverviewRow {
-  const { incidentId, openedAt, exhaustedAt, ...rest } = row
+  const { incidentId, openedAt, exhaustedAt, ...others } = row
+  const { attempts, succeeded, p95DurationMs, attemptsSince, succeededSince, ...rest } = others
   const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error, ...webhook } = rest
   const latest = { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error }
   return {
     ...webhook,
     latestAttempt: isAttempt(latest) ? latest : null,
     openIncident: incidentId === null || openedAt === null ? null : { id: incidentId, openedAt, exhaustedAt },
+    recent: {
+      attempts,
+      succeeded,
+      p95DurationMs,
+      sinceOpened: { attempts: attemptsSince, succeeded: succeededSince },
+    },
   }
 }
 

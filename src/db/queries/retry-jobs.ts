@@ -2,6 +2,7 @@
 import { EntityManager } from 'typeorm'
 import {
   EVERY_DELIVERY,
+  NO_FILTER,
   type DeliveryFilter,
   type DeliverySelection,
   type RetryMode,
@@ -168,11 +169,26 @@ type StoredPart = DistributiveOmit<RetryPart, 'underWay' | 'selection'> & {
 
 type DistributiveOmit<Of, Key extends PropertyKey> = Of extends unknown ? Omit<Of, Key> : never
 
-type StoredFilter = Omit<DeliveryFilter, 'since' | 'until'> & { since: string | null; until: string | null }
+type Times = 'since' | 'until' | 'attemptedSince' | 'attemptedUntil'
+/** A job of the version before lacks the members that are newer. */
+type StoredFilter = Partial<Omit<DeliveryFilter, Times> & Record<Times, string | null>>
 
-function withDates({ since, until, ...filter }: StoredFilter): DeliveryFilter {
+function withDates({
+  since = null,
+  until = null,
+  attemptedSince = null,
+  attemptedUntil = null,
+  ...filter
+}: StoredFilter): DeliveryFilter {
   const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
-  return { ...filter, since: dateOf(since), until: dateOf(until) }
+  return {
+    ...NO_FILTER,
+    ...filter,
+    since: dateOf(since),
+    until: dateOf(until),
+    attemptedSince: dateOf(attemptedSince),
+    attemptedUntil: dateOf(attemptedUntil),
+  }
 }
 
 const TOTAL = `greatest(total, :minTotal::int)`

@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { IncidentRow, NotificationRow } from '../../db/queries/incident-history.ts'
 import { missingPermissions, ORGANIZATION_SETTINGS_UPDATE, type Grants } from '../../domain/permissions.ts'
 import type { IncidentSchema } from '../schemas/incident.ts'
+import { presentFailures } from './failures.ts'
 
 type Incident = Static<typeof IncidentSchema>
 
@@ -11,12 +12,13 @@ type Incident = Static<typeof IncidentSchema>
  */
 export function presentIncident(incident: IncidentRow, reader: Grants): Incident {
   const showsRecipients = missingPermissions(reader, [ORGANIZATION_SETTINGS_UPDATE]).length === 0
-  const { id, openedAt, closedAt, exhaustedAt, notifications } = incident
+  const { id, openedAt, closedAt, exhaustedAt, failures, notifications } = incident
   return {
     id,
     openedAt: openedAt.toISOString(),
     closedAt: closedAt?.toISOString() ?? null,
     exhaustedAt: exhaustedAt?.toISOString() ?? null,
+    failures: presentFailures(failures),
     notifications: notifications.map((notification) => presentNotification(notification, showsRecipients)),
   }
 }

@@ -1,16 +1,27 @@
-import type { FirstAttemptLatency, HourRow } from '../../db/queries/activity.ts'
+import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/queries/activity.ts'
+import type { FailuresRow } from '../../db/queries/failures.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
+import { webhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
+import { presentFailures } from './failures.ts'
 import { presentWebhook } from './webhook.ts'
 
 /** Presents a webhook with the state of its deliveries to `reader`. */
 export function presentOverview(row: OverviewRow, reader: Grants, permissionFor: PermissionFor) {
   const { waitingForFirstAttempt, oldestWaitingForFirstAttemptMs, waitingForRetry } = row
   const { permanentlyFailed, stopped, latestAttempt, openIncident } = row
+  const { sinceOpened, ...recent } = row.recent
   return {
     ...presentWebhook(row, reader, permissionFor),
     name: nameWebhook(row.url, row.id),
+    status: webhookStatus({
+      enabled: row.enabled,
+      hasOpenIncident: openIncident !== null,
+      latestOutcome: latestAttempt?.outcome ?? null,
+      sinceOpened,
+    }),
+    recent,
     waitingForFirstAttempt,
     oldestWaitingForFirstAttemptMs,
     waitingForRetry,
@@ -30,20 +41,40 @@ function presentOpen({ id, openedAt, exhaustedAt }: NonNullable<OverviewRow['ope
   return { id, openedAt: openedAt.toISOString(), exhaustedAt: exhaustedAt?.toISOString() ?? null }
 }
 
-export function presentActivity(hours: HourRow[], { count, p50Ms, p99Ms }: FirstAttemptLatency) {
-  return { hours: hours.map(presentHour), firstAttempt: { count, p50Ms, p99Ms } }
+type Buckets = (BucketRow & { webhookId: string })[]
+
+export function presentActivity(
+  bucketMs: number,
+  buckets: Buckets,
+  found: { p95DurationMs: number | null; firstAttempt: FirstAttemptLatency; failures: FailuresRow },
+) {
+  const { p95DurationMs, firstAttempt, failures } = found
+  const { count, p50Ms, p99Ms } = firstAttempt
+  return {
+    ...presentBuckets(bucketMs, buckets),
+    p95DurationMs,
+    firstAttempt: { count, p50Ms, p99Ms },
+    failures: presentFailures(failures),
+  }
 }
 
-/** Groups the hours of several webhooks: as many of each, one webhook after the other. */
-export function presentActivities(hours: (HourRow & { webhookId: string })[]) {
-  const webhookIds = [...new Set(hours.map(({ webhookId }) => webhookId))]
-  const perWebhook = hours.length / webhookIds.length
+/** Groups the buckets of several webhooks: as many of each, one webhook after the other. */
+export function presentActivities(bucketMs: number, buckets: Buckets) {
+  const webhookIds = [...new Set(buckets.map(({ webhookId }) => webhookId))]
+  const perWebhook = buckets.length / webhookIds.length
   return webhookIds.map((webhookId, index) => ({
     webhookId,
-    hours: hours.slice(index * perWebhook, (index + 1) * perWebhook).map(presentHour),
+    ...presentBuckets(bucketMs, buckets.slice(index * perWebhook, (index + 1) * perWebhook)),
   }))
 }
 
-function presentHour({ startedAt, succeeded, failed }: HourRow) {
-  return { startedAt: startedAt.toISOString(), succeeded, failed }
+function presentBuckets(bucketMs: number, rows: Buckets) {
+  const isFull = (outcome: 'succeeded' | 'failed') =>
+    rows.reduce((sum, row) => sum + row[outcome], 0) >= MAX_COUNTED
+  const buckets = rows.map(({ startedAt, succeeded, failed }) => ({
+    startedAt: startedAt.toISOString(),
+    succeeded,
+    failed,
+  }))
+  return { bucketMs, buckets, isCapped: isFull('succeeded') || isFull('failed') }
 }

@@ -1,14 +1,20 @@
-import { firstAttemptLatency, listHours } from '../../db/queries/activity.ts'
+import { firstAttemptLatency, listBuckets, p95Duration } from '../../db/queries/activity.ts'
+import { findFailures } from '../../db/queries/failures.ts'
 import { listOverview } from '../../db/queries/overview.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
+import { ACTIVITY_RANGES } from '../../domain/activity-range.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import { presentActivities, presentActivity, presentOverview } from '../presenters/overview.ts'
-import { param, type Route } from '../route.ts'
-import { ActivityListSchema, ActivitySchema, OverviewListSchema } from '../schemas/overview.ts'
+import { param, routeWithQuery, type Route } from '../route.ts'
+import {
+  ActivityListSchema,
+  ActivityQuerySchema,
+  ActivitySchema,
+  OverviewListSchema,
+} from '../schemas/overview.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
-const HOURS = 24
 
 const overviewRoute: Route = {
   method: 'GET',
@@ -25,36 +31,46 @@ const overviewRoute: Route = {
   },
 }
 
-const activityRoute: Route = {
+const activityRoute = routeWithQuery({
   method: 'GET',
   path: `${WEBHOOKS}/:id/activity`,
   operationId: 'getActivity',
-  summary: "See a webhook's last 24 hours: attempts by hour and outcome, and how fast first attempts were",
+  summary: "See a webhook's last hour, 24 hours or 7 days",
+  description:
+    'Attempts by time and outcome, how long they took, how fast first attempts were, and the failed ones by cause.',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
-  responses: { 200: { description: 'The last 24 hours', schema: ActivitySchema } },
+  query: ActivityQuerySchema,
+  responses: { 200: { description: 'The activity', schema: ActivitySchema } },
   async handle({ dataSource }, request) {
     const { organisationId } = request.actor
+    const range = ACTIVITY_RANGES[request.query.range]
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
-    const [hours, latency] = await Promise.all([
-      listHours(dataSource, organisationId, webhook.id, HOURS),
-      firstAttemptLatency(dataSource, organisationId, webhook.id, HOURS),
+    const within = [dataSource, organisationId, webhook.id, range.buckets * range.bucketMs] as const
+    const [buckets, p95DurationMs, firstAttempt, failures] = await Promise.all([
+      listBuckets(dataSource, organisationId, webhook.id, range),
+      p95Duration(...within),
+      firstAttemptLatency(...within),
+      findFailures(...within),
     ])
-    return { status: 200, body: presentActivity(hours, latency) }
+    const found = { p95DurationMs, firstAttempt, failures }
+    return { status: 200, body: presentActivity(range.bucketMs, buckets, found) }
   },
-}
+})
 
-const activityOfAllRoute: Route = {
+const activityOfAllRoute = routeWithQuery({
   method: 'GET',
   path: `${WEBHOOKS}/activity`,
   operationId: 'listActivity',
-  summary: "See every webhook's last 24 hours: attempts by hour and outcome",
+  summary: "See every webhook's last hour, 24 hours or 7 days: attempts by time and outcome",
   access: { kind: 'organisation', permission: WEBHOOK_READ },
-  responses: { 200: { description: 'The last 24 hours', schema: ActivityListSchema } },
-  async handle({ dataSource }, { actor }) {
-    const hours = await listHours(dataSource, actor.organisationId, null, HOURS)
-    return { status: 200, body: { data: presentActivities(hours) } }
+  query: ActivityQuerySchema,
+  responses: { 200: { description: 'The activity', schema: ActivityListSchema } },
+  async handle({ dataSource }, { actor, query }) {
+    const range = ACTIVITY_RANGES[query.range]
+    const buckets = await listBuckets(dataSource, actor.organisationId, null, range)
+    return { status: 200, body: { data: presentActivities(range.bucketMs, buckets) } }
   },
-}
+})
 
 export const overviewRoutes: readonly Route[] = [overviewRoute, activityOfAllRoute, activityRoute]

@@ -1,3 +1,4 @@
+import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
 import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
@@ -12,6 +13,16 @@ const statusCode = orNull(Type.Integer({ examples: [503] }), { description: 'Wha
 const errorText = Type.String({ examples: ['The endpoint answered 503 Service Unavailable.'] })
 export const error = orNull(errorText, {
   description: "What went wrong, in Posthorn's words; null for a success",
+})
+
+/** One schema, since it is a named one of the document. */
+export const FAILURE_CODE = Type.Enum([...FAILURE_CODES], {
+  title: 'FailureCode',
+  documented: {
+    'x-enum-descriptions': Object.fromEntries(
+      Object.entries(FAILURE_TEXTS).map(([code, { cause, cure }]) => [code, `${cause} ${cure}`]),
+    ),
+  },
 })
 
 /** What deliveries are selected by; each member is optional. */
@@ -36,6 +47,16 @@ export const DeliveryFilterSchema = Type.Object(
     ),
     since: Type.Optional(timestamp('2026-05-04T00:00:00.000Z', 'Deliveries created at that time or later')),
     until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Deliveries created before that time')),
+    failureCode: Type.Optional(FAILURE_CODE),
+    attemptedSince: Type.Optional(
+      timestamp(
+        '2026-05-04T00:00:00.000Z',
+        'Deliveries with an attempt that began at that time or later, and that failed with `failureCode` where that is given',
+      ),
+    ),
+    attemptedUntil: Type.Optional(
+      timestamp('2026-05-05T00:00:00.000Z', 'Deliveries with an attempt that began before that time'),
+    ),
   },
   {
     additionalProperties: false,
@@ -75,7 +96,7 @@ export const ATTEMPT_SUMMARY = {
   startedAt: timestamp('2026-05-04T09:02:12.301Z'),
   durationMs: Type.Integer({ examples: [211] }),
   outcome,
-  failureCode: orNull(Type.Enum([...FAILURE_CODES], { title: 'FailureCode' })),
+  failureCode: orNull(FAILURE_CODE),
   statusCode,
 }
 

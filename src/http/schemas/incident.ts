@@ -1,6 +1,8 @@
 import { Type } from 'typebox'
-import { id, orNull, timestamp } from './common.ts'
+import { incidentCursor } from '../validation/cursor.ts'
+import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
+import { FailuresSchema } from './failures.ts'
 
 const NotificationSchema = Type.Object(
   {
@@ -30,6 +32,7 @@ export const IncidentSchema = Type.Object(
       description: 'When its first delivery was marked permanently failed',
       examples: [null],
     }),
+    failures: FailuresSchema,
     notifications: Type.Array(NotificationSchema, {
       description: 'In the order of kind, channel and recipient',
     }),
@@ -37,4 +40,16 @@ export const IncidentSchema = Type.Object(
   { title: 'Incident' },
 )
 
-export const IncidentListSchema = Type.Object({ data: Type.Array(IncidentSchema) }, { title: 'IncidentList' })
+/** Query of the list of incidents. */
+export const IncidentQuerySchema = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Incidents per page' }),
+    cursor: cursorOf('IncidentCursor', incidentCursor),
+  },
+  { additionalProperties: false },
+)
+
+export const IncidentListSchema = Type.Object(
+  { data: Type.Array(IncidentSchema), nextCursor: nextCursor('i101977a400b6c7f11b2c3d4e5f6a7b8c9') },
+  { title: 'IncidentList' },
+)

@@ -1,7 +1,10 @@
 import { Type } from 'typebox'
+import { ACTIVITY_RANGES, type ActivityRange } from '../../domain/activity-range.ts'
+import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
 import { id, orNull, timestamp } from './common.ts'
 import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
+import { FailuresSchema } from './failures.ts'
 import { WebhookSchema } from './webhook.ts'
 
 const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {
@@ -17,6 +20,20 @@ const OpenIncidentSchema = Type.Object(
   { title: 'OpenIncident' },
 )
 
+const RecentAttemptsSchema = Type.Object(
+  {
+    attempts: Type.Integer({ examples: [200] }),
+    succeeded: Type.Integer({ description: 'Of these, confirmed by the endpoint', examples: [194] }),
+    p95DurationMs: orNull(Type.Integer({ examples: [410] }), {
+      description: '95 of 100 took so long at most; null without attempts',
+    }),
+  },
+  {
+    title: 'RecentAttempts',
+    description: 'The latest 200 attempts of the last 24 hours; test events do not count',
+  },
+)
+
 const WebhookOverviewSchema = Type.Object(
   {
     ...WebhookSchema.properties,
@@ -25,6 +42,13 @@ const WebhookOverviewSchema = Type.Object(
         'What mails and Temporal call it: host, shortened path, and the end of its id where something was left out',
       examples: ['hooks.example.com/posthorn'],
     }),
+    status: Type.Enum([...WEBHOOK_STATUSES], {
+      title: 'WebhookStatus',
+      description:
+        '`failing`: an incident is open. `degraded`: an incident is open, but the latest attempt succeeded, or at least one in ten attempts of the last hour since it opened; or no incident is open and the latest attempt failed. `disabled` and `unattempted`: without an open incident',
+      examples: ['degraded'],
+    }),
+    recent: RecentAttemptsSchema,
     ...WAITING_FIRST_ATTEMPTS,
     waitingForRetry: Type.Integer({ examples: [1] }),
     permanentlyFailed: Type.Integer(),
@@ -40,16 +64,29 @@ export const OverviewListSchema = Type.Object(
   { title: 'WebhookOverviewList' },
 )
 
-const ActivityHourSchema = Type.Object(
+const RANGES = Object.keys(ACTIVITY_RANGES) as ActivityRange[]
+
+/** Query of activity. */
+export const ActivityQuerySchema = Type.Object(
+  {
+    range: Type.Enum(RANGES, {
+      default: '24h',
+      description: '`1h` in buckets of 5 minutes, `24h` of an hour, `7d` of 6 hours',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+const ActivityBucketSchema = Type.Object(
   {
     startedAt: timestamp('2026-05-04T09:00:00.000Z'),
     succeeded: Type.Integer({
-      description: 'Attempts of that hour that were confirmed',
+      description: 'Attempts that began in it and were confirmed',
       examples: [120],
     }),
-    failed: Type.Integer({ description: 'Attempts of that hour that failed', examples: [3] }),
+    failed: Type.Integer({ description: 'Attempts that began in it and failed', examples: [3] }),
   },
-  { title: 'ActivityHour' },
+  { title: 'ActivityBucket' },
 )
 
 const FirstAttemptLatencySchema = Type.Object(
@@ -61,16 +98,23 @@ const FirstAttemptLatencySchema = Type.Object(
   {
     title: 'FirstAttemptLatency',
     description:
-      'From the acceptance of an event to the end of its first attempt, within 24 hours: the latest 2,000 of each outcome',
+      'From the acceptance of an event to the end of its first attempt, within the range: the latest 2,000 of each outcome',
   },
 )
 
-const hours = Type.Array(ActivityHourSchema, {
-  description: '24 whole hours in UTC, oldest first; the last one is under way',
-})
+const BUCKETS = {
+  bucketMs: Type.Integer({ description: 'Length of a bucket in ms', examples: [3_600_000] }),
+  buckets: Type.Array(ActivityBucketSchema, {
+    description: 'Whole buckets in UTC, oldest first; the last one is under way',
+  }),
+  isCapped: Type.Boolean({
+    description: 'There were more attempts: the latest 20,000 of each outcome are counted',
+    examples: [false],
+  }),
+}
 
 const WebhookActivitySchema = Type.Object(
-  { webhookId: id(EXAMPLE_IDS.webhook), hours },
+  { webhookId: id(EXAMPLE_IDS.webhook), ...BUCKETS },
   { title: 'WebhookActivity' },
 )
 
@@ -81,8 +125,12 @@ export const ActivityListSchema = Type.Object(
 
 export const ActivitySchema = Type.Object(
   {
-    hours,
+    ...BUCKETS,
+    p95DurationMs: orNull(Type.Integer({ examples: [410] }), {
+      description: '95 of 100 of the latest 2,000 attempts took so long at most; null without attempts',
+    }),
     firstAttempt: FirstAttemptLatencySchema,
+    failures: FailuresSchema,
   },
   { title: 'Activity' },
 )

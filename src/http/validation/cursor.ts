@@ -16,6 +16,7 @@ const PLATFORM_ID = '([A-Za-z0-9_-]{1,64})'
 
 export const deliveryCursor = cursorOf('d1', UUID_DIGITS, '-')
 export const eventCursor = cursorOf('e1', UUID_DIGITS, '-')
+export const incidentCursor = cursorOf('i1', UUID_DIGITS, '-')
 export const retryJobCursor = cursorOf('r1', UUID_DIGITS, '-')
 export const auditCursor = cursorOf('a1', UUID_DIGITS, '-')
 export const organisationCursor = cursorOf('o1', PLATFORM_ID)

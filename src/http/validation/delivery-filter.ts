@@ -5,13 +5,17 @@ import type { DeliveryFilterSchema } from '../schemas/delivery.ts'
 
 /** Parses what deliveries are selected by, in a query or a body. */
 export function parseDeliveryFilter(given: Static<typeof DeliveryFilterSchema>): DeliveryFilter {
-  const { state, eventKey, statusCode, since, until } = given
+  const { state, eventKey, statusCode, failureCode } = given
+  const dateOf = (text: string | undefined): Date | null => (text === undefined ? null : new Date(text))
   return {
     state: state ?? null,
     eventKey: eventKey ?? null,
     statusCode: statusCode ?? null,
-    since: since === undefined ? null : new Date(since),
-    until: until === undefined ? null : new Date(until),
+    since: dateOf(given.since),
+    until: dateOf(given.until),
+    failureCode: failureCode ?? null,
+    attemptedSince: dateOf(given.attemptedSince),
+    attemptedUntil: dateOf(given.attemptedUntil),
   }
 }
 

@@ -16,7 +16,7 @@ const NAMES = [
 
 /**
  * Writes what a large customer has: 60 webhooks with names of every length, one of them 200 characters without a space,
- * and 300 deliveries of the first of them. Returns its id.
+ * and 300 deliveries of the first of them, which has an open incident. Returns its id.
  */
 export async function writeCrowd(dataSource: DataSource, organisationId: string): Promise<string> {
   const ids: string[] = []
@@ -35,5 +35,10 @@ export async function writeCrowd(dataSource: DataSource, organisationId: string)
   const backlog = { organisationId, webhookId }
   await writeBacklog(dataSource, { ...backlog, state: 'failed', count: 140 })
   await writeBacklog(dataSource, { ...backlog, state: 'waiting', count: 160, eventKey: 'invoice:paid' })
+  await dataSource.query(
+    `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, exhausted_at)
+     VALUES (uuidv7(), $1, $2, now() - interval '3 hours', now())`,
+    [organisationId, webhookId],
+  )
   return webhookId
 }

@@ -5,7 +5,7 @@ import { useDeliveryList } from '../../helpers/deliveries/use-delivery-list.ts'
 import { attempt } from './delivery-rows.ts'
 
 describe('the filters of GET /webhooks/:id/deliveries', () => {
-  const { suite, page, publish, publishMany, ids } = useDeliveryList()
+  const { suite, list, page, publish, publishMany, ids } = useDeliveryList()
 
   it('select each state', async () => {
     const published = await publishMany(DELIVERY_STATES.length)
@@ -51,6 +51,27 @@ describe('the filters of GET /webhooks/:id/deliveries', () => {
       second,
     ])
     expect(ids(await page(`?since=${times[2]!}&until=${times[0]!}`))).to.deep.equal([])
+  })
+
+  it('select by the failure code and the time of any attempt, within one of them', async () => {
+    const [lost, slow, refused] = await publishMany(3)
+    const attempted = (deliveryId: string, number: number, code: string | null, startedAt: string) =>
+      suite.database.dataSource.query(
+        `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome, failure_code)
+         SELECT id, $2::int, webhook_id, 'schedule', 'https://a.example/', $4, 5,
+                CASE WHEN $3::text IS NULL THEN 'succeeded' ELSE 'failed' END, $3 FROM delivery WHERE id = $1`,
+        [deliveryId, number, code, startedAt],
+      )
+    await attempted(lost!, 1, 'tls_error', '2098-03-01T10:00:00Z')
+    await attempted(lost!, 2, null, '2098-03-01T11:00:00Z')
+    await attempted(slow!, 1, 'timeout', '2098-03-01T10:30:00Z')
+    await attempted(refused!, 1, 'tls_error', '2098-03-01T11:30:00Z')
+    expect(ids(await page('?failureCode=tls_error'))).to.deep.equal([refused, lost])
+    expect(ids(await page('?attemptedSince=2098-03-01T10:30:00Z'))).to.deep.equal([refused, slow, lost])
+    expect(ids(await page('?attemptedUntil=2098-03-01T10:30:00Z'))).to.deep.equal([lost])
+    const [from, until] = ['attemptedSince=2098-03-01T10:30:00Z', 'attemptedUntil=2099-01-01T00:00:00Z']
+    expect(ids(await page(`?${from}&${until}&failureCode=tls_error`))).to.deep.equal([refused])
+    expect((await list('?failureCode=unheard_of')).status).to.equal(422)
   })
 
   it('combine, and apply to every page', async () => {

@@ -1,8 +1,11 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
+import { listBuckets, p95Duration } from '../../../src/db/queries/activity.ts'
 import { deliveryStats } from '../../../src/db/queries/deliveries.ts'
 import { listCovered } from '../../../src/db/queries/covered-deliveries.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
+import { findFailures, findFailuresOfIncidents } from '../../../src/db/queries/failures.ts'
+import { ACTIVITY_RANGES } from '../../../src/domain/activity-range.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
@@ -59,6 +62,53 @@ describe('GET /webhooks/delivery-stats with 200,000 deliveries', () => {
     )
     expect(scanned.filter((table) => table === 'delivery' || table === 'attempt')).to.deep.equal([])
     expect(indexes).to.include('delivery_stopped_idx')
+  })
+
+  it('counts the attempts of a week, of one webhook and of all, from the index of each outcome', async () => {
+    const { organisationId } = member
+    const [webhookId = ''] = webhookIds
+    const week = ACTIVITY_RANGES['7d']
+    const rangeMs = week.buckets * week.bucketMs
+    for (const query of [
+      (db: DataSource) => listBuckets(db, organisationId, webhookId, week),
+      (db: DataSource) => listBuckets(db, organisationId, null, week),
+      (db: DataSource) => p95Duration(db, organisationId, webhookId, rangeMs),
+    ]) {
+      const { scanned, indexes } = await planOf(database.dataSource, query)
+      expect(scanned).to.not.include('attempt')
+      expect(indexes).to.include.members(['attempt_succeeded_idx', 'attempt_failed_idx'])
+    }
+  })
+
+  it('groups the failures of a week, and of incidents, along the index of failed attempts', async () => {
+    const { organisationId } = member
+    const [webhookId = ''] = webhookIds
+    const incidentIds = [newId(), newId()]
+    await database.dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
+       SELECT id, $2, $3, now() - n * interval '1 day', CASE WHEN n > 1 THEN now() - interval '30 hours' END
+         FROM unnest($1::uuid[]) WITH ORDINALITY i (id, n)`,
+      [incidentIds, organisationId, webhookId],
+    )
+    for (const query of [
+      (db: DataSource) => findFailures(db, organisationId, webhookId, 7 * 86_400_000),
+      (db: DataSource) => findFailuresOfIncidents(db, organisationId, incidentIds),
+    ]) {
+      const { scanned, indexes, pages } = await planOf(database.dataSource, query)
+      expect(scanned).to.not.include('attempt')
+      expect(indexes).to.include('attempt_failed_idx')
+      expect(pages).to.be.at.most(4_000)
+    }
+    const { failedAttempts, causes } = await findFailures(
+      database.dataSource,
+      organisationId,
+      webhookId,
+      11 * 86_400_000,
+    )
+    expect(failedAttempts).to.equal(800)
+    expect(causes.map(({ failureCode, deliveries }) => [failureCode, deliveries])).to.deep.equal([
+      ['http_status', 800],
+    ])
   })
 
   it('pages what a retry job resumes along an index', async () => {

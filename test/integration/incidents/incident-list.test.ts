@@ -3,7 +3,13 @@ import { listIncidents } from '../../../src/db/queries/incident-history.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import type { ApiResponse } from '../../helpers/api/api.ts'
-import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { FAILURE_TEXTS } from '../../../src/domain/failure-texts.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 
 type Notification = {
@@ -18,6 +24,7 @@ type Incident = {
   openedAt: string
   closedAt: string | null
   exhaustedAt: string | null
+  failures: object
   notifications: Notification[]
 }
 
@@ -25,6 +32,7 @@ const UNKNOWN_ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
 const OPENED = '2026-03-01T10:00:00.123Z'
 const EXHAUSTED = '2026-03-02T11:00:00.000Z'
 const CLOSED = '2026-03-03T12:30:00.500Z'
+const NO_FAILURES = { failedAttempts: 0, deliveries: 0, isCapped: false, causes: [] }
 
 describe('GET /webhooks/:id/incidents', () => {
   const suite = useApi()
@@ -39,9 +47,10 @@ describe('GET /webhooks/:id/incidents', () => {
   const createWebhook = (organisationId: string): Promise<WebhookRow> =>
     createWebhookRow(suite.database.dataSource, { organisationId, url: 'https://receiver.example.com/' })
 
-  const list = (options: { id?: string; apiKey?: string } = {}): Promise<ApiResponse> => {
-    const { id = webhook.id, apiKey = member.apiKey } = options
-    return suite.api.call('GET', `/api/orgs/${member.organisationId}/webhooks/${id}/incidents`, { apiKey })
+  const list = (options: { id?: string; apiKey?: string; query?: string } = {}): Promise<ApiResponse> => {
+    const { id = webhook.id, apiKey = member.apiKey, query = '' } = options
+    const path = `/api/orgs/${member.organisationId}/webhooks/${id}/incidents${query}`
+    return suite.api.call('GET', path, { apiKey })
   }
 
   async function incidents(): Promise<Incident[]> {
@@ -102,7 +111,10 @@ describe('GET /webhooks/:id/incidents', () => {
     const answer = await list()
     expect(answer.status, answer.text).to.equal(200)
     expect(answer.json).to.deep.equal({
-      data: [{ id, openedAt: OPENED, closedAt: null, exhaustedAt: null, notifications: [] }],
+      data: [
+        { id, openedAt: OPENED, closedAt: null, exhaustedAt: null, failures: NO_FAILURES, notifications: [] },
+      ],
+      nextCursor: null,
     })
   })
 
@@ -115,6 +127,7 @@ describe('GET /webhooks/:id/incidents', () => {
         openedAt: OPENED,
         closedAt: CLOSED,
         exhaustedAt: EXHAUSTED,
+        failures: NO_FAILURES,
         notifications: [
           { kind: 2, channel: 'email', recipient: 'info@test.example', state: 'sent', sentAt: EXHAUSTED },
         ],
@@ -148,10 +161,11 @@ describe('GET /webhooks/:id/incidents', () => {
     const [incident] = await incidents()
     expect(incident!.openedAt).to.equal(OPENED)
     expect(incident!.notifications[0]!.sentAt).to.equal('2026-03-29T00:30:00.987Z')
-    const [elsewhere] = await suite.database.dataSource.transaction(async (manager) => {
+    const { page } = await suite.database.dataSource.transaction(async (manager) => {
       await manager.query(`SET LOCAL TIME ZONE 'Asia/Kathmandu'`)
-      return listIncidents(manager, member.organisationId, webhook.id, 1)
+      return listIncidents(manager, member.organisationId, webhook.id, { after: null, limit: 1 })
     })
+    const [elsewhere] = page
     expect(elsewhere!.openedAt.toISOString()).to.equal(OPENED)
     expect(elsewhere!.notifications[0]!.sentAt!.toISOString()).to.equal('2026-03-29T00:30:00.987Z')
   })
@@ -163,22 +177,104 @@ describe('GET /webhooks/:id/incidents', () => {
     expect((await incidents()).map(({ id }) => id)).to.deep.equal([newest, middle, oldest])
   })
 
-  it('lists the latest 100 and no more', async () => {
+  it('lists them in pages, also where several opened at the same instant', async () => {
     const { dataSource } = suite.database
     await dataSource.query(
       `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
-       SELECT gen_random_uuid(), $1, $2, $3::timestamptz + n * interval '1 hour', now()
-         FROM generate_series(0, 120) n`,
+       SELECT uuidv7(), $1, $2, $3::timestamptz + (n / 3) * interval '1 hour' + interval '7 microseconds', now()
+         FROM generate_series(0, 24) n`,
       [member.organisationId, webhook.id, OPENED],
     )
-    const openedAt = Array.from({ length: 100 }, (_, index) =>
-      new Date(Date.parse(OPENED) + (120 - index) * 3_600_000).toISOString(),
+    const found: string[] = []
+    let query = '?limit=10'
+    for (let pages = 1; ; pages++) {
+      const { data, nextCursor } = (await list({ query })).json as {
+        data: Incident[]
+        nextCursor: string | null
+      }
+      found.push(...data.map(({ id }) => id))
+      if (nextCursor === null) {
+        expect(pages).to.equal(3)
+        break
+      }
+      query = `?limit=10&cursor=${nextCursor}`
+    }
+    const wanted = await dataSource.query<{ id: string }[]>(
+      `SELECT id FROM incident WHERE webhook_id = $1 ORDER BY opened_at DESC, id DESC`,
+      [webhook.id],
     )
-    expect((await incidents()).map((incident) => incident.openedAt)).to.deep.equal(openedAt)
+    expect(found).to.deep.equal(wanted.map(({ id }) => id))
+    expect((await list({ query: '?cursor=r1x' })).json).to.include({ code: 'invalid_cursor' })
+    expect((await list({ query: '?limit=101' })).status).to.equal(422)
+  })
+
+  it('groups the failed attempts of each by cause, with counts, times and what to do', async () => {
+    const { dataSource } = suite.database
+    const [first, second] = await Promise.all([1, 2].map(() => publishRow(dataSource, member.organisationId)))
+    const failed = (
+      rows: typeof first,
+      number: number,
+      startedAt: string,
+      failure: { code: string; statusCode?: number; error: string },
+    ) =>
+      dataSource.query(
+        `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome,
+                              failure_code, status_code, error)
+         VALUES ($1, $2, $3, 'schedule', 'https://a.example/', $4, 1000, 'failed', $5, $6, $7)`,
+        [
+          rows![0]!.deliveryId,
+          number,
+          webhook.id,
+          startedAt,
+          failure.code,
+          failure.statusCode ?? null,
+          failure.error,
+        ],
+      )
+    const tls = { code: 'tls_error', error: "The endpoint's certificate is self-signed." }
+    const status = { code: 'http_status', statusCode: 503, error: 'The endpoint answered 503.' }
+    await open({ openedAt: OPENED, closedAt: '2026-03-01T12:00:00.000Z' })
+    await open({ openedAt: '2026-03-01T12:00:02.000Z' })
+    // The failure that opens an incident began before it, and is recorded when it ends.
+    await failed(first, 1, '2026-03-01T09:59:59.000Z', tls)
+    await failed(second, 1, '2026-03-01T10:30:00.000Z', tls)
+    await failed(first, 2, '2026-03-01T11:30:00.000Z', tls)
+    await failed(first, 3, '2026-03-01T11:59:58.500Z', status)
+    await failed(second, 2, '2026-03-01T12:00:01.000Z', status)
+    await failed(second, 3, '2026-03-01T09:00:00.000Z', status)
+    const [later, earlier] = await incidents()
+    expect(earlier!.failures).to.deep.equal({
+      failedAttempts: 4,
+      deliveries: 2,
+      isCapped: false,
+      causes: [
+        {
+          failureCode: 'tls_error',
+          statusCode: null,
+          error: tls.error,
+          cure: FAILURE_TEXTS.tls_error.cure,
+          failedAttempts: 3,
+          deliveries: 2,
+          firstAt: '2026-03-01T09:59:59.000Z',
+          lastAt: '2026-03-01T11:30:00.000Z',
+        },
+        {
+          failureCode: 'http_status',
+          statusCode: 503,
+          error: status.error,
+          cure: FAILURE_TEXTS.http_status.cure,
+          failedAttempts: 1,
+          deliveries: 1,
+          firstAt: '2026-03-01T11:59:58.500Z',
+          lastAt: '2026-03-01T11:59:58.500Z',
+        },
+      ],
+    })
+    expect(later!.failures).to.deep.include({ failedAttempts: 1, deliveries: 1 })
   })
 
   it('lists nothing of a webhook that never failed', async () => {
-    expect((await list()).json).to.deep.equal({ data: [] })
+    expect((await list()).json).to.deep.equal({ data: [], nextCursor: null })
   })
 
   it('shows nothing of another webhook or another organisation', async () => {

@@ -71,13 +71,45 @@ describe('the overview of webhooks', () => {
       { number: 2, outcome: 'succeeded', startedAt: late },
     ])
     await delivered(before, [{ number: 1, outcome: 'failed', startedAt: before }])
-    const { hours } = await activity()
-    const counts = hours.map(({ succeeded, failed }) => [succeeded, failed])
+    const { buckets } = await activity()
+    const counts = buckets.map(({ succeeded, failed }) => [succeeded, failed])
     const nothing = Array.from({ length: 22 }, () => [0, 0])
     expect(counts).to.deep.equal([[0, 1], ...nothing, [1, 0]])
-    const times = hours.map(({ startedAt }) => Date.parse(startedAt))
+    const times = buckets.map(({ startedAt }) => Date.parse(startedAt))
     expect(times.every((time, index) => time === times[0]! + index * 3_600_000)).to.equal(true)
     expect(times.at(-1)).to.equal(Math.floor(Date.now() / 3_600_000) * 3_600_000)
+  })
+
+  it('shows an hour, a day or a week in buckets, with p95 and failures of that time', async () => {
+    const ranges = { '1h': [12, 300_000], '24h': [24, 3_600_000], '7d': [28, 21_600_000] } as const
+    const failed = { number: 1, outcome: 'failed' } as const
+    await delivered(`now() - interval '7 days'`, [
+      { number: 2, outcome: 'succeeded', startedAt: 'now()', durationMs: 40 },
+      { ...failed, startedAt: `now() - interval '2 hours'`, durationMs: 700 },
+    ])
+    await delivered(`now() - interval '7 days'`, [
+      { ...failed, startedAt: `now() - interval '3 days'`, durationMs: 900 },
+    ])
+    await suite.database.dataSource.query(
+      `UPDATE attempt SET failure_code = 'timeout' WHERE outcome = 'failed' AND webhook_id = $1`,
+      [webhookId],
+    )
+    const found: unknown[] = []
+    for (const [range, [count, bucketMs]] of Object.entries(ranges)) {
+      const shown = await get<Static<typeof ActivitySchema>>(`/${webhookId}/activity?range=${range}`)
+      expect(shown).to.deep.include({ bucketMs, isCapped: false })
+      const times = shown.buckets.map(({ startedAt }) => Date.parse(startedAt))
+      expect(times).to.have.lengthOf(count)
+      expect(times.every((time, index) => time === times[0]! + index * bucketMs)).to.equal(true)
+      expect(times.at(-1)).to.be.within(Date.now() - bucketMs - 1_000, Date.now())
+      const sum = shown.buckets.reduce((total, { succeeded, failed }) => total + succeeded + failed, 0)
+      found.push([sum, shown.p95DurationMs, shown.failures.failedAttempts])
+    }
+    expect(found).to.deep.equal([
+      [1, 40, 0],
+      [2, 700, 1],
+      [3, 900, 2],
+    ])
   })
 
   it('reports the latency of first attempts from acceptance to end, and of no others', async () => {
@@ -108,9 +140,45 @@ describe('the overview of webhooks', () => {
     await delivered(thisHour, [{ number: 1, outcome: 'failed', startedAt: thisHour }])
     const { data } = await get<Static<typeof ActivityListSchema>>('/activity')
     expect(data.map((row) => row.webhookId)).to.deep.equal([webhookId, other.id])
-    expect(data[0]!.hours).to.deep.equal((await activity()).hours)
-    expect(data[0]!.hours.at(-1)).to.include({ succeeded: 0, failed: 1 })
-    expect(data[1]!.hours.map(({ succeeded, failed }) => succeeded + failed)).to.deep.equal(Array(24).fill(0))
+    expect(data[0]!.buckets).to.deep.equal((await activity()).buckets)
+    expect(data[0]!.buckets.at(-1)).to.include({ succeeded: 0, failed: 1 })
+    expect(data[1]!.buckets.map(({ succeeded, failed }) => succeeded + failed)).to.deep.equal(
+      Array(24).fill(0),
+    )
+  })
+
+  it('tells a degraded webhook from a failing one, with the share and p95 of its recent attempts', async () => {
+    const { dataSource } = suite.database
+    for (let index = 1; index <= 46; index++)
+      await delivered('now()', [
+        {
+          number: 1,
+          outcome: 'succeeded',
+          startedAt: `now() - ${index} * interval '1 second'`,
+          durationMs: index,
+        },
+      ])
+    for (let index = 1; index <= 4; index++)
+      await delivered('now()', [
+        { number: 1, outcome: 'failed', startedAt: `now() - interval '2 minutes'`, durationMs: 900 },
+      ])
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: `now() - interval '25 hours'` }])
+    const row = async () => (await get<Static<typeof OverviewListSchema>>('/overview')).data[0]!
+    expect((await row()).status).to.equal('healthy')
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at)
+       VALUES (gen_random_uuid(), $1, $2, now() - interval '2 minutes')`,
+      [member.organisationId, webhookId],
+    )
+    expect(await row()).to.deep.include({
+      status: 'degraded',
+      recent: { attempts: 50, succeeded: 46, p95DurationMs: 900 },
+    })
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }])
+    expect((await row()).status).to.equal('degraded')
+    await dataSource.query(`UPDATE incident SET opened_at = now() - interval '1 millisecond'`)
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }])
+    expect((await row()).status).to.equal('failing')
   })
 
   it('gives every webhook with its counts, latest attempt and open incident, and no payload', async () => {

@@ -5,9 +5,11 @@ import type { ProblemSchema } from '../../../http/schemas/common.ts'
 import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
 import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
 import type { EventKeyListSchema, EventListSchema, EventSchema } from '../../../http/schemas/event.ts'
+import type { FailuresSchema } from '../../../http/schemas/failures.ts'
 import type { IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {
   ActivityListSchema,
+  ActivityQuerySchema,
   ActivitySchema,
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
@@ -25,6 +27,7 @@ export type Problem = Static<typeof ProblemSchema>
 export type NamedMember = NonNullable<Problem['signedIn']>
 export type Session = Static<typeof SessionSchema>
 export type Overview = Static<typeof OverviewListSchema>['data'][number]
+export type ActivityRange = Static<typeof ActivityQuerySchema>['range']
 export type Activity = Static<typeof ActivitySchema>
 export type WebhookActivity = Static<typeof ActivityListSchema>['data'][number]
 export type Delivery = Static<typeof DeliverySchema>
@@ -36,6 +39,7 @@ export type DeliveryDetail = Omit<Static<typeof DeliveryDetailSchema>, 'payload'
 export type Attempt = DeliveryDetail['attempts'][number]
 export type SignedRequest = Static<typeof DeliveryRequestSchema>
 export type Incident = Static<typeof IncidentSchema>
+export type Failures = Static<typeof FailuresSchema>
 export type RetryJob = Static<typeof RetryJobSchema>
 export type Replay = Static<typeof ReplaySchema>
 export type ReplayCount = Static<typeof ReplayCountSchema>

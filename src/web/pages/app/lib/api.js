@@ -1,6 +1,6 @@
 import { memberText } from './json-text.js'
 
-/** @import { Activity, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
+/** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
 
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -165,14 +165,16 @@ export function createApi(organisationId, onSignedOut) {
     signingSecret: (id) => json('GET', `${one(id)}/signing-secret`),
     /**
      * @param {string} id
+     * @param {ActivityRange} range
      * @returns {Promise<Activity>}
      */
-    activity: (id) => json('GET', `${one(id)}/activity`),
+    activity: (id, range) => json('GET', `${one(id)}/activity?range=${range}`),
     /**
      * @param {string} id
-     * @returns {Promise<{ data: Incident[] }>}
+     * @param {Record<string, string>} query
+     * @returns {Promise<{ data: Incident[], nextCursor: string | null }>}
      */
-    incidents: (id) => json('GET', `${one(id)}/incidents`),
+    incidents: (id, query) => json('GET', `${one(id)}/incidents?${new URLSearchParams(query).toString()}`),
     /**
      * @param {string} id
      * @param {Record<string, string>} query

@@ -147,6 +147,18 @@ export function milliseconds(ms) {
 }
 
 /**
+ * `97 %`, `99.4 %`: never 0 or 100 unless it is exactly that.
+ * @param {number} part
+ * @param {number} whole
+ */
+export function share(part, whole) {
+  const percent = (100 * part) / whole
+  const isEdge = part === 0 || part === whole || (percent >= 1 && percent <= 99)
+  if (isEdge) return `${String(Math.round(percent))} %`
+  return `${String(Math.min(99.9, Math.max(0.1, Math.round(percent * 10) / 10)))} %`
+}
+
+/**
  * @param {number} count
  * @param {string} noun
  * @param {string} [many]

@@ -1,9 +1,10 @@
 import { html, svg } from '../lib/html.js'
+import { deliveriesLink, searchOf } from '../lib/links.js'
 import { plural } from '../lib/times.js'
 
-/** @import { Activity, Template, Times } from '../types.d.ts' */
+/** @import { Activity, App, Template, Times } from '../types.d.ts' */
 
-/** @typedef {Activity['hours'][number]} Hour */
+/** @typedef {Activity['buckets'][number]} Bucket */
 
 const HEIGHT = 64
 const STEP = 12
@@ -11,50 +12,84 @@ const BAR = 9
 /** The minimum height of a bar with a count, so that it is visible next to large ones. */
 const LEAST = 1.5
 
+const HOUR_MS = 3_600_000
+
+/** @param {number} bucketMs */
+function unitOf(bucketMs) {
+  if (bucketMs === HOUR_MS) return 'hour'
+  return bucketMs < HOUR_MS ? `${String(bucketMs / 60_000)} minutes` : `${String(bucketMs / HOUR_MS)} hours`
+}
+
 /**
- * Bars by the hour, failed attempts on top of successful ones, with the same figures as a table for screen readers.
- * @param {readonly Hour[]} hours
- * @param {Times} times
+ * Bars by time, failed attempts on top of successful ones, each a link to the deliveries behind it, with the same
+ * figures and links as a table for keyboards and screen readers.
+ * @param {App} app
+ * @param {string} webhookId
+ * @param {Pick<Activity, 'buckets' | 'bucketMs'>} activity
  * @returns {Template}
  */
-export function renderChart(hours, times) {
-  const max = Math.max(1, ...hours.map(({ succeeded, failed }) => succeeded + failed))
-  const width = hours.length * STEP
-  const first = hours[0]?.startedAt
-  return html`<svg
+export function renderChart(app, webhookId, { buckets, bucketMs }) {
+  const { times } = app
+  const max = Math.max(1, ...buckets.map(({ succeeded, failed }) => succeeded + failed))
+  const width = buckets.length * STEP
+  const [first, middle] = [buckets[0], buckets[Math.floor(buckets.length / 2)]]
+  const isLong = bucketMs * buckets.length > 24 * HOUR_MS
+  const label = (/** @type {string} */ iso) => (isLong ? times.short(iso) : times.hour(iso))
+  const long = (/** @type {string} */ iso) => (isLong ? times.at(iso) : times.hour(iso))
+  /** @param {Bucket} bucket */
+  const linkOf = ({ startedAt }) =>
+    deliveriesLink(webhookId, {
+      attemptedSince: startedAt,
+      attemptedUntil: new Date(Date.parse(startedAt) + bucketMs).toISOString(),
+    })
+  /** Links of drawings are not those that the page follows by itself. @param {MouseEvent} event */
+  const follow = (event) => {
+    const link = /** @type {Element} */ (event.target).closest('a')?.getAttribute('href')
+    if (link === null || link === undefined) return
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return
+    event.preventDefault()
+    app.go(searchOf(link))
+  }
+  return html`<p class="axis top" aria-hidden="true">
+      <span>${plural(max, 'attempt')}</span><span>per ${unitOf(bucketMs)}</span>
+    </p>
+    <svg
       class="chart"
       viewBox="0 0 ${width} ${HEIGHT + 2}"
       preserveAspectRatio="none"
       aria-hidden="true"
+      @click=${follow}
     >
-      ${hours.map((hour, index) => renderBar(hour, index * STEP, max, times))}
+      ${buckets.map((bucket, index) => renderBar(bucket, index * STEP, max, times, linkOf(bucket)))}
+      <line class="base" x1="0" x2=${width} y1="0.5" y2="0.5" />
       <line class="base" x1="0" x2=${width} y1=${HEIGHT + 1} y2=${HEIGHT + 1} />
     </svg>
     <p class="axis" aria-hidden="true">
-      <span>${first === undefined ? '' : times.hour(first)}</span><span>now</span>
+      <span>${first === undefined ? '' : label(first.startedAt)}</span
+      ><span>${middle === undefined ? '' : label(middle.startedAt)}</span><span>now</span>
     </p>
     <details class="figures">
       <summary>Figures</summary>
       <table>
         <thead>
           <tr>
-            <th scope="col">Hour</th>
+            <th scope="col">From</th>
             <th scope="col">Successful attempts</th>
             <th scope="col">Failed attempts</th>
           </tr>
         </thead>
         <tbody>
-          ${hours.filter(hasAny).map(
-            ({ startedAt, succeeded, failed }) =>
+          ${buckets.filter(hasAny).map(
+            (bucket) =>
               html`<tr>
-                <th scope="row">${times.hour(startedAt)}</th>
-                <td>${succeeded.toLocaleString()}</td>
-                <td>${failed.toLocaleString()}</td>
+                <th scope="row"><a href=${linkOf(bucket)}>${long(bucket.startedAt)}</a></th>
+                <td>${bucket.succeeded.toLocaleString()}</td>
+                <td>${bucket.failed.toLocaleString()}</td>
               </tr>`,
           )}
         </tbody>
       </table>
-      ${hours.some(hasAny) ? '' : html`<p class="hint">Nothing was sent in these 24 hours.</p>`}
+      ${buckets.some(hasAny) ? '' : html`<p class="hint">Nothing was sent in this time.</p>`}
     </details>`
 }
 
@@ -62,7 +97,7 @@ const SPARK = { height: 18, step: 4, bar: 3 }
 
 /**
  * The same in a row of a list: bars without an axis; words and a flat line where nothing was sent.
- * @param {readonly Hour[]} hours
+ * @param {readonly Bucket[]} hours
  * @returns {Template}
  */
 export function renderSparkline(hours) {
@@ -93,25 +128,26 @@ export function renderSparkline(hours) {
     ${isEmpty ? html`<span class="none">none sent</span>` : ''}`
 }
 
-/** @param {Hour} hour */
+/** @param {Bucket} hour */
 function hasAny({ succeeded, failed }) {
   return succeeded + failed > 0
 }
 
 /**
- * @param {Hour} hour
+ * @param {Bucket} hour
  * @param {number} x
  * @param {number} max
  * @param {Times} times
+ * @param {string} link
  */
-function renderBar({ startedAt, succeeded, failed }, x, max, times) {
+function renderBar({ startedAt, succeeded, failed }, x, max, times, link) {
   const [good, bad] = [heightOf(succeeded, max, HEIGHT), heightOf(failed, max, HEIGHT)]
-  return svg`<g>
+  return svg`<a href=${link} tabindex="-1"><g>
     <title>${times.hour(startedAt)}: ${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')}</title>
     <rect class="hover" x=${x} y="0" width=${STEP} height=${HEIGHT} />
     <rect class="good" x=${x + 1.5} y=${HEIGHT - good} width=${BAR} height=${good} />
     <rect class="bad" x=${x + 1.5} y=${Math.max(0, HEIGHT - good - bad)} width=${BAR} height=${bad} />
-  </g>`
+  </g></a>`
 }
 
 /**

@@ -36,13 +36,24 @@ export function stateMark(state) {
  * @param {Times} times
  * @returns {Template}
  */
-export function webhookMark({ enabled, openIncident, latestAttempt }, times) {
-  if (openIncident !== null) return mark('bad', html`Failing since ${times.at(openIncident.openedAt)}`)
+export function webhookMark(webhook, times) {
+  const { enabled, openIncident, latestAttempt } = webhook
+  if (openIncident !== null) return incidentMark(webhook, times.at(openIncident.openedAt))
   if (!enabled) return mark('calm', 'Switched off', 'off')
   if (latestAttempt === null) return mark('calm', 'Nothing delivered yet')
   // No incident is open after a switch-off or a discard either: neither makes the endpoint healthy.
   if (latestAttempt.outcome === 'failed') return mark('warn', 'No open incident, last attempt failed')
   return mark('good', 'Healthy')
+}
+
+/**
+ * @param {Overview} webhook
+ * @param {Template} since
+ */
+function incidentMark({ status }, since) {
+  return status === 'degraded'
+    ? mark('warn', html`Degraded since ${since}`)
+    : mark('bad', html`Failing since ${since}`)
 }
 
 /**
@@ -53,7 +64,7 @@ export function webhookMark({ enabled, openIncident, latestAttempt }, times) {
  */
 export function webhookMarkInShort(webhook, times) {
   const { enabled, openIncident, latestAttempt, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
-  if (openIncident !== null) return mark('bad', html`Failing since ${times.short(openIncident.openedAt)}`)
+  if (openIncident !== null) return incidentMark(webhook, times.short(openIncident.openedAt))
   if (!enabled) return mark('calm', 'Switched off', 'off')
   if (oldestMs !== null && isBackedUp(webhook)) return mark('warn', `Queued for ${duration(oldestMs)}`)
   if (latestAttempt === null) return mark('calm', 'No attempts')

@@ -1,4 +1,4 @@
-import { html } from '../lib/html.js'
+import { html, nothing } from '../lib/html.js'
 import { createFilterPanel, keyField, rangeFields, searchField, statusField } from '../parts/filter-fields.js'
 import { stateInWords } from '../parts/state-mark.js'
 
@@ -12,6 +12,9 @@ export const DELIVERY_FILTER = /** @type {const} */ ([
   'since',
   'until',
   'search',
+  'failureCode',
+  'attemptedSince',
+  'attemptedUntil',
 ])
 
 /** @typedef {Record<typeof DELIVERY_FILTER[number], string>} DeliveryFilter */
@@ -28,11 +31,12 @@ export function createDeliveryFilter() {
    * @returns {Template}
    */
   return (app, filter, change) => {
-    return renderPanel(app, filter, change, {
+    return html`${renderPanel(app, filter, change, {
       first: html`${stateField(filter.state, change)} ${keyField(app, filter.eventKey, change)}
       ${searchField('delivery, event or trace id', filter.search, change)}`,
       others: html`${statusField(filter.statusCode, change)} ${rangeFields(app, filter, change)}`,
-    })
+    })}
+    ${attemptsInWords(app, filter)}`
   }
 }
 
@@ -54,17 +58,36 @@ export function stateField(value, change) {
 }
 
 /**
+ * What links to the list limit it to, for which there are no fields.
+ * @param {App} app
+ * @param {Partial<DeliveryFilter>} filter
+ * @returns {Template}
+ */
+function attemptsInWords({ times }, { failureCode = '', attemptedSince = '', attemptedUntil = '' }) {
+  if (failureCode + attemptedSince + attemptedUntil === '') return nothing
+  return html`<p class="hint">
+    With an
+    attempt${failureCode === '' ? nothing : html` that failed with <code>${failureCode}</code>`}${
+      attemptedSince === '' ? nothing : html` from ${times.at(attemptedSince)}`
+    }${attemptedUntil === '' ? nothing : html` until ${times.at(attemptedUntil)}`}.
+  </p>`
+}
+
+/**
  * What a filter matches, in words.
  * @param {App} app
  * @param {Partial<DeliveryFilter>} filter
  * @returns {Template}
  */
-export function filterInWords({ times }, { state, eventKey, statusCode, since, until }) {
+export function filterInWords({ times }, filter) {
+  const { state, eventKey, statusCode, since, until, failureCode, attemptedSince, attemptedUntil } = filter
   const found = STATES.find((name) => name === state)
   return html`<dl class="pairs matching">
     ${pair('State', found === undefined ? undefined : stateInWords(found))} ${pair('Event key', eventKey)}
     ${pair('Status code', statusCode)} ${pair('From', since === undefined ? since : times.at(since))}
-    ${pair('Until', until === undefined ? until : times.at(until))}
+    ${pair('Until', until === undefined ? until : times.at(until))} ${pair('Failure code', failureCode)}
+    ${pair('Attempted from', attemptedSince === undefined ? attemptedSince : times.at(attemptedSince))}
+    ${pair('Attempted until', attemptedUntil === undefined ? attemptedUntil : times.at(attemptedUntil))}
   </dl>`
 }
 

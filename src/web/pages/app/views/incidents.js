@@ -1,10 +1,17 @@
 import { html, nothing } from '../lib/html.js'
+import { deliveriesLink } from '../lib/links.js'
+import { createListing } from '../lib/listing.js'
 import { duration, plural } from '../lib/times.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { renderFailures } from '../parts/failures.js'
+import { renderPages } from '../parts/listing.js'
+import { staleNote } from '../parts/stale.js'
 import { mark } from '../parts/state-mark.js'
 import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
 
 /** @import { App, Incident, Overview, Tab, Template } from '../types.d.ts' */
+
+/** The page of the webhook asks more often than incidents change. */
+const EVERY_MS = 10_000
 
 /** @type {Record<Incident['notifications'][number]['state'], string>} */
 const STATES = {
@@ -16,34 +23,35 @@ const STATES = {
 }
 
 /**
- * A webhook's incidents, and who was notified of each.
+ * A webhook's incidents in pages: cause, counts, duration, and who was notified of each.
  * @param {App} app
  * @param {string} webhookId
  * @returns {Tab}
  */
 export function createIncidents(app, webhookId) {
-  /** @type {Incident[] | null} */
-  let incidents = null
-  let problem = ''
+  const listing = createListing(app, [], async (query) => ({
+    ...(await app.api.incidents(webhookId, query)),
+    searchedUntil: null,
+  }))
+  let askedAt = -Infinity
   return {
     async refresh() {
-      try {
-        incidents = (await app.api.incidents(webhookId)).data
-        problem = ''
-      } catch (error) {
-        problem = inWords(error)
-        throw error
-      }
+      if (performance.now() - askedAt < EVERY_MS) return
+      askedAt = performance.now()
+      await listing.refresh()
     },
-    render: () =>
-      html`<section class="card incidents">
+    render() {
+      const { rows, problem } = listing
+      return html`<section class="card incidents">
         <h2>Incidents</h2>
-        ${incidents === null ? problemNote(problem) : nothing}
-        ${incidents?.length === 0 ? html`<p class="faint">None. Deliveries have not failed so far.</p>` : nothing}
+        ${staleNote(app, listing, problem)}
+        ${rows?.length === 0 ? html`<p class="faint">None. Deliveries have not failed so far.</p>` : nothing}
         <ul class="plain">
-          ${(incidents ?? []).map((incident) => html`<li>${renderIncident(app, incident)}</li>`)}
+          ${(rows ?? []).map((incident) => html`<li>${renderIncident(app, webhookId, incident)}</li>`)}
         </ul>
-      </section>`,
+        ${renderPages(listing, 'incidents')}
+      </section>`
+    },
   }
 }
 
@@ -54,17 +62,17 @@ export function createIncidents(app, webhookId) {
  * @returns {Template}
  */
 export function renderOpenIncident({ times }, webhook) {
-  const { openIncident, waitingForRetry, permanentlyFailed } = webhook
+  const { openIncident, status, waitingForRetry, permanentlyFailed } = webhook
   const backlog = isBackedUp(webhook) ? html`<p>${backlogInWords(webhook)}.</p>` : nothing
   if (openIncident === null)
     return backlog === nothing
       ? nothing
       : html`<section class="banner slow" aria-label="First attempts">${backlog}</section>`
   const { openedAt } = openIncident
-  return html`<section class="banner" aria-label="Open incident">
+  return html`<section class="banner ${status === 'degraded' ? 'slow' : ''}" aria-label="Open incident">
     <p>
-      <b>Deliveries fail since ${times.at(openedAt)}</b>, for ${duration(Date.now() - Date.parse(openedAt))}.
-      ${whatRemains(waitingForRetry, permanentlyFailed)}
+      <b>${status === 'degraded' ? 'Some deliveries' : 'Deliveries'} fail since ${times.at(openedAt)}</b>, for
+      ${duration(Date.now() - Date.parse(openedAt))}. ${whatRemains(waitingForRetry, permanentlyFailed)}
     </p>
     ${backlog}
   </section>`
@@ -86,15 +94,29 @@ function whatRemains(waiting, failed) {
 
 /**
  * @param {App} app
+ * @param {string} webhookId
  * @param {Incident} incident
  */
-function renderIncident({ times }, { openedAt, closedAt, notifications }) {
+function renderIncident(app, webhookId, { openedAt, closedAt, exhaustedAt, failures, notifications }) {
+  const { times } = app
   const end = closedAt === null ? Date.now() : Date.parse(closedAt)
   const lasted = duration(end - Date.parse(openedAt))
-  return html`<p>
-      ${closedAt === null ? mark('bad', 'Open') : mark('calm', 'Over', 'good')} ${times.at(openedAt)}
+  const attemptedSince = failures.causes.map(({ firstAt }) => firstAt).sort()[0] ?? openedAt
+  return html`<p class="lead">
+      ${closedAt === null ? mark('bad', 'Open') : mark('calm', 'Over', 'good')}
+      <b>${times.at(openedAt)}</b>
       <span class="faint">${closedAt === null ? `for ${lasted}` : `lasted ${lasted}`}</span>
+      <span>${countsInWords(failures)}</span>
+      ${exhaustedAt === null ? nothing : html`<span>First permanently failed ${times.at(exhaustedAt)}</span>`}
+      ${
+        failures.failedAttempts === 0
+          ? nothing
+          : html`<a href=${deliveriesLink(webhookId, { attemptedSince, attemptedUntil: closedAt ?? '' })}
+              >Deliveries attempted during it</a
+            >`
+      }
     </p>
+    ${renderFailures(app, webhookId, failures)}
     ${
       notifications.length === 0
         ? html`<p class="hint">No notification was sent.</p>`
@@ -105,6 +127,13 @@ function renderIncident({ times }, { openedAt, closedAt, notifications }) {
             </ul>
           </details>`
     }`
+}
+
+/** @param {Incident['failures']} failures */
+function countsInWords({ failedAttempts, deliveries, isCapped }) {
+  if (failedAttempts === 0) return 'Its attempts are no longer kept'
+  const atLeast = isCapped ? 'at least ' : ''
+  return `${atLeast}${plural(failedAttempts, 'failed attempt')} of ${plural(deliveries, 'delivery')}`
 }
 
 /**

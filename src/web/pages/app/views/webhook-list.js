@@ -5,6 +5,7 @@ import { poll } from '../lib/poll.js'
 import { hasWords } from '../lib/search.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
+import { isBackedUp } from '../parts/first-attempts.js'
 import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
 import { forceAllAction, openAction } from './actions.js'
@@ -28,7 +29,7 @@ const SEARCH = 'q'
 export function createWebhookList(app, parameters) {
   let problem = ''
   let search = parameters.get(SEARCH) ?? ''
-  /** By the id of their webhook. @type {Map<string, Activity['hours']>} */
+  /** By the id of their webhook. @type {Map<string, Activity['buckets']>} */
   let activity = new Map()
   const asking = poll(async () => {
     try {
@@ -43,7 +44,7 @@ export function createWebhookList(app, parameters) {
   }, EVERY_MS)
   const askingForActivity = poll(async () => {
     const { data } = await app.api.activities()
-    activity = new Map(data.map(({ webhookId, hours }) => [webhookId, hours]))
+    activity = new Map(data.map(({ webhookId, buckets }) => [webhookId, buckets]))
     app.update()
   }, ACTIVITY_EVERY_MS)
   const mayManage = may(app.session, MANAGE)
@@ -113,6 +114,9 @@ export function createWebhookList(app, parameters) {
           <th role="columnheader" class="count-column" title="Waiting for their first attempt">Queued</th>
           <th role="columnheader" class="count-column">Waiting</th>
           <th role="columnheader" class="count-column">Failed</th>
+          <th role="columnheader" class="recent-column" title="Of the latest 200 attempts within 24 hours">
+            Success, p95
+          </th>
           <th role="columnheader" class="latest-column">Latest attempt</th>
           <th role="columnheader" class="activity-column">24 hours</th>
           <th role="columnheader" class="switch-column">Deliver</th>
@@ -130,14 +134,23 @@ export function createWebhookList(app, parameters) {
 }
 
 /**
- * Failing ones first, then by name.
+ * What needs somebody most comes first: failing webhooks, those with a permanently failed delivery before others, then
+ * degraded ones, then those whose first attempts are held up, then all others; each by name.
  * @param {readonly Overview[]} webhooks
  */
 function inOrder(webhooks) {
-  const rank = (/** @type {Overview} */ { openIncident }) => (openIncident === null ? 1 : 0)
   return [...webhooks].sort(
-    (one, other) => rank(one) - rank(other) || nameOf(one).localeCompare(nameOf(other), 'en'),
+    (one, other) => urgency(one) - urgency(other) || nameOf(one).localeCompare(nameOf(other), 'en'),
   )
+}
+
+/** @param {Overview} webhook lower is more urgent */
+function urgency(webhook) {
+  const { status, openIncident } = webhook
+  if (openIncident !== null)
+    return (status === 'failing' ? 0 : 2) + (openIncident.exhaustedAt === null ? 1 : 0)
+  if (isBackedUp(webhook)) return 4
+  return status === 'degraded' ? 5 : 6
 }
 
 /** @param {Overview} webhook */
@@ -152,10 +165,12 @@ function loading(problem) {
 
 /** @param {readonly Overview[]} webhooks */
 function summary(webhooks) {
-  const failing = webhooks.filter(({ openIncident }) => openIncident !== null).length
+  const count = (/** @type {Overview['status']} */ wanted) =>
+    webhooks.filter(({ status }) => status === wanted).length
+  const [failing, degraded] = [count('failing'), count('degraded')]
   if (webhooks.length === 0) return ''
-  if (failing === 0) return `${plural(webhooks.length, 'webhook')}, none failing`
-  return `${plural(webhooks.length, 'webhook')}, ${String(failing)} failing`
+  const words = failing === 0 ? 'none failing' : `${String(failing)} failing`
+  return `${plural(webhooks.length, 'webhook')}, ${words}${degraded === 0 ? '' : `, ${String(degraded)} degraded`}`
 }
 
 /**

@@ -1,5 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { deliveryLink, webhookLink } from '../lib/links.js'
+import { milliseconds, plural, share } from '../lib/times.js'
 import { nameOf, shortAddress } from '../parts/address.js'
 import { renderSparkline } from '../parts/chart.js'
 import { icon } from '../parts/icon.js'
@@ -16,13 +17,13 @@ const LONG_ADDRESS = 58
  * A webhook at a glance, in one row.
  * @param {App} app
  * @param {Overview} webhook
- * @param {Activity['hours'] | undefined} hours undefined until they are known
+ * @param {Activity['buckets'] | undefined} buckets undefined until they are known
  * @param {() => Promise<void>} refresh
  * @returns {Template}
  */
-export function renderWebhookRow(app, webhook, hours, refresh) {
+export function renderWebhookRow(app, webhook, buckets, refresh) {
   const { id, url, description, waitingForRetry, permanentlyFailed } = webhook
-  return html`<tr role="row" class=${webhook.openIncident === null ? '' : 'failing'}>
+  return html`<tr role="row" class=${webhook.openIncident === null ? '' : webhook.status}>
     <td role="cell" class="status-cell">${webhookMarkInShort(webhook, app.times)}</td>
     ${
       description === ''
@@ -36,8 +37,9 @@ export function renderWebhookRow(app, webhook, hours, refresh) {
     }
     ${queue(webhook)} ${count('waiting', waitingForRetry, 'warn')}
     ${count('failed', permanentlyFailed, 'bad')}
+    <td role="cell" class="recent-cell">${recent(webhook)}</td>
     <td role="cell" class="latest-cell">${latest(app, webhook)}</td>
-    <td role="cell" class="activity-cell">${hours === undefined ? nothing : renderSparkline(hours)}</td>
+    <td role="cell" class="activity-cell">${buckets === undefined ? nothing : renderSparkline(buckets)}</td>
     <td role="cell" class="switch-cell">${enabledSwitch(app, webhook, refresh)}</td>
   </tr>`
 }
@@ -51,6 +53,18 @@ function count(label, value, tone) {
   return html`<td role="cell" class="count-cell ${value > 0 ? tone : 'zero'}">
     ${value.toLocaleString()} <span class="label">${label}</span>
   </td>`
+}
+
+/**
+ * Share of attempts that succeeded, and how long 95 of 100 took at most.
+ * @param {Overview} webhook
+ * @returns {Template}
+ */
+function recent({ recent: { attempts, succeeded, p95DurationMs } }) {
+  if (p95DurationMs === null) return html`<span class="faint">–</span>`
+  const words = `${share(succeeded, attempts)} · ${milliseconds(p95DurationMs)}`
+  const title = `Of the latest ${plural(attempts, 'attempt')} within 24 hours, ${share(succeeded, attempts)} succeeded; 95 of 100 took ${milliseconds(p95DurationMs)} at most`
+  return html`<span title=${title}>${words}</span>`
 }
 
 /**

@@ -6,7 +6,7 @@ import { poll } from '../lib/poll.js'
 import { address, nameOf, shortAddress } from '../parts/address.js'
 import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
-import { webhookMark } from '../parts/state-mark.js'
+import { webhookMark, webhookMarkInShort } from '../parts/state-mark.js'
 import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
 import { createIncidents, renderOpenIncident } from './incidents.js'
@@ -50,6 +50,8 @@ function addressedTab(parameters) {
 export function createWebhookView(app, id, parameters) {
   const addressed = addressedTab(parameters)
   const tab = addressed?.create(app, id)
+  // Elsewhere the room belongs to the tab: the heading says in short how the webhook stands.
+  const isOverview = addressed?.name === ''
   const found = () => app.webhooks?.find((candidate) => candidate.id === id) ?? null
   let webhook = found()
   let problem = ''
@@ -82,13 +84,13 @@ export function createWebhookView(app, id, parameters) {
     render() {
       if (isGone) return gone()
       return html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        ${webhook === null ? nothing : heading(app, webhook, asking.refresh)}
+        ${webhook === null ? nothing : heading(app, webhook, isOverview, asking.refresh)}
         ${staleNote(app, asking, problem)}
         ${
           webhook === null
             ? html`<h1 tabindex="-1">Webhook</h1>
                 ${problem === '' ? html`<p class="faint">Loading …</p>` : nothing}`
-            : html`${renderOpenIncident(app, webhook)} ${tabs(webhook)}
+            : html`${isOverview ? renderOpenIncident(app, webhook) : nothing} ${tabs(webhook)}
                 <div class="tab">
                   ${tab === undefined ? noSuchTab() : tab.render(webhook, asking.refresh)}
                 </div>`
@@ -112,10 +114,11 @@ export function createWebhookView(app, id, parameters) {
 /**
  * @param {App} app
  * @param {Overview} webhook
+ * @param {boolean} isOverview
  * @param {() => Promise<void>} refresh
  * @returns {Template}
  */
-function heading(app, webhook, refresh) {
+function heading(app, webhook, isOverview, refresh) {
   const { url, description, enabled } = webhook
   // A long one is whole in the settings.
   const shown = url.length > MAX_HEADING_LENGTH ? shortAddress(url, MAX_HEADING_LENGTH) : address(url)
@@ -123,7 +126,10 @@ function heading(app, webhook, refresh) {
     <div>
       <h1 tabindex="-1">${description === '' ? shown : description}</h1>
       <div class="under">
-        <p>${webhookMark(webhook, app.times)} ${enabledSwitch(app, webhook, refresh)}</p>
+        <p>
+          ${isOverview ? webhookMark(webhook, app.times) : webhookMarkInShort(webhook, app.times)}
+          ${enabledSwitch(app, webhook, refresh)}
+        </p>
         ${description === '' ? nothing : html`<p>${shown}</p>`}
       </div>
     </div>

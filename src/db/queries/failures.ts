@@ -1,0 +1,107 @@
+// Hand-written: the failed attempts of a time are grouped by what went wrong in one bounded read of their index.
+import type { FailureCode } from '../../domain/attempt-outcome.ts'
+import { sql, type Db } from '../connection/db.ts'
+
+/** Attempts that failed in the same way. */
+type FailureCauseRow = {
+  failureCode: FailureCode
+  statusCode: number | null
+  error: string | null
+  failedAttempts: number
+  /** Deliveries that these attempts were of. */
+  deliveries: number
+  firstAt: Date
+  lastAt: Date
+}
+
+/** The failed attempts of a time, the most frequent cause first. */
+export type FailuresRow = {
+  failedAttempts: number
+  deliveries: number
+  /** There were more: the latest {@link MAX_ATTEMPTS_READ} are counted. */
+  isCapped: boolean
+  causes: FailureCauseRow[]
+}
+
+/** Reading the attempts of a bad day costs a few ms so. */
+const MAX_ATTEMPTS_READ = 1_000
+const MAX_CAUSES = 20
+
+/** A failure is recorded, which opens its incident, at most so long after the end of its attempt. */
+const RECORDING_DELAY = `interval '10 seconds'`
+/** No attempt lasts longer. */
+const MAX_ATTEMPT_DURATION = `interval '90 seconds'`
+
+type GroupRow = Omit<FailureCauseRow, 'failureCode'> & {
+  failureCode: FailureCode | null
+  total: boolean
+  incidentId: string
+}
+
+/**
+ * SQL for the groups of a webhook's failed attempts that ended from `from` on and before `before`; the first row is of
+ * all of them. All three are SQL expressions.
+ */
+function groupsSql(webhookId: string, from: string, before: string): string {
+  return `LATERAL (
+    SELECT failure_code AS "failureCode", status_code AS "statusCode", error, grouping(failure_code) = 1 AS total,
+           count(*)::int AS "failedAttempts", count(DISTINCT delivery_id)::int AS deliveries,
+           min(started_at) AS "firstAt", max(started_at) AS "lastAt"
+      FROM (SELECT * FROM attempt
+             WHERE webhook_id = ${webhookId} AND outcome = 'failed'
+               AND started_at >= ${from} - ${MAX_ATTEMPT_DURATION} AND started_at < ${before}
+               AND started_at + duration_ms * interval '1 ms' >= ${from}
+               AND started_at + duration_ms * interval '1 ms' < ${before}
+             ORDER BY started_at DESC LIMIT ${MAX_ATTEMPTS_READ}) failed
+     GROUP BY GROUPING SETS ((failure_code, status_code, error), ())
+     ORDER BY total DESC, count(*) DESC, max(started_at) DESC LIMIT ${MAX_CAUSES + 1}
+  )`
+}
+
+/** The failed attempts of the last `rangeMs`. */
+export async function findFailures(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  rangeMs: number,
+): Promise<FailuresRow> {
+  const from = `now() - :rangeMs * interval '1 ms'`
+  const found = await sql(
+    `SELECT g.* FROM webhook w CROSS JOIN ${groupsSql('w.id', from, `'infinity'::timestamptz`)} g
+      WHERE w.id = :webhookId AND w.organisation_id = :organisationId`,
+    { organisationId, webhookId, rangeMs },
+  ).rows<GroupRow>(db)
+  return toFailures(found)
+}
+
+/** The failed attempts of each incident, from the one that opened it; those of an earlier incident are not counted. */
+export async function findFailuresOfIncidents(
+  db: Db,
+  organisationId: string,
+  incidentIds: readonly string[],
+): Promise<Map<string, FailuresRow>> {
+  const found = await sql(
+    `SELECT i.id AS "incidentId", g.* FROM incident i
+      CROSS JOIN LATERAL (
+        SELECT greatest(i.opened_at - ${RECORDING_DELAY},
+                        (SELECT closed_at FROM incident earlier
+                          WHERE earlier.webhook_id = i.webhook_id AND earlier.opened_at < i.opened_at
+                          ORDER BY earlier.opened_at DESC LIMIT 1)) AS at
+      ) began
+      CROSS JOIN ${groupsSql('i.webhook_id', 'began.at', `coalesce(i.closed_at, 'infinity')`)} g
+      WHERE i.organisation_id = :organisationId AND i.id = ANY(:incidentIds::uuid[])`,
+    { organisationId, incidentIds },
+  ).rows<GroupRow>(db)
+  return new Map(
+    incidentIds.map((id) => [id, toFailures(found.filter(({ incidentId }) => incidentId === id))]),
+  )
+}
+
+export const NO_FAILURES: FailuresRow = { failedAttempts: 0, deliveries: 0, isCapped: false, causes: [] }
+
+function toFailures(groups: readonly GroupRow[]): FailuresRow {
+  const total = groups.find((group) => group.total)
+  const causes = groups.filter((group): group is GroupRow & FailureCauseRow => group.failureCode !== null)
+  const { failedAttempts, deliveries } = total ?? NO_FAILURES
+  return { failedAttempts, deliveries, isCapped: failedAttempts >= MAX_ATTEMPTS_READ, causes }
+}
