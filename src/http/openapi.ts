@@ -176,7 +176,7 @@ function inHeaders({ query, fromHeaders = {} }: Route, { lift }: Components): ob
 function stated(route: Route, routes: readonly Route[], components: Components): Record<string, object> {
   const common = route.access.kind === 'open' ? {} : rateLimitHeaders()
   const documented = Object.entries(route.responses).map(([status, response]) => {
-    const { description, schema, headers = {}, problem = false, stream = false, links } = response
+    const { description, schema, headers = {}, problem = false, stream = false, ndjson, links } = response
     const described: Record<string, object> = { ...common }
     for (const [name, text] of Object.entries(headers))
       described[name] = { description: text, schema: { type: 'string' } }
@@ -185,7 +185,14 @@ function stated(route: Route, routes: readonly Route[], components: Components):
       {
         description,
         ...(Object.keys(described).length === 0 ? {} : { headers: described }),
-        ...(schema === undefined ? {} : { content: jsonContent({ ...response, schema }, components) }),
+        ...(schema === undefined
+          ? {}
+          : {
+              content: {
+                ...jsonContent({ ...response, schema }, components),
+                ...ndjsonContent(ndjson, components),
+              },
+            }),
         ...(problem === false ? {} : { content: problemContent(codesOf(problem, Number(status))) }),
         ...(stream ? { content: STREAM_CONTENT } : {}),
         ...(links === undefined ? {} : { links: linksOf(route, links, routes) }),
@@ -203,6 +210,11 @@ function jsonContent({ schema, example }: { schema: TSchema; example?: unknown }
       example: example ?? components.exampleOf(schema),
     },
   }
+}
+
+/** A line of the rows, each of which is a JSON text of its own. */
+function ndjsonContent(line: TSchema | undefined, components: Components): object {
+  return line === undefined ? {} : { 'application/x-ndjson': { schema: components.lift(line) } }
 }
 
 /** The codes of a refusal: those that the route names, or all of the status. */

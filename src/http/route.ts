@@ -33,6 +33,8 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
   cookie: SessionCookie | null
   /** The hash of the session token that came with the request, valid or not, on routes that no session authenticates. */
   sentSession(): Buffer | null
+  /** The client prefers NDJSON, and the route has it. */
+  wantsNdjson: boolean
   /** The URL of this service as the client reaches it: the configured one, else of the requested host. */
   baseUrl(): string
 }
@@ -43,6 +45,8 @@ export type Reply = {
   body?: unknown
   json?: string | Buffer
   stream?: () => Promise<Readable>
+  /** Lines of JSON, in place of a body. */
+  ndjson?: Readable
   headers?: Record<string, string>
   /** The body shows a secret: it is not compressed. No answer of the API is stored. */
   isSecret?: true
@@ -89,7 +93,7 @@ type BodyOf<Schema extends TSchema> = {
 
 /**
  * `problem`: the answer is a problem document, with one of these codes, or any of the status; `stream`: it is a
- * `text/event-stream`; `links`: the parameters of other operations that it holds, as runtime expressions of OpenAPI.
+ * `text/event-stream`; `ndjson`: a line of the answer as `application/x-ndjson`, which a client may prefer; `links`: the parameters of other operations that it holds, as runtime expressions of OpenAPI.
  */
 type ResponseDocument = {
   description: string
@@ -98,6 +102,7 @@ type ResponseDocument = {
   headers?: Record<string, string>
   problem?: true | readonly ProblemCode[]
   stream?: boolean
+  ndjson?: TSchema
   links?: Links
 }
 

@@ -13,12 +13,13 @@ import { authenticate, recognise } from './auth/authenticate.ts'
 import { readSessionToken, requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
 import type { RequestState } from './middleware/request-log.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
+import { wantsNdjson } from './export-rows.ts'
+import { answerWithRows, answerWithStream } from './streamed-answers.ts'
 import type { Route, RouteRequest, Reply } from './route.ts'
 import { bodyCheck } from './validation/check-body.ts'
 import { queryCheck } from './validation/check-query.ts'
 import { parseIdempotencyKey, parseTraceparent } from './validation/request-headers.ts'
 import { hasBody, readJsonBody } from './validation/read-body.ts'
-import type { Readable } from 'node:stream'
 
 /** Every method that Node parses, so that a path answers those that it does not take. */
 const ALL_METHODS = [...METHODS]
@@ -146,6 +147,7 @@ async function readRequest(
     params,
     cookie,
     sentSession,
+    wantsNdjson: wantsNdjson(route, ctx),
     baseUrl,
     query,
     body,
@@ -229,15 +231,6 @@ function unmatched(): never {
   throw noSuchPath()
 }
 
-/** Keeps proxies from storing, compressing or buffering the stream. */
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-  // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
-  connection: 'close',
-}
-
 /** Writes the reply of a route to the response. Throws what opening a stream throws. */
 async function answer(ctx: Context, reply: Reply): Promise<void> {
   if (reply.trace) ctx.state['trace'] = reply.trace
@@ -246,6 +239,10 @@ async function answer(ctx: Context, reply: Reply): Promise<void> {
     return
   }
   ctx.status = reply.status
+  if (reply.ndjson !== undefined) {
+    answerWithRows(ctx, reply.ndjson)
+    return
+  }
   ctx.set(reply.headers ?? {})
   if (reply.isSecret === true) ctx.compress = false
   if (reply.status === 204) {
@@ -254,13 +251,4 @@ async function answer(ctx: Context, reply: Reply): Promise<void> {
   }
   ctx.body = reply.json ?? JSON.stringify(reply.body)
   ctx.type = 'application/json'
-}
-
-/** Opens no stream for HEAD, which gets the headers only. */
-async function answerWithStream(ctx: Context, open: () => Promise<Readable>): Promise<void> {
-  const stream = ctx.method === 'HEAD' ? null : await open()
-  ctx.status = 200
-  ctx.set(STREAM_HEADERS)
-  // Koa destroys the stream when the connection closes, and the connection when the stream is destroyed.
-  if (stream !== null) ctx.body = stream
 }

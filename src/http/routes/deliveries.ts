@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { deliveryStats, findDelivery, listAttempts } from '../../db/queries/deliveries.ts'
+import { deliveryStats, findDelivery, listAttempts, type DeliveryRow } from '../../db/queries/deliveries.ts'
 import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import { listDeliveries, type DeliveryListFilter } from '../../db/queries/delivery-list.ts'
 import { listRecentDeliveries, MAX_RECENT } from '../../db/queries/recent-deliveries.ts'
@@ -14,10 +14,12 @@ import {
   presentDeliveryRequest,
   presentDeliveryStats,
 } from '../presenters/delivery.ts'
+import { exportRows, NDJSON_DESCRIPTION } from '../export-rows.ts'
 import { param, routeWithQuery, type Route } from '../route.ts'
 import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
 import {
   DeliveryListSchema,
+  DeliverySchema,
   DeliveryQuerySchema,
   DeliveryStatsSchema,
   RecentDeliveriesSchema,
@@ -50,13 +52,15 @@ const listRoute = routeWithQuery({
   operationId: 'listDeliveries',
   summary: "List a webhook's deliveries, newest first",
   description:
-    'One request looks at 5,000 deliveries at most for those that fit. Where it ends there, the page is shorter than `limit` or empty, `searchedUntil` says how far back it has looked, and `nextCursor` goes on.',
+    'One request looks at 5,000 deliveries at most for those that fit. Where it ends there, the page is shorter than `limit` or empty, `searchedUntil` says how far back it has looked, and `nextCursor` goes on. ' +
+    NDJSON_DESCRIPTION,
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   query: DeliveryQuerySchema,
   responses: {
     200: {
       description: 'One page',
       schema: DeliveryListSchema,
+      ndjson: DeliverySchema,
       links: {
         listDeliveries: { cursor: '$response.body#/nextCursor' },
         getDelivery: FIRST_DELIVERY,
@@ -72,8 +76,23 @@ const listRoute = routeWithQuery({
     const filter = toFilter(request.query)
     const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
     if (webhook === null) throw notFound('webhook')
+    const present = (delivery: DeliveryRow) => presentDelivery(delivery, actor)
+    if (request.wantsNdjson) {
+      const load = (after: string | null, limit: number) =>
+        listDeliveries(dataSource, organisationId, webhook.id, { ...filter, after, limit })
+      const { after } = filter
+      return {
+        status: 200,
+        ndjson: await exportRows({
+          load,
+          present,
+          cursorAfter: (last: string) => deliveryCursor.after(last),
+          after,
+        }),
+      }
+    }
     const { page, last, searchedUntil } = await listDeliveries(dataSource, organisationId, webhook.id, filter)
-    const data = page.map((delivery) => presentDelivery(delivery, actor))
+    const data = page.map(present)
     const nextCursor = last === null ? null : deliveryCursor.after(last)
     return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }
   },

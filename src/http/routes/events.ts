@@ -1,7 +1,7 @@
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
-import { listEvents } from '../../db/queries/event-list.ts'
+import { listEvents, type EventListFilter } from '../../db/queries/event-list.ts'
 import { findEvent } from '../../db/queries/events.ts'
 import {
   EVENT_PUBLISH,
@@ -15,12 +15,14 @@ import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import type { ApiDependencies } from '../api.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import { presentEvent, presentEventKey, presentEventSummary } from '../presenters/event.ts'
+import { exportRows, NDJSON_DESCRIPTION } from '../export-rows.ts'
 import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
 import {
   EventKeyListSchema,
   EventListSchema,
   EventQuerySchema,
   EventSchema,
+  EventSummarySchema,
   PublishedSchema,
   PublishEventSchema,
 } from '../schemas/event.ts'
@@ -79,22 +81,24 @@ const listRoute = routeWithQuery({
   operationId: 'listEvents',
   summary: "List the organisation's events, newest first",
   description:
-    'Shows the events whose key the member may read, without payloads. One request looks at 5,000 events at most for those that fit; `searchedUntil` and `nextCursor` are those of a bounded search.',
+    'Shows the events whose key the member may read, without payloads. One request looks at 5,000 events at most for those that fit; `searchedUntil` and `nextCursor` are those of a bounded search. ' +
+    NDJSON_DESCRIPTION,
   access: { kind: 'organisation', permission: null },
   query: EventQuerySchema,
   responses: {
     200: {
       description: 'One page',
       schema: EventListSchema,
+      ndjson: EventSummarySchema,
       links: {
         listEvents: { cursor: '$response.body#/nextCursor' },
         getEvent: { eventId: '$response.body#/data/0/id' },
       },
     },
   },
-  async handle({ dataSource, catalogue }, { actor, query }) {
+  async handle({ dataSource, catalogue }, { actor, query, wantsNdjson }) {
     const { eventKey, since, until, search, limit, cursor } = query
-    const { page, last, searchedUntil } = await listEvents(dataSource, actor.organisationId, {
+    const filter: EventListFilter = {
       readableKeys: readableKeys(actor, catalogue),
       eventKey: eventKey ?? null,
       since: since === undefined ? null : new Date(since),
@@ -102,7 +106,19 @@ const listRoute = routeWithQuery({
       search: search ?? null,
       after: cursor === undefined ? null : eventCursor.parse(cursor),
       limit,
-    })
+    }
+    if (wantsNdjson) {
+      const load = (after: string | null, limit: number) =>
+        listEvents(dataSource, actor.organisationId, { ...filter, after, limit })
+      const source = {
+        load,
+        present: presentEventSummary,
+        cursorAfter: (last: string) => eventCursor.after(last),
+        after: filter.after,
+      }
+      return { status: 200, ndjson: await exportRows(source) }
+    }
+    const { page, last, searchedUntil } = await listEvents(dataSource, actor.organisationId, filter)
     const nextCursor = last === null ? null : eventCursor.after(last)
     const data = page.map(presentEventSummary)
     return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }

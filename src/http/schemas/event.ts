@@ -119,7 +119,7 @@ const DeliveryCountsSchema = Type.Object(
   { title: 'DeliveryCounts', description: 'The deliveries of an event, by state' },
 )
 
-const EventSummarySchema = Type.Object(
+export const EventSummarySchema = Type.Object(
   {
     id: id(EXAMPLE_IDS.event),
     eventKey: Type.String({ examples: ['invoice:paid'] }),

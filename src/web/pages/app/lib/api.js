@@ -141,6 +141,15 @@ export function createApi(organisationId, onSignedOut) {
    */
   const json = async (method, path, options) => /** @type {T} */ (parsed(await ask(method, path, options)))
 
+  /**
+   * @param {string} path of a list
+   * @param {Record<string, string>} query
+   */
+  const lines = (path, query) =>
+    ask('GET', `${path}?${new URLSearchParams(query).toString()}`, {
+      headers: { accept: 'application/x-ndjson' },
+    })
+
   return {
     /** @returns {Promise<{ data: Overview[] }>} */
     overview: () => json('GET', `${webhooks}/overview`),
@@ -181,6 +190,12 @@ export function createApi(organisationId, onSignedOut) {
      * @returns {Promise<{ data: Delivery[], nextCursor: string | null, searchedUntil: string | null }>}
      */
     deliveries: (id, query) => json('GET', `${one(id)}/deliveries?${new URLSearchParams(query).toString()}`),
+    /**
+     * The same as lines of JSON, all pages of it.
+     * @param {string} id
+     * @param {Record<string, string>} query
+     */
+    deliveryLines: (id, query) => lines(`${one(id)}/deliveries`, query),
     /**
      * @param {Record<string, string>} query
      * @returns {Promise<{ data: Delivery[] }>}
@@ -284,6 +299,8 @@ export function createApi(organisationId, onSignedOut) {
      * @returns {Promise<{ data: EventSummary[], nextCursor: string | null, searchedUntil: string | null }>}
      */
     events: (query) => json('GET', `${organisation}/events?${new URLSearchParams(query).toString()}`),
+    /** @param {Record<string, string>} query */
+    eventLines: (query) => lines(`${organisation}/events`, query),
     /**
      * @param {string} eventId
      * @returns {Promise<EventDetail>}

@@ -1,6 +1,7 @@
 import { html, nothing } from '../lib/html.js'
 import { createListing } from '../lib/listing.js'
 import { MANAGE, may } from '../lib/permissions.js'
+import { createExportButton } from '../parts/export-button.js'
 import { renderPages, renderSearch } from '../parts/listing.js'
 import { createSidePanel } from '../parts/side-panel.js'
 import { staleNote } from '../parts/stale.js'
@@ -20,6 +21,7 @@ import { createReplays } from './replays.js'
 export function createDeliveries(app, webhookId) {
   const listing = createListing(app, DELIVERY_FILTER, (query) => app.api.deliveries(webhookId, query))
   const renderFilter = createDeliveryFilter()
+  const renderExport = createExportButton(app, 'delivery', (query) => app.api.deliveryLines(webhookId, query))
   const refreshRows = () => listing.refresh().catch(() => undefined)
   const bulk = createBulkActions(app, webhookId, listing, refreshRows)
   const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
@@ -51,6 +53,7 @@ export function createDeliveries(app, webhookId) {
           ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
           ${rows?.length === 0 && listing.search === null ? none(hasFilter) : nothing}
           ${renderSearch(app, listing)} ${renderPages(listing, 'deliveries')}
+          ${rows === null || rows.length === 0 ? nothing : renderExport(query)}
         </section>`,
       )
     },

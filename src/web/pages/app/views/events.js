@@ -2,6 +2,7 @@ import { html, nothing, repeat } from '../lib/html.js'
 import { eventLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
+import { createExportButton } from '../parts/export-button.js'
 import { createFilterPanel, keyField, rangeFields, searchField } from '../parts/filter-fields.js'
 import { renderPages, renderSearch } from '../parts/listing.js'
 import { staleNote } from '../parts/stale.js'
@@ -22,6 +23,7 @@ export function createEventsView(app, parameters) {
   const names = /** @type {const} */ (['eventKey', 'since', 'until', 'search'])
   const listing = createListing(app, names, app.api.events, parameters)
   const renderFilter = createFilterPanel('Filter events')
+  const renderExport = createExportButton(app, 'event', app.api.eventLines)
   const asking = poll(listing.refresh, EVERY_MS)
 
   return {
@@ -52,6 +54,7 @@ export function createEventsView(app, parameters) {
               : nothing
           }
           ${renderSearch(app, listing)} ${renderPages(listing, 'events')}
+          ${rows === null || rows.length === 0 ? nothing : renderExport(query)}
         </section>`
     },
   }
