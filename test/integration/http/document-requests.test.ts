@@ -30,8 +30,8 @@ const BY_MEANING = new Set([
   'invalid_url',
 ])
 
-/** Fields whose values only mean something by a list of places, or by the time of the day. */
-const BY_POINTER = new Set(['/timeZone', '/expiresAt'])
+/** Fields whose values only mean something by a list of places, by the time of the day, or beside another field. */
+const BY_POINTER = new Set(['/timeZone', '/expiresAt', '/since', '/until'])
 
 /** It would take away what the other requests need. */
 const LEFT_OUT = 'eraseOrganisation'
@@ -154,6 +154,7 @@ describe('requests made from the OpenAPI document', () => {
     const bodies: Record<string, object> = {
       updateWebhook: { enabled: true },
       discardDeliveries: { filter: { state: 'failed' } },
+      replayEvents: { since: new Date(0).toISOString(), dryRun: true },
     }
     for (const id of ids) {
       const [at, method] = operations().find(([, , { operationId }]) => operationId === id)!

@@ -322,11 +322,7 @@ describe('/openapi.json', () => {
     await visitOwnApiKeys(visit)
     for (const path of ['/healthz', '/readyz', '/openapi.json']) await visit('GET', path)
     await visit('GET', '/readyz', { on: apiWithoutDatabase })
-    await apiWithoutDatabase.close()
-    await apiWithoutPush.close()
-    await strictApi.close()
-    await busyApi!.close()
-    await fullApi!.close()
+    for (const one of [apiWithoutDatabase, apiWithoutPush, strictApi, busyApi!, fullApi!]) await one.close()
     return visits
   }
 
