@@ -214,7 +214,9 @@ function jsonContent({ schema, example }: { schema: TSchema; example?: unknown }
 
 /** A line of the rows, each of which is a JSON text of its own. */
 function ndjsonContent(line: TSchema | undefined, components: Components): object {
-  return line === undefined ? {} : { 'application/x-ndjson': { schema: components.lift(line) } }
+  return line === undefined
+    ? {}
+    : { 'application/x-ndjson': { schema: components.lift(line), example: components.exampleOf(line) } }
 }
 
 /** The codes of a refusal: those that the route names, or all of the status. */

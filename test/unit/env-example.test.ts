@@ -66,7 +66,12 @@ describe('.env.example', () => {
 
 /** Variables of our own that the development code takes from the environment. */
 function variablesOfDevelopment(): string[] {
-  const files = ['src/cli/dev.ts', ...readdirSync(`${ROOT}src/dev`).map((name) => `src/dev/${name}`)]
+  const files = [
+    'src/cli/dev.ts',
+    ...readdirSync(`${ROOT}src/dev`)
+      .map((name) => `src/dev/${name}`)
+      .filter((name) => /\.m?[jt]s$/.test(name)),
+  ]
   const source = files.map(read).join('\n')
   const taken = source.matchAll(
     /(?:env\['|portOf\('|namedByEnvironment\(')([A-Z_]+)'|\b(POSTHORN_[A-Z]+): \w+[,} ].*= env/g,

@@ -18,7 +18,7 @@ const LITERAL = `'(${DELIVERY_STATES.join('|')})'`
 export function transitionOfSql(file: string): Transition {
   const text = file.replaceAll(/--.*$/gm, '')
   const inserted = clauseAfter(text, /\bINSERT INTO delivery\b/, /\b(?:FROM|VALUES)\b/)
-  if (inserted !== null) return { from: [], to: inOrder(valuesIn(inserted)), keeps: false }
+  if (inserted !== null) return { from: [], to: inOrder(literalsIn(inserted)), keeps: false }
   const set = clauseAfter(text, /\bUPDATE delivery(?: d)?\s+SET\b/, /\b(?:FROM|WHERE|RETURNING)\b/)
   if (set === null) throw new Error('it neither inserts nor updates a delivery')
   const to = valuesIn(set)

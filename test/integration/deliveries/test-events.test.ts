@@ -131,8 +131,8 @@ describe('a test event', () => {
     expect((await call('GET', '/delivery-stats')).json).to.deep.equal({ data: [{ webhookId, ...counts }] })
     const overview = (await call('GET', '/overview')).json as { data: object[] }
     expect(overview.data[0]).to.deep.include({ ...counts, openIncident: null })
-    const activity = (await call('GET', `/${webhookId}/activity`)).json as { hours: { failed: number }[] }
-    expect(activity.hours.every(({ failed }) => failed === 0)).to.equal(true)
+    const activity = (await call('GET', `/${webhookId}/activity`)).json as { buckets: { failed: number }[] }
+    expect(activity.buckets.every(({ failed }) => failed === 0)).to.equal(true)
   })
 
   for (const status of [503, 200])
