@@ -34,7 +34,7 @@ describe('acting on deliveries in the developer area', () => {
       'HTTP 503',
       'HTTP 200',
     ])
-    await page.getByText('Completed').waitFor()
+    await page.getByText('Completed', { exact: true }).waitFor()
     const workflow = page.getByRole('link', { name: 'Open in the Temporal UI' })
     expect(await workflow.getAttribute('href')).to.equal(
       `http://127.0.0.1:1/temporal/namespaces/default/workflows/delivery%2F${deliveryId}`,
@@ -152,7 +152,7 @@ describe('acting on deliveries in the developer area', () => {
     await page.getByRole('button', { name: 'Retry now' }).click()
     await page.getByText('It has had its 10 attempts: this makes one more now.').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
-    await page.getByText('Completed').waitFor()
+    await page.getByText('Completed', { exact: true }).waitFor()
     expect(stage.receiver.postsOf(first!)).to.have.length(1)
     await page.goto(`${area.posthorn.url}/developer?webhook=${id}&delivery=${second!}`)
     await page.getByRole('button', { name: 'Discard' }).click()

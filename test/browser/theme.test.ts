@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { eventually } from '../helpers/eventually.ts'
 import type { Page } from 'playwright-core'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
@@ -16,7 +17,7 @@ describe('the theme of the pages', () => {
     expect(await page.getByLabel('Theme').inputValue()).to.equal('system')
     expect(await ground(page)).to.equal(DARK)
     await page.emulateMedia({ colorScheme: 'light' })
-    expect(await ground(page)).to.equal(LIGHT)
+    await eventually(async () => expect(await ground(page)).to.equal(LIGHT))
   })
 
   it('is remembered, for /docs too, and the first paint has it', async () => {
