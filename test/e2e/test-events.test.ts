@@ -28,7 +28,10 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       stage.answerWith(() => 500)
       const deliveryId = await sendTest()
       await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 }, 10_000)
-      expect((await call('GET', `/${stage.webhookId}/incidents`)).json).to.deep.equal({ data: [], nextCursor: null })
+      expect((await call('GET', `/${stage.webhookId}/incidents`)).json).to.deep.equal({
+        data: [],
+        nextCursor: null,
+      })
       expect((await call('GET', '/delivery-stats')).json).to.deep.equal({
         data: [
           {
