@@ -1,6 +1,4 @@
 import { describeError } from './visible-text.ts'
-import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
 
 /**
  * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process with exit code 0.
@@ -36,8 +34,9 @@ export function onStopSignal(stop: (reason: string) => Promise<void>): (reason: 
  * process continues.
  */
 export function onUnexpectedError(dependencies: {
-  logger: Logger
-  metrics: Metrics
+  // Not their own types: the package `posthorn-listen` has this file, and no logger.
+  logger: { error: (fields: object, message: string) => void }
+  metrics: { unexpectedError: (kind: 'rejection' | 'exception') => void }
   end: (reason: string) => void
 }): void {
   const { logger, metrics, end } = dependencies
