@@ -33,7 +33,7 @@ describe('failing and degraded webhooks in the developer area', () => {
     await attempted('/b-dead', [['failed', 12]])
   })
 
-  it('the list tells a degraded webhook from a dead one, by words, and has what needs somebody first', async () => {
+  it('the list tells a degraded webhook from a dead one, by words, and lists the most urgent first', async () => {
     const { page } = await area.signIn()
     const rows = page.getByRole('row')
     await rows.nth(3).waitFor()

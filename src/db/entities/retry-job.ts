@@ -3,7 +3,7 @@ import type { DeliveryFilter, RetryMode } from '../../domain/delivery-filter.ts'
 import { Organisation } from './organisation.ts'
 import { Webhook } from './webhook.ts'
 
-/** One call of retry-deliveries (spec 4.2), or one replay. Its progress stands in `retry_job_webhook`. */
+/** One call of retry-deliveries (spec 4.2), or one replay. `retry_job_webhook` has its progress. */
 @Entity('retry_job')
 @Index('retry_job_list_idx', ['organisationId', 'id'])
 @Index('retry_job_sweep_idx', ['sweepAt'], { where: 'sweep_at IS NOT NULL' })

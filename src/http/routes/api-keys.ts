@@ -3,8 +3,8 @@ import { listKeysInForce } from '../../db/queries/api-key-admin.ts'
 import { notFound } from '../../errors.ts'
 import { presentApiKey } from '../presenters/member.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
-import { CreateApiKeySchema, CreatedApiKeySchema, OwnApiKeyListSchema } from '../schemas/member.ts'
-import { expiryErrors, MAX_KEY_BYTES } from './operator-api-keys.ts'
+import { OwnApiKeyListSchema } from '../schemas/member.ts'
+import { KEY_BODY, KEY_CREATED, wantedKey } from './operator-api-keys.ts'
 
 const COLLECTION = '/api/orgs/:orgId/api-keys'
 
@@ -33,12 +33,10 @@ const createRoute = routeWithBody({
   description:
     'It acts as the member, with the same permissions. Where the caller has a key that expires, directly or in its session, the new one has to expire no later. The key is in this answer only. A request without an answer may have created it: revoke the key of that name, and repeat.',
   access,
-  body: { schema: CreateApiKeySchema, maxBytes: MAX_KEY_BYTES, rules: expiryErrors },
+  body: KEY_BODY,
   responses: {
     201: {
-      description: 'Created',
-      schema: CreatedApiKeySchema,
-      headers: { Location: 'Its path' },
+      ...KEY_CREATED,
       links: { revokeOwnApiKey: { id: '$response.body#/id' } },
     },
     409: {
@@ -46,11 +44,10 @@ const createRoute = routeWithBody({
       problem: ['api_key_name_taken', 'member_api_keys_off', 'too_many_api_keys'],
     },
   },
-  async handle(dependencies, { actor, body: { name, expiresAt = null } }) {
-    const wanted = { name, expiresAt: expiresAt === null ? null : new Date(expiresAt) }
-    const { key, row } = await createOwnApiKey(dependencies, actor, wanted)
+  async handle(dependencies, { actor, body }) {
+    const { key, row } = await createOwnApiKey(dependencies, actor, wantedKey(body))
     const location = `${COLLECTION.replace(':orgId', actor.organisationId)}/${row.id}`
-    return { status: 201, headers: { location }, isSecret: true, body: { ...presentApiKey(row), key } }
+    return { status: 201, headers: { location }, body: { ...presentApiKey(row), key } }
   },
 })
 

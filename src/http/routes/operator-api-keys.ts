@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { createMemberApiKey, revokeKey } from '../../accounts/api-keys.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { listApiKeys } from '../../db/queries/api-key-admin.ts'
@@ -9,7 +10,15 @@ import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from 
 import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members/:memberId/api-keys'
-export const MAX_KEY_BYTES = 4 * 1024
+const MAX_BODY_BYTES = 4 * 1024
+
+/** The request and the answer that create a key, here and by its own member. */
+export const KEY_BODY = { schema: CreateApiKeySchema, maxBytes: MAX_BODY_BYTES, rules: expiryErrors }
+export const KEY_CREATED = {
+  description: 'Created',
+  schema: CreatedApiKeySchema,
+  headers: { Location: 'Its path' },
+}
 
 const access: Route['access'] = { kind: 'operator', scope: 'manage' }
 
@@ -36,21 +45,18 @@ const createRoute = routeWithBody({
   description:
     'The key is in this answer only. A request without an answer may have created it: revoke the key of that name, and repeat.',
   access,
-  body: { schema: CreateApiKeySchema, maxBytes: MAX_KEY_BYTES, rules: expiryErrors },
+  body: KEY_BODY,
   responses: {
     201: {
-      description: 'Created',
-      schema: CreatedApiKeySchema,
-      headers: { Location: 'Its path' },
+      ...KEY_CREATED,
       links: { revokeApiKey: { id: '$response.body#/id' } },
     },
     409: { description: 'The member has a key of that name', problem: true },
   },
   async handle(dependencies, request) {
-    const { name, expiresAt = null } = request.body
     const [organisationId, memberId] = [param(request, 'orgId'), param(request, 'memberId')]
     const actor = operatorInAudit(operatorOf(request), organisationId)
-    const wanted = { memberId, name, expiresAt: expiresAt === null ? null : new Date(expiresAt) }
+    const wanted = { memberId, ...wantedKey(request.body) }
     const { key, row } = await createMemberApiKey(dependencies, actor, wanted)
     const location = `${COLLECTION.replace(':orgId', organisationId).replace(':memberId', memberId)}/${row.id}`
     return { status: 201, headers: { location }, body: { ...presentApiKey(row), key } }
@@ -83,8 +89,13 @@ async function requireMember({ dataSource, requireOrganisation }: ApiDependencie
   return { organisationId, memberId }
 }
 
+/** Returns the key that a valid body asks for. */
+export function wantedKey({ name, expiresAt = null }: Static<typeof CreateApiKeySchema>) {
+  return { name, expiresAt: expiresAt === null ? null : new Date(expiresAt) }
+}
+
 /** Checks that the expiry of a new key lies in the future. */
-export function expiryErrors({ expiresAt }: Readonly<Record<string, unknown>>): FieldError[] {
+function expiryErrors({ expiresAt }: Readonly<Record<string, unknown>>): FieldError[] {
   if (typeof expiresAt !== 'string' || !(Date.parse(expiresAt) <= Date.now())) return []
   return [{ pointer: '/expiresAt', code: 'too_small', detail: 'must lie in the future' }]
 }

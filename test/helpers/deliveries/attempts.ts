@@ -54,7 +54,7 @@ export function attemptDependencies(
   }
 }
 
-/** The activities of a worker whose attempts report to nobody. */
+/** The activities of a worker whose attempts are not reported. */
 export function testActivities(dependencies: TestDependencies): Activities {
   return createActivities({ ...dependencies, makeAttempt: createAttempt(dependencies) })
 }

@@ -187,7 +187,7 @@ describe('the access rights of the API', () => {
         )
         return { status, text }
       }
-      const nobodys = {
+      const absent = {
         ...own,
         webhookId: newId(),
         deliveryId: newId(),
@@ -195,7 +195,7 @@ describe('the access rights of the API', () => {
         jobId: newId(),
         replayId: newId(),
       }
-      const unknown = await at(nobodys, newId())
+      const unknown = await at(absent, newId())
       expect(unknown.status).to.equal(404)
       expect(await at(foreign, await ownSubscription(foreign.full))).to.deep.equal(unknown)
       // Half foreign: the own webhook with somebody else's delivery.

@@ -21,7 +21,7 @@ let isOff = readStored() === OFF
 export const areShortcutsOn = () => !isOff
 
 /**
- * Software for speech input types letters that nobody meant as keys, so keys of one character can be switched off.
+ * Software for speech input may type letters that were not meant as shortcuts, so shortcuts of one character can be switched off.
  * @param {boolean} isOn
  */
 export function switchShortcuts(isOn) {

@@ -33,7 +33,7 @@ function renderCause({ times }, webhookId, cause) {
   })
   const last = failedAttempts === 1 ? nothing : html`, last ${times.ago(lastAt)}`
   return html`<p>
-      <b class="count">${failedAttempts.toLocaleString('en-GB')} ×</b>
+      <b class="count">${failedAttempts.toLocaleString()} ×</b>
       <span>${error ?? failureCode}</span>
       <span class="faint">since ${times.short(firstAt)}${last}</span>
       <a href=${link}>${plural(deliveries, 'delivery')}</a>

@@ -47,7 +47,7 @@ export function createSidePanel(app, createDetail) {
     if (shown === null) history.pushState(history.state, '', url)
     else history.replaceState(history.state, '', url)
     show({ webhookId, id })
-    // Whoever opened it reads it next; who goes from row to row by keys stays in the list.
+    // A click moves the focus to the delivery; keys that go from row to row leave it in the list.
     if (event.isTrusted) setTimeout(() => element('.beside')?.focus())
   }
   const close = () => {

@@ -6,6 +6,7 @@ import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { createTask } from '../parts/task.js'
 import { pricesOfWaiting } from './retry-prices.js'
 
 /** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */
@@ -147,23 +148,9 @@ export function openAction(app, action, refresh) {
   let job = null
   /** What was started before, and has ended since. @type {RetryJob | null} */
   let ended = null
-  let [isBusy, isOpen] = [false, true]
-  let problem = ''
+  let isOpen = true
+  const task = createTask(app)
 
-  /** @param {() => Promise<void>} work */
-  const attempt = async (work) => {
-    isBusy = true
-    problem = ''
-    app.update()
-    try {
-      await work()
-    } catch (error) {
-      problem = inWords(error)
-    } finally {
-      isBusy = false
-      app.update()
-    }
-  }
   /** @param {RetryJob} started */
   const follow = async (started) => {
     job = started
@@ -175,11 +162,11 @@ export function openAction(app, action, refresh) {
       await new Promise((resolve) => setTimeout(resolve, pause))
       try {
         job = await app.api.retryJob(started.id)
-        ;[failures, problem] = [0, '']
+        ;[failures, task.problem] = [0, '']
       } catch (error) {
         if (!isTransient(error)) throw error
         failures++
-        problem = `${inWords(error)} The progress is read again in a moment.`
+        task.problem = `${inWords(error)} The progress is read again in a moment.`
       }
     }
     if (job.state === 'done') forgetJob(action.key)
@@ -188,7 +175,7 @@ export function openAction(app, action, refresh) {
   // Read again: the dialog may be closed while the job is created.
   const isStillOpen = () => isOpen
   const run = () =>
-    attempt(async () => {
+    task.run(async () => {
       const done = await action.run(requestId)
       const job = typeof done === 'string' ? null : done
       if (job !== null && action.onDone === undefined) return follow(job)
@@ -206,7 +193,7 @@ export function openAction(app, action, refresh) {
     render: () =>
       html`<h2>${action.title}</h2>
         ${ended === null ? nothing : renderProgress(ended)}
-        ${job === null ? question(action, count, prices) : progress(job)} ${problemNote(problem)}
+        ${job === null ? question(action, count, prices) : progress(job)} ${problemNote(task.problem)}
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>
             ${job === null ? 'Cancel' : 'Close'}
@@ -216,7 +203,7 @@ export function openAction(app, action, refresh) {
               ? html`<button
                   type="button"
                   class=${action.danger === true ? 'danger' : 'primary'}
-                  ?disabled=${isBusy}
+                  ?disabled=${task.isBusy}
                   @click=${run}
                 >
                   ${action.button} (${action.amount?.(count) ?? count.toLocaleString()})
@@ -225,7 +212,7 @@ export function openAction(app, action, refresh) {
           }
         </div>`,
   })
-  void attempt(async () => {
+  void task.run(async () => {
     const recalled = await recall(app, action)
     if (recalled?.state === 'running') return follow(recalled)
     ended = recalled

@@ -1,6 +1,7 @@
 import { html, nothing, repeat } from '../lib/html.js'
 import { copyButton } from '../parts/copy-button.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { createTask } from '../parts/task.js'
 
 /** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
 
@@ -110,28 +111,19 @@ function table(app, keys, reload) {
  */
 function openCreate(app, reload) {
   let key = ''
-  let problem = ''
-  let isBusy = false
+  const task = createTask(app)
   /** @param {SubmitEvent} event */
-  const submit = async (event) => {
+  const submit = (event) => {
     event.preventDefault()
-    if (isBusy) return
     const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
     /** @param {string} name */
     const field = (name) => /** @type {HTMLInputElement} */ (elements.namedItem(name)).value
     const days = Number(field('validity'))
     const expiresAt = days === 0 ? null : new Date(Date.now() + days * DAY_MS).toISOString()
-    isBusy = true
-    app.update()
-    try {
+    return task.run(async () => {
       ;({ key } = await app.api.createOwnApiKey({ name: field('name').trim(), expiresAt }))
       await reload()
-    } catch (error) {
-      problem = inWords(error)
-    } finally {
-      isBusy = false
-      app.update()
-    }
+    })
   }
   const form = () =>
     html`<form class="fields" @submit=${submit}>
@@ -152,10 +144,10 @@ function openCreate(app, reload) {
           <option value="0">never</option>
         </select>
       </label>
-      ${problemNote(problem)}
+      ${problemNote(task.problem)}
       <div class="buttons end">
         <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-        <button class="primary" ?disabled=${isBusy}>Create</button>
+        <button class="primary" ?disabled=${task.isBusy}>Create</button>
       </div>
     </form>`
   const made = () =>
@@ -179,23 +171,14 @@ function openCreate(app, reload) {
  * @param {() => Promise<void>} reload
  */
 function openRevoke(app, { id, name }, reload) {
-  let problem = ''
-  let isBusy = false
-  const revoke = async () => {
-    isBusy = true
-    app.update()
-    try {
+  const task = createTask(app)
+  const revoke = () =>
+    task.run(async () => {
       await app.api.revokeOwnApiKey(id)
       app.closeDialog()
       app.showMessage('API key revoked.')
       await reload()
-    } catch (error) {
-      problem = inWords(error)
-    } finally {
-      isBusy = false
-      app.update()
-    }
-  }
+    })
   app.openDialog({
     label: 'Revoke API key',
     render: () =>
@@ -204,10 +187,12 @@ function openRevoke(app, { id, name }, reload) {
           What uses it is refused from then on, and browsers that were signed in with it are signed out. This
           cannot be taken back. Keys that were made with it stay: revoke those too where it leaked.
         </p>
-        ${problemNote(problem)}
+        ${problemNote(task.problem)}
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" ?disabled=${isBusy} @click=${revoke}>Revoke API key</button>
+          <button type="button" class="danger" ?disabled=${task.isBusy} @click=${revoke}>
+            Revoke API key
+          </button>
         </div>`,
   })
 }

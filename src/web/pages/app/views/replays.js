@@ -6,6 +6,7 @@ import { nameOf } from '../parts/address.js'
 import { keyField, rangeFields } from '../parts/filter-fields.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { createTask } from '../parts/task.js'
 
 /** @import { App, Overview, Replay, ReplayCount } from '../types.d.ts' */
 
@@ -28,8 +29,7 @@ export function openReplay(app, webhook) {
   let requestId = ''
   /** @type {ReplayCount | null} */
   let count = null
-  let isBusy = false
-  let problem = ''
+  const task = createTask(app)
 
   const body = () => {
     const { since, until, eventKey } = filter
@@ -39,13 +39,13 @@ export function openReplay(app, webhook) {
   /** What is chosen now makes one job, however often it is requested. */
   const recount = async () => {
     const mine = (requestId = crypto.randomUUID())
-    ;[count, problem] = [null, '']
+    ;[count, task.problem] = [null, '']
     app.update()
     try {
       const counted = await app.api.countReplay(id, body())
       if (mine === requestId) count = counted
     } catch (error) {
-      if (mine === requestId) problem = inWords(error)
+      if (mine === requestId) task.problem = inWords(error)
     }
     app.update()
   }
@@ -59,20 +59,12 @@ export function openReplay(app, webhook) {
     include = /** @type {HTMLInputElement} */ (currentTarget).checked ? 'all' : 'missing'
     void recount()
   }
-  const send = async () => {
-    isBusy = true
-    app.update()
-    try {
+  const send = () =>
+    task.run(async () => {
       await app.api.replay(id, body(), requestId)
       app.closeDialog()
       app.go(searchOf(webhookLink(id, 'deliveries')))
-    } catch (error) {
-      problem = inWords(error)
-    } finally {
-      isBusy = false
-      app.update()
-    }
-  }
+    })
 
   app.openDialog({
     label: 'Send past events',
@@ -92,12 +84,12 @@ export function openReplay(app, webhook) {
           >
         </div>
         <p role="status">${count === null ? nothing : countInWords(app, count, filter.since)}</p>
-        ${count === null && problem === '' ? html`<p class="faint">Counting …</p>` : problemNote(problem)}
+        ${count === null && task.problem === '' ? html`<p class="faint">Counting …</p>` : problemNote(task.problem)}
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
           ${
             count !== null && mayHaveEvents(count)
-              ? html`<button type="button" class="primary" ?disabled=${isBusy} @click=${send}>
+              ? html`<button type="button" class="primary" ?disabled=${task.isBusy} @click=${send}>
                   Send (${amount(count)})
                 </button>`
               : nothing
@@ -111,7 +103,7 @@ export function openReplay(app, webhook) {
 const mayHaveEvents = ({ total, isTotalExact }) => total > 0 || !isTotalExact
 
 /** @param {ReplayCount} count */
-const amount = ({ total, isTotalExact }) => `${total.toLocaleString('en-GB')}${isTotalExact ? '' : '+'}`
+const amount = ({ total, isTotalExact }) => `${total.toLocaleString()}${isTotalExact ? '' : '+'}`
 
 /**
  * @param {App} app

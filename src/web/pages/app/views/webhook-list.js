@@ -134,7 +134,7 @@ export function createWebhookList(app, parameters) {
 }
 
 /**
- * What needs somebody most comes first: failing webhooks, those with a permanently failed delivery before others, then
+ * The order of urgency: failing webhooks, those with a permanently failed delivery before others, then
  * degraded ones, then those whose first attempts are held up, then all others; each by name.
  * @param {readonly Overview[]} webhooks
  */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { createDispatcher } from '../../../../../src/deliveries/dispatch/dispatcher.ts'
 
-/** A defect in the dispatcher: texts of its files, and what stands in their place. The search begins at `firstSeed`. */
+/** A defect in the dispatcher: texts of its files, each with its replacement. The search begins at `firstSeed`. */
 export type Mutant = {
   name: string
   firstSeed?: number
