@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto'
 import { isIP } from 'node:net'
-import { isMailAddress, parseUrl } from '../domain/text-rules.ts'
+import { isMailAddress, isPlainText, parseUrl } from '../domain/text-rules.ts'
 import { parseCidr } from '../outbound/address-guard.ts'
 import { isLoopbackHost, type AllowHttp } from '../outbound/host-names.ts'
 import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
@@ -65,6 +65,20 @@ function isFrameAncestor(text: string): boolean {
   // `origin` is canonical: lower case, no default port, no path, no user; a wildcard and `;` are not part of a host name.
   if (url === null || url.origin !== text || !/^https?:\/\/[\w.:[\]-]+$/.test(text)) return false
   return url.protocol === 'https:' || isLoopbackHost(url.hostname)
+}
+
+const MAX_BRAND_NAME_LENGTH = 40
+
+/** The name stands in the header of every page, next to the organisation's. */
+export function brandName(text: string): string {
+  if (text.length > MAX_BRAND_NAME_LENGTH || !isPlainText(text))
+    throw new Error(`must be plain text of at most ${MAX_BRAND_NAME_LENGTH} characters`)
+  return text
+}
+
+export function hexColor(text: string): string {
+  if (text !== '' && !/^#[0-9a-f]{6}$/i.test(text)) throw new Error('must be a colour such as #0b57d0')
+  return text.toLowerCase()
 }
 
 export function mailAddress(text: string): string {

@@ -12,6 +12,8 @@ import {
   parseTrustedProxies,
   plain,
   parseFrameAncestors,
+  brandName,
+  hexColor,
   webAddress,
   mailAddress,
   vapidKey,
@@ -166,6 +168,24 @@ export const SETTINGS = {
     'origins whose pages may embed the developer area, separated by commas, such as https://app.example.com; empty: none',
     '',
     parseFrameAncestors,
+  ),
+  brandName: setting(
+    'BRAND_NAME',
+    'name of this service in its pages and mails, of at most 40 characters',
+    'Posthorn',
+    brandName,
+  ),
+  brandLogoFile: setting(
+    'BRAND_LOGO_FILE',
+    'SVG or PNG file of at most 256 KiB with the logo of the pages; empty for that of Posthorn',
+    '',
+    plain,
+  ),
+  brandAccentColor: setting(
+    'BRAND_ACCENT_COLOR',
+    'colour of links and buttons in the pages, such as #0b57d0, darker or lighter where it is not legible; empty: blue',
+    '',
+    hexColor,
   ),
   notifyAfterSeconds: setting(
     'POSTHORN_NOTIFY_AFTER_SECONDS',

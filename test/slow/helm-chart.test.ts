@@ -76,6 +76,7 @@ const EVERYTHING = {
   },
   temporalTls: { existingSecret: 'temporal-tls', caKey: 'ca.crt', certKey: 'tls.crt', keyKey: 'tls.key' },
   catalogue: { existingConfigMap: 'catalogue' },
+  brandLogo: { existingConfigMap: 'logo', key: 'logo.png' },
   worker: { autoscaling: { enabled: true } },
   networkPolicy: {
     ...REQUIRED.networkPolicy,

@@ -99,6 +99,11 @@ volumeMounts:
     mountPath: /run/catalogue
     readOnly: true
   {{- end }}
+  {{- if and .root.Values.brandLogo.existingConfigMap (ne .component "migrate") }}
+  - name: brand-logo
+    mountPath: /run/brand-logo
+    readOnly: true
+  {{- end }}
 {{- end }}
 
 {{- define "posthorn.volumes" -}}
@@ -123,6 +128,11 @@ volumeMounts:
 - name: catalogue
   configMap:
     name: {{ .root.Values.catalogue.existingConfigMap }}
+{{- end }}
+{{- if and .root.Values.brandLogo.existingConfigMap (ne .component "migrate") }}
+- name: brand-logo
+  configMap:
+    name: {{ .root.Values.brandLogo.existingConfigMap }}
 {{- end }}
 {{- end }}
 
@@ -165,6 +175,10 @@ volumeMounts:
 {{- if .root.Values.catalogue.existingConfigMap }}
 - name: POSTHORN_CATALOGUE
   value: /run/catalogue/{{ .root.Values.catalogue.key }}
+{{- end }}
+{{- if .root.Values.brandLogo.existingConfigMap }}
+- name: BRAND_LOGO_FILE
+  value: /run/brand-logo/{{ .root.Values.brandLogo.key }}
 {{- end }}
 - name: METRICS_HOST
   value: 0.0.0.0

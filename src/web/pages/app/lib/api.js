@@ -1,3 +1,4 @@
+import { BRAND } from './brand.js'
 import { memberText } from './json-text.js'
 
 /** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
@@ -48,7 +49,7 @@ async function call(method, path, { body, headers = {} } = {}) {
       title: 'No answer',
       status: 0,
       code: 'no_answer',
-      detail: 'Posthorn cannot be reached.',
+      detail: `${BRAND.name} cannot be reached.`,
     })
   })
   const text = await answer.text()

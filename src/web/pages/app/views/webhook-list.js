@@ -1,3 +1,4 @@
+import { BRAND } from '../lib/brand.js'
 import { html, nothing, repeat } from '../lib/html.js'
 import { keepInAddress, liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
@@ -179,7 +180,7 @@ function summary(webhooks) {
  */
 function empty(mayManage, create) {
   return html`<section class="empty">
-    <img src="/assets/icon.svg" alt="" width="56" height="56" />
+    <img src=${BRAND.logo} alt="" width="56" height="56" />
     <h2>No webhooks yet</h2>
     <p>A webhook sends events of your organisation to an address of yours, as they happen.</p>
     ${
