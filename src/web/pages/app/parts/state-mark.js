@@ -66,7 +66,8 @@ export function webhookMarkInShort(webhook, times) {
   const { enabled, openIncident, latestAttempt, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
   if (openIncident !== null) return incidentMark(webhook, times.short(openIncident.openedAt))
   if (!enabled) return mark('calm', 'Switched off', 'off')
-  if (oldestMs !== null && isBackedUp(webhook)) return mark('warn', `Queued for ${duration(oldestMs)}`)
+  if (oldestMs !== null && isBackedUp(webhook))
+    return mark('warn', `First attempt waits ${duration(oldestMs)}`)
   if (latestAttempt === null) return mark('calm', 'No attempts')
   return latestAttempt.outcome === 'failed' ? mark('warn', 'Last failed') : mark('good', 'Healthy')
 }

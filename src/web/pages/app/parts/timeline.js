@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { duration, isOverdue, milliseconds, plural } from '../lib/times.js'
-import { mark } from './state-mark.js'
+import { mark, stateInWords } from './state-mark.js'
 
 /** @import { App, Attempt, DeliveryDetail, Template } from '../types.d.ts' */
 
@@ -107,7 +107,7 @@ function queueInWords(forMs, queue) {
     ...(before === 0 ? [] : [`${before.toLocaleString()} before it`]),
   ]
   const why = reasons.length === 0 ? '' : `: ${reasons.join(', ')}`
-  return html`<span class="mark warn">Queued for ${duration(forMs)}${why}</span>`
+  return html`<span class="mark warn">${stateInWords('pending')} for ${duration(forMs)}${why}</span>`
 }
 
 /**

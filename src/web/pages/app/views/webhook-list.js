@@ -9,6 +9,7 @@ import { nameOf } from '../parts/address.js'
 import { isBackedUp } from '../parts/first-attempts.js'
 import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
+import { stateInWords } from '../parts/state-mark.js'
 import { forceAllAction, openAction } from './actions.js'
 import { openWebhookForm } from './webhook-form.js'
 import { renderWebhookRow } from './webhook-row.js'
@@ -112,9 +113,9 @@ export function createWebhookList(app, parameters) {
           <th role="columnheader" class="status-column">Status</th>
           <th role="columnheader">Webhook</th>
           <th role="columnheader" class="url-column">URL</th>
-          <th role="columnheader" class="count-column" title="Waiting for their first attempt">Queued</th>
-          <th role="columnheader" class="count-column">Waiting</th>
-          <th role="columnheader" class="count-column">Failed</th>
+          <th role="columnheader" class="count-column">${stateInWords('pending')}</th>
+          <th role="columnheader" class="count-column">${stateInWords('waiting')}</th>
+          <th role="columnheader" class="count-column">${stateInWords('failed')}</th>
           <th role="columnheader" class="recent-column" title="Of the latest 200 attempts within 24 hours">
             Success, p95
           </th>
