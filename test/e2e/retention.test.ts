@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { Client, Connection, ScheduleOverlapPolicy, type ScheduleDescription } from '@temporalio/client'
+import {
+  Client,
+  Connection,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  type ScheduleDescription,
+} from '@temporalio/client'
 import { expect } from 'chai'
 import { RETENTION_SCHEDULE_ID } from '../../src/temporal/retention-schedule.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -18,6 +24,12 @@ describe('the retention schedule, on a real Temporal server', () => {
   before(async () => {
     const connection = await Connection.connect({ address: testServers().temporalAddress })
     temporal = new Client({ connection })
+    // Other tests start workers, too: a run that one of them left behind ends only with its limit of time.
+    await schedule()
+      .delete()
+      .catch((error: unknown) => {
+        if (!(error instanceof ScheduleNotFoundError)) throw error
+      })
   })
   after(async () => {
     for (const posthorn of running) expect(await posthorn.stop()).to.equal(0)
