@@ -50,7 +50,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   }),
   configuration('killed', { users: ['switch', 'retry'], faults: ['crash'], maxFaults: 2 }),
   configuration('killed again and again', { users: [], faults: ['crash'], maxFaults: 7 }),
-  configuration('erased', { users: ['erase', 'switch', 'retry'] }),
+  configuration('erased', { users: ['erase', 'switch'] }),
   configuration('erased with a workflow', {
     ...byWorkflow,
     users: ['erase', 'retry'],
@@ -60,7 +60,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configuration('erased in the last attempts', {
     firstAttempts: 8,
     maxAttempts: 11,
-    users: ['erase', 'retry', 'discard'],
+    users: ['erase', 'discard'],
   }),
   configuration('deferred', { ...byWorkflow, users: ['retry'], hasDeferrals: true }),
   configuration('paused in the last attempts', {

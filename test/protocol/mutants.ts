@@ -50,7 +50,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('claim', 'claims for webhooks that are off', BEGUN, TAKES, ''),
   mutant('claim', 'claims what is erased', 'erased', ERASED, NOT_ERASED),
   mutant('record-failure', 'goes on with what is erased', 'erased', ERASED, NOT_ERASED),
-  mutant('request-retry', 'retries what is erased', 'erased', ERASED, NOT_ERASED),
+  mutant('request-retry', 'retries what is erased', 'erased with a workflow', ERASED, NOT_ERASED),
   mutant('resume', 'resumes what is erased', 'erased', ERASED, NOT_ERASED),
   mutant('erase', 'marks nothing', 'erased', 'is_erased = true', 'is_erased = d.is_erased'),
   mutant('claim', 'does not count runs', 'killed', 'runs = d.runs + 1', 'runs = greatest(d.runs, 1)'),

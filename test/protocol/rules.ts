@@ -106,6 +106,10 @@ function owners(before: State, after: State): string[] {
       : ['a switch-off stops everything but attempts under way, and resumes nothing']
   if (happened.type === 'committed')
     return takes(before, happened.delivery) ? [] : ['a webhook that does not take an event gets no delivery']
+  if (happened.type === 'erased')
+    return rowOf(after, happened.delivery)!['is_erased'] === true
+      ? []
+      : ['an erasure marks the deliveries of its event']
   if (happened.type !== 'gave_back' && happened.type !== 'renewed') return []
   const [was, is] = [rowOf(before, happened.run.delivery)!, rowOf(after, happened.run.delivery)!]
   if (was['owner'] !== happened.run.owner)
