@@ -101,6 +101,12 @@ export const PROBLEMS = {
     cure: 'Use a method that the header `Allow` names.',
   },
   ...CONFLICTS,
+  payload_erased: {
+    status: 410,
+    title: 'Payload erased',
+    cause: 'The payload of the event is erased, so there is nothing to send.',
+    cure: 'None: it is gone for good. To send the data again, publish another event.',
+  },
   body_too_large: {
     status: 413,
     title: 'Body too large',

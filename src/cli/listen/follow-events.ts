@@ -83,6 +83,7 @@ async function readOnce(
       progress.failures = 0
       progress.retryMs = retryMs ?? progress.retryMs
       if (event === 'gap') listener.onNote(describeGap(progress))
+      else if (event === 'payload_erased') listener.onNote(`The payload of event ${id} is erased.`)
       else if (event !== 'position' && id !== null && event !== null && data !== null && isNew(progress, id))
         await listener.onEvent({ id, key: event, data })
       progress.lastEventId = id ?? progress.lastEventId

@@ -216,8 +216,7 @@ export function createApi(organisationId, onSignedOut) {
      */
     async delivery(id, deliveryId) {
       const text = await ask('GET', delivery(id, deliveryId))
-      const detail = /** @type {DeliveryDetail} */ (parsed(text))
-      return { ...detail, payloadText: memberText(text, 'payload') }
+      return withPayloadText(/** @type {DeliveryDetail & { payload: unknown }} */ (parsed(text)), text)
     },
     /**
      * @param {string} id
@@ -308,9 +307,10 @@ export function createApi(organisationId, onSignedOut) {
      */
     async event(eventId) {
       const text = await ask('GET', `${organisation}/events/${encodeURIComponent(eventId)}`)
-      const detail = /** @type {EventDetail & { payload: unknown }} */ (parsed(text))
-      return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
+      return withPayloadText(/** @type {EventDetail & { payload: unknown }} */ (parsed(text)), text)
     },
+    /** @param {string} eventId */
+    erasePayload: (eventId) => ask('DELETE', `${organisation}/events/${encodeURIComponent(eventId)}/payload`),
     /** @returns {Promise<{ data: WebhookActivity[] }>} */
     activities: () => json('GET', `${webhooks}/activity`),
     /**
@@ -334,4 +334,14 @@ export function createApi(organisationId, onSignedOut) {
     /** @param {string} id */
     unsubscribeFromPush: (id) => ask('DELETE', `${pushSubscriptions}/${encodeURIComponent(id)}`),
   }
+}
+
+/**
+ * Adds the payload's text, token by token as it is in the answer.
+ * @template {{ payload: unknown }} Detail
+ * @param {Detail} detail
+ * @param {string} text
+ */
+function withPayloadText(detail, text) {
+  return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
 }

@@ -52,6 +52,7 @@ const STOPPED_BECAUSE = {
   unsubscribed: 'Stopped: its event key was removed from the subscription',
   discarded: 'Discarded by a user',
   test_failed: 'A test event is attempted once',
+  payload_erased: 'Stopped: its payload was erased',
 }
 
 /**
