@@ -3,12 +3,13 @@ export const WEBHOOK_STATUSES = ['failing', 'degraded', 'healthy', 'disabled', '
 /** How an endpoint stands; the rule is that of {@link webhookStatus}. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
-type Standing = {
+/** What the status of a webhook follows from. */
+export type Standing = {
   enabled: boolean
   hasOpenIncident: boolean
   /** Null before the first attempt. */
   latestOutcome: 'succeeded' | 'failed' | null
-  /** Of the last hour, since the incident opened. */
+  /** Of the last hour, since the incident opened; of no account without one. */
   sinceOpened: { attempts: number; succeeded: number }
 }
 
