@@ -2,7 +2,11 @@ import type { EntityManager } from 'typeorm'
 import { operatorInAudit, type Operator } from '../accounts/operator.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { resumeIncident } from '../db/queries/incidents.ts'
-import { holdWebhook as holdRow, releaseWebhook as releaseRow, type WebhookRow } from '../db/queries/webhooks.ts'
+import {
+  holdWebhook as holdRow,
+  releaseWebhook as releaseRow,
+  type WebhookRow,
+} from '../db/queries/webhooks.ts'
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
 import { isCoveredBy } from '../domain/permissions.ts'
 import { notFound } from '../errors.ts'

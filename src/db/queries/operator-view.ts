@@ -65,11 +65,7 @@ export async function listOperatorWebhooks(
 }
 
 /** Returns those of the webhooks that have this status, in their order. */
-async function withStatus(
-  db: Db,
-  ids: readonly string[],
-  status: 'failing' | 'degraded',
-): Promise<string[]> {
+async function withStatus(db: Db, ids: readonly string[], status: 'failing' | 'degraded'): Promise<string[]> {
   const standings = await listStandings(db, 'SELECT unnest(:ids::uuid[]) AS id', { ids })
   const found = new Set(
     standings.flatMap((standing) => (webhookStatus(standing) === status ? [standing.id] : [])),

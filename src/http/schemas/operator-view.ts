@@ -99,9 +99,12 @@ export const OperatorWebhookSchema = Type.Object(
       },
       { title: 'OperatorDeliveryCounts' },
     ),
-    temporalUrl: orNull(Type.String({ examples: ['https://temporal.example.com/namespaces/default/workflows'] }), {
-      description: 'Its workflows in the Temporal UI; null without `TEMPORAL_UI_URL`',
-    }),
+    temporalUrl: orNull(
+      Type.String({ examples: ['https://temporal.example.com/namespaces/default/workflows'] }),
+      {
+        description: 'Its workflows in the Temporal UI; null without `TEMPORAL_UI_URL`',
+      },
+    ),
   },
   { title: 'OperatorWebhook', description: 'Without payloads, secrets and the query of its URL' },
 )
@@ -136,7 +139,10 @@ export const OperatorSessionSchema = Type.Object(
     expiresAt: orNull(timestamp('2026-05-04T20:00:00.000Z'), {
       description: 'When the session ends at the latest; null with an operator key',
     }),
-    temporalUi: orNull(TemporalUiSchema, { description: 'Null where it is not configured', examples: [null] }),
+    temporalUi: orNull(TemporalUiSchema, {
+      description: 'Null where it is not configured',
+      examples: [null],
+    }),
   },
   { title: 'OperatorSession' },
 )
