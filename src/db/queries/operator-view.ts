@@ -1,12 +1,7 @@
 // Hand-written: webhooks of all organisations are found along partial indexes, a bounded number at a time.
-import { webhookStatus } from '../../domain/webhook-status.ts'
+import { webhookStatus, type OperatorState } from '../../domain/webhook-status.ts'
 import { sql, type Db, type Page } from '../connection/db.ts'
 import { listOverviewOf, listStandings, type OverviewRow } from './overview.ts'
-
-/** What operators list webhooks by. A webhook may be in several of these lists. */
-export const OPERATOR_STATES = ['failing', 'degraded', 'paused', 'disabled'] as const
-
-export type OperatorState = (typeof OPERATOR_STATES)[number]
 
 /** A webhook with its organisation and what an operator acts on. */
 export type OperatorWebhookRow = OverviewRow & {

@@ -1,6 +1,7 @@
 import type { Backlog } from '../../db/queries/backlog.ts'
-import type { OperatorCounts, OperatorState, OperatorWebhookRow } from '../../db/queries/operator-view.ts'
+import type { OperatorCounts, OperatorWebhookRow } from '../../db/queries/operator-view.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
+import type { OperatorState } from '../../domain/webhook-status.ts'
 import type { ApiDependencies } from '../api.ts'
 import { statusOf } from './overview.ts'
 import { presentHold } from './webhook.ts'

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { OPERATOR_STATES } from '../../db/queries/operator-view.ts'
 import { OPERATOR_SCOPES } from '../../domain/permissions.ts'
-import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
+import { OPERATOR_STATES, WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
 import { operatorWebhookCursor } from '../validation/cursor.ts'
 import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
