@@ -76,7 +76,7 @@ describe("the operator's pages", function () {
     await page.getByRole('link', { name: 'Disabled' }).click()
     expect(new URL(page.url()).searchParams.get('state')).to.equal('disabled')
     await rowOf(page).getByText(REASON).waitFor()
-    await rowOf(page).getByRole('button', { name: 'End the hold' }).click()
+    await rowOf(page).getByRole('button', { name: 'End hold' }).click()
     await dialog.getByRole('button', { name: 'End hold' }).click()
     await rowOf(page).waitFor({ state: 'detached' })
     await own.goto(`${area.posthorn.url}/developer?webhook=${webhookId}`)

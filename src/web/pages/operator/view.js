@@ -201,7 +201,7 @@ function row(app, webhook, refresh) {
           ? html`<button
               type="button"
               class="quiet"
-              aria-label="${isHeld ? 'End the hold on' : 'Hold'} ${name}"
+              aria-label="${isHeld ? 'End hold on' : 'Hold'} ${name}"
               @click=${() => (isHeld ? openRelease : openHold)(app, webhook, refresh)}
             >
               ${isHeld ? 'End hold' : 'Hold'}
