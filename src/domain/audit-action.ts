@@ -6,6 +6,8 @@ export const AUDIT_ACTIONS = [
   'webhook.created',
   'webhook.updated',
   'webhook.deleted',
+  'webhook.held',
+  'webhook.released',
   'webhook.secret_read',
   'webhook.tested',
   'delivery.retried',

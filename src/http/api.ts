@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { CallerLookup, KnownCredentials, OrganisationCheck } from '../accounts/caller-lookup.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { PayloadThreads } from '../catalogue/payload-threads.ts'
+import type { Backlog } from '../db/queries/backlog.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { WebhookChanges } from '../webhooks/webhook-changes.ts'
@@ -70,6 +71,8 @@ export type ApiDependencies = {
   /** The UI in which operators see workflows; null where it is not configured. */
   temporalUi: { url: string; namespace: string } | null
   temporal: ReadinessParts['temporal']
+  /** The backlog of all organisations, seconds old at most; null where it cannot be counted in time. */
+  readBacklog: () => Promise<Backlog | null>
   logger: Logger
   metrics: Metrics
 }

@@ -28,9 +28,6 @@ export type Metering = {
 
 type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
-/** The database cancels the count after this; the scrape has long been answered without its figures. */
-const COUNT_TIMEOUT_MS = 2_000
-
 /** Creates the metrics, and installs those of Temporal's native core. Call it once, before any connection. */
 export async function createMetering(
   config: Pick<Config, 'databaseUrl' | 'databasePooler' | 'metricsHost' | 'metricsPort'>,
@@ -50,7 +47,7 @@ export async function createMetering(
       const counting = await openCountingConnection(config, logger)
       running.push('the connection of the metrics', () => closeDataSource(counting))
       const scrape = createScrape(registry, {
-        backlog: createBacklogReader({ read: () => countBacklogInTime(counting, COUNT_TIMEOUT_MS), logger }),
+        backlog: createBacklogReader({ read: () => countBacklogInTime(counting), logger }),
         pool: () => poolStatus(dataSource),
         dispatcher: () => dispatcher.load(),
         temporal,

@@ -53,6 +53,7 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_follow_idx', ['sweepAt'], {
   where: 'completed_at IS NOT NULL AND sweep_at IS NOT NULL AND workflow_started_at IS NULL',
 })
+@Index('delivery_paused_idx', ['webhookId'], { where: 'paused_since IS NOT NULL' })
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })
 export class Delivery {
   @PrimaryColumn('uuid')

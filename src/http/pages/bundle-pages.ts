@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import type * as Esbuild from 'esbuild'
 
 /** The pages; each names its scripts and its styles as sources below `/assets/`. */
-const PAGES = ['developer.html', 'docs.html']
+const PAGES = ['developer.html', 'docs.html', 'operator.html']
 
 const STYLE_LINK = / *<link rel="stylesheet" href="\/assets\/([^"]+)" \/>\n/g
 const SCRIPT_SOURCE = /(?<=<script (?:type="module" )?src="\/assets\/)[^"]+/g

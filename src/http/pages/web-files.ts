@@ -17,6 +17,7 @@ const FOLDER = fileURLToPath(new URL('../../web/pages/', import.meta.url))
 const PAGE_PATHS: Readonly<Record<string, string>> = {
   'developer.html': '/developer',
   'docs.html': '/docs',
+  'operator.html': '/operator',
 }
 
 /** What has another ending is not for browsers. */

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { createPayloadThreads } from '../../../src/catalogue/payload-threads.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
@@ -103,6 +104,7 @@ export async function createTestApi(
     frameAncestors: [],
     brand: OWN_BRAND,
     temporalUi: null,
+    readBacklog: () => countBacklog(dataSource),
     temporal: { workerLoad: () => null, isUp: () => Promise.resolve(true) },
     streams,
     logger,

@@ -11,7 +11,7 @@ import { createClosedLink } from './views/closed-link.js'
 import { createAccountQuestion, createLeftAccount } from './views/other-account.js'
 import { renderShell } from './views/shell.js'
 import { openShortcutHelp } from './views/shortcut-help.js'
-import { createSignIn } from './views/sign-in.js'
+import { createSignIn, WITH_API_KEY } from './views/sign-in.js'
 import { createView } from './views/view-of.js'
 
 /** @import { App, Session, View } from './types.d.ts' */
@@ -66,7 +66,7 @@ function showSignedOut(view) {
 
 /** @param {string} [reason] */
 function showSignIn(reason) {
-  showSignedOut(createSignIn({ update, reason: reason ?? '', onSignedIn: startSignedIn }))
+  showSignedOut(createSignIn(WITH_API_KEY, { update, reason: reason ?? '', onSignedIn: startSignedIn }))
 }
 
 /**
@@ -168,7 +168,7 @@ setInterval(() => {
  */
 async function openArea(signedOut = () => showSignIn(), startArea = start) {
   try {
-    const session = await patiently(currentSession)
+    const session = await patiently(() => currentSession())
     if (session === null) signedOut()
     else await patiently(() => startArea(session))
   } catch (error) {

@@ -14,6 +14,11 @@ import type {
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
 import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/member.ts'
+import type {
+  OperatorOverviewSchema,
+  OperatorSessionSchema,
+  OperatorWebhookListSchema,
+} from '../../../http/schemas/operator-view.ts'
 import type { PushSubscriptionListSchema } from '../../../http/schemas/push-subscription.ts'
 import type { ReplayCountSchema, ReplaySchema } from '../../../http/schemas/replay.ts'
 import type { RetryJobSchema } from '../../../http/schemas/retry.ts'
@@ -52,6 +57,10 @@ export type AuditEntry = Static<typeof AuditListSchema>['data'][number]
 export type OwnApiKeys = Static<typeof OwnApiKeyListSchema>
 export type ApiKey = OwnApiKeys['data'][number]
 export type CreatedApiKey = Static<typeof CreatedApiKeySchema>
+export type OperatorSession = Static<typeof OperatorSessionSchema>
+export type OperatorOverview = Static<typeof OperatorOverviewSchema>
+export type OperatorWebhooks = Static<typeof OperatorWebhookListSchema>
+export type OperatorWebhook = OperatorWebhooks['data'][number]
 export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
 /** Deliveries of one webhook, by id or by what they have in common. */
 export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }

@@ -26,7 +26,7 @@ export function isTransient(error) {
  * @param {string} text
  * @returns {unknown}
  */
-function parsed(text) {
+export function parsed(text) {
   return JSON.parse(text)
 }
 
@@ -36,7 +36,7 @@ function parsed(text) {
  * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
  * @returns {Promise<string>} the text of the answer
  */
-async function call(method, path, { body, headers = {} } = {}) {
+export async function call(method, path, { body, headers = {} } = {}) {
   const answer = await fetch(path, {
     method,
     credentials: 'same-origin',
@@ -92,10 +92,14 @@ export async function openPortalLink(token, replace) {
   )
 }
 
-/** @returns {Promise<Session | null>} null without a session */
-export async function currentSession() {
+/**
+ * @template [S=Session]
+ * @param {string} [path] of the session
+ * @returns {Promise<S | null>} null without a session
+ */
+export async function currentSession(path = '/api/session') {
   try {
-    return /** @type {Session} */ (parsed(await call('GET', '/api/session')))
+    return /** @type {S} */ (parsed(await call('GET', path)))
   } catch (error) {
     if (error instanceof ApiProblem && error.problem.status === 401) return null
     throw error

@@ -5,6 +5,8 @@ const WORDS = {
   'webhook.created': 'Created a webhook',
   'webhook.updated': 'Changed a webhook',
   'webhook.deleted': 'Deleted a webhook',
+  'webhook.held': 'Put a webhook on hold',
+  'webhook.released': 'Ended the hold on a webhook',
   'webhook.secret_read': 'Read a signing secret',
   'webhook.tested': 'Sent a test event',
   'delivery.retried': 'Retried a delivery',
