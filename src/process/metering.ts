@@ -28,6 +28,12 @@ export type Metering = {
 
 type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
+export const METRICS_LISTENER = {
+  what: 'metrics',
+  hostVariable: 'METRICS_HOST',
+  portVariable: 'METRICS_PORT',
+}
+
 /** The database cancels the count after this; the scrape has long been answered without its figures. */
 const COUNT_TIMEOUT_MS = 2_000
 
@@ -56,9 +62,10 @@ export async function createMetering(
         temporal,
         coreMetricsUrl,
       })
+      const readiness = () => readReadiness(parts, role)
       const listening = await listenInWords(
-        { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' },
-        createMetricsApp({ scrape, readiness: () => readReadiness(parts, role), logger }),
+        METRICS_LISTENER,
+        createMetricsApp({ scrape, readiness, logger }),
         { host, port },
       )
       running.push('the metrics', () => listening.close())
@@ -77,7 +84,8 @@ async function openCountingConnection(
   return connect({ url, poolSize: 1, pooler, onIdleError })
 }
 
-function showVersion(registry: Registry): void {
+/** Adds the metric of the version that runs. */
+export function showVersion(registry: Registry): void {
   const info = new Gauge({
     name: 'posthorn_build_info',
     help: '1, with the version that runs',

@@ -1,3 +1,4 @@
+import { DEFAULT_API } from '../listen/listen-defaults.ts'
 import { API_KEY_COMMANDS } from './api-key-commands.ts'
 import type { Command, CommandGroup, RunCommand } from './command.ts'
 import { LISTEN_COMMAND } from './listen-command.ts'
@@ -32,6 +33,20 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
     examples: ['worker'],
     load: () => loadServe({ api: false, worker: true }),
+  },
+  {
+    name: 'relay',
+    summary: "publish the events of an outbox in your platform's database",
+    details: [
+      'Needs RELAY_DATABASE_URL and RELAY_OPERATOR_KEY, and no database of Posthorn. Runs until SIGTERM or SIGINT.',
+      'Several processes share the organisations. docs/integrate.md shows it from the INSERT to the webhook.',
+    ],
+    options: [
+      { name: 'api', value: 'URL', meaning: `address of Posthorn; default: POSTHORN_URL, or ${DEFAULT_API}` },
+      { name: 'print-sql', meaning: 'print the SQL that makes the outbox, and end' },
+    ],
+    examples: ['relay --api https://posthorn.example.com', 'relay --print-sql > outbox.sql'],
+    load: async () => (await import('../relay.ts')).runRelay,
   },
   {
     name: 'migrate',
