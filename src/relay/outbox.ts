@@ -67,7 +67,7 @@ export function readWaiting(db: DataSource, organisationId: string, limit: numbe
             coalesce(retry_at > now(), false) AS "isPostponed"
        FROM posthorn_outbox
       WHERE ${IS_WAITING} AND organisation_id = :organisationId
-      ORDER BY id LIMIT :limit`,
+      ORDER BY posthorn_outbox.id LIMIT :limit`,
     { organisationId, limit, maxBytes: MAX_DATA_BYTES },
   ).rows<OutboxRow>(db)
 }

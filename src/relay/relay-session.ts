@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { DatabaseUnavailableError } from '../db/connection/connection-errors.ts'
 import { DatabaseClient } from '../db/connection/database-client.ts'
 import { withSessionLimits } from '../db/connection/session-limits.ts'
@@ -49,22 +50,24 @@ export async function openRelaySession(url: string, onCommit: () => void): Promi
     await endQuietly(client)
     throw error
   }
-  const stopHeartbeat = every(processTimers, HEARTBEAT_INTERVAL_MS, () => {
-    // It aborts `lost` where it fails.
-    client.query('SELECT 1').catch(() => undefined)
-  })
+  // One statement at a time: its time limit begins when it is sent.
+  const inTurn = pLimit(1)
+  // It aborts `lost` where it fails.
+  const beat = (): void => void inTurn(() => client.query('SELECT 1')).catch(() => undefined)
+  const stopHeartbeat = every(processTimers, HEARTBEAT_INTERVAL_MS, beat)
   losing.signal.addEventListener('abort', stopHeartbeat)
   return {
     lost: losing.signal,
     async lock(organisationId) {
       const statement = `SELECT pg_try_advisory_lock(${LOCK_KEY}) AS locked`
-      const { rows } = await client.query<{ locked: boolean }>(statement, [organisationId])
+      const { rows } = await inTurn(() => client.query<{ locked: boolean }>(statement, [organisationId]))
       return rows[0]?.locked === true
     },
     async unlock(organisationId) {
       if (losing.signal.aborted) return
       // Without an answer the connection is given up, and the lock with it.
-      await client.query(`SELECT pg_advisory_unlock(${LOCK_KEY})`, [organisationId]).catch(() => undefined)
+      const statement = `SELECT pg_advisory_unlock(${LOCK_KEY})`
+      await inTurn(() => client.query(statement, [organisationId])).catch(() => undefined)
     },
     end: () => endQuietly(client),
   }
