@@ -82,8 +82,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'find problems of an installation, with cures',
     details: [
       'Examines the settings, the database, Temporal, the keys, the proxy, the outbound policy, mail, push, the',
-      'deliveries, incidents, retry jobs and erasures, with the settings of the environment. Prints one line for each',
-      'finding, with its cure.',
+      'deliveries, incidents, retry jobs, erasures and the outbox of the relay, with the settings of the environment.',
+      'Prints one line for each finding, with its cure.',
       'Changes nothing and sends nothing.',
       'Exit code: 0 without an error, 1 with one, 2 when it is called wrongly. docs/troubleshooting.md has the codes.',
     ],
