@@ -192,7 +192,7 @@ describe('posthorn relay', () => {
     answer = accept
     const other = await startRelay(outbox, apiUrl())
     await untilEmpty()
-    expect(other.log()).to.include('"relay.published"')
+    await eventually(() => expect(other.log()).to.include('"relay.published"'))
     process.kill(paused.pid, 'SIGCONT')
     expect([await paused.stop(), await other.stop()]).to.deep.equal([0, 0])
   })
@@ -211,8 +211,8 @@ describe('posthorn relay', () => {
         await outbox.insert({ organisation_id: 'org_a' }, { organisation_id: 'org_a', created_at: old })
         await untilEmpty()
         await eventually(() => {
-          expect(relay.log().match(/"relay\.published"/g)).to.have.length(2)
-          expect(relay.log().match(/"relay\.late"/g)).to.have.length(1)
+          expect(relay.log().match(/"event":"relay\.published"/g)).to.have.length(2)
+          expect(relay.log().match(/"event":"relay\.late"/g)).to.have.length(1)
         })
         expect(await relay.stop()).to.equal(0)
         failures = 2
