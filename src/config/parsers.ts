@@ -104,6 +104,19 @@ export function parseDatabaseUrl(text: string): string {
   return text
 }
 
+export function optionalDatabaseUrl(text: string): string {
+  return text === '' ? '' : parseDatabaseUrl(text)
+}
+
+/** The secret alone: its name and scopes are in `POSTHORN_OPERATOR_KEYS`. */
+export function operatorSecret(text: string): string {
+  if (text !== '' && (!isKeyShaped(text, MIN_KEY_LENGTH) || text.includes(':')))
+    throw new Error(
+      `must be the secret of an operator key alone: ${MIN_KEY_LENGTH} to ${MAX_KEY_LENGTH} visible ASCII characters`,
+    )
+  return text
+}
+
 export function parseKeyRing(text: string): EncryptionKey[] {
   const keys = text.split(',').map((entry) => {
     const match = /^([A-Za-z0-9_-]{1,32}):([0-9a-f]{64})$/.exec(entry.trim())
