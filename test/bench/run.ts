@@ -3,6 +3,7 @@ import { describeError } from '../../src/process/visible-text.ts'
 import { onStopSignal } from '../../src/process/process-events.ts'
 import { createStack } from '../../src/process/shutdown-stack.ts'
 import { describeMachine } from './measure/machine.ts'
+import { openFloor } from './floor/floor.ts'
 import { parseOptions, USAGE } from './options.ts'
 import { startRig } from './rig.ts'
 import type { BenchOptions, Findings, FirstAttempt } from './scenario.ts'
@@ -52,6 +53,7 @@ async function run(wanted: BenchOptions): Promise<number> {
         generator: rig.generator,
         receiver: rig.receiver,
         openStage: (plan) => openStage(rig, firstAttempt, plan),
+        openFloor: (path) => openFloor(rig, path),
       })
       const tookSeconds = Math.round((Date.now() - beganAt) / 1_000)
       results.push({ scenario: name, firstAttempt, tookSeconds, ...findings })

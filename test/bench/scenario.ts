@@ -1,3 +1,4 @@
+import type { Floor } from './floor/floor.ts'
 import type { Generator } from './harness/generator.ts'
 import type { Receiver } from './harness/receiver.ts'
 import type { Stage, StageOptions } from './stage.ts'
@@ -37,6 +38,8 @@ export type Bench = {
   receiver: Receiver
   /** A separate Temporal, database and Posthorn, warmed up. Only one is open at a time. */
   openStage(options: StageOptions): Promise<Stage>
+  /** The smallest program that does the same, which POSTs to a path of the receiver. It may be open beside a stage. */
+  openFloor(path: string): Promise<Floor>
 }
 
 export type Scenario = {
