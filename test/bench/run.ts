@@ -9,6 +9,7 @@ import { startRig } from './rig.ts'
 import type { BenchOptions, Findings, FirstAttempt } from './scenario.ts'
 import { openStage } from './stage.ts'
 import { formatTable } from './table.ts'
+import { benchTarget } from './target/bench-target.ts'
 
 /** `npm run bench`: see the usage. Exits with 1 when a promise was broken, whatever the figures are. */
 type Result = Findings & { scenario: string; firstAttempt: FirstAttempt; tookSeconds: number }
@@ -27,7 +28,8 @@ try {
       state.isInterrupted = true
       await stack.stop()
     })
-    process.exitCode = await run(options)
+    const { target, quick } = options
+    process.exitCode = target === null ? await run(options) : await benchTarget(target, quick, stack)
   }
 } catch (error) {
   if (!state.isInterrupted) process.stderr.write(`${describeError(error)}\n`)

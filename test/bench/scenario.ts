@@ -17,6 +17,17 @@ export type BenchOptions = {
   tls: boolean
   quick: boolean
   jsonFile: string | null
+  /** A running product, which is measured in place of the scenarios. */
+  target: TargetOptions | null
+}
+
+/** `adapterFile` is null for Posthorn. `receiverHost`: this machine, as the product reaches it. */
+export type TargetOptions = {
+  url: string
+  adapterFile: string | null
+  receiverHost: string
+  /** Version and settings of the product, as the manifest shows them. */
+  settings: string
 }
 
 /** One line of a scenario's table. Units are in the names. */
