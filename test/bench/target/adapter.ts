@@ -7,7 +7,7 @@ export type Adapter = {
   createCustomer(url: string, hookUrl: string): Promise<Customer>
 }
 
-export type Customer = {
+type Customer = {
   /** The request that publishes an event with a payload of about so many bytes. */
   request(bodyBytes: number): PublishRequest
   /** Returns the ids that `idHeader` will have. Throws an Error where the event was not accepted. */
