@@ -103,6 +103,7 @@ export type UserAction = Request & {
     | 'test'
     | 'erase'
     | 'signal'
+    | 'signal_retry'
     | 'cancel'
     | 'terminate_workflow'
     | 'purge'
