@@ -39,7 +39,11 @@ export async function act(world: PlayWorld, action: PlannedAction): Promise<void
     case 'create':
       return createWebhook(world, pickWebhook(world, action))
     case 'retry': {
-      const found = await findDelivery(world, `state IN ('waiting', 'failed', 'stopped', 'in_progress')`, action)
+      const found = await findDelivery(
+        world,
+        `state IN ('waiting', 'failed', 'stopped', 'in_progress')`,
+        action,
+      )
       if (found !== null) await onDelivery(world, 'retry', found)
       return
     }
@@ -115,7 +119,9 @@ export async function publish(
       body: { event: eventKey, data: { id: dataId } },
     })
     const accepted =
-      answered.status === 202 ? (json as { id: string; deliveries: { id: string; webhookId: string }[] }) : null
+      answered.status === 202
+        ? (json as { id: string; deliveries: { id: string; webhookId: string }[] })
+        : null
     const deliveries = (accepted?.deliveries ?? []).map(({ id, webhookId }) => ({ id, webhookId }))
     publication.tries.push({ ...answered, eventId: accepted?.id ?? null, deliveries })
   }
@@ -147,12 +153,13 @@ async function erase(world: PlayWorld): Promise<void> {
   const action = note(world, { kind: 'erase', organisationId, webhookId: null, deliveryId: null })
   do {
     if (action.status !== 0) await delay(REPEAT_AFTER_MS)
-    const { json: _, from: _from, ...answered } = await callPosthorn(
-      world,
-      'DELETE',
-      `/api/operator/organisations/${organisationId}`,
-      { headers: { 'x-operator-key': secretOf('all') } },
-    )
+    const {
+      json: _,
+      from: _from,
+      ...answered
+    } = await callPosthorn(world, 'DELETE', `/api/operator/organisations/${organisationId}`, {
+      headers: { 'x-operator-key': secretOf('all') },
+    })
     Object.assign(action, answered, answered.status === 202 ? {} : { to: Infinity })
   } while (action.status !== 202)
 }

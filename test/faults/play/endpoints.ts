@@ -47,7 +47,10 @@ export async function createEndpoints(
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAt = nowMs()
     const [, index, version] = /(\d+)\/(\d+)$/.exec(request.url ?? '') ?? []
-    const endpoint = endpoints[Number(index)] ?? { webhookId: '', phases: [{ forMs: 0, behaviour: 'confirms' }] }
+    const endpoint = endpoints[Number(index)] ?? {
+      webhookId: '',
+      phases: [{ forMs: 0, behaviour: 'confirms' }],
+    }
     const behaviour = behaviourOf(endpoint)
     const post: LedgerPost = {
       id: ledger.length + 1,

@@ -27,16 +27,19 @@ const CAUSES_REPEAT: readonly FaultKind[] = [
   'connections_exhausted',
 ]
 
-/** Groups what belongs to deliveries by the delivery, in the order given. */
-export function byDelivery<T extends { deliveryId: string }>(all: readonly T[]): Map<string, T[]> {
+/** Groups by a key, in the order given. */
+export function groupBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
   for (const one of all) {
-    const group = groups.get(one.deliveryId)
-    if (group === undefined) groups.set(one.deliveryId, [one])
+    const group = groups.get(keyOf(one))
+    if (group === undefined) groups.set(keyOf(one), [one])
     else group.push(one)
   }
   return groups
 }
+
+export const byDelivery = <T extends { deliveryId: string }>(all: readonly T[]): Map<string, T[]> =>
+  groupBy(all, ({ deliveryId }) => deliveryId)
 
 /** A fault of this process, of all, or of a server. Of a process that is not known, any. */
 export function isOfProcess({ process }: Fault, name: string | null): boolean {

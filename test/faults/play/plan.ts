@@ -19,10 +19,18 @@ export type EndpointPlan = {
 
 /** What is planned of a webhook. `which` is any number: it picks one of what there is at that time. */
 export type PlannedAction =
-  | { kind: 'publish'; organisation: number; count: number; eventKey: string; repeats: number; isKeyed: boolean }
+  | {
+      kind: 'publish'
+      organisation: number
+      count: number
+      eventKey: string
+      repeats: number
+      isKeyed: boolean
+    }
   | { kind: 'switch' | 'narrow'; which: number; offMs: number }
-  | { kind: 'move' | 'delete' | 'create' | 'replay' | 'test'; which: number }
-  | { kind: 'retry' | 'discard' | 'discard_failed' | 'exhaust'; which: number }
+  | { kind: 'move' | 'delete' | 'create'; which: number }
+  | { kind: 'discard_failed' | 'replay' | 'test'; which: number }
+  | { kind: 'retry' | 'discard' | 'exhaust'; which: number }
   | { kind: 'signal' | 'cancel' | 'terminate_workflow'; which: number }
   | { kind: 'retry_all'; mode: RetryMode; which: number | null; isFiltered: boolean }
   | { kind: 'purge' | 'erase' }
@@ -64,6 +72,9 @@ const WEBHOOKS = [100, 6, 6, 1]
 /** Every webhook of the crowd subscribes to this one. */
 export const FAN_OUT_KEY = 'customer:updated'
 const KEYS = ['customer:created', 'comment:created', 'comment:deleted', 'comment:updated'] as const
+
+/** The part of the crowd that subscribes to another key too. */
+const BUSY_SHARE = 0.15
 
 const PROCESSES: Plan['processes'] = [
   { command: 'api', webhookConcurrency: 50 },
@@ -118,7 +129,11 @@ export function planPlay(seed: number, durationMs: number, faultKinds: readonly 
     endpoints: planEndpoints(dice.fork(), durationMs),
     actions: planActions(dice.fork(), durationMs),
     tracks: TRACKS.map(({ kinds, afterMs }) =>
-      planTrack(dice.fork(), { durationMs, afterMs, kinds: kinds.filter((kind) => faultKinds.includes(kind)) }),
+      planTrack(dice.fork(), {
+        durationMs,
+        afterMs,
+        kinds: kinds.filter((kind) => faultKinds.includes(kind)),
+      }),
     ),
   }
 }
@@ -127,8 +142,14 @@ function planEndpoints(dice: Dice, durationMs: number): EndpointPlan[] {
   return WEBHOOKS.flatMap((count, organisation) =>
     Array.from({ length: count }, () => {
       if (organisation === VICTIM)
-        return { organisation, subscribedEventKeys: ['*'], name: 'victim', phases: [{ forMs: durationMs, behaviour: 'confirms' as const }] }
-      const subscribedEventKeys = organisation === CROWD ? [FAN_OUT_KEY, dice.pick(KEYS)] : ['*']
+        return {
+          organisation,
+          subscribedEventKeys: ['*'],
+          name: 'victim',
+          phases: [{ forMs: durationMs, behaviour: 'confirms' as const }],
+        }
+      const keys = dice.chance(BUSY_SHARE) ? [FAN_OUT_KEY, dice.pick(KEYS)] : [FAN_OUT_KEY]
+      const subscribedEventKeys = organisation === CROWD ? keys : ['*']
       return { organisation, subscribedEventKeys, ...planBehaviour(dice, durationMs) }
     }),
   )
@@ -136,14 +157,14 @@ function planEndpoints(dice: Dice, durationMs: number): EndpointPlan[] {
 
 function planBehaviour(dice: Dice, durationMs: number): Pick<EndpointPlan, 'name' | 'phases'> {
   const [good, bad] = dice.weighted([
-    [48, ['confirms', 'confirms']],
-    [12, ['confirms', 'fails']],
-    [10, ['slow', 'mixed']],
-    [8, ['confirms', 'hangs']],
-    [6, ['confirms', 'resets']],
-    [4, ['hangs', 'hangs']],
-    [6, ['fails', 'fails']],
-    [3, ['refuses', 'refuses']],
+    [60, ['confirms', 'confirms']],
+    [10, ['confirms', 'fails']],
+    [8, ['slow', 'mixed']],
+    [5, ['confirms', 'hangs']],
+    [5, ['confirms', 'resets']],
+    [3, ['hangs', 'hangs']],
+    [4, ['fails', 'fails']],
+    [2, ['refuses', 'refuses']],
     [3, ['slow', 'slow']],
   ] as const)
   if (good === bad) return { name: `always ${good}`, phases: [{ forMs: durationMs, behaviour: good }] }
@@ -160,7 +181,7 @@ function planActions(dice: Dice, durationMs: number): Plan['actions'] {
   const actions: Plan['actions'] = [
     { atMs: dice.int(durationMs / 3, (durationMs * 2) / 3), action: { kind: 'erase' } },
   ]
-  for (let atMs = dice.int(0, 500); atMs < durationMs; atMs += dice.int(100, 600))
+  for (let atMs = dice.int(0, 500); atMs < durationMs; atMs += dice.int(200, 1_200))
     actions.push({ atMs, action: planAction(dice) })
   return actions.sort((one, other) => one.atMs - other.atMs)
 }

@@ -14,9 +14,10 @@ import { ATTEMPT_TIMEOUT_MS, createPlayWorld, NOTIFY_AFTER_MS, type PlayWorld } 
 /** Once the last fault is over all comes to its end by itself: three minutes, as promised, twice that under other load. */
 export const CALM_LIMIT_MS = 360_000
 const POLL_MS = 1_000
+const SAY_EVERY_MS = 20_000
 
 /** An event to the victim comes that often. */
-const VICTIM_EVERY_MS = 400
+const VICTIM_EVERY_MS = 800
 /** What the machine itself may add to the 2 s in which the victim's events come: it may have other work. */
 const VICTIM_MS = Number(process.env['POSTHORN_PLAY_VICTIM_MS'] ?? 2_000)
 const LOOK_EVERY_MS = 2_000
@@ -24,7 +25,12 @@ const LOOK_EVERY_MS = 2_000
 /** Plays a plan on real processes, waits until all is at rest, and returns what became of it. */
 export async function play(plan: Plan, program?: string): Promise<PlayRecord> {
   const world = await createPlayWorld(plan, program)
-  const run = { seed: plan.seed, attemptTimeoutMs: ATTEMPT_TIMEOUT_MS, notifyAfterMs: NOTIFY_AFTER_MS, victimMs: VICTIM_MS }
+  const run = {
+    seed: plan.seed,
+    attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
+    notifyAfterMs: NOTIFY_AFTER_MS,
+    victimMs: VICTIM_MS,
+  }
   const isOver = new AbortController()
   const dice = createDice(plan.seed ^ 0x57ea)
   const followers = world.members.map((member) => followStream(world, member, dice.fork()))
@@ -56,8 +62,15 @@ function recordOf(world: PlayWorld, run: PlayRun, facts: Facts | null): PlayReco
   return {
     ...run,
     webhooks: world.webhooks.map(
-      ({ id, organisationId, name, signingSecret, subscribedEventKeys, isVictim, hangsAtEnd }) =>
-        ({ id, organisationId, name, signingSecret, subscribedEventKeys, isVictim, hangsAtEnd }),
+      ({ id, organisationId, name, signingSecret, subscribedEventKeys, isVictim, hangsAtEnd }) => ({
+        id,
+        organisationId,
+        name,
+        signingSecret,
+        subscribedEventKeys,
+        isVictim,
+        hangsAtEnd,
+      }),
     ),
     posts: world.endpoints.ledger,
     publications: world.publications,
@@ -123,14 +136,23 @@ async function publishToVictim(
 /** Does nothing but wait, until nothing is left that is to come to its end, or time is up. Returns the rows. */
 async function waitUntilAtRest(world: PlayWorld, run: Omit<PlayRun, 'endedAt'>): Promise<Facts> {
   const begunAt = nowMs()
-  const erased = world.actions.filter(({ kind }) => kind === 'erase').map(({ organisationId }) => organisationId)
+  let nextSayAt = 0
+  const erased = world.actions
+    .filter(({ kind }) => kind === 'erase')
+    .map(({ organisationId }) => organisationId)
   for (;;) {
     const facts = await readFacts(world.database, erased)
     const left = unfinished(recordOf(world, { ...run, endedAt: nowMs() }, facts))
     const waitedMs = nowMs() - begunAt
     if (left.length === 0 || waitedMs > CALM_LIMIT_MS) {
-      say(`${left.length === 0 ? 'all is at rest' : `time is up: ${left[0]!.detail}`} after ${Math.round(waitedMs)} ms`)
+      say(
+        `${left.length === 0 ? 'all is at rest' : `time is up: ${left[0]!.detail}`} after ${Math.round(waitedMs)} ms`,
+      )
       return facts
+    }
+    if (nowMs() > nextSayAt) {
+      nextSayAt = nowMs() + SAY_EVERY_MS
+      say(`${left.length} are not at rest, such as: ${left[0]!.rule}, ${left[0]!.detail}`)
     }
     await delay(POLL_MS)
   }

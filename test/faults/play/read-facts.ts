@@ -8,7 +8,10 @@ const ms = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::
 const RECENT = `created_at > now() - interval '100 days'`
 
 /** Reads all rows that the checks of a play are about, in one statement, so that they are of one instant. */
-export async function readFacts(database: PlayDatabase, erasedOrganisationIds: readonly string[]): Promise<Facts> {
+export async function readFacts(
+  database: PlayDatabase,
+  erasedOrganisationIds: readonly string[],
+): Promise<Facts> {
   const list = (columns: string, from: string): string =>
     `(SELECT coalesce(json_agg(json_build_object(${columns})), '[]') FROM ${from})`
   const [found] = await database.query<{ facts: Facts }>(

@@ -1,7 +1,12 @@
 import type { PlayedWebhook, PlayRecord, UserAction } from './record.ts'
 
 /** What a webhook certainly was during some time; null where a change, or one whose answer was lost, may have changed it. */
-type Certain = { isThere: boolean | null; enabled: boolean | null; keys: readonly string[] | null; urlVersion: number | null }
+type Certain = {
+  isThere: boolean | null
+  enabled: boolean | null
+  keys: readonly string[] | null
+  urlVersion: number | null
+}
 
 /**
  * Returns what a webhook was for all of the time from `from` to `to`. Its changes came one after the other; one that was
@@ -21,8 +26,10 @@ export function certainlyWas(record: PlayRecord, webhook: PlayedWebhook, from: n
     if (isDeleted !== undefined) certain.isThere = isSure ? false : orNull(certain.isThere, false)
     if (enabled !== undefined) certain.enabled = isSure ? enabled : orNull(certain.enabled, enabled)
     if (subscribedEventKeys !== undefined)
-      certain.keys = isSure || String(certain.keys) === String(subscribedEventKeys) ? subscribedEventKeys : null
-    if (urlVersion !== undefined) certain.urlVersion = isSure ? urlVersion : orNull(certain.urlVersion, urlVersion)
+      certain.keys =
+        isSure || String(certain.keys) === String(subscribedEventKeys) ? subscribedEventKeys : null
+    if (urlVersion !== undefined)
+      certain.urlVersion = isSure ? urlVersion : orNull(certain.urlVersion, urlVersion)
   }
   return certain
 }

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { createMember, createWebhookRow, publishRow, type TestMember } from '../../helpers/database/factories.ts'
+import {
+  createMember,
+  createWebhookRow,
+  publishRow,
+  type TestMember,
+} from '../../helpers/database/factories.ts'
 import { operatorKeysText } from '../../helpers/api/operator.ts'
 import { createMailServer, type MailServer } from '../../helpers/notifications/mail-server.ts'
 import { startWipeableTemporal, type WipeableTemporal } from '../../helpers/temporal/wipeable-temporal.ts'
@@ -58,7 +63,8 @@ export async function createPlayWorld(plan: Plan, program?: string): Promise<Pla
     (address) => names.find((_, index) => address.endsWith(addressOf(index))) ?? null,
   )
   const members: TestMember[] = []
-  for (let count = 0; count < ORGANISATIONS.length; count++) members.push(await createMember(database.dataSource))
+  for (let count = 0; count < ORGANISATIONS.length; count++)
+    members.push(await createMember(database.dataSource))
   const webhooks = await createWebhooks(plan, { database, endpoints, members })
   await createOldEvents(database, members[VICTIM]!)
   const taskQueue = `play-${randomUUID()}`

@@ -1,5 +1,5 @@
 import type { DeliveryFacts, Facts, PlayedWebhook, PlayRecord, Publication, Violation } from '../record.ts'
-import { isConfirmed } from '../ledger.ts'
+import { groupBy, isConfirmed } from '../ledger.ts'
 import { certainlyTakes, isCreatedAfter } from '../webhook-history.ts'
 
 const RULE = 'acknowledged events'
@@ -21,7 +21,7 @@ export function checkAcknowledged(record: PlayRecord): Violation[] {
   const index: Index = {
     facts,
     webhooks: new Map(record.webhooks.map((webhook) => [webhook.id, webhook])),
-    webhooksOf: Map.groupBy(record.webhooks, ({ organisationId }) => organisationId),
+    webhooksOf: groupBy(record.webhooks, ({ organisationId }) => organisationId),
     events: new Map(),
     deliveries: new Map(facts.deliveries.map((delivery) => [delivery.id, delivery])),
     confirmed: new Set(record.posts.filter(isConfirmed).map(({ deliveryId }) => deliveryId)),
@@ -59,7 +59,8 @@ function checkPublication(record: PlayRecord, publication: Publication, index: I
       if (isCreatedAfter(record, webhook, since)) continue
       const takes = certainlyTakes(record, webhook, eventKey, since, to)
       if (takes === true && !has) violation(`no delivery for the webhook "${webhook.name}" ${webhook.id}`)
-      if (takes === false && has) violation(`a delivery for "${webhook.name}" ${webhook.id}, which does not take it`)
+      if (takes === false && has)
+        violation(`a delivery for "${webhook.name}" ${webhook.id}, which does not take it`)
     }
   }
   const most = idempotencyKey === null ? tries.length : 1

@@ -36,7 +36,10 @@ function checkTwice({ id, delivery, recorded, numbered }: Of): Violation[] {
   const violations: Violation[] = []
   const violation = (detail: string): void => void violations.push({ rule: TWICE, deliveryId: id, detail })
   const numbers = recorded.map(({ number }) => number).sort((one, other) => one - other)
-  if (delivery !== null && (numbers.length !== delivery.attempts || numbers.some((one, at) => one !== at + 1)))
+  if (
+    delivery !== null &&
+    (numbers.length !== delivery.attempts || numbers.some((one, at) => one !== at + 1))
+  )
     violation(`${delivery.attempts} attempts, recorded: ${numbers.join(', ')}`)
   if (recorded.filter(({ outcome }) => outcome === 'succeeded').length > 1)
     violation('several attempts are recorded as succeeded')
@@ -117,8 +120,7 @@ function contradiction(
   const hits = faultsDuring(post, faults)
   if (hits.some(({ kind }) => kind === 'kill')) return null
   const wasPaused = hits.some(
-    ({ kind, from, to }) =>
-      kind === 'pauses' || (kind === 'pause' && to - from >= attemptTimeoutMs / 2),
+    ({ kind, from, to }) => kind === 'pauses' || (kind === 'pause' && to - from >= attemptTimeoutMs / 2),
   )
   if (state !== 'completed' && !wasPaused) return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')

@@ -53,12 +53,12 @@ function unwanted(
   post: PlayRecord['posts'][number],
 ): string | null {
   const { body, sender, arrivedAt, urlVersion } = post
-  const { isThere, enabled, keys, urlVersion: version } = certainlyWas(
-    record,
-    webhook,
-    arrivedAt - SENT_WITHIN_MS,
-    arrivedAt,
-  )
+  const {
+    isThere,
+    enabled,
+    keys,
+    urlVersion: version,
+  } = certainlyWas(record, webhook, arrivedAt - SENT_WITHIN_MS, arrivedAt)
   const key = eventKeyIn(body)
   const isWrong =
     isThere === false ||
