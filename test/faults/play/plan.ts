@@ -62,6 +62,11 @@ export type Plan = {
   tracks: PlannedFault[][]
 }
 
+/** Short, so that leases and hanging POSTs end within a play of a minute. */
+export const ATTEMPT_TIMEOUT_MS = 5_000
+export const NOTIFY_AFTER_MS = 8_000
+export const SHUTDOWN_GRACE_MS = 8_000
+
 /** Each with its webhooks; the last one is the victim's. */
 export const ORGANISATIONS = ['crowd', 'small', 'erased', 'victim'] as const
 const CROWD = 0

@@ -5,14 +5,16 @@ import { nowMs, say } from './clock.ts'
 import { createDice } from './dice.ts'
 import { followStream } from './follow-stream.ts'
 import { injectFault } from './inject-fault.ts'
-import { type Plan, type PlannedFault, VICTIM } from './plan.ts'
+import { ATTEMPT_TIMEOUT_MS, NOTIFY_AFTER_MS, type Plan, type PlannedFault, VICTIM } from './plan.ts'
 import { readFacts } from './read-facts.ts'
 import type { Facts, PlayRecord, PlayRun, ReceivedMail } from './record.ts'
 import { unfinished } from './checks/unfinished.ts'
-import { ATTEMPT_TIMEOUT_MS, createPlayWorld, NOTIFY_AFTER_MS, type PlayWorld } from './world.ts'
+import { createPlayWorld, type PlayWorld } from './world.ts'
 
 /** Once the last fault is over all comes to its end by itself: three minutes, as promised, twice that under other load. */
 export const CALM_LIMIT_MS = 360_000
+/** For the last events of the victim. */
+const LAST_LIMIT_MS = 10_000
 const POLL_MS = 1_000
 const SAY_EVERY_MS = 20_000
 
@@ -23,7 +25,10 @@ const VICTIM_MS = Number(process.env['POSTHORN_PLAY_VICTIM_MS'] ?? 2_000)
 const LOOK_EVERY_MS = 2_000
 
 /** Plays a plan on real processes, waits until all is at rest, and returns what became of it. */
-export async function play(plan: Plan, program?: string): Promise<PlayRecord> {
+export async function play(
+  plan: Plan,
+  { program, calmLimitMs = CALM_LIMIT_MS }: { program?: string; calmLimitMs?: number } = {},
+): Promise<PlayRecord> {
   const world = await createPlayWorld(plan, program)
   const run = {
     seed: plan.seed,
@@ -40,11 +45,12 @@ export async function play(plan: Plan, program?: string): Promise<PlayRecord> {
     await playPlan(world, plan)
     say('the last fault is over')
     for (const follower of followers) follower.settle()
-    await waitUntilAtRest(world, run)
+    const deadline = nowMs() + calmLimitMs
+    await waitUntilAtRest(world, run, deadline)
     isOver.abort()
     await victim
     // The last events come to their ends too.
-    const facts = await waitUntilAtRest(world, run)
+    const facts = await waitUntilAtRest(world, run, Math.max(deadline, nowMs() + LAST_LIMIT_MS))
     const endedAt = nowMs()
     await Promise.all(followers.map((follower) => follower.close()))
     const processes = await Promise.all(world.processes.map((played) => played.finish()))
@@ -134,7 +140,11 @@ async function publishToVictim(
 }
 
 /** Does nothing but wait, until nothing is left that is to come to its end, or time is up. Returns the rows. */
-async function waitUntilAtRest(world: PlayWorld, run: Omit<PlayRun, 'endedAt'>): Promise<Facts> {
+async function waitUntilAtRest(
+  world: PlayWorld,
+  run: Omit<PlayRun, 'endedAt'>,
+  deadline: number,
+): Promise<Facts> {
   const begunAt = nowMs()
   let nextSayAt = 0
   const erased = world.actions
@@ -144,7 +154,7 @@ async function waitUntilAtRest(world: PlayWorld, run: Omit<PlayRun, 'endedAt'>):
     const facts = await readFacts(world.database, erased)
     const left = unfinished(recordOf(world, { ...run, endedAt: nowMs() }, facts))
     const waitedMs = nowMs() - begunAt
-    if (left.length === 0 || waitedMs > CALM_LIMIT_MS) {
+    if (left.length === 0 || nowMs() > deadline) {
       say(
         `${left.length === 0 ? 'all is at rest' : `time is up: ${left[0]!.detail}`} after ${Math.round(waitedMs)} ms`,
       )

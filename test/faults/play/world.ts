@@ -11,7 +11,14 @@ import { startWipeableTemporal, type WipeableTemporal } from '../../helpers/temp
 import { createPlayDatabase, type PlayDatabase } from './database.ts'
 import { createDice } from './dice.ts'
 import { createEndpoints, type Endpoints } from './endpoints.ts'
-import { ORGANISATIONS, type Plan, VICTIM } from './plan.ts'
+import {
+  ATTEMPT_TIMEOUT_MS,
+  NOTIFY_AFTER_MS,
+  ORGANISATIONS,
+  type Plan,
+  SHUTDOWN_GRACE_MS,
+  VICTIM,
+} from './plan.ts'
 import { createPlayProcess, type PlayProcess } from './play-process.ts'
 import type { Fault, FollowedStream, PlayedWebhook, Publication, UserAction } from './record.ts'
 
@@ -40,11 +47,6 @@ export type PlayWorld = {
   streams: FollowedStream[]
   close(): Promise<void>
 }
-
-/** Short, so that leases and hanging POSTs end within a play of a minute. */
-export const ATTEMPT_TIMEOUT_MS = 5_000
-export const NOTIFY_AFTER_MS = 8_000
-export const SHUTDOWN_GRACE_MS = 8_000
 
 /** Events that are too old to be kept, for retention to find. */
 const OLD_EVENTS = 20

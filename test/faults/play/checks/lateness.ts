@@ -1,5 +1,5 @@
 import type { Fault, FaultKind, PlayRecord, Violation } from '../record.ts'
-import { SHUTDOWN_GRACE_MS } from '../world.ts'
+import { SHUTDOWN_GRACE_MS } from '../plan.ts'
 
 const RULE = 'the victim gets its events in time'
 
