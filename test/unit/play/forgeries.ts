@@ -1,18 +1,27 @@
 import { checkRecord } from '../../faults/play/check-record.ts'
-import type { Fault, PlayRecord, UserAction } from '../../faults/play/record.ts'
-import { DELIVERY_ID, forgeAttempt, forgePost, forgeRecord, WEBHOOK_ID } from './forged-record.ts'
+import type { Fault, UserAction, WebhookChange } from '../../faults/play/record.ts'
+import {
+  DELIVERY_ID,
+  forgeAttempt,
+  forgePost,
+  forgeRecord,
+  ORGANISATION_ID,
+  WEBHOOK_ID,
+} from './forged-record.ts'
 
-type Forgery = [what: string, forge: (record: PlayRecord) => void]
+type Record = ReturnType<typeof forgeRecord>
 
-export const brokenRules = async (forge: (record: PlayRecord) => void): Promise<string[]> => {
+type Forgery = [what: string, forge: (record: Record) => void]
+
+export const brokenRules = async (forge: (record: Record) => void): Promise<string[]> => {
   const record = forgeRecord()
   forge(record)
   return [...new Set((await checkRecord(record)).map(({ rule }) => rule))]
 }
 
-const fault = (kind: Fault['kind'], from: number, to: number): Fault => ({
+const fault = (kind: Fault['kind'], from: number, to: number, process = 'worker 2'): Fault => ({
   kind,
-  process: 'serve 1',
+  process,
   detail: '',
   from,
   to,
@@ -20,6 +29,9 @@ const fault = (kind: Fault['kind'], from: number, to: number): Fault => ({
 
 const action = (kind: UserAction['kind'], from: number, deliveryId: string | null = null): UserAction => ({
   kind,
+  organisationId: ORGANISATION_ID,
+  process: 'api 1',
+  change: null,
   webhookId: WEBHOOK_ID,
   deliveryId,
   from,
@@ -27,16 +39,21 @@ const action = (kind: UserAction['kind'], from: number, deliveryId: string | nul
   status: kind === 'retry' || kind === 'retry_all' ? 202 : 200,
 })
 
+const change = (from: number, changed: WebhookChange): UserAction => ({
+  ...action('change', from),
+  change: changed,
+})
+
 /** A third POST, 300 ms after the second was confirmed, which no attempt was recorded for. */
-const postAgain = ({ posts }: PlayRecord): void => void posts.push(forgePost(3, 1_500, 200))
+const postAgain = ({ posts }: Record): void => void posts.push(forgePost(3, 1_500, 200))
 
 /** The retry one second earlier than it may come, so at once. */
-export const comeEarly = ({ posts }: PlayRecord): void => void (posts[1] = forgePost(2, 200, 200))
+export const comeEarly = ({ posts }: Record): void => void (posts[1] = forgePost(2, 200, 200))
 
 /** Attempt 1 was confirmed, and is recorded as failed all the same. */
-const confirmFirst = ({ posts }: PlayRecord): void => void (posts[0] = forgePost(1, 100, 200))
+const confirmFirst = ({ posts }: Record): void => void (posts[0] = forgePost(1, 100, 200))
 
-export const BROKEN: Record<string, Forgery[]> = {
+export const BROKEN: { [rule: string]: Forgery[] } = {
   'acknowledged events': [
     ['an event that is not in the database', ({ facts }) => void (facts.events = [])],
     ['a delivery that is not in the database', ({ facts }) => void (facts.deliveries = [])],
@@ -67,7 +84,16 @@ export const BROKEN: Record<string, Forgery[]> = {
       'a delivery that is stopped without a reason',
       ({ facts }) => void (facts.deliveries[0]!.state = 'stopped'),
     ],
-    ['a delivery that still waits', ({ facts }) => void (facts.deliveries[0]!.state = 'waiting')],
+    [
+      'a delivery that was held up, and not resumed with its webhook',
+      ({ facts, actions, posts }) => {
+        posts.splice(0)
+        facts.attempts = []
+        const stopped = { state: 'stopped', stopReason: 'webhook_disabled', attempts: 0, completedAt: 300 }
+        facts.deliveries[0] = { ...facts.deliveries[0]!, ...stopped }
+        actions.push(change(100, { enabled: false }), change(400, { enabled: true }))
+      },
+    ],
   ],
   'every request has an answer': [
     [
@@ -79,6 +105,13 @@ export const BROKEN: Record<string, Forgery[]> = {
       ({ actions, faults }) => {
         actions.push({ ...action('retry', 50), status: 0, to: 30_050 })
         faults.push(fault('database_silence', 40, 20_000))
+      },
+    ],
+    [
+      'an answer 503 of a process that no fault hit',
+      ({ actions, faults }) => {
+        actions.push({ ...action('retry', 50), status: 503 })
+        faults.push(fault('database_silence', 0, 200, 'api 2'))
       },
     ],
     ['an answer 500', ({ actions }) => void actions.push({ ...action('retry', 50), status: 500 })],
@@ -122,6 +155,20 @@ export const BROKEN: Record<string, Forgery[]> = {
       },
     ],
     [
+      'a POST that is repeated because another process was killed',
+      (record) => {
+        postAgain(record)
+        record.faults.push(fault('kill', 1_205, 1_300, 'worker 3'))
+      },
+    ],
+    [
+      'a POST that is repeated after its outcome was recorded',
+      (record) => {
+        postAgain(record)
+        record.faults.push(fault('kill', 1_400, 1_450))
+      },
+    ],
+    [
       'a POST that is repeated because Temporal was silent',
       (record) => {
         postAgain(record)
@@ -158,14 +205,58 @@ export const BROKEN: Record<string, Forgery[]> = {
     ['another webhook', ({ posts }) => void (posts[1]!.webhookId = 'webhook-2')],
     ['a POST of no delivery', ({ posts }) => void (posts[1]!.deliveryId = 'delivery-2')],
   ],
-  'nothing is sent to a webhook that is off': [
+  'nothing is sent to a webhook that does not take it': [
     [
       'a POST five seconds after the switch-off',
       ({ actions, posts }) => {
-        actions.push(action('switch_off', 150))
+        actions.push(change(150, { enabled: false }))
         posts[1] = forgePost(2, 5_200, 200)
       },
     ],
+    [
+      'a POST five seconds after its key was removed',
+      ({ actions, posts }) => {
+        actions.push(change(150, { subscribedEventKeys: ['customer:updated'] }))
+        posts[1] = forgePost(2, 5_200, 200)
+      },
+    ],
+    [
+      'a POST to the URL before',
+      ({ actions, posts }) => {
+        actions.push(change(150, { urlVersion: 1 }))
+        posts[1] = forgePost(2, 5_200, 200)
+      },
+    ],
+    [
+      'a POST after the erasure of its organisation',
+      ({ actions, posts }) => {
+        actions.push({ ...action('erase', 150), webhookId: null, status: 202 })
+        posts[1] = forgePost(2, 5_200, 200)
+      },
+    ],
+  ],
+  'the victim gets its events in time': [
+    ['an event that came after three seconds', ({ posts }) => void (posts[0] = forgePost(1, 3_100, 500))],
+    [
+      'one that never came, although webhooks of others were locked',
+      (record) => {
+        record.posts.splice(0)
+        record.endedAt = 9_000
+        record.faults.push(fault('locked_webhooks', 0, 8_000))
+      },
+    ],
+    [
+      'an event that came a minute after a process was killed',
+      ({ posts, faults }) => {
+        posts[0] = forgePost(1, 60_100, 500)
+        faults.push(fault('kill', 60, 500))
+      },
+    ],
+  ],
+  'a stream misses nothing': [
+    ['an event that a client missed', ({ streams }) => void (streams[0]!.received = [])],
+    ['an event that came twice', ({ streams }) => void streams[0]!.received.push('event-1')],
+    ['a gap', ({ streams }) => void streams[0]!.gaps.push({ at: 500, process: 'api 1' })],
   ],
   'no retry that was accepted is forgotten': [
     [
@@ -187,11 +278,14 @@ export const BROKEN: Record<string, Forgery[]> = {
       'two open incidents',
       ({ facts }) => void facts.incidents.push({ ...facts.incidents[0]!, openedAt: 130 }),
     ],
-    ['an incident left open', ({ facts }) => void (facts.incidents[0]!.closedAt = null)],
+    [
+      'an incident left open although all is delivered',
+      ({ facts }) => void (facts.incidents[0]!.closedAt = null),
+    ],
     [
       'an incident that a switch-off closed',
       ({ facts, actions }) => {
-        actions.push(action('switch_off', 3_000))
+        actions.push(change(3_000, { enabled: false }))
         facts.incidents[0]!.closedAt = 3_005
       },
     ],
@@ -231,7 +325,10 @@ export const BROKEN: Record<string, Forgery[]> = {
     ['a mail without a reason', ({ mails }) => void mails.push({ id: 'other', recipient: 'a@test.example' })],
     ['a notification before its time', (record) => notify(record, { createdAt: 500 })],
     ['a notification 2 without a permanent failure', (record) => notify(record, { kind: 2 })],
-    ['a notification that was not sent', (record) => notify(record, { state: 'pending', mails: 0 })],
+    [
+      'a message of an unknown outcome without a fault',
+      (record) => notify(record, { state: 'unknown', mails: 0 }),
+    ],
     [
       'the same kind twice to one recipient',
       (record) => {
@@ -245,14 +342,25 @@ export const BROKEN: Record<string, Forgery[]> = {
     ['a process that grew', ({ processes }) => void (processes[0]!.peakMemoryMb = 2_000)],
     [
       'a fault in the log',
-      ({ processes }) => void (processes[0]!.log += '{"level":50,"event":"http.failed"}\n'),
-    ],
-    [
-      "a crash in Node.js's own words",
-      ({ processes }) => void (processes[0]!.log += "throw er; // Unhandled 'error' event\n"),
+      ({ processes }) => void processes[0]!.faults.push('{"level":50,"event":"http.failed"}'),
     ],
   ],
   'everything comes to its end': [
+    [
+      'a delivery that waits although it is due',
+      (record) => {
+        record.endedAt = 9_000
+        Object.assign(record.facts.deliveries[0]!, { state: 'waiting', completedAt: null, nextAttemptAt: 1_200 })
+      },
+    ],
+    ['an organisation that is erased in part', ({ facts }) => void facts.halfErased.push(ORGANISATION_ID)],
+    [
+      'a notification that is pending although its incident is closed',
+      (record) => {
+        record.endedAt = 90_000
+        notify(record, { state: 'pending', mails: 0 })
+      },
+    ],
     [
       'a retry job that still runs',
       ({ facts }) => void facts.retryJobs.push({ id: 'job-1', state: 'running' }),
@@ -272,16 +380,31 @@ export const SOUND: Forgery[] = [
   ],
   [
     'a POST that is repeated because its process was killed',
-    (record) => {
-      postAgain(record)
-      record.faults.push(fault('kill', 1_205, 1_300))
+    ({ posts, faults }) => {
+      posts.push(forgePost(7, 1_150, null))
+      faults.push(fault('kill', 1_155, 1_180))
+    },
+  ],
+  [
+    'a late event of the victim that a killed process held',
+    ({ posts, faults }) => {
+      posts[0] = forgePost(1, 20_100, 500)
+      posts[1] = forgePost(2, 21_200, 200)
+      faults.push(fault('kill', 60, 500))
+    },
+  ],
+  [
+    'an answer 503 of a process whose database was silent',
+    ({ actions, faults }) => {
+      actions.push({ ...action('retry', 50), status: 503 })
+      faults.push(fault('database_silence', 0, 200, 'api 1'))
     },
   ],
   [
     'a confirmed POST that is recorded as failed, since its process was killed and another was answered 500',
     (record) => {
-      record.posts.unshift(forgePost(7, 50, 200))
-      record.faults.push(fault('kill', 55, 80))
+      record.posts.unshift(forgePost(7, 60, 200))
+      record.faults.push(fault('kill', 65, 80))
     },
   ],
   [
@@ -305,13 +428,13 @@ export const SOUND: Forgery[] = [
       facts.attempts = []
       facts.incidents = []
       posts.splice(0)
-      actions.push(action('switch_off', -100))
+      actions.push(change(-100, { enabled: false }))
     },
   ],
 ]
 
 function notify(
-  { facts, mails }: PlayRecord,
+  { facts, mails }: Record,
   given: { id?: string; kind?: number; state?: string; createdAt?: number; mails?: number },
 ): void {
   const { id = 'notification-1', kind = 1, state = 'sent', createdAt = 9_000, mails: count = 1 } = given
@@ -324,6 +447,7 @@ function notify(
     recipient,
     state,
     createdAt,
+    claimedAt: createdAt,
   })
   for (let sent = 0; sent < count; sent++) mails.push({ id, recipient })
 }
