@@ -5,7 +5,7 @@ import { checkLateness } from './checks/lateness.ts'
 import { checkNotifications } from './checks/notifications.ts'
 import { checkReceivers } from './checks/receivers.ts'
 import { checkRequests, checkRetries, checkStreams } from './checks/requests.ts'
-import { unfinished } from './checks/unfinished.ts'
+import { checkUnfinished } from './checks/unfinished.ts'
 import type { PlayRecord, Violation } from './record.ts'
 
 const MAX_MEMORY_MB = 800
@@ -23,7 +23,7 @@ export async function checkRecord(record: PlayRecord): Promise<Violation[]> {
     ...checkIncidents(record),
     ...checkNotifications(record),
     ...checkProcesses(record),
-    ...unfinished(record),
+    ...checkUnfinished(record),
   ]
 }
 

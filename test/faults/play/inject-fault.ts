@@ -1,3 +1,4 @@
+import { cpus, loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TcpProxy } from '../rig/tcp-proxy.ts'
 import { nowMs } from './clock.ts'
@@ -6,6 +7,8 @@ import type { PlayProcess } from './play-process.ts'
 import type { Fault } from './record.ts'
 import type { PlayWorld } from './world.ts'
 
+/** Processes that want to run, for each core, as an average of a minute. A play alone has fewer. */
+const MAX_LOAD = 4
 const LOCKED_WEBHOOKS = 40
 /** Repeated pauses: so long, and so long between them. */
 const SHORT_PAUSE_MS = 1_500
@@ -102,8 +105,25 @@ async function carryOut(
     case 'temporal_wipe':
       return temporal.wipe()
     case 'rolling_restart':
+    case 'busy_machine':
       return
   }
+}
+
+/** Notes as a fault of all when and for how long the machine has more to do than a play gives it. */
+export function watchMachine({ faults }: PlayWorld): () => void {
+  let busy: Fault | null = null
+  const timer = setInterval(() => {
+    const load = loadavg()[0]! / cpus().length
+    if (busy === null && load > MAX_LOAD) {
+      busy = { kind: 'busy_machine', process: null, detail: `load ${load.toFixed(1)}`, from: nowMs(), to: Infinity }
+      faults.push(busy)
+    } else if (busy !== null && load <= MAX_LOAD) {
+      busy.to = nowMs()
+      busy = null
+    }
+  }, 1_000)
+  return () => clearInterval(timer)
 }
 
 /** Of others than the victim, in no order. */
@@ -147,6 +167,8 @@ function resourcesOf({ kind }: Pick<PlannedFault, 'kind'>, targets: PlayProcess[
     case 'temporal_restart':
     case 'temporal_wipe':
       return ['Temporal']
+    case 'busy_machine':
+      return []
   }
 }
 

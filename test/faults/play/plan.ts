@@ -303,6 +303,7 @@ function durationOf(kind: FaultKind): [min: number, max: number] {
     case 'temporal_cut':
     case 'temporal_wipe':
     case 'rolling_restart':
+    case 'busy_machine':
       return [0, 0]
   }
 }

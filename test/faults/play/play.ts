@@ -4,7 +4,7 @@ import { checkLateness } from './checks/lateness.ts'
 import { nowMs, say } from './clock.ts'
 import { createDice } from './dice.ts'
 import { followStream } from './follow-stream.ts'
-import { injectFault } from './inject-fault.ts'
+import { injectFault, watchMachine } from './inject-fault.ts'
 import { ATTEMPT_TIMEOUT_MS, NOTIFY_AFTER_MS, type Plan, type PlannedFault, VICTIM } from './plan.ts'
 import { readFacts } from './read-facts.ts'
 import type { Facts, PlayRecord, PlayRun, ReceivedMail } from './record.ts'
@@ -37,6 +37,7 @@ export async function play(
     victimMs: VICTIM_MS,
   }
   const isOver = new AbortController()
+  const stopWatching = watchMachine(world)
   const dice = createDice(plan.seed ^ 0x57ea)
   const followers = world.members.map((member) => followStream(world, member, dice.fork()))
   const victim = publishToVictim(world, run, isOver.signal)
@@ -57,6 +58,7 @@ export async function play(
     say('the processes have ended')
     return { ...recordOf(world, { ...run, endedAt }, facts), processes }
   } finally {
+    stopWatching()
     isOver.abort()
     await Promise.all(followers.map((follower) => follower.close()))
     await Promise.all(world.processes.map((played) => played.finish()))

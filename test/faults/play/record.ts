@@ -130,6 +130,8 @@ export type FaultKind =
   | 'temporal_restart'
   | 'temporal_wipe'
   | 'rolling_restart'
+  /** Other work than the play's keeps the machine so busy that nothing can be said about times. */
+  | 'busy_machine'
 
 export type Fault = {
   kind: FaultKind

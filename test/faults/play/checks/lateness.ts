@@ -26,6 +26,7 @@ const BOUNDS: Partial<Record<FaultKind, Bound>> = {
   temporal_cut: { boundMs: 30_000, settleMs: 5_000, others: false },
   temporal_restart: { boundMs: 30_000, settleMs: 10_000, others: false },
   temporal_wipe: { boundMs: 30_000, settleMs: 30_000, others: false },
+  busy_machine: { boundMs: 30_000, settleMs: 10_000, others: false },
 }
 
 /** What was under way so long before a fault may have been held by its process, in ms. */

@@ -21,6 +21,7 @@ const REFUSES: readonly FaultKind[] = [
   'connections_exhausted',
   'sql_error',
   'locked_webhooks',
+  'busy_machine',
 ]
 /** A connection that was lost is answered 503 within ten seconds. */
 const REFUSED_WITHIN_MS = 12_000

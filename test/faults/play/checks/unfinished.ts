@@ -7,6 +7,15 @@ const RULE = 'everything comes to its end'
 const DUE_WITHIN_MS = 2_000
 /** At an endpoint that hangs deliveries wait for each other, but one after the other is made. */
 const HANGING_MS = 60_000
+/** Within so long all recovers, where the machine has no other work. */
+const RECOVERED_MS = 180_000
+
+/** What a play left unfinished; on a machine that was busy to the end nothing can be said. */
+export function checkUnfinished(record: PlayRecord): Violation[] {
+  const { faults, endedAt } = record
+  const isBusy = faults.some(({ kind, to }) => kind === 'busy_machine' && to > endedAt - RECOVERED_MS)
+  return isBusy ? [] : unfinished(record)
+}
 
 /** Nothing is left that is to go on by itself and does not: deliveries that are due, jobs, notifications, erasures. */
 export function unfinished(record: PlayRecord): Violation[] {
