@@ -124,7 +124,8 @@ function contradiction(
   )
   if (state !== 'completed' && !wasPaused) return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')
-  if (failed === undefined) return null
+  // The sender had hung up by then: the receiver read the POST late.
+  if (failed === undefined || failed.endedAt <= post.endedAt!) return null
   const isOfAnother = numbered.some(({ number, recordedAt }) => recordedAt !== null && number === post.number)
   if (wasPaused && isOfAnother) return null
   return `was confirmed, but attempt ${failed.number} is recorded as ${failed.failureCode}`

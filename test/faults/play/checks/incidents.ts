@@ -135,7 +135,7 @@ function closedWrongly(played: Played, incident: IncidentFacts): Problem[] {
     return [{ deliveryId: null, detail: `incident ${id} is still open, and nothing waits or has failed` }]
   }
   const problems: Problem[] = []
-  if (!isClosedBySuccess(deliveries, closedAt) && !isClosedByMember(played, closedAt))
+  if (!isClosedBySuccess(played, closedAt) && !isClosedByMember(played, closedAt))
     problems.push({
       deliveryId: null,
       detail: `incident ${id} was closed by neither a success nor a member`,
@@ -149,11 +149,13 @@ function closedWrongly(played: Played, incident: IncidentFacts): Problem[] {
   return problems
 }
 
-function isClosedBySuccess(deliveries: readonly DeliveryFacts[], closedAt: number): boolean {
-  return deliveries.some(
-    ({ state, completedAt }) =>
-      state === 'completed' && completedAt !== null && Math.abs(completedAt - closedAt) <= TOLERANCE_MS,
-  )
+/** In the transaction that recorded a success: after its first statement, and before its commit. */
+function isClosedBySuccess({ deliveries, attempts }: Played, closedAt: number): boolean {
+  return deliveries.some(({ id, completedAt }) => {
+    const success = attempts.get(id)?.find(({ outcome }) => outcome === 'succeeded')
+    if (success === undefined || completedAt === null) return false
+    return completedAt - TOLERANCE_MS <= closedAt && closedAt <= success.recordedAt + TOLERANCE_MS
+  })
 }
 
 function isClosedByMember({ actions }: Played, closedAt: number): boolean {
