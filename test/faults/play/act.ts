@@ -160,7 +160,7 @@ async function erase(world: PlayWorld): Promise<void> {
     } = await callPosthorn(world, 'DELETE', `/api/operator/organisations/${organisationId}`, {
       headers: { 'x-operator-key': secretOf('all') },
     })
-    Object.assign(action, answered, answered.status === 202 ? {} : { to: Infinity })
+    Object.assign(action, { process, status, to: status === 202 ? to : Infinity })
   } while (action.status !== 202)
 }
 
@@ -175,12 +175,12 @@ export async function request(
   const action = note(world, noted)
   const { organisationId } = noted
   const { apiKey } = world.members.find((member) => member.organisationId === organisationId)!
-  const { json: _, ...answered } = await callPosthorn(world, method, `/api/orgs/${organisationId}${path}`, {
+  const { process, to, status } = await callPosthorn(world, method, `/api/orgs/${organisationId}${path}`, {
     headers: { 'x-api-key': apiKey },
     ...(body === undefined ? {} : { body }),
   })
-  Object.assign(action, answered)
-  return action.status
+  Object.assign(action, { process, to, status })
+  return status
 }
 
 export function note(

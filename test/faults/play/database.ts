@@ -116,7 +116,7 @@ export async function createPlayDatabase(): Promise<PlayDatabase> {
             .catch(() => undefined)
       }
       return async () => {
-        await Promise.all([first, ...hogs].map((client) => client?.end().catch(() => undefined)))
+        for (const client of [first, ...hogs]) await client?.end().catch(() => undefined)
       }
     },
     async failWrites(writes, sqlstate) {

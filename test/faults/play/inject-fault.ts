@@ -60,7 +60,9 @@ async function carryOut(
     await delay(forMs)
     await end()
   }
-  const each = (act: (played: PlayProcess) => unknown): void => void targets.map(act)
+  const each = (act: (played: PlayProcess) => unknown): void => {
+    for (const target of targets) act(target)
+  }
   switch (kind) {
     case 'kill':
     case 'terminate':
@@ -87,9 +89,11 @@ async function carryOut(
       return lasting(() => each((played) => proxyOf(played).speak()))
     }
     case 'database_cut':
-      return each((played) => played.database.cut())
+      each((played) => played.database.cut())
+      return
     case 'temporal_cut':
-      return each((played) => played.temporal.cut())
+      each((played) => played.temporal.cut())
+      return
     case 'database_crash':
       await database.crash()
       return lasting(() => database.start())
@@ -116,7 +120,13 @@ export function watchMachine({ faults }: PlayWorld): () => void {
   const timer = setInterval(() => {
     const load = loadavg()[0]! / cpus().length
     if (busy === null && load > MAX_LOAD) {
-      busy = { kind: 'busy_machine', process: null, detail: `load ${load.toFixed(1)}`, from: nowMs(), to: Infinity }
+      busy = {
+        kind: 'busy_machine',
+        process: null,
+        detail: `load ${load.toFixed(1)}`,
+        from: nowMs(),
+        to: Infinity,
+      }
       faults.push(busy)
     } else if (busy !== null && load <= MAX_LOAD) {
       busy.to = nowMs()

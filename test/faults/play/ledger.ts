@@ -48,7 +48,7 @@ export function isOfProcess({ process }: Fault, name: string | null): boolean {
 
 /** The faults of its sender that hit while a POST was in progress or its outcome not recorded yet. */
 export function faultsDuring(
-  post: LedgerPost & { recordedAt?: number | null },
+  post: LedgerPost & { recordedAt: number | null },
   faults: readonly Fault[],
 ): Fault[] {
   const from = post.arrivedAt - SENT_WITHIN_MS
@@ -60,7 +60,7 @@ export function faultsDuring(
       if (fault.to >= from && fault.from <= until && isOfProcess(fault, post.sender)) {
         hits.add(fault)
         // Recording goes on after it.
-        if (post.recordedAt == null) until = Math.max(until, fault.to + RECORDED_WITHIN_MS)
+        if (post.recordedAt === null) until = Math.max(until, fault.to + RECORDED_WITHIN_MS)
       }
   }
   return [...hits]

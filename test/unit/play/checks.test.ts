@@ -19,7 +19,7 @@ describe('the checks of the random play', () => {
         expect(await brokenRules(forge)).to.include(rule)
       })
 
-  it('judge a history as they judge the record that it was written from', async () => {
+  it('judge a history as they judge the record that it was written from', () => {
     const record = forgeRecord()
     comeEarly(record)
     record.faults.push({ kind: 'kill', process: 'api 1', detail: '', from: 2_000, to: Infinity })

@@ -1,5 +1,13 @@
 import { createHmac } from 'node:crypto'
-import type { AttemptFacts, Facts, LedgerPost, PlayRecord } from '../../faults/play/record.ts'
+import type {
+  AttemptFacts,
+  Fault,
+  Facts,
+  LedgerPost,
+  PlayRecord,
+  UserAction,
+  WebhookChange,
+} from '../../faults/play/record.ts'
 
 export const WEBHOOK_ID = 'webhook-1'
 export const ORGANISATION_ID = 'org-1'
@@ -7,8 +15,12 @@ export const DELIVERY_ID = 'delivery-1'
 const SECRET = 'a signing secret'
 const BODY = '{"event":"customer:created","data":{"id":"cus_1"}}'
 
+export type Forged = PlayRecord & { facts: Facts }
+
+export type Forgery = [what: string, forge: (record: Forged) => void]
+
 /** The record of a play in which one event was published at 0, failed at 100 and was delivered at 1200. */
-export function forgeRecord(): PlayRecord & { facts: Facts } {
+export function forgeRecord(): Forged {
   return {
     seed: 1,
     attemptTimeoutMs: 5_000,
@@ -111,3 +123,32 @@ export function forgeAttempt(number: number, startedAt: number, statusCode: numb
     responseBody: `post ${number}`,
   }
 }
+
+export const fault = (kind: Fault['kind'], from: number, to: number, process = 'worker 2'): Fault => ({
+  kind,
+  process,
+  detail: '',
+  from,
+  to,
+})
+
+export const action = (
+  kind: UserAction['kind'],
+  from: number,
+  deliveryId: string | null = null,
+): UserAction => ({
+  kind,
+  organisationId: ORGANISATION_ID,
+  process: 'api 1',
+  change: null,
+  webhookId: WEBHOOK_ID,
+  deliveryId,
+  from,
+  to: from + 10,
+  status: kind === 'retry' || kind === 'retry_all' ? 202 : 200,
+})
+
+export const change = (from: number, changed: WebhookChange): UserAction => ({
+  ...action('change', from),
+  change: changed,
+})

@@ -1,57 +1,31 @@
 import { checkRecord } from '../../faults/play/check-record.ts'
-import type { Fault, UserAction, WebhookChange } from '../../faults/play/record.ts'
+import { BROKEN_ROWS, notify } from './broken-rows.ts'
 import {
+  action,
+  change,
   DELIVERY_ID,
+  fault,
+  type Forged,
   forgeAttempt,
+  type Forgery,
   forgePost,
   forgeRecord,
-  ORGANISATION_ID,
-  WEBHOOK_ID,
 } from './forged-record.ts'
 
-type Record = ReturnType<typeof forgeRecord>
-
-type Forgery = [what: string, forge: (record: Record) => void]
-
-export const brokenRules = async (forge: (record: Record) => void): Promise<string[]> => {
+export const brokenRules = async (forge: (record: Forged) => void): Promise<string[]> => {
   const record = forgeRecord()
   forge(record)
   return [...new Set((await checkRecord(record)).map(({ rule }) => rule))]
 }
 
-const fault = (kind: Fault['kind'], from: number, to: number, process = 'worker 2'): Fault => ({
-  kind,
-  process,
-  detail: '',
-  from,
-  to,
-})
-
-const action = (kind: UserAction['kind'], from: number, deliveryId: string | null = null): UserAction => ({
-  kind,
-  organisationId: ORGANISATION_ID,
-  process: 'api 1',
-  change: null,
-  webhookId: WEBHOOK_ID,
-  deliveryId,
-  from,
-  to: from + 10,
-  status: kind === 'retry' || kind === 'retry_all' ? 202 : 200,
-})
-
-const change = (from: number, changed: WebhookChange): UserAction => ({
-  ...action('change', from),
-  change: changed,
-})
-
 /** A third POST, 300 ms after the second was confirmed, which no attempt was recorded for. */
-const postAgain = ({ posts }: Record): void => void posts.push(forgePost(3, 1_500, 200))
+const postAgain = ({ posts }: Forged): void => void posts.push(forgePost(3, 1_500, 200))
 
 /** The retry one second earlier than it may come, so at once. */
-export const comeEarly = ({ posts }: Record): void => void (posts[1] = forgePost(2, 200, 200))
+export const comeEarly = ({ posts }: Forged): void => void (posts[1] = forgePost(2, 200, 200))
 
 /** Attempt 1 was confirmed, and is recorded as failed all the same. */
-const confirmFirst = ({ posts }: Record): void => void (posts[0] = forgePost(1, 100, 200))
+const confirmFirst = ({ posts }: Forged): void => void (posts[0] = forgePost(1, 100, 200))
 
 export const BROKEN: { [rule: string]: Forgery[] } = {
   'acknowledged events': [
@@ -267,105 +241,7 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
       },
     ],
   ],
-  'incidents agree with attempts': [
-    ['a failure without an incident', ({ facts }) => void (facts.incidents = [])],
-    [
-      'an incident without a failure',
-      ({ facts }) =>
-        void facts.incidents.unshift({ ...facts.incidents[0]!, openedAt: -9_000, closedAt: -8_000 }),
-    ],
-    [
-      'two open incidents',
-      ({ facts }) => void facts.incidents.push({ ...facts.incidents[0]!, openedAt: 130 }),
-    ],
-    [
-      'an incident left open although all is delivered',
-      ({ facts }) => void (facts.incidents[0]!.closedAt = null),
-    ],
-    [
-      'an incident that a switch-off closed',
-      ({ facts, actions }) => {
-        actions.push(change(3_000, { enabled: false }))
-        facts.incidents[0]!.closedAt = 3_005
-      },
-    ],
-    ['an incident exhausted by nothing', ({ facts }) => void (facts.incidents[0]!.exhaustedAt = 130)],
-    [
-      'an incident closed while a delivery was unresolved',
-      ({ facts, posts }) => {
-        facts.deliveries[0] = { ...facts.deliveries[0]!, attempts: 3, completedAt: 20_000 }
-        facts.deliveries.push({ ...facts.deliveries[0], id: 'delivery-2', attempts: 1, completedAt: 9_000 })
-        facts.attempts = [1, 2, 3].map((number) =>
-          forgeAttempt(number, [95, 1_195, 19_000][number - 1]!, number === 3 ? 200 : 500),
-        )
-        facts.attempts.push({
-          ...forgeAttempt(1, 8_990, 200),
-          deliveryId: 'delivery-2',
-          responseBody: 'post 4',
-        })
-        posts.splice(1, 1, forgePost(2, 1_200, 500), forgePost(3, 19_005, 200))
-        posts.push({ ...forgePost(4, 8_995, 200), deliveryId: 'delivery-2' })
-        facts.incidents[0]!.closedAt = 9_000
-        facts.incidents.push({ ...facts.incidents[0]!, id: 'incident-2', openedAt: 9_100, closedAt: 20_000 })
-      },
-    ],
-  ],
-  'at most two notifications of an incident to one recipient': [
-    [
-      'no notification although failures lasted',
-      ({ facts, posts }) => {
-        posts[1] = forgePost(2, 90_000, 200)
-        facts.attempts[1] = forgeAttempt(2, 89_995, 200)
-        facts.deliveries[0]!.completedAt = 90_020
-        facts.incidents[0]!.closedAt = 90_020
-      },
-    ],
-    ['a second mail', (record) => notify(record, { mails: 2 })],
-    ['no mail', (record) => notify(record, { mails: 0 })],
-    ['a mail without a reason', ({ mails }) => void mails.push({ id: 'other', recipient: 'a@test.example' })],
-    ['a notification before its time', (record) => notify(record, { createdAt: 500 })],
-    ['a notification 2 without a permanent failure', (record) => notify(record, { kind: 2 })],
-    [
-      'a message of an unknown outcome without a fault',
-      (record) => notify(record, { state: 'unknown', mails: 0 }),
-    ],
-    [
-      'the same kind twice to one recipient',
-      (record) => {
-        notify(record, {})
-        notify(record, { id: 'notification-2' })
-      },
-    ],
-  ],
-  'processes stay sound': [
-    ['a process that ended', ({ processes }) => void processes[0]!.endedByItself.push(500)],
-    ['a process that grew', ({ processes }) => void (processes[0]!.peakMemoryMb = 2_000)],
-    [
-      'a fault in the log',
-      ({ processes }) => void processes[0]!.faults.push('{"level":50,"event":"http.failed"}'),
-    ],
-  ],
-  'everything comes to its end': [
-    [
-      'a delivery that waits although it is due',
-      (record) => {
-        record.endedAt = 9_000
-        Object.assign(record.facts.deliveries[0]!, { state: 'waiting', completedAt: null, nextAttemptAt: 1_200 })
-      },
-    ],
-    ['an organisation that is erased in part', ({ facts }) => void facts.halfErased.push(ORGANISATION_ID)],
-    [
-      'a notification that is pending although its incident is closed',
-      (record) => {
-        record.endedAt = 90_000
-        notify(record, { state: 'pending', mails: 0 })
-      },
-    ],
-    [
-      'a retry job that still runs',
-      ({ facts }) => void facts.retryJobs.push({ id: 'job-1', state: 'running' }),
-    ],
-  ],
+  ...BROKEN_ROWS,
 }
 
 export const SOUND: Forgery[] = [
@@ -432,22 +308,3 @@ export const SOUND: Forgery[] = [
     },
   ],
 ]
-
-function notify(
-  { facts, mails }: Record,
-  given: { id?: string; kind?: number; state?: string; createdAt?: number; mails?: number },
-): void {
-  const { id = 'notification-1', kind = 1, state = 'sent', createdAt = 9_000, mails: count = 1 } = given
-  const recipient = 'a@test.example'
-  facts.notifications.push({
-    id,
-    incidentId: 'incident-1',
-    kind,
-    channel: 'email',
-    recipient,
-    state,
-    createdAt,
-    claimedAt: createdAt,
-  })
-  for (let sent = 0; sent < count; sent++) mails.push({ id, recipient })
-}
