@@ -109,6 +109,7 @@ const DEFECTS: readonly Defect[] = [
 ]
 
 const PLAY_MS = 45_000
+const WEBHOOKS = 20
 const CALM_MS = 5_000
 /** Of which one finds it. */
 const SEEDS = [1, 2, 3]
@@ -123,7 +124,7 @@ describe('the random play finds', () => {
       const found: string[] = []
       try {
         for (const seed of SEEDS) {
-          const plan = planPlay(seed, PLAY_MS, faultKinds)
+          const plan = planPlay(seed, PLAY_MS, faultKinds, WEBHOOKS)
           const record = await play(firstAttempt === undefined ? plan : { ...plan, firstAttempt }, {
             program,
             calmLimitMs,

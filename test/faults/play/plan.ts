@@ -72,7 +72,7 @@ export const ORGANISATIONS = ['crowd', 'small', 'erased', 'victim'] as const
 const CROWD = 0
 const ERASED = 2
 export const VICTIM = 3
-const WEBHOOKS = [100, 6, 6, 1]
+const WEBHOOKS = [100, 6, 6, 1] as const
 
 /** Every webhook of the crowd subscribes to this one. */
 export const FAN_OUT_KEY = 'customer:updated'
@@ -123,15 +123,20 @@ const TRACKS: readonly { kinds: readonly FaultKind[]; afterMs: readonly [number,
 
 export const FAULT_KINDS: readonly FaultKind[] = TRACKS.flatMap(({ kinds }) => kinds)
 
-/** Draws everything that will be done, from the seed alone. */
-export function planPlay(seed: number, durationMs: number, faultKinds: readonly FaultKind[]): Plan {
+/** Draws everything that will be done, from the seed alone; `crowd`: webhooks of the first organisation. */
+export function planPlay(
+  seed: number,
+  durationMs: number,
+  faultKinds: readonly FaultKind[],
+  crowd: number = WEBHOOKS[CROWD],
+): Plan {
   const dice = createDice(seed)
   return {
     seed,
     durationMs,
     processes: PROCESSES,
     firstAttempt: dice.pick(['workflow', 'overflow', 'direct'] as const),
-    endpoints: planEndpoints(dice.fork(), durationMs),
+    endpoints: planEndpoints(dice.fork(), durationMs, crowd),
     actions: planActions(dice.fork(), durationMs),
     tracks: TRACKS.map(({ kinds, afterMs }) =>
       planTrack(dice.fork(), {
@@ -143,9 +148,9 @@ export function planPlay(seed: number, durationMs: number, faultKinds: readonly 
   }
 }
 
-function planEndpoints(dice: Dice, durationMs: number): EndpointPlan[] {
+function planEndpoints(dice: Dice, durationMs: number, crowd: number): EndpointPlan[] {
   return WEBHOOKS.flatMap((count, organisation) =>
-    Array.from({ length: count }, () => {
+    Array.from({ length: organisation === CROWD ? crowd : count }, () => {
       if (organisation === VICTIM)
         return {
           organisation,
