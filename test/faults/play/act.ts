@@ -150,18 +150,15 @@ async function exhaust(world: PlayWorld, action: { which: number }): Promise<voi
 /** Erases one organisation, and asks for it until that is confirmed. */
 async function erase(world: PlayWorld): Promise<void> {
   const { organisationId } = world.members[ORGANISATIONS.indexOf('erased')]!
+  const path = `/api/operator/organisations/${organisationId}`
+  const headers = { 'x-operator-key': secretOf('all') }
   const action = note(world, { kind: 'erase', organisationId, webhookId: null, deliveryId: null })
-  do {
-    if (action.status !== 0) await delay(REPEAT_AFTER_MS)
-    const {
-      json: _,
-      from: _from,
-      ...answered
-    } = await callPosthorn(world, 'DELETE', `/api/operator/organisations/${organisationId}`, {
-      headers: { 'x-operator-key': secretOf('all') },
-    })
+  for (;;) {
+    const { process, to, status } = await callPosthorn(world, 'DELETE', path, { headers })
     Object.assign(action, { process, status, to: status === 202 ? to : Infinity })
-  } while (action.status !== 202)
+    if (status === 202) return
+    await delay(REPEAT_AFTER_MS)
+  }
 }
 
 /** Sends a request and notes it in the journal, from its begin on. Returns the status, 0 where no answer came. */

@@ -115,7 +115,7 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
       'a confirmed POST that is recorded as failed, although only the recording was disturbed',
       (record) => {
         confirmFirst(record)
-        record.faults.push(fault('recording_error', 90, 900))
+        record.faults.push(fault('sql_error', 90, 900))
       },
     ],
   ],
@@ -125,7 +125,7 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
       'a POST that is repeated because recording it failed',
       (record) => {
         postAgain(record)
-        record.faults.push(fault('recording_error', 1_150, 1_400))
+        record.faults.push(fault('sql_error', 1_150, 1_400))
       },
     ],
     [
