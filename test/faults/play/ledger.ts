@@ -25,7 +25,11 @@ const CAUSES_REPEAT: readonly FaultKind[] = [
   'database_cut',
   'database_crash',
   'connections_exhausted',
+  'busy_machine',
 ]
+
+/** Faults that hold up a process in the middle of what it does. */
+export const HOLDS_UP: readonly FaultKind[] = ['pause', 'pauses', 'busy_machine']
 
 /** Groups by a key, in the order given. */
 export function groupBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
@@ -80,7 +84,7 @@ function chargeOf(first: NumberedPost, repeat: LedgerPost, faults: readonly Faul
   // It had claimed the attempt before the first was sent, and only then sent its POST.
   const heldUp = faults.find(
     (fault) =>
-      (fault.kind === 'pause' || fault.kind === 'pauses') &&
+      HOLDS_UP.includes(fault.kind) &&
       isOfProcess(fault, repeat.sender) &&
       fault.from <= first.arrivedAt &&
       fault.to + RECORDED_WITHIN_MS >= repeat.arrivedAt,

@@ -1,5 +1,5 @@
 import { waitAfterAttempt } from '../../../../src/domain/retry-schedule.ts'
-import { byDelivery, faultsDuring, isConfirmed, numberPosts, type NumberedPost } from '../ledger.ts'
+import { byDelivery, faultsDuring, HOLDS_UP, isConfirmed, numberPosts, type NumberedPost } from '../ledger.ts'
 import type { AttemptFacts, DeliveryFacts, PlayRecord, UserAction, Violation } from '../record.ts'
 
 const TWICE = 'no attempt twice'
@@ -120,7 +120,8 @@ function contradiction(
   const hits = faultsDuring(post, faults)
   if (hits.some(({ kind }) => kind === 'kill')) return null
   const wasPaused = hits.some(
-    ({ kind, from, to }) => kind === 'pauses' || (kind === 'pause' && to - from >= attemptTimeoutMs / 2),
+    ({ kind, from, to }) =>
+      HOLDS_UP.includes(kind) && (kind !== 'pause' || to - from >= attemptTimeoutMs / 2),
   )
   if (state !== 'completed' && !wasPaused) return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')

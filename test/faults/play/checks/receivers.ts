@@ -1,4 +1,5 @@
 import { verify } from '@octokit/webhooks-methods'
+import { HOLDS_UP, isOfProcess } from '../ledger.ts'
 import type { PlayedWebhook, PlayRecord, Violation } from '../record.ts'
 import { certainlyWas } from '../webhook-history.ts'
 
@@ -67,11 +68,11 @@ function unwanted(
     (version !== null && version !== urlVersion)
   if (!isWrong) return null
   const wasPaused = record.faults.some(
-    ({ kind, process, from, to }) =>
-      (kind === 'pause' || kind === 'pauses') &&
-      (process === sender || sender === null) &&
-      from <= arrivedAt &&
-      to >= arrivedAt - SENT_WITHIN_MS,
+    (fault) =>
+      HOLDS_UP.includes(fault.kind) &&
+      isOfProcess(fault, sender) &&
+      fault.from <= arrivedAt &&
+      fault.to >= arrivedAt - SENT_WITHIN_MS,
   )
   if (wasPaused) return null
   if (isThere === false) return 'came after the deletion'

@@ -1,4 +1,4 @@
-import { byDelivery, isOfProcess } from '../ledger.ts'
+import { byDelivery, HOLDS_UP, isOfProcess } from '../ledger.ts'
 import type { Fault, FaultKind, PlayRecord, UserAction, Violation } from '../record.ts'
 
 const ANSWERED = 'every request has an answer'
@@ -11,7 +11,7 @@ const EXPECTED = [200, 201, 202, 204, 409]
 const EXPECTED_WHEN_GONE = [401, 404]
 
 /** Faults that end or hold up a process, so that it answers nothing. */
-const STOPS: readonly FaultKind[] = ['kill', 'terminate', 'pause', 'pauses']
+const STOPS: readonly FaultKind[] = ['kill', 'terminate', ...HOLDS_UP]
 /** Faults in which a process answers 503. */
 const REFUSES: readonly FaultKind[] = [
   ...STOPS,
@@ -21,7 +21,6 @@ const REFUSES: readonly FaultKind[] = [
   'connections_exhausted',
   'sql_error',
   'locked_webhooks',
-  'busy_machine',
 ]
 /** A connection that was lost is answered 503 within ten seconds. */
 const REFUSED_WITHIN_MS = 12_000
