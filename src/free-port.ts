@@ -1,11 +1,27 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 
 const LOOPBACK = '127.0.0.1'
 
-/** A TCP port of 127.0.0.1 that nothing listened on a moment ago. */
+// Below the ports from which systems connect out: none of these is taken as a local port between two steps of a start.
+const FIRST_PORT = 10_240
+const FIRST_OUTGOING_PORT = 32_768
+const MAX_TRIES = 50
+
+/**
+ * Finds a TCP port of 127.0.0.1 that nothing listened on a moment ago, and that no outgoing connection takes.
+ *
+ * @throws Error of the last port that was tried, when every one was taken
+ */
 export async function freePort(): Promise<number> {
-  return listenOnce(0)
+  for (let tries = 1; ; tries++) {
+    try {
+      return await listenOnce(randomInt(FIRST_PORT, FIRST_OUTGOING_PORT))
+    } catch (error) {
+      if (tries === MAX_TRIES) throw error
+    }
+  }
 }
 
 /**

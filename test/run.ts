@@ -18,6 +18,12 @@ import type { TestServers } from './helpers/runner/servers.ts'
 /** Folders of integration tests that take as long as all others. */
 const FIRST_HALF = 'deliveries|incidents|observability|outbound|stream'
 
+/** End-to-end tests that take as long as all others. */
+const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|test-events|erasure|changes-in-flight'
+
+/** Slow tests that take as long as all others: what happens to deliveries under load and faults. */
+const UNDER_FAULTS = 'crashes|outages|incidents|overflow-burst|refusing-endpoint|stream'
+
 /**
  * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
  * `test:browser`): starts one PostgreSQL and
@@ -26,9 +32,9 @@ const FIRST_HALF = 'deliveries|incidents|observability|outbound|stream'
  */
 const SUITES: Record<string, string[][]> = {
   fast: [
-    // Only here may a worker run as a process: all workers update the same retention schedule.
-    ['test/e2e/**/*.test.ts'],
-    // The tests of a process run one after the other and mostly wait, so that two processors serve three of them.
+    // The tests of a process run one after the other and mostly wait, so that two processors serve four of them.
+    [`test/e2e/@(${WITH_ATTEMPTS})*.test.ts`],
+    [`test/e2e/!(${WITH_ATTEMPTS})*.test.ts`],
     [
       'test/workflows/**/*.test.ts',
       'test/unit/**/*.test.ts',
@@ -53,7 +59,10 @@ const SUITES: Record<string, string[][]> = {
   faults: [['test/faults/**/*.test.ts']],
   // Whether the random play finds defects that are planted into copies of the product.
   planted: [['test/planted/**/*.test.ts']],
-  slow: [['test/slow/**/*.test.ts', 'test/load/**/*.test.ts']],
+  slow: [
+    [`test/slow/@(${UNDER_FAULTS}).test.ts`],
+    [`test/slow/!(${UNDER_FAULTS}).test.ts`, 'test/load/**/*.test.ts'],
+  ],
 }
 
 /** The data of a test run need not survive a power failure. */

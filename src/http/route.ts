@@ -7,7 +7,7 @@ import type { Session } from '../db/queries/sessions.ts'
 import type { OperatorScope } from '../domain/permissions.ts'
 import type { ProblemCode } from '../domain/problems.ts'
 import type { FieldError } from '../errors.ts'
-import type { TraceContext } from '../deliveries/publish/publish-event.ts'
+import type { TraceContext } from '../observability/tracing.ts'
 import type { ApiDependencies } from './api.ts'
 import type { SessionCookie } from './auth/session-cookie.ts'
 

@@ -6,12 +6,21 @@ import { OutboundError, blockedTarget, formatSeconds } from './failure-code.ts'
 import type { ResolvedAddress, Resolver } from './resolver.ts'
 
 /** Where to connect to: the parts of a URL. An aborted `signal` ends the try and the socket. */
-type ConnectTarget = { protocol: string; hostname: string; port: string; signal?: AbortSignal }
+type ConnectTarget = {
+  protocol: string
+  hostname: string
+  port: string
+  signal?: AbortSignal
+  onPhase?: OnPhase | undefined
+}
+
+/** What a connection has behind it: the name of its host is resolved, it is open, its TLS handshake is done. */
+export type OnPhase = (phase: 'dns' | 'connect' | 'tls') => void
 
 /** A socket that is ready for HTTP. `roundTripMs`: what the TCP handshake took, one way there and back. */
 export type OpenSocket = { socket: net.Socket; roundTripMs: number }
 
-/** Opens a connection. @throws OutboundError, or the error of the socket. */
+/** Opens a connection; `onPhase` is called as each phase ends. @throws OutboundError, or the error of the socket. */
 export type Connect = (target: ConnectTarget) => Promise<OpenSocket>
 
 type Options = {
@@ -45,6 +54,7 @@ export function createConnector(options: Options): Connect {
       const addresses = await raceAbort(checkedAddresses(target), stop.signal)
       // A socket does not see a signal that was aborted before it was opened.
       stop.signal.throwIfAborted()
+      if (net.isIP(withoutBrackets(target.hostname)) === 0) target.onPhase?.('dns')
       return await raceAbort(openSocket(target, addresses, stop.signal), stop.signal)
     } finally {
       clearTimeout(timer)
@@ -83,9 +93,13 @@ export function createConnector(options: Options): Connect {
       const destroy = (): void => void socket.destroy()
       signal.addEventListener('abort', destroy, { once: true })
       socket.setNoDelay(true)
-      socket.once('connect', () => (roundTripMs = performance.now() - startedAtMs))
+      socket.once('connect', () => {
+        roundTripMs = performance.now() - startedAtMs
+        target.onPhase?.('connect')
+      })
       socket.once(isSecure ? 'secureConnect' : 'connect', () => {
         signal.removeEventListener('abort', destroy)
+        if (isSecure) target.onPhase?.('tls')
         const refusal = refuseRemote(socket.remoteAddress)
         if (refusal === null) {
           resolve({ socket, roundTripMs })

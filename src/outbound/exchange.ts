@@ -1,12 +1,12 @@
 import { openConnection, type Connection } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
-import type { Connect } from './connector.ts'
+import type { Connect, OnPhase } from './connector.ts'
 import { OutboundError } from './failure-code.ts'
 
 /**
  * `headers` are sent as given; only host, connection, content-length and user-agent are added.
  * `reuseKey` lets POSTs with the same key and origin follow each other on one connection. It has to name one receiver
- * of one customer, such as a webhook; left out, the POST has a connection of its own.
+ * of one customer, such as a webhook; left out, the POST has a connection of its own. `onPhase` as in {@link Connect}.
  */
 export type PostRequest = {
   url: string
@@ -14,6 +14,7 @@ export type PostRequest = {
   body: Buffer
   signal?: AbortSignal
   reuseKey?: string
+  onPhase?: OnPhase | undefined
 }
 
 /** What came back, filled in while it comes: a known status decides the outcome whatever becomes of the body. */
@@ -43,7 +44,9 @@ export async function exchange(
 
   async function open(): Promise<Connection> {
     const { protocol, hostname, port, origin } = url
-    return openConnection(origin, await tools.connect({ protocol, hostname, port, signal }), key !== null)
+    const { onPhase } = request
+    const socket = await tools.connect({ protocol, hostname, port, signal, onPhase })
+    return openConnection(origin, socket, key !== null)
   }
 
   /**

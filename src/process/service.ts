@@ -13,6 +13,7 @@ import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
 import { createApp } from '../http/app.ts'
 import type { Logger } from '../observability/logger.ts'
+import { flushSpans } from '../observability/tracing.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
@@ -164,6 +165,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
 
 /** Opens what all other parts need: metrics, database, clock, keys and HTTP client. */
 async function openBase(config: Config, { catalogue, logger, running, shutdown, end }: ServiceHost) {
+  running.push('the last spans', flushSpans)
   warnOfOpenPolicy(config, logger)
   await assertGuardWorks()
   const metering = await createMetering(config, logger)

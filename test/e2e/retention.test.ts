@@ -9,33 +9,48 @@ import { testServers } from '../helpers/runner/servers.ts'
 import { useDatabase } from '../helpers/database/use-database.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
+const DAY_SECONDS = 86_400
+const TASK_QUEUE = 'retention'
+
 describe('the retention schedule, on a real Temporal server', () => {
-  const taskQueue = `retention-${randomUUID()}`
+  const namespace = `retention-${randomUUID()}`
   const running: PosthornProcess[] = []
   const database = useDatabase()
   let temporal: Client
 
   before(async () => {
     const connection = await Connection.connect({ address: testServers().temporalAddress })
-    temporal = new Client({ connection })
+    // Of its own, since every worker makes the schedule of its namespace its own.
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: { seconds: DAY_SECONDS as never },
+    })
+    temporal = new Client({ connection, namespace })
   })
   after(async () => {
     for (const posthorn of running) expect(await posthorn.stop()).to.equal(0)
-    await schedule().delete()
     await temporal.connection.close()
   })
 
   const schedule = () => temporal.schedule.getHandle(RETENTION_SCHEDULE_ID)
   const start = async (env: Record<string, string>, command: 'worker' | 'api' = 'worker') => {
     const { temporalAddress } = testServers()
-    running.push(await startPosthorn({ command, databaseUrl: database.url, temporalAddress, taskQueue, env }))
+    running.push(
+      await startPosthorn({
+        command,
+        databaseUrl: database.url,
+        temporalAddress,
+        taskQueue: TASK_QUEUE,
+        env: { TEMPORAL_NAMESPACE: namespace, ...env },
+      }),
+    )
   }
-  /** The schedule once it belongs to this test's task queue and holds these limits. */
+  /** The schedule once it holds these limits. */
   const described = (completedDays: number, failedDays: number): Promise<ScheduleDescription> =>
     eventually(async () => {
       const found = await schedule().describe()
       expect(found.action).to.deep.include({
-        taskQueue,
+        taskQueue: TASK_QUEUE,
         args: [{ completedDays, failedDays, auditDays: 365 }],
       })
       return found
@@ -90,7 +105,7 @@ describe('the retention schedule, on a real Temporal server', () => {
       )
       expect(left).to.deep.equal([{ id: young!.deliveryId }])
     }, 30_000)
-    // The hour may have struck meanwhile, and a repeated test has triggered it before: one of the runs deleted these.
+    // The hour may have struck meanwhile: one of the runs deleted these.
     await eventually(async () => {
       const { recentActions } = (await schedule().describe()).info
       const ids = recentActions.map(({ action }) => action.workflow.workflowId)

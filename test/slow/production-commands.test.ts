@@ -20,6 +20,9 @@ type Printed = { stdout: string; stderr: string }
 /** What a reader has done before a block, and what is true after it. */
 type Step = { before?: () => Promise<unknown>; after?: (printed: Printed) => unknown }
 
+const PUBLISH = `curl -fsS "$API/events" -H "x-api-key: $KEY" -H 'content-type: application/json' \\
+  -d '{"event":"invoice:paid","data":{"invoice":{"id":"inv_2"},"payment":{"id":"pay_2"}}}'`
+
 const blocks = codeBlocksOf(readDocument('docs/production.md'))
 
 describe('docs/production.md, executed from top to bottom', function () {
@@ -126,6 +129,25 @@ describe('docs/production.md, executed from top to bottom', function () {
     'Rotating the encryption key 2': {
       after: ({ stdout }) => expect(stdout).to.match(/^ k2 +\| +1$/m),
     },
+    'Traces 3': {
+      async after() {
+        const collector = await createReceiver()
+        const { origin } = new URL(collector.url)
+        await run(`sed -i 's#^OTEL_EXPORTER_OTLP_ENDPOINT=.*#OTEL_EXPORTER_OTLP_ENDPOINT=${origin}#' \\
+            /etc/posthorn/posthorn.env
+          KEY=${ciKey}`)
+        await restart()
+        await run(PUBLISH)
+        await eventually(() => {
+          const exported = collector.posts.filter(({ path }) => path === '/v1/traces')
+          const text = exported.map(({ body }) => body.toString()).join('\n')
+          expect(text).to.include('"publish invoice:paid"').and.include('"POST"').and.include('"posthorn"')
+        })
+        await run(`sed -i -e '/^NODE_OPTIONS=/d' -e '/^OTEL_/d' /etc/posthorn/posthorn.env`)
+        await restart()
+        await collector.close()
+      },
+    },
     'Push messages 1': {
       after: ({ stdout }) => SETTINGS.vapidPrivateKey.parse(stdout.trim()),
     },
@@ -159,11 +181,10 @@ describe('docs/production.md, executed from top to bottom', function () {
       async before() {
         isFailing = true
         await run(`KEY=${ciKey}
-          curl -fsS "$API/events" -H "x-api-key: $KEY" -H 'content-type: application/json' \\
-            -d '{"event":"invoice:paid","data":{"invoice":{"id":"inv_2"},"payment":{"id":"pay_2"}}}'`)
+          ${PUBLISH}`)
         await eventually(async () => {
           const states = await psql('$DATABASE_URL', 'SELECT state FROM delivery ORDER BY id')
-          expect(states).to.equal('completed\nwaiting')
+          expect(states).to.equal('completed\ncompleted\nwaiting')
         }, 30_000)
       },
     },
@@ -173,7 +194,7 @@ describe('docs/production.md, executed from top to bottom', function () {
         await run('RESTORED_URL="${DATABASE_URL%/*}/posthorn_restored"')
       },
       async after() {
-        expect(await psql('$RESTORED_URL', 'SELECT count(*) FROM delivery')).to.equal('2')
+        expect(await psql('$RESTORED_URL', 'SELECT count(*) FROM delivery')).to.equal('3')
       },
     },
     'Back up and restore 4': {
@@ -255,6 +276,10 @@ describe('docs/production.md, executed from top to bottom', function () {
       expect(targets).to.not.be.empty
       for (const target of targets) expect(target).to.match(new RegExp(`:${metricsPort}$`))
       writeFileSync(machine.path('/etc/prometheus/prometheus.yml'), machine.here(text))
+      return Promise.resolve({ stdout: '', stderr: '' })
+    },
+    js({ text }) {
+      writeFileSync(machine.path('/etc/posthorn/traces/register.mjs'), text)
       return Promise.resolve({ stdout: '', stderr: '' })
     },
     json({ text }) {

@@ -177,7 +177,7 @@ async function send(
     const headers = deliveryHeaders(secretBox, request.deliveryId, claim)
     isPosting = true
     slot.begin()
-    return await post(httpClient, claim, headers, shutDown)
+    return await post(httpClient, request, claim, headers, shutDown)
   } catch (error) {
     await release(dependencies, request.deliveryId, claim, isPosting && !(error instanceof StoppingError))
     throw error

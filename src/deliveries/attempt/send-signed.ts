@@ -1,3 +1,5 @@
+import { traceAttempt } from '../../observability/tracing.ts'
+import type { AttemptRequest } from '../../domain/attempt-request.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
 import { signedHeaders } from '../../outbound/post-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
@@ -18,12 +20,15 @@ export function deliveryHeaders(
 
 export async function post(
   httpClient: HttpClient,
+  request: Pick<AttemptRequest, 'organisationId' | 'deliveryId' | 'number'>,
   claim: Claim,
   headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Sent> {
   const { url, body, webhookId: reuseKey } = claim
-  const result = await httpClient.post({ url, headers, body, signal, reuseKey })
+  const result = await traceAttempt(request, claim, (onPhase) =>
+    httpClient.post({ url, headers, body, signal, reuseKey, onPhase }),
+  )
   return { result, endedAtMs: performance.now() }
 }
 

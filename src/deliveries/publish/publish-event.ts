@@ -2,6 +2,7 @@ import type { Actor } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { tracePublishing, type TraceContext } from '../../observability/tracing.ts'
 import type { Publisher } from './publish.ts'
 import { memberText, stripWhiteSpace } from '../../domain/text-rules.ts'
 import { generateTraceId, newEvent, type Envelope } from './envelope.ts'
@@ -23,17 +24,29 @@ type PublishedEvent = {
   trace: { traceId: string; spanId: string | null } | null
 }
 
-/** The trace and the span that a request belongs to (W3C Trace Context). */
-export type TraceContext = { traceId: string; spanId: string }
-
 /**
  * Commits an event with its deliveries and passes these to the dispatcher, which does not delay the answer.
- * `context` fills the trace and the span where the sender gives none; its span only inside its own trace. Returns the trace
- * of the event too; null for a replayed answer, whose event was committed by an earlier request.
+ * `caller`, or else the span of the publishing, fills the trace and the span where the sender gives none; its span only
+ * inside its own trace. Returns the trace of the event too; null for a replayed answer, whose event was committed by an
+ * earlier request.
  */
-export async function publishEvent(
-  { publish, dispatcher, metrics }: Dependencies,
+export function publishEvent(
+  dependencies: Dependencies,
   { organisationId }: Actor,
+  sent: Sent,
+  caller: TraceContext | null,
+  idempotency: IdempotentRequest | null,
+): Promise<PublishedEvent> {
+  const { event: eventKey, traceId, spanId } = sent
+  const parent = caller ?? (traceId && spanId ? { traceId, spanId, isSampled: true } : null)
+  return tracePublishing({ organisationId, eventKey }, parent, (own) =>
+    commitAndDispatch(dependencies, organisationId, sent, caller ?? own, idempotency),
+  )
+}
+
+async function commitAndDispatch(
+  { publish, dispatcher, metrics }: Dependencies,
+  organisationId: string,
   sent: Sent,
   context: TraceContext | null,
   idempotency: IdempotentRequest | null,

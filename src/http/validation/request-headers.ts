@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Caller } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { badRequest } from '../../errors.ts'
-import type { TraceContext } from '../../deliveries/publish/publish-event.ts'
+import type { TraceContext } from '../../observability/tracing.ts'
 
 /** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */
 const GRAMMAR = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255}))$/
@@ -36,12 +36,15 @@ export function parseIdempotencyKey(
  * the header was sent more than once.
  */
 const TRACEPARENT =
-  /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<traceId>[0-9a-f]{32})-(?!0{16})(?<spanId>[0-9a-f]{16})-[0-9a-f]{2}(?<rest>-[^,]*)?$/
+  /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<traceId>[0-9a-f]{32})-(?!0{16})(?<spanId>[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<rest>-[^,]*)?$/
+
+/** The only flag that is read: the caller records its trace. */
+const SAMPLED_FLAG = 0x01
 
 /** Parses the `traceparent` header; null when it is malformed, or sent more than once. */
 export function parseTraceparent(header: string): TraceContext | null {
-  const { version, traceId, spanId, rest } = TRACEPARENT.exec(header)?.groups ?? {}
+  const { version, traceId, spanId, flags = '', rest } = TRACEPARENT.exec(header)?.groups ?? {}
   if (traceId === undefined || spanId === undefined) return null
   if (version === '00' && rest !== undefined) return null
-  return { traceId, spanId }
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED_FLAG) !== 0 }
 }

@@ -120,9 +120,10 @@ describe('API keys', () => {
           times[index]!.push(performance.now() - startedAt)
         }
       }
-      const medians = times.map((taken) => taken.toSorted((a, b) => a - b)[rounds / 2]!)
+      // The shortest of each: what else the machine does only adds.
+      const shortest = times.map((taken) => Math.min(...taken))
       // Without a look-up it would be a hundredth.
-      expect(Math.max(...medians) / Math.min(...medians)).to.be.below(3)
+      expect(Math.max(...shortest) / Math.min(...shortest)).to.be.below(3)
     })
 
     it('are not recorded as used', async () => {

@@ -85,7 +85,8 @@ describe('a reused connection', () => {
       const url = `http://localhost:${receiver.port}/`
       for (const webhookId of ['a', 'a', 'b', 'a']) {
         const held = { ...claim, url, webhookId, eventKey: 'invoice:paid' }
-        await postSigned(client, held, {}, new AbortController().signal)
+        const request = { organisationId: 'org', deliveryId: 'd', number: 1 }
+        await postSigned(client, request, held, {}, new AbortController().signal)
       }
       expect(receiver.received.map(({ connection }) => connection)).to.deep.equal([1, 1, 2, 1])
     })
