@@ -23,6 +23,8 @@ export type PosthornProcess = {
   /** kill -9: no time for anything. */
   kill(): Promise<void>
   /** SIGTERM; returns its exit code. */
+  terminate(): Promise<number | null>
+  /** The same, and forgets its log. */
   stop(): Promise<number | null>
 }
 
@@ -98,6 +100,7 @@ export async function startPosthorn(options: {
     async kill() {
       await end(child, 'SIGKILL')
     },
+    terminate: () => end(child, 'SIGTERM'),
     async stop() {
       const code = await end(child, 'SIGTERM')
       await rm(folder, { recursive: true, force: true })
