@@ -3,7 +3,7 @@ import pg from 'pg'
 
 const [url, ...organisations] = process.argv.slice(2)
 const CONCURRENT_TRANSACTIONS = 3
-const PAUSE_MS = 20
+const PAUSE_MS = 60
 
 async function produce(offset) {
   const client = new pg.Client({ connectionString: url })
