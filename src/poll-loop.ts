@@ -30,6 +30,7 @@ export function createPollLoop(options: {
   let running: Promise<void> = Promise.resolve()
   let beganAtMs: number | null = null
   let isWoken = false
+  const pauseMs = (delayMs: number): number => (isWoken ? 0 : delayMs)
 
   async function pass(): Promise<void> {
     cancel = null
@@ -46,7 +47,7 @@ export function createPollLoop(options: {
     } finally {
       beganAtMs = null
     }
-    schedule(isWoken ? 0 : delayMs)
+    schedule(pauseMs(delayMs))
   }
 
   function schedule(delayMs: number): void {

@@ -20,8 +20,8 @@ export async function runRelay(
     output.print(outboxSql().trimEnd())
     return 0
   }
-  const { RELAY_SETTINGS, startRelay } = await import('../process/relay-service.ts')
-  const config = loadConfig(env, RELAY_SETTINGS)
+  const { NEEDED_SETTINGS, startRelay } = await import('../process/relay-service.ts')
+  const config = loadConfig(env, NEEDED_SETTINGS)
   const missing = (['relayDatabaseUrl', 'relayOperatorKey'] as const).filter((name) => config[name] === '')
   if (missing.length > 0)
     throw new ConfigError(

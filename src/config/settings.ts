@@ -8,8 +8,6 @@ import {
   parseAllowHttp,
   parseCidrs,
   parseDatabaseUrl,
-  operatorSecret,
-  optionalDatabaseUrl,
   parseKeyRing,
   parseTrustedProxies,
   plain,
@@ -17,11 +15,11 @@ import {
   brandName,
   hexColor,
   webAddress,
-  mailAddress,
-  vapidKey,
   setting,
   secretSetting,
 } from './parsers.ts'
+import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
+import { RELAY_SETTINGS } from './relay-settings.ts'
 import { TEMPORAL_SETTINGS } from './temporal-settings.ts'
 
 /**
@@ -189,29 +187,7 @@ export const SETTINGS = {
     '',
     hexColor,
   ),
-  notifyAfterSeconds: setting(
-    'POSTHORN_NOTIFY_AFTER_SECONDS',
-    'seconds of continuous failure before the first notification of an incident is sent',
-    '300',
-    integer(1, 86_400),
-  ),
-  smtpHost: setting('SMTP_HOST', 'mail server for notifications; without one no e-mail is sent', '', plain),
-  smtpPort: setting('SMTP_PORT', 'port of the mail server', '587', integer(1, 65_535)),
-  smtpTls: setting(
-    'SMTP_TLS',
-    'starttls: refuse a server that does not offer it; implicit: TLS from the first byte; none: in clear',
-    'starttls',
-    oneOf('starttls', 'implicit', 'none'),
-  ),
-  smtpUser: setting('SMTP_USER', 'user name at the mail server, when it requires one', '', plain),
-  smtpPassword: secretSetting('SMTP_PASSWORD', 'password at the mail server', '', plain),
-  smtpFrom: setting('SMTP_FROM', 'sender address of notifications', 'posthorn@localhost', mailAddress),
-  vapidPrivateKey: secretSetting(
-    'VAPID_PRIVATE_KEY',
-    'private key for push messages (RFC 8292, base64url of 32 bytes); without one there is no push',
-    '',
-    vapidKey,
-  ),
+  ...NOTIFICATION_SETTINGS,
   allowHttp: setting(
     'POSTHORN_ALLOW_HTTP',
     'true to allow plain http receivers (not for production), loopback for those on this machine only',
@@ -224,22 +200,5 @@ export const SETTINGS = {
     '',
     parseCidrs,
   ),
-  relayDatabaseUrl: secretSetting(
-    'RELAY_DATABASE_URL',
-    "for posthorn relay: your platform's PostgreSQL 15 to 18 with the outbox, itself and not behind a pooler",
-    '',
-    optionalDatabaseUrl,
-  ),
-  relayOperatorKey: secretSetting(
-    'RELAY_OPERATOR_KEY',
-    'for posthorn relay: the secret of an operator key with the scope publish',
-    '',
-    operatorSecret,
-  ),
-  relayKeepHours: setting(
-    'RELAY_KEEP_HOURS',
-    'for posthorn relay: hours that published rows are kept in the outbox; 0 deletes them at once',
-    '0',
-    integer(0, 87_600),
-  ),
+  ...RELAY_SETTINGS,
 }

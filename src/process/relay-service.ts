@@ -15,7 +15,7 @@ import { createMetricsApp } from './metrics/metrics-app.ts'
 import { onUnexpectedError } from './process-events.ts'
 import type { ProcessHost } from './service.ts'
 
-export const RELAY_SETTINGS = [
+export const NEEDED_SETTINGS = [
   'relayDatabaseUrl',
   'relayOperatorKey',
   'relayKeepHours',
@@ -25,7 +25,7 @@ export const RELAY_SETTINGS = [
   'shutdownGraceMs',
 ] as const
 
-type RelayConfig = Pick<Config, (typeof RELAY_SETTINGS)[number]>
+type RelayConfig = Pick<Config, (typeof NEEDED_SETTINGS)[number]>
 
 /** Turns take one for a moment each, and a scrape one. The session has its own. */
 const POOL_SIZE = 4

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { DatabaseUnavailableError } from '../db/connection/connection-errors.ts'
 import { DatabaseClient } from '../db/connection/database-client.ts'
+import { bind } from '../db/connection/db.ts'
 import { withSessionLimits } from '../db/connection/session-limits.ts'
 import { every, processTimers } from '../timers.ts'
 
@@ -28,7 +29,7 @@ const HEARTBEAT_INTERVAL_MS = 5_000
 /** PostgreSQL frees the locks of a process that is paused, or whose host is lost, after so long. */
 const IDLE_TIMEOUT_MS = 30_000
 
-const LOCK_KEY = `hashtextextended('posthorn_outbox/' || $1, 0)`
+const LOCK_KEY = `hashtextextended('posthorn_outbox/' || :organisationId, 0)`
 
 /** Opens the session. `onCommit` is called when rows were committed. Rejects where the database cannot be reached. */
 export async function openRelaySession(url: string, onCommit: () => void): Promise<RelaySession> {
@@ -59,15 +60,15 @@ export async function openRelaySession(url: string, onCommit: () => void): Promi
   return {
     lost: losing.signal,
     async lock(organisationId) {
-      const statement = `SELECT pg_try_advisory_lock(${LOCK_KEY}) AS locked`
-      const { rows } = await inTurn(() => client.query<{ locked: boolean }>(statement, [organisationId]))
+      const statement = bind(`SELECT pg_try_advisory_lock(${LOCK_KEY}) AS locked`, { organisationId })
+      const { rows } = await inTurn(() => client.query<{ locked: boolean }>(statement))
       return rows[0]?.locked === true
     },
     async unlock(organisationId) {
       if (losing.signal.aborted) return
       // Without an answer the connection is given up, and the lock with it.
-      const statement = `SELECT pg_advisory_unlock(${LOCK_KEY})`
-      await inTurn(() => client.query(statement, [organisationId])).catch(() => undefined)
+      const statement = bind(`SELECT pg_advisory_unlock(${LOCK_KEY})`, { organisationId })
+      await inTurn(() => client.query(statement)).catch(() => undefined)
     },
     end: () => endQuietly(client),
   }

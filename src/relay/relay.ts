@@ -164,9 +164,10 @@ export function createRelay(dependencies: Dependencies): Relay {
       if (row.isPostponed) return 'done'
       if (stopping.aborted || lost.aborted || performance.now() > untilMs) return 'more'
       const beganAtMs = performance.now()
-      const outcome = await publishRow(organisationId, row, AbortSignal.any([lost, cutOff]))
+      const signal = AbortSignal.any([lost, cutOff])
+      const outcome = await publishRow(organisationId, row, signal)
       // A call that was cut off says nothing about the row, nor about the API.
-      if (outcome.kind !== 'published' && (lost.aborted || cutOff.aborted)) return 'locked'
+      if (outcome.kind !== 'published' && signal.aborted) return 'locked'
       isApiDown = outcome.kind === 'failed' && outcome.isApiDown
       metrics.rowTried(outcome.kind, performance.now() - beganAtMs)
       const fields = { organisationId, id: row.id, eventKey: row.event }

@@ -85,7 +85,7 @@ describe('kill -9 of the producer, the relays and the API at random, under load'
     const kills: Record<string, number> = {}
     let untilMs = Infinity
     /** Kills and restarts one of them until the time is over, once at least; returns how the last one is ended. */
-    async function live(name: keyof typeof starts): Promise<() => Promise<number | null | void>> {
+    async function live(name: keyof typeof starts): Promise<() => Promise<unknown>> {
       const dice = createDice(seed + name.length)
       for (;;) {
         const started: Killable = await starts[name]()
@@ -110,10 +110,10 @@ describe('kill -9 of the producer, the relays and the API at random, under load'
     }, 120_000)
     const orders = await outbox.dataSource.query<{ id: string }[]>('SELECT id FROM shop_order ORDER BY id')
     const committed = orders.map(({ id }) => `order-${id}`)
-    const [{ last }] = (await outbox.dataSource.query(
-      `SELECT last_value AS last FROM shop_order_id_seq`,
-    )) as [{ last: string }]
-    expect(committed.length, found).to.be.within(100, Number(last) - 20)
+    const [sequence] = await outbox.dataSource.query<{ last: string }[]>(
+      'SELECT last_value AS last FROM shop_order_id_seq',
+    )
+    expect(committed.length, found).to.be.within(100, Number(sequence!.last) - 20)
     const sentByOrder = (): Map<string, Set<string>> => {
       const sent = new Map<string, Set<string>>()
       for (const { headers, body } of stage.receiver.posts) {
@@ -133,10 +133,10 @@ describe('kill -9 of the producer, the relays and the API at random, under load'
       [...sent].filter(([, each]) => each.size > 1),
       found,
     ).to.deep.equal([])
-    const [{ published }] = (await stage.dataSource.query(
+    const [counted] = await stage.dataSource.query<{ published: number }[]>(
       'SELECT count(*)::int AS published FROM event',
-    )) as [{ published: number }]
-    expect(published, found).to.equal(committed.length)
+    )
+    expect(counted!.published, found).to.equal(committed.length)
     expect([await stopRelay!(), await stopOther!()]).to.deep.equal([0, 0])
   })
 })

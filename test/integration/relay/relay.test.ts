@@ -204,10 +204,11 @@ describe('posthorn relay', () => {
       const keys = stub!.posts.filter(isOf('org_a')).map(({ headers }) => headers['idempotency-key'])
       expect(new Set(keys).size).to.equal(1)
       if (title.includes('Retry-After')) {
-        const [{ wait_ms: waitMs }] = (await outbox.dataSource.query(
-          `SELECT extract(epoch FROM retry_at - now()) * 1000 AS wait_ms FROM posthorn_outbox ORDER BY id LIMIT 1`,
-        )) as [{ wait_ms: string }]
-        expect(Number(waitMs)).to.be.above(500)
+        const [head] = await outbox.dataSource.query<{ waitMs: number }[]>(
+          `SELECT (extract(epoch FROM retry_at - now()) * 1000)::float8 AS "waitMs"
+             FROM posthorn_outbox ORDER BY id LIMIT 1`,
+        )
+        expect(head!.waitMs).to.be.above(500)
         expect(relay.logged('relay.postponed')[0]).to.have.property('delayMs').that.is.at.least(3_000)
       }
       isRefusing = false
