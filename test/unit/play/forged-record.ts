@@ -26,7 +26,7 @@ export function forgeRecord(): Forged {
     attemptTimeoutMs: 5_000,
     notifyAfterMs: 8_000,
     victimMs: 2_000,
-    endedAt: 1_500,
+    endedAt: 9_000,
     webhooks: [
       {
         id: WEBHOOK_ID,
