@@ -9,7 +9,7 @@ import type {
   WebhookChange,
 } from '../../faults/play/record.ts'
 
-export const WEBHOOK_ID = 'webhook-1'
+const WEBHOOK_ID = 'webhook-1'
 export const ORGANISATION_ID = 'org-1'
 export const DELIVERY_ID = 'delivery-1'
 const SECRET = 'a signing secret'
