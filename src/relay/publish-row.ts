@@ -6,7 +6,7 @@ import { MAX_DATA_BYTES, type OutboxRow } from './outbox.ts'
  * `refused`: this row, and it would be again. `failed`: it may be published later, as it is; `isApiDown` where that is
  * the state of the API, or of the key.
  */
-export type Outcome =
+type Outcome =
   | { kind: 'published'; eventId: string }
   | { kind: 'refused'; error: string }
   | { kind: 'failed'; error: string; retryAfterMs: number | null; isApiDown: boolean }

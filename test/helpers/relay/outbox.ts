@@ -21,7 +21,7 @@ type Inserted = {
 }
 
 /** A row of the outbox, as a test compares it. */
-export type ReadRow = {
+type ReadRow = {
   id: string
   organisation_id: string
   attempts: number
