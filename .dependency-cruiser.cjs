@@ -24,7 +24,7 @@ const folders = {
   '^src/accounts/': [database, domain, shared, observed, '^src/temporal/'],
   '^src/stream/': [database, domain, shared, observed, '^src/(accounts|catalogue)/'],
   '^src/retention/': [database, domain, observed],
-  '^src/deliveries/protocol/': [database, domain, '^src/deliveries/lease-times'],
+  '^src/deliveries/protocol/': [database, domain, '^src/deliveries/sweep-and-lease-times'],
   // Both take the lock of a webhook, whose folder is above them.
   '^src/incidents/': [
     database,
@@ -74,8 +74,8 @@ const folders = {
     '^src/(accounts|catalogue|incidents|json-schema|stream|webhooks)/',
     '^src/deliveries/(publish/|retry/|dispatch/dispatcher|protocol/commit-events|recovery/sweeper)',
     // What the handlers call, by type: the process gives it to them.
-    '^src/temporal/((delivery|incident|step)-workflows|temporal-service)',
-    '^src/outbound/(host-names|url-rules)',
+    '^src/temporal/((delivery|incident|job)-workflows|temporal-service)',
+    '^src/outbound/(host-names|post-headers|url-rules)',
     '^package.json$',
   ],
   '^src/process/': [
@@ -172,7 +172,7 @@ module.exports = {
         pathNot: [
           '^src/cli/command-line/',
           '^src/cli/listen/listen-defaults',
-          '^src/process/(describe-error|visible-text)',
+          '^src/process/visible-text',
           '^package.json$',
         ],
         dependencyTypesNot: ['type-only', 'core'],

@@ -4,7 +4,7 @@ import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details
 import { firstSnapshot, runDelivery } from './delivery-loop.ts'
 import { deliveryStateQuery, retrySignal, stopSignal } from './messages.ts'
 import type { DeliverEventInput, DeliverEventResult } from '../src/domain/workflow-inputs.ts'
-import { outlastCancellation } from './run-to-end.ts'
+import { ignoreCancellation } from './run-to-end.ts'
 
 /**
  * Runs one delivery from its next attempt to its end (spec 3.1 and 8.1). The rows in PostgreSQL are the truth, and signals
@@ -13,7 +13,7 @@ import { outlastCancellation } from './run-to-end.ts'
  * the row ends a delivery. A long history, of an endpoint that hangs for hours, is continued as new too.
  */
 export function deliverEvent(input: DeliverEventInput): Promise<DeliverEventResult> {
-  return outlastCancellation((isCancelRequested) => {
+  return ignoreCancellation((isCancelRequested) => {
     const snapshot = firstSnapshot(input)
     const wakeUps = { retryRequested: false, rowChanged: false }
     setHandler(deliveryStateQuery, () => snapshot)

@@ -5,7 +5,7 @@ import type {
   NotificationCounts,
   NotificationKind,
   StreakTimer,
-} from '../src/domain/incident-rules.ts'
+} from '../src/domain/notification-rules.ts'
 
 /** Sets the current details in the Temporal UI: the state of the incident, its notifications, and the next step. */
 export function showIncident(

@@ -6,8 +6,8 @@ import {
   unsettled,
   type SendingTimer,
   type StreakTimer,
-} from '../src/domain/incident-rules.ts'
-import { ACTIVITY_OPTIONS, outlastCancellation } from './run-to-end.ts'
+} from '../src/domain/notification-rules.ts'
+import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
 import { changedSignal } from './messages.ts'
 import type { IncidentInput } from '../src/domain/workflow-inputs.ts'
 import { describeWait, showIncident } from './incident-details.ts'
@@ -20,7 +20,7 @@ const { updateIncident } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
  * ends when the incident is closed and every notification is settled. A cancelled run is succeeded by another.
  */
 export function incident(input: IncidentInput): Promise<void> {
-  return outlastCancellation((isCancelRequested) => run(input, isCancelRequested))
+  return ignoreCancellation((isCancelRequested) => run(input, isCancelRequested))
 }
 
 async function run(input: IncidentInput, isCancelRequested: () => boolean): Promise<void> {

@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { ACTIVITY_OPTIONS, outlastCancellation } from './run-to-end.ts'
+import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
 import type { EraseOrganisationInput, PurgeInput, PurgeResult } from '../src/domain/workflow-inputs.ts'
 
 const { eraseOrganisation: eraseStep } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
@@ -11,7 +11,7 @@ const MAX_DELAY_MS = 5_000
 
 /** Erases one organisation in steps, whose progress is in the database. A cancelled run is succeeded by another. */
 export function eraseOrganisation(input: EraseOrganisationInput): Promise<void> {
-  return outlastCancellation((isCancelRequested) => run(input, isCancelRequested))
+  return ignoreCancellation((isCancelRequested) => run(input, isCancelRequested))
 }
 
 async function run(input: EraseOrganisationInput, isCancelRequested: () => boolean): Promise<void> {

@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { ACTIVITY_OPTIONS, outlastCancellation } from './run-to-end.ts'
+import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
 import type { RetryDeliveriesInput } from '../src/domain/workflow-inputs.ts'
 
 const { advanceRetryJob } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
@@ -14,7 +14,7 @@ const MAX_DELAY_MS = 5_000
  * occupy the slots that their attempts need. A cancelled run is succeeded by another after its step.
  */
 export function retryDeliveries(input: RetryDeliveriesInput): Promise<void> {
-  return outlastCancellation((isCancelRequested) => run(input, isCancelRequested))
+  return ignoreCancellation((isCancelRequested) => run(input, isCancelRequested))
 }
 
 async function run(input: RetryDeliveriesInput, isCancelRequested: () => boolean): Promise<void> {

@@ -16,7 +16,7 @@ export const ACTIVITY_OPTIONS = {
  * continue as new, which leaves the request behind. A cancelled run would leave its row without a workflow until the
  * sweeper finds it.
  */
-export function outlastCancellation<Result>(
+export function ignoreCancellation<Result>(
   run: (isCancelRequested: () => boolean) => Promise<Result>,
 ): Promise<Result> {
   let isCancelRequested = false

@@ -5,7 +5,7 @@ import { findOrganisation, type OrganisationRow } from '../db/queries/organisati
 import { lockOrganisation } from '../db/queries/organisations.ts'
 import { notFound } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
-import type { ErasureWorkflows } from '../temporal/step-workflows.ts'
+import type { ErasureWorkflows } from '../temporal/job-workflows.ts'
 import { callerCachesExpired } from './caller-lookup.ts'
 import { operatorInAudit, type Operator } from './operator.ts'
 

@@ -1,4 +1,4 @@
-import { builtInCatalogue } from '../catalogue/built-in.ts'
+import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { printCatalogue } from '../catalogue/parse-catalogue.ts'
 import { loadConfig } from '../config/load.ts'

@@ -1,4 +1,4 @@
-import { builtInCatalogue } from '../catalogue/built-in.ts'
+import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
 import { CatalogueError, type Catalogue } from '../catalogue/catalogue.ts'
 import { parseCatalogue } from '../catalogue/parse-catalogue.ts'
 import { ConfigError } from '../config/load.ts'

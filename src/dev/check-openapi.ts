@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { builtInCatalogue } from '../catalogue/built-in.ts'
+import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import { routes } from '../http/routes/index.ts'
 import { changedLines, openApiSnapshot } from './openapi-snapshot.ts'

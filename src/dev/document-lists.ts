@@ -1,4 +1,4 @@
-import { builtInCatalogue } from '../catalogue/built-in.ts'
+import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
 import { COMMANDS } from '../cli/command-line/commands.ts'
 import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'

@@ -102,12 +102,12 @@ export function isOperatorScope(text: string): text is OperatorScope {
  * regardless of its subscription, so it is always covered. The SQL function `stop_reason_of` states the same rule for the
  * database.
  */
-export function coversEventKey(subscribedEventKeys: readonly string[], eventKey: string): boolean {
+export function isSubscribedTo(subscribedEventKeys: readonly string[], eventKey: string): boolean {
   if (eventKey === TEST_EVENT_KEY || subscribedEventKeys.includes(WILDCARD)) return true
   return subscribedEventKeys.includes(eventKey)
 }
 
 /** Returns whether every event that `narrower` receives is one that `wider` receives as well. */
-export function isCoveredBy(wider: readonly string[], narrower: readonly string[]): boolean {
+export function includesSubscription(wider: readonly string[], narrower: readonly string[]): boolean {
   return wider.includes(WILDCARD) || narrower.every((key) => wider.includes(key))
 }

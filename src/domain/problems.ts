@@ -1,4 +1,4 @@
-import { CONFLICTS } from './conflicts.ts'
+import { CONFLICTS } from './conflict-problems.ts'
 
 /** One kind of refusal: the HTTP status, the title of the problem document, what causes it and what the caller does. */
 type ProblemKind = { status: number; title: string; cause: string; cure: string }

@@ -1,6 +1,6 @@
 import type { FailureCode } from './attempt-outcome.ts'
 import type { DeliveryState, FinalState } from './delivery-state.ts'
-import type { IncidentEvaluation, NotificationCounts } from './incident-rules.ts'
+import type { IncidentEvaluation, NotificationCounts } from './notification-rules.ts'
 import type { OldAttemptKind } from './old-attempts.ts'
 import type { AttemptQueue } from './attempt-request.ts'
 

@@ -10,7 +10,7 @@ import {
   type WebhookStanding,
 } from '../db/queries/incident-evaluation.ts'
 import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.ts'
-import { type IncidentEvaluation, type NotificationKind, recipientsOf } from '../domain/incident-rules.ts'
+import { type IncidentEvaluation, type NotificationKind, recipientsOf } from '../domain/notification-rules.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
 import type { EvaluationRequest } from '../domain/workflow-inputs.ts'
 import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'

@@ -122,6 +122,9 @@ type BodyCapture = {
   isTruncated(): boolean
 }
 
+/** Bytes that are kept of the body of an answer. */
+export const MAX_RESPONSE_BYTES = 32 * 1024
+
 // As many bytes as undici accepts (http-client.ts), so that a row of the attempt table has a bounded size.
 const MAX_HEADERS_BYTES = 16 * 1024
 /** Stands for a value that had no room left. */

@@ -21,3 +21,17 @@ export function signedHeaders(id: string, secret: string, body: Buffer): Record<
     'X-Webhook-Signature': sign(secret, body),
   }
 }
+
+/**
+ * Returns the headers of an attempt but the signature, as they are shown to members; the client adds two of them. None
+ * where the payload is erased: no attempt is made.
+ */
+export function shownHeaders(id: string, body: Buffer | null): Record<string, string> {
+  if (body === null) return {}
+  return {
+    'User-Agent': USER_AGENT,
+    'Content-Type': 'application/json',
+    'Content-Length': String(body.length),
+    'X-Webhook-Event-ID': id,
+  }
+}

@@ -4,16 +4,13 @@ import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
-import { claimLeaseMs } from '../deliveries/lease-times.ts'
-import {
-  createFollowingWorkflows,
-  type FollowingWorkflows,
-} from '../deliveries/recovery/following-workflows.ts'
+import { claimLeaseMs } from '../deliveries/sweep-and-lease-times.ts'
+import { createBackfill, type Backfill } from '../deliveries/recovery/backfill.ts'
 import { createSweeper, type Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Shutdown } from '../shutdown.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import type { ErasureWorkflows, RetryWorkflows } from '../temporal/step-workflows.ts'
+import type { ErasureWorkflows, RetryWorkflows } from '../temporal/job-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createRunningClock, processTimers } from '../timers.ts'
 import { transactLonger } from '../db/connection/database-client.ts'
@@ -24,7 +21,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
 import { createWebhookChanges, type WebhookChanges } from '../webhooks/webhook-changes.ts'
 import { createWebhookLocks } from '../webhooks/webhook-locks.ts'
-import { createEndpoints } from '../deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints } from '../deliveries/attempt/endpoint-concurrency.ts'
 import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
 import { createRecordFirstSuccess } from '../deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
@@ -49,7 +46,7 @@ type Deliveries = {
   commits: Commits
   dispatcher: Dispatcher
   sweep: Sweeper
-  following: FollowingWorkflows
+  following: Backfill
   webhookChanges: WebhookChanges
 }
 
@@ -90,7 +87,7 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts): De
     slots: INLINE_SLOTS,
   })
   const sweep = createSweeper({ ...parts, isServing, rows, dispatcher })
-  const following = createFollowingWorkflows({ ...parts, rows, isServing, dispatcher })
+  const following = createBackfill({ ...parts, rows, isServing, dispatcher })
   const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
   return { attempts, commits, dispatcher, sweep, following, webhookChanges }
 }

@@ -1,13 +1,13 @@
 import type { Config } from '../config/load.ts'
 import type { RateLimitSettings } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
+import { MAX_RESPONSE_BYTES } from '../outbound/exchange.ts'
 import { USER_AGENT } from '../outbound/post-headers.ts'
 import { readBrand } from './brand.ts'
 
 /* The options of the parts of a process, from its configuration. */
 
-/** Limits of one attempt: bytes stored of the answer, and the part of its time that connecting may take. */
-const MAX_RESPONSE_BYTES = 32 * 1024
+/** The part of the time of an attempt that connecting may take. */
 const CONNECT_TIMEOUT_MS = 5_000
 
 export function httpClientSettings(config: Config) {

@@ -23,7 +23,7 @@ import { readTemporalCredentials } from './temporal-credentials.ts'
 import { createTemporalService, type TemporalWork } from '../temporal/temporal-service.ts'
 import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
-import { createStepWorkflows } from '../temporal/step-workflows.ts'
+import { createJobWorkflows } from '../temporal/job-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
 import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/workflow-progress.ts'
@@ -202,7 +202,7 @@ function createWorkflows(config: Config, roles: Roles, client: () => Client, clo
       eager: roles.worker && config.temporalBuildId === '',
       clock,
     }),
-    ...createStepWorkflows({ client, taskQueue }),
+    ...createJobWorkflows({ client, taskQueue }),
     incidentWorkflows: createIncidentWorkflows({ client, taskQueue, notifyAfterMs }),
     termination: createWorkflowTermination(client),
     terminateIfStuck: createTerminateIfStuck(client),

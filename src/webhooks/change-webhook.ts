@@ -8,7 +8,7 @@ import {
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
-import { isCoveredBy } from '../domain/permissions.ts'
+import { includesSubscription } from '../domain/permissions.ts'
 import { notFound } from '../errors.ts'
 import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -41,9 +41,9 @@ export async function changeWebhook(
       const after = await change(manager, before)
       const of = { organisationId, webhookId: id }
       const [former, current] = [before.subscribedEventKeys, after.subscribedEventKeys]
-      const isReduced = (before.enabled && !after.enabled) || !isCoveredBy(current, former)
+      const isReduced = (before.enabled && !after.enabled) || !includesSubscription(current, former)
       if (isReduced) stopped = await stopUnwanted(manager, of)
-      const isWidened = after.enabled && (!before.enabled || !isCoveredBy(former, current))
+      const isWidened = after.enabled && (!before.enabled || !includesSubscription(former, current))
       if (isWidened) await resumeUnattempted(manager, of)
       // Switching off leaves the open incident as it is: its notifications wait until the webhook is switched on again.
       const isSwitchedOn = after.enabled && !before.enabled

@@ -1,6 +1,6 @@
 import type { Actor } from '../domain/actor.ts'
 import { recordAudit } from '../db/queries/audit.ts'
-import { closeForGood } from '../db/queries/incidents.ts'
+import { closeOfDeletedWebhook } from '../db/queries/incidents.ts'
 import { deleteWebhook as deleteRow } from '../db/queries/webhooks.ts'
 import { stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
@@ -21,7 +21,7 @@ export async function deleteWebhook(dependencies: Dependencies, actor: Actor, id
   const { closed, stopped } = await transactOnOwn(dependencies, actor, id, async (manager) => {
     if (!(await deleteRow(manager, organisationId, id))) throw notFound('webhook')
     await recordAudit(manager, actor, { action: 'webhook.deleted', webhookId: id })
-    const incident = await closeForGood(manager, id)
+    const incident = await closeOfDeletedWebhook(manager, id)
     return { closed: incident, stopped: await stopUnwanted(manager, { organisationId, webhookId: id }) }
   })
   dependencies.webhooks.changed(id)

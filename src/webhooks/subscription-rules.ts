@@ -6,7 +6,7 @@ import {
   permissionsForSubscription,
   WILDCARD,
   type Grants,
-  isCoveredBy,
+  includesSubscription,
 } from '../domain/permissions.ts'
 import type { FieldError } from '../errors.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
@@ -40,7 +40,9 @@ type Changeable = Pick<WebhookRow, 'url' | 'subscribedEventKeys' | 'enabled'>
  */
 export function isReduction(before: Changeable, after: Changeable): boolean {
   if (after.enabled && !before.enabled) return false
-  return before.url === after.url && isCoveredBy(before.subscribedEventKeys, after.subscribedEventKeys)
+  return (
+    before.url === after.url && includesSubscription(before.subscribedEventKeys, after.subscribedEventKeys)
+  )
 }
 
 function urlErrors(url: string, urlPolicy: UrlPolicy): FieldError[] {

@@ -1,4 +1,4 @@
-import { createStepWorkflows, erasureWorkflowId } from '../../src/temporal/step-workflows.ts'
+import { createJobWorkflows, erasureWorkflowId } from '../../src/temporal/job-workflows.ts'
 import { insertErasure } from '../../src/db/queries/erasures.ts'
 import { attemptDependencies, type TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'
@@ -25,7 +25,7 @@ describe('the history of an erasure', () => {
     }
     await temporal.withWorkflows(dependencies, async (_workflows, taskQueue) => {
       const { client } = temporal.environment
-      await createStepWorkflows({ client: () => client, taskQueue }).erasureWorkflows.start({
+      await createJobWorkflows({ client: () => client, taskQueue }).erasureWorkflows.start({
         organisationId,
       })
       await client.workflow.getHandle(erasureWorkflowId(organisationId)).result()

@@ -9,7 +9,7 @@ import {
 } from '../../src/deliveries/protocol/change-deliveries.ts'
 import { eraseBody } from '../../src/db/queries/events.ts'
 import { recordAttempts } from '../../src/deliveries/attempt/record-attempts.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../src/deliveries/lease-times.ts'
+import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../src/deliveries/sweep-and-lease-times.ts'
 import { claimAttempts, releaseRuns, renewLeases } from '../../src/deliveries/protocol/claim.ts'
 import { commitEvents } from '../../src/deliveries/protocol/commit-events.ts'
 import { recordFirstSuccesses } from '../../src/deliveries/protocol/record-attempts.ts'

@@ -10,6 +10,9 @@ import { expect } from 'chai'
 
 const run = promisify(execFile)
 
+/** On a busy machine. */
+const TIMEOUT_MS = 300_000
+
 /** As an outsider writes one. */
 const ADAPTER = `
 export const adapter = {
@@ -80,7 +83,8 @@ describe('npm run bench -- --target', () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>)
   }
 
-  it('measures any product that has an adapter, in lines of JSON, and removes its customer', async () => {
+  it('measures any product that has an adapter, in lines of JSON, and removes its customer', async function () {
+    this.timeout(TIMEOUT_MS)
     const lines = await bench()
     expect(lines.map(({ kind }) => kind)).to.eql([
       'manifest',

@@ -11,7 +11,7 @@ import {
   listRunningJobs,
   type StuckRows,
 } from '../../db/queries/stuck-work.ts'
-import { erasureWorkflowId, retryWorkflowId } from '../../temporal/step-workflows.ts'
+import { erasureWorkflowId, retryWorkflowId } from '../../temporal/job-workflows.ts'
 import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { defineCheck, type Check } from './check.ts'
 import type { DatabaseAccess } from './database-access.ts'

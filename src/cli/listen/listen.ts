@@ -80,7 +80,7 @@ function describeEvent({ key, id }: StreamedEvent, result: PostResult | null): s
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-const MAX_RESPONSE_BYTES = 1_024
+const MAX_LOCAL_RESPONSE_BYTES = 1_024
 
 type Forwarder = {
   /** Sends one event as webhooks send it: same client, headers and bytes. Rejects only when `signal` aborts. */
@@ -93,7 +93,7 @@ function createForwarder({ url, secret }: { url: string; secret: string }): Forw
     ...FORWARD_POLICY,
     timeoutMs: FORWARD_TIMEOUT_MS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    maxResponseBytes: MAX_RESPONSE_BYTES,
+    maxResponseBytes: MAX_LOCAL_RESPONSE_BYTES,
     userAgent: USER_AGENT,
   })
   return {

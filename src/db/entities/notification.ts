@@ -1,5 +1,9 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
-import type { NotificationChannel, NotificationKind, NotificationState } from '../../domain/incident-rules.ts'
+import type {
+  NotificationChannel,
+  NotificationKind,
+  NotificationState,
+} from '../../domain/notification-rules.ts'
 import { Incident } from './incident.ts'
 
 /**

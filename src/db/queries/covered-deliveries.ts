@@ -2,8 +2,8 @@
 import { EVERY_DELIVERY, type DeliverySelection, type RetryMode } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
-import { IS_SELECTED, MAX_LOOKED_AT, selectionParameters } from './delivery-selection.ts'
-import { isCoveredSql } from './webhooks.ts'
+import { IS_SELECTED, MAX_SCANNED, selectionParameters } from './delivery-selection.ts'
+import { isSubscribedSql } from './webhooks.ts'
 
 const ENDED_WITHOUT_SUCCESS = 'NOT d.is_test AND d.attempts > 0'
 
@@ -52,7 +52,7 @@ type Page = {
 
 /**
  * Returns the ids of the next `limit` deliveries of a webhook after `cursor` that a retry job covers, without those
- * created or ended after the job. With a filter it reads {@link MAX_LOOKED_AT} deliveries at most. `last` is the next
+ * created or ended after the job. With a filter it reads {@link MAX_SCANNED} deliveries at most. `last` is the next
  * cursor; null when nothing is left.
  */
 export async function listCovered(
@@ -60,10 +60,10 @@ export async function listCovered(
   page: Page & { jobId: string; limit: number },
 ): Promise<{ ids: string[]; last: string | null }> {
   const { organisationId, webhookId, cursor, jobId, limit, selection = EVERY_DELIVERY } = page
-  const upTo = selection.filter === null ? null : await lastLookedAt(db, page)
+  const upTo = selection.filter === null ? null : await lastScanned(db, page)
   const isCovered = `(:upTo::uuid IS NULL OR id <= :upTo::uuid) AND ${IS_SELECTED}
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = :jobId)
-        AND ${isCoveredSql('d')}`
+        AND ${isSubscribedSql('d')}`
   const found = await sql(`${pageSql(coveredBy(page.mode), isCovered)} LIMIT :limit`, {
     organisationId,
     webhookId,
@@ -78,7 +78,7 @@ export async function listCovered(
 }
 
 /** Returns how far one step looks for deliveries that fit a filter; null where the rest is within its bound. */
-async function lastLookedAt(db: Db, page: Page): Promise<string | null> {
+async function lastScanned(db: Db, page: Page): Promise<string | null> {
   const { organisationId, webhookId, mode, selection = EVERY_DELIVERY, cursor } = page
   const { from, before } = selectionParameters(selection)
   const isInRange = 'id >= :from::uuid AND id < :before::uuid'
@@ -88,7 +88,7 @@ async function lastLookedAt(db: Db, page: Page): Promise<string | null> {
     cursor,
     from,
     before,
-    limit: MAX_LOOKED_AT,
+    limit: MAX_SCANNED,
   }).first<{ id: string }>(db)
   return last?.id ?? null
 }

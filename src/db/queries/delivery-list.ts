@@ -4,7 +4,7 @@ import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { parseUuid } from '../../ids.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { DELIVERY_COLUMNS, type DeliveryRow } from './deliveries.ts'
-import { FITS_FILTER, idRangeOf, MAX_LOOKED_AT } from './delivery-selection.ts'
+import { FITS_FILTER, idRangeOf, MAX_SCANNED } from './delivery-selection.ts'
 
 export type DeliveryListFilter = DeliveryFilter & {
   /** Exactly: the id of a delivery or of its event, or a trace id. */
@@ -39,7 +39,7 @@ const FOUND = `(SELECT * FROM delivery WHERE id = ANY (ARRAY(
 
 /**
  * A webhook's deliveries, newest first. Ids are given in the order of time, so that what is published meanwhile never
- * moves a page that begins after a known id. The statement looks at {@link MAX_LOOKED_AT} rows at most.
+ * moves a page that begins after a known id. The statement looks at {@link MAX_SCANNED} rows at most.
  *
  * The webhook is named as a list and in the order: with a plain equality PostgreSQL may walk the newest deliveries of
  * all webhooks instead of this one's index, without end where this one has been silent for long.
@@ -62,7 +62,7 @@ export async function listDeliveries(
     ...filter,
     ...searched,
     limit: limit + 1,
-    maxLookedAt: MAX_LOOKED_AT,
+    maxScanned: MAX_SCANNED,
   }).rows<(DeliveryRow | NoRow) & Mark>(db)
   return searchedPage(found, limit)
 }
@@ -79,15 +79,15 @@ function listSql(table: string, conditions: readonly string[]): string {
       WHERE d.organisation_id = :organisationId AND d.webhook_id = ANY (ARRAY[:webhookId::uuid])
         AND d.id >= :from::uuid AND d.id < :before::uuid
         AND ${condition}
-      ORDER BY d.webhook_id DESC, d.id DESC LIMIT :maxLookedAt)`,
+      ORDER BY d.webhook_id DESC, d.id DESC LIMIT :maxScanned)`,
   )
   return `WITH looked AS MATERIALIZED (
-      SELECT * FROM (${looked.join(' UNION ALL ')}) d ORDER BY d.webhook_id DESC, d.id DESC LIMIT :maxLookedAt
+      SELECT * FROM (${looked.join(' UNION ALL ')}) d ORDER BY d.webhook_id DESC, d.id DESC LIMIT :maxScanned
     ), fitting AS MATERIALIZED (
       SELECT * FROM looked d WHERE ${FITS_FILTER} ORDER BY d.webhook_id DESC, d.id DESC LIMIT :limit
     ), mark AS (
       SELECT id, created_at FROM looked WHERE (SELECT count(*) FROM fitting) < :limit
-       ORDER BY webhook_id DESC, id DESC OFFSET :maxLookedAt - 1 LIMIT 1
+       ORDER BY webhook_id DESC, id DESC OFFSET :maxScanned - 1 LIMIT 1
     )
     SELECT shown.*, mark.id AS "markId", mark.created_at AS "markAt"
       FROM (VALUES (true)) one

@@ -28,7 +28,7 @@ export function selectionParameters({ deliveryIds, filter }: DeliverySelection) 
 }
 
 /** The most rows that one statement looks at for those that fit a filter. */
-export const MAX_LOOKED_AT = 5_000
+export const MAX_SCANNED = 5_000
 
 /** The highest UUID there is; no delivery has it. */
 const BEYOND_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'

@@ -2,7 +2,7 @@
 import { parseUuid } from '../../ids.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { searchedPage, type Mark, type NoRow, type SearchedPage } from './delivery-list.ts'
-import { MAX_LOOKED_AT } from './delivery-selection.ts'
+import { MAX_SCANNED } from './delivery-selection.ts'
 
 /** An event without its payload, and how its deliveries stand. */
 export type EventSummaryRow = {
@@ -57,7 +57,7 @@ const COUNTS = `json_build_object('total', count(*),
   'pending', count(*) FILTER (WHERE state = 'pending'), 'inProgress', count(*) FILTER (WHERE state = 'in_progress'))`
 
 /**
- * An organisation's events, newest first, without payloads. The statement looks at {@link MAX_LOOKED_AT} rows at most.
+ * An organisation's events, newest first, without payloads. The statement looks at {@link MAX_SCANNED} rows at most.
  */
 export async function listEvents(
   db: Db,
@@ -70,7 +70,7 @@ export async function listEvents(
     ...filter,
     ...searched,
     limit: limit + 1,
-    maxLookedAt: MAX_LOOKED_AT,
+    maxScanned: MAX_SCANNED,
   }).rows<(EventSummaryRow | NoRow) & Mark>(db)
   return searchedPage(found, limit)
 }
@@ -80,10 +80,10 @@ function listSql(sources: readonly string[]): string {
     (condition) => `(SELECT id, sequence, key, trace_id, is_test, created_at FROM event
       WHERE organisation_id = :organisationId
         AND sequence > (SELECT above FROM bounds) AND sequence < (SELECT below FROM bounds) AND ${condition}
-      ORDER BY sequence DESC LIMIT :maxLookedAt)`,
+      ORDER BY sequence DESC LIMIT :maxScanned)`,
   )
   return `WITH ${BOUNDS}, looked AS MATERIALIZED (
-      SELECT * FROM (${looked.join(' UNION ALL ')}) e ORDER BY sequence DESC LIMIT :maxLookedAt
+      SELECT * FROM (${looked.join(' UNION ALL ')}) e ORDER BY sequence DESC LIMIT :maxScanned
     ), fitting AS MATERIALIZED (
       SELECT * FROM looked
        WHERE (:readableKeys::text[] IS NULL OR key = ANY (:readableKeys)) AND (:eventKey::text IS NULL OR key = :eventKey)
@@ -92,7 +92,7 @@ function listSql(sources: readonly string[]): string {
        ORDER BY sequence DESC LIMIT :limit
     ), mark AS (
       SELECT id, created_at FROM looked WHERE (SELECT count(*) FROM fitting) < :limit
-       ORDER BY sequence DESC OFFSET :maxLookedAt - 1 LIMIT 1
+       ORDER BY sequence DESC OFFSET :maxScanned - 1 LIMIT 1
     )
     SELECT e.id, e.key AS "eventKey", e.created_at AS "createdAt", e.trace_id AS "traceId", e.is_test AS "isTest",
            (SELECT ${COUNTS} FROM delivery WHERE event_id = e.id) AS deliveries,

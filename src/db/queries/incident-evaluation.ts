@@ -1,6 +1,6 @@
 // Hand-written: streaks and recipients are read in one statement each, by PostgreSQL's clock.
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { NotificationChannel, NotificationKind, Streak } from '../../domain/incident-rules.ts'
+import type { NotificationChannel, NotificationKind, Streak } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 /** An incident, read under the lock of its webhook. */

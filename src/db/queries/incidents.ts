@@ -5,7 +5,7 @@ import { sql, type Db } from '../connection/db.ts'
 // What happens to an incident is dated by its statement: `now()` is when the transaction began, before it had the lock.
 
 /** After this time the sweeper sends the signal of a process that died before it did. */
-const SIGNAL_TIMEOUT = `interval '5 seconds'`
+const SIGNAL_SWEEP_DELAY = `interval '5 seconds'`
 
 const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId", i.id AS "incidentId",
   (SELECT w.url FROM webhook w WHERE w.id = i.webhook_id) AS url, i.opened_at AS "openedAt"`
@@ -22,7 +22,7 @@ export async function openIncident(
   return sql(
     `INSERT INTO incident AS i (id, organisation_id, webhook_id, opened_at, exhausted_at, sweep_at)
      VALUES (:id, :organisationId, :webhookId, statement_timestamp(), CASE WHEN :isExhausted THEN statement_timestamp() END,
-             now() + ${SIGNAL_TIMEOUT})
+             now() + ${SIGNAL_SWEEP_DELAY})
      ON CONFLICT (webhook_id) WHERE closed_at IS NULL DO UPDATE
         SET resting = false, sweep_at = excluded.sweep_at, exhausted_at = coalesce(i.exhausted_at, excluded.exhausted_at)
      RETURNING ${LABEL}`,
@@ -33,7 +33,7 @@ export async function openIncident(
 /** Notes that the webhook was switched on again. The caller holds the lock of the webhook, here and below. */
 export async function resumeIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident i SET resumed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
+    `UPDATE incident i SET resumed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
       WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL RETURNING ${LABEL}`,
     { webhookId },
   ).first(db)
@@ -45,13 +45,13 @@ export async function closeResolvedIncident(db: Db, webhookId: string): Promise<
 }
 
 /** Closes the open incident of a deleted webhook, whatever is left of its deliveries. */
-export async function closeForGood(db: Db, webhookId: string): Promise<IncidentLabel | null> {
+export async function closeOfDeletedWebhook(db: Db, webhookId: string): Promise<IncidentLabel | null> {
   return closeIncident(db, webhookId, 'true')
 }
 
 function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident i SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_TIMEOUT}
+    `UPDATE incident i SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
       WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL AND ${condition} RETURNING ${LABEL}`,
     { webhookId },
   ).first(db)

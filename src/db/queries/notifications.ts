@@ -4,7 +4,7 @@ import type {
   NotificationCounts,
   NotificationKind,
   NotificationState,
-} from '../../domain/incident-rules.ts'
+} from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 export type PendingNotification = {

@@ -15,7 +15,7 @@ export type OperatorWebhookRow = OverviewRow & {
 }
 
 /** Webhooks whose status is determined for one page, or for the overview. */
-const MAX_LOOKED_AT = 1_000
+const MAX_SCANNED = 1_000
 
 const MAX_PAUSED = 10_000
 
@@ -28,8 +28,8 @@ const IS_BEFORE = '(:before::uuid IS NULL OR id < :before)'
 const CANDIDATES: Record<OperatorState, string> = {
   failing: `SELECT webhook_id AS id FROM incident
              WHERE closed_at IS NULL AND ${IS_BEFORE.replace('id <', 'webhook_id <')}
-             ORDER BY webhook_id DESC LIMIT :maxLookedAt`,
-  degraded: `SELECT id FROM webhook WHERE deleted_at IS NULL AND ${IS_BEFORE} ORDER BY id DESC LIMIT :maxLookedAt`,
+             ORDER BY webhook_id DESC LIMIT :maxScanned`,
+  degraded: `SELECT id FROM webhook WHERE deleted_at IS NULL AND ${IS_BEFORE} ORDER BY id DESC LIMIT :maxScanned`,
   paused: `WITH RECURSIVE paused AS (
              (SELECT webhook_id AS id FROM delivery
                WHERE paused_since IS NOT NULL AND ${IS_BEFORE.replace('id <', 'webhook_id <')}
@@ -38,9 +38,9 @@ const CANDIDATES: Record<OperatorState, string> = {
              SELECT (SELECT webhook_id FROM delivery WHERE paused_since IS NOT NULL AND webhook_id < paused.id
                       ORDER BY webhook_id DESC LIMIT 1)
                FROM paused WHERE paused.id IS NOT NULL
-           ) SELECT id FROM paused WHERE id IS NOT NULL LIMIT :maxLookedAt`,
+           ) SELECT id FROM paused WHERE id IS NOT NULL LIMIT :maxScanned`,
   disabled: `SELECT id FROM webhook WHERE deleted_at IS NULL AND NOT enabled AND ${IS_BEFORE}
-             ORDER BY id DESC LIMIT :maxLookedAt`,
+             ORDER BY id DESC LIMIT :maxScanned`,
 }
 
 /** Returns a page of the webhooks of all organisations in this state. It may be short, or empty, before the last one. */
@@ -49,12 +49,12 @@ export async function listOperatorWebhooks(
   { state, before, limit }: { state: OperatorState; before: string | null; limit: number },
 ): Promise<Page<OperatorWebhookRow>> {
   const byStatus = state === 'failing' || state === 'degraded'
-  const maxLookedAt = byStatus ? MAX_LOOKED_AT : limit + 1
-  const looked = await sql(CANDIDATES[state], { before, maxLookedAt }).rows<{ id: string }>(db)
+  const maxScanned = byStatus ? MAX_SCANNED : limit + 1
+  const looked = await sql(CANDIDATES[state], { before, maxScanned }).rows<{ id: string }>(db)
   const ids = looked.map(({ id }) => id)
   const fitting = byStatus ? await withStatus(db, ids, state) : ids
   const shown = fitting.slice(0, limit)
-  const rest = looked.length === maxLookedAt ? ids.at(-1) : undefined
+  const rest = looked.length === maxScanned ? ids.at(-1) : undefined
   const last = (fitting.length > limit ? shown.at(-1) : rest) ?? null
   return { page: await readWebhooks(db, shown), last }
 }
@@ -102,7 +102,7 @@ export type OperatorCounts = {
 }
 
 export async function countForOperators(db: Db): Promise<OperatorCounts> {
-  const withIncident = await sql(CANDIDATES.failing, { before: null, maxLookedAt: MAX_LOOKED_AT }).rows<{
+  const withIncident = await sql(CANDIDATES.failing, { before: null, maxScanned: MAX_SCANNED }).rows<{
     id: string
   }>(db)
   const ids = withIncident.map(({ id }) => id)
@@ -112,9 +112,9 @@ export async function countForOperators(db: Db): Promise<OperatorCounts> {
        FROM (SELECT count(*)::int AS disabled, count(held_at)::int AS held
                FROM (SELECT held_at FROM webhook WHERE deleted_at IS NULL AND NOT enabled LIMIT ${MAX_COUNTED}) w
             ) disabled`,
-    { before: null, maxLookedAt: MAX_LOOKED_AT },
+    { before: null, maxScanned: MAX_SCANNED },
   ).first<Omit<OperatorCounts, 'failing' | 'isCapped'>>(db)
   if (counts === null) throw new Error('a count without a row')
   const failing = (await withStatus(db, ids, 'failing')).length
-  return { ...counts, failing, isCapped: ids.length === MAX_LOOKED_AT }
+  return { ...counts, failing, isCapped: ids.length === MAX_SCANNED }
 }

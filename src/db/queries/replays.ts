@@ -3,7 +3,7 @@ import { EntityManager } from 'typeorm'
 import type { ReplayRange } from '../../domain/replay.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
-import { MAX_LOOKED_AT } from './delivery-selection.ts'
+import { MAX_SCANNED } from './delivery-selection.ts'
 import { SUMS, type StoredReplay } from './retry-jobs.ts'
 
 /** A replay as the API shows it. Times are ISO 8601, as an answer that is stored for its `Idempotency-Key` has them. */
@@ -34,7 +34,7 @@ const MAX_LISTED = 100
 const SEQUENCE_DELAY = `interval '1 minute'`
 
 /**
- * SQL for the next `maxLookedAt` events in the range (`looked`), and those of them that the webhook, as it is now, takes
+ * SQL for the next `maxScanned` events in the range (`looked`), and those of them that the webhook, as it is now, takes
  * and that the replay covers (`fitting`). Deliveries older than `keptDays` may be gone, so that `missing` goes back no
  * further.
  */
@@ -47,7 +47,7 @@ const EVENTS = `bounds AS MATERIALIZED (
   SELECT id, sequence, key, is_test, created_at, body IS NULL AS is_erased FROM event
    WHERE organisation_id = :organisationId AND sequence > (SELECT above FROM bounds)
      AND sequence < coalesce((SELECT below FROM bounds), ${2n ** 63n - 1n})
-   ORDER BY sequence LIMIT :maxLookedAt
+   ORDER BY sequence LIMIT :maxScanned
 ), fitting AS MATERIALIZED (
   SELECT e.id, e.sequence
     FROM looked e JOIN webhook w ON w.id = :webhookId AND w.organisation_id = :organisationId
@@ -68,7 +68,7 @@ const parametersOf = ({ since, until, eventKeys, include, keptDays }: StoredRepl
 })
 
 /**
- * Returns the ids of the next `limit` events of a replay after `eventCursor`, from at most {@link MAX_LOOKED_AT} events.
+ * Returns the ids of the next `limit` events of a replay after `eventCursor`, from at most {@link MAX_SCANNED} events.
  * `last` is the next cursor; null when nothing is left.
  */
 export async function listReplayable(
@@ -80,8 +80,8 @@ export async function listReplayable(
     `WITH ${EVENTS}
      SELECT coalesce((SELECT array_agg(id ORDER BY sequence) FROM fitting), '{}') AS ids,
             CASE WHEN (SELECT count(*) FROM fitting) = :limit THEN (SELECT max(sequence) FROM fitting)
-                 WHEN (SELECT count(*) FROM looked) = :maxLookedAt THEN (SELECT max(sequence) FROM looked) END AS last`,
-    { organisationId, webhookId, ...parametersOf(replay), eventCursor, limit, maxLookedAt: MAX_LOOKED_AT },
+                 WHEN (SELECT count(*) FROM looked) = :maxScanned THEN (SELECT max(sequence) FROM looked) END AS last`,
+    { organisationId, webhookId, ...parametersOf(replay), eventCursor, limit, maxScanned: MAX_SCANNED },
   ).first<{ ids: string[]; last: string | null }>(db)
   return found ?? { ids: [], last: null }
 }
@@ -114,8 +114,8 @@ export async function countReplayable(
   const counted = await sql(
     `WITH ${EVENTS}
      SELECT (SELECT count(*)::int FROM fitting) AS total,
-            (SELECT count(*) FROM looked) < :maxLookedAt AS "isTotalExact"`,
-    { ...webhook, ...range, ...times, keptDays, eventCursor: '0', limit: null, maxLookedAt: MAX_COUNTED },
+            (SELECT count(*) FROM looked) < :maxScanned AS "isTotalExact"`,
+    { ...webhook, ...range, ...times, keptDays, eventCursor: '0', limit: null, maxScanned: MAX_COUNTED },
   ).first<{ total: number; isTotalExact: boolean }>(db)
   return { ...times, total: 0, isTotalExact: true, ...counted }
 }

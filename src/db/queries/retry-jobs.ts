@@ -12,7 +12,7 @@ import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
 import { coveredBy, type RequestedAttempt } from './covered-deliveries.ts'
-import { isCoveredSql } from './webhooks.ts'
+import { isSubscribedSql } from './webhooks.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
 export type RetryJobRow = {
@@ -70,7 +70,7 @@ export async function insertRetryJob(
        FROM webhook w
        CROSS JOIN LATERAL (
          SELECT count(*)::int AS count FROM delivery d
-          WHERE d.webhook_id = w.id AND (${covered}) AND ${IS_SELECTED} AND ${isCoveredSql('d')}
+          WHERE d.webhook_id = w.id AND (${covered}) AND ${IS_SELECTED} AND ${isSubscribedSql('d')}
             AND coalesce(d.completed_at, d.created_at) <= now()
        ) covered
       WHERE w.organisation_id = :organisationId AND w.enabled AND w.deleted_at IS NULL

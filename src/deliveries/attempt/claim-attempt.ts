@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findStanding, type Standing } from '../../db/queries/standing.ts'
+import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/delivery-status.ts'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'
@@ -55,28 +55,28 @@ export async function claimAttempt(
       return claimAttempts(dataSource, [run], leaseMs)
     }, signal)
     if (claim !== null) return { claim, claimedAtMs }
-    const standing = await retryWhileUnavailable(() => findStanding(dataSource, request), signal)
-    if (standing !== null && isUnwanted(standing)) {
+    const status = await retryWhileUnavailable(() => findDeliveryStatus(dataSource, request), signal)
+    if (status !== null && isUnwanted(status)) {
       await retryWhileUnavailable(() => stopRefused(dependencies, request), signal)
       continue
     }
-    const waitMs = standing === null ? null : waitForRow(standing, request)
-    if (waitMs === null) return outcomeOfRow(standing, number)
+    const waitMs = status === null ? null : waitForRow(status, request)
+    if (waitMs === null) return outcomeOfRow(status, number)
     // The run that has the row has ended its POST, and renews its lease until the outcome is recorded.
-    if (standing?.state === 'in_progress' && performance.now() > waitUntilMs)
+    if (status?.state === 'in_progress' && performance.now() > waitUntilMs)
       return { state: 'deferred', delayMs: leaseMs }
     await delay(waitMs, undefined, { signal })
   }
 }
 
 /** The webhook does not take the delivery, and no run has it. */
-function isUnwanted({ state, isTaken, leasedForMs }: Standing): boolean {
+function isUnwanted({ state, isTaken, leasedForMs }: DeliveryStatus): boolean {
   return !isTaken && !isFinal(state) && leasedForMs === 0
 }
 
 /** Returns after how many ms to claim the row again; null when this run is not to wait for it. */
-function waitForRow(standing: Standing, { number, maxWaitMs }: AttemptRequest): number | null {
-  const { state, attempts, dueInMs, leasedForMs } = standing
+function waitForRow(status: DeliveryStatus, { number, maxWaitMs }: AttemptRequest): number | null {
+  const { state, attempts, dueInMs, leasedForMs } = status
   if (isFinal(state) || attempts !== number - 1) return null
   if (state !== 'waiting') return Math.min(leasedForMs + 1, CLAIM_INTERVAL_MS)
   if (dueInMs <= 0) return 1
@@ -88,10 +88,9 @@ function waitForRow(standing: Standing, { number, maxWaitMs }: AttemptRequest): 
  * Returns the outcome on the rows when attempt `number` is not to be made: it is recorded or not due, or the delivery is
  * final or deleted. Rows that are behind, of an older database that was restored, lead back to their own next attempt.
  */
-export function outcomeOfRow(standing: Standing | null, number: number): AttemptOutcome {
-  if (standing === null)
-    return { state: 'stopped', attempts: number - 1, failureCode: null, statusCode: null }
-  const { state, attempts, dueAt, dueInMs, nowMs, recorded } = standing
+export function outcomeOfRow(status: DeliveryStatus | null, number: number): AttemptOutcome {
+  if (status === null) return { state: 'stopped', attempts: number - 1, failureCode: null, statusCode: null }
+  const { state, attempts, dueAt, dueInMs, nowMs, recorded } = status
   const codes = { failureCode: recorded?.failureCode ?? null, statusCode: recorded?.statusCode ?? null }
   switch (state) {
     case 'completed':

@@ -3,7 +3,7 @@ import type { AttemptRequest } from '../../domain/attempt-request.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import { signalIncident } from '../../incidents/change-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
-import { claimLeaseMs } from '../lease-times.ts'
+import { claimLeaseMs } from '../sweep-and-lease-times.ts'
 import { releaseRuns, type Claim } from '../protocol/claim.ts'
 import type {
   AttemptDependencies,
@@ -14,7 +14,7 @@ import type {
 } from './attempt-request.ts'
 import { claimAttempt, isFresh, type Claimed } from './claim-attempt.ts'
 import type { Slot } from './endpoint.ts'
-import type { Deferral, Endpoints } from './endpoint-registry.ts'
+import type { Deferral, Endpoints } from './endpoint-concurrency.ts'
 import { createLeaseRenewal, type RenewLease } from './unrecorded-outcomes.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { deliveryHeaders, lostWorker, post, type Sent } from './send-signed.ts'

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findStanding } from '../../db/queries/standing.ts'
+import { findDeliveryStatus } from '../../db/queries/delivery-status.ts'
 import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
@@ -11,7 +11,7 @@ import { type AttemptRecord, recordFirstSuccesses, type FollowAfter } from '../p
 import type { RecordUnderLock } from './record-under-lock.ts'
 import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './claim-attempt.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../lease-times.ts'
+import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../sweep-and-lease-times.ts'
 import { untilRecorded } from './unrecorded-outcomes.ts'
 import { createBatchedStatement, type BatchedStatement } from '../../db/connection/batched-statement.ts'
 
@@ -138,8 +138,8 @@ async function write(
   })
   if (recorded === null && next !== 'completed') return { outcome: null, isNew: false, toSignal }
   if (recorded === null) {
-    const standing = await findStanding(dataSource, record)
-    return { outcome: outcomeOfRow(standing, attempts), isNew: false, toSignal }
+    const status = await findDeliveryStatus(dataSource, record)
+    return { outcome: outcomeOfRow(status, attempts), isNew: false, toSignal }
   }
   const codes = { failureCode, statusCode }
   if (!('state' in recorded))

@@ -4,12 +4,12 @@ import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attemp
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/attempt-request.ts'
-import { START_HOLD_MS } from '../lease-times.ts'
+import { START_HOLD_MS } from '../sweep-and-lease-times.ts'
 import type { CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import type { SweptRow } from '../protocol/sweep.ts'
 import { createBackpressure } from './backpressure.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
-import { createInTemporal } from './in-temporal.ts'
+import { createFirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
 import {
   createInlineAttempts,
   type ClaimedDelivery,
@@ -92,7 +92,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const released = createRowBatch('release', rows.release, dependencies)
   const givenBack = createRowBatch('give_back', (held: SweptRow[]) => hold(rows, held, 0), dependencies)
   const flush = () => Promise.all([started.flush(), released.flush(), givenBack.flush()])
-  const inTemporal = createInTemporal(timers.nowMs)
+  const inTemporal = createFirstAttemptsInTemporal(timers.nowMs)
   const starts = createWorkflowStarts({ ...dependencies, started, givenBack, inTemporal, onRefused })
   const makeAttempt = dependencies.createAttempt(onAttempt)
   const inline = createInlineAttempts({

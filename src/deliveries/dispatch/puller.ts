@@ -1,8 +1,8 @@
 import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Timers } from '../../timers.ts'
-import type { Endpoints } from '../attempt/endpoint-registry.ts'
-import { START_HOLD_MS } from '../lease-times.ts'
+import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
+import { START_HOLD_MS } from '../sweep-and-lease-times.ts'
 import { createPollLoop } from '../../poll-loop.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
 import type { WorkflowStarts } from './workflow-starts.ts'
@@ -55,7 +55,9 @@ export function createPuller(dependencies: PullerDependencies): Puller {
       room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId)),
     }))
     const found = await rows.findUnstarted({ limit, rooms: listed, defaultRoom: limit })
-    const taken = isHere ? (await dependencies.claim(found)).size : await startHeld(fitting(found, starts))
+    const taken = isHere
+      ? (await dependencies.claim(found)).size
+      : await startHeld(limitToRoom(found, starts))
     dependencies.onTaken(taken)
   }
 
@@ -101,7 +103,7 @@ export function createPuller(dependencies: PullerDependencies): Puller {
 }
 
 /** Returns those of the deliveries for which there is room, in order. */
-export function fitting<Item extends { webhookId: string }>(
+export function limitToRoom<Item extends { webhookId: string }>(
   deliveries: readonly Item[],
   capacity: Capacity,
 ): Item[] {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Rooms } from '../protocol/commit-events.ts'
 import type { InlineAttempts } from './inline-attempts.ts'
-import { fitting, type Capacity } from './puller.ts'
+import { limitToRoom, type Capacity } from './puller.ts'
 
 /** Inline attempts for which a statement is under way that claims them. `settle` ends it, once: they are queued, or not claimed. */
 type Reserved = { settle: () => void }
@@ -62,7 +62,7 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
       return { rooms: { defaultRoom, webhooks: listed }, settle: reserve(webhooks, inAll) }
     },
     forClaims(deliveries) {
-      const claimed = fitting(deliveries, { room, roomOf })
+      const claimed = limitToRoom(deliveries, { room, roomOf })
       const rooms = claimed.map(({ webhookId }) => ({ webhookId, room: 1 }))
       return { fitting: claimed, settle: reserve(rooms, claimed.length) }
     },

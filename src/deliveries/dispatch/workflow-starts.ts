@@ -8,12 +8,12 @@ import type { Shutdown } from '../../shutdown.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/grpc-errors.ts'
 import type { Timers } from '../../timers.ts'
-import type { Endpoints } from '../attempt/endpoint-registry.ts'
+import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { createPace, type Pace } from '../attempt/pace.ts'
-import { START_HOLD_MS } from '../lease-times.ts'
+import { START_HOLD_MS } from '../sweep-and-lease-times.ts'
 import type { HeldDelivery } from '../protocol/commit-events.ts'
 import type { SweptRow } from '../protocol/sweep.ts'
-import type { InTemporal } from './in-temporal.ts'
+import type { FirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
 import type { RowBatch } from './row-batch.ts'
 
 /** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
@@ -72,7 +72,7 @@ export type WorkflowStartDependencies = {
   isServing: () => boolean
   started: RowBatch<string>
   givenBack: RowBatch<SweptRow>
-  inTemporal: InTemporal
+  inTemporal: FirstAttemptsInTemporal
   shutdown: Pick<Shutdown, 'stopping'>
   /** Paces the starts for slow endpoints. */
   timeoutPace: Pace

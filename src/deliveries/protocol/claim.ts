@@ -1,5 +1,5 @@
 import type { Db } from '../../db/connection/db.ts'
-import { SWEEP_DELAY_MS } from '../lease-times.ts'
+import { SWEEP_DELAY_MS } from '../sweep-and-lease-times.ts'
 import { loadSql } from './load-sql.ts'
 
 const CLAIM = loadSql('claim')
@@ -34,7 +34,7 @@ export type Claim = {
 
 /**
  * Claims deliveries for runs, in one statement. Returns for each run what it needs; null where it did not get its row:
- * the attempt is recorded or not due, another run has it, or the webhook does not take it (`findStanding` returns why).
+ * the attempt is recorded or not due, another run has it, or the webhook does not take it (`findDeliveryStatus` returns why).
  */
 export async function claimAttempts(
   db: Db,

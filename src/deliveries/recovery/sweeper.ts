@@ -8,7 +8,7 @@ import {
   type ErasureWorkflows,
   retryWorkflowId,
   type RetryWorkflows,
-} from '../../temporal/step-workflows.ts'
+} from '../../temporal/job-workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from './bounded-calls.ts'
 import { createPollLoop } from '../../poll-loop.ts'

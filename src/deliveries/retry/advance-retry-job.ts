@@ -18,7 +18,7 @@ import {
 } from '../../db/queries/retry-jobs.ts'
 import { replay as replayEvents, requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { Endpoints } from '../attempt/endpoint-registry.ts'
+import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { wakeWorkflows } from './retry-delivery.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'

@@ -6,12 +6,12 @@ import { transactOnce, type IdempotentRequest } from '../../db/queries/idempoten
 import { cancelReplay, countReplayable, findReplay, insertReplay } from '../../db/queries/replays.ts'
 import type { ReplayCount, ReplayRow } from '../../db/queries/replays.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import { coversEventKey, missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
+import { isSubscribedTo, missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
 import type { ReplayRange } from '../../domain/replay.ts'
 import { conflict, forbidden, notFound } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { RetryWorkflows } from '../../temporal/step-workflows.ts'
+import type { RetryWorkflows } from '../../temporal/job-workflows.ts'
 import { webhookDisabled } from './preconditions.ts'
 import { startJob } from './request-retry-job.ts'
 
@@ -94,6 +94,6 @@ async function requireReplayRights(
   )
   if (lacking.length > 0) throw forbidden(lacking)
   if (!enabled) throw webhookDisabled()
-  const missing = eventKeys?.find((key) => !coversEventKey(subscribedEventKeys, key))
+  const missing = eventKeys?.find((key) => !isSubscribedTo(subscribedEventKeys, key))
   if (missing !== undefined) throw conflict('not_subscribed', `The webhook is not subscribed to ${missing}.`)
 }

@@ -6,7 +6,7 @@ import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts
 import { type DeliverySelection, type RetryMode, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { RetryWorkflows } from '../../temporal/step-workflows.ts'
+import type { RetryWorkflows } from '../../temporal/job-workflows.ts'
 import { requireEnabled } from './preconditions.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }

@@ -4,7 +4,7 @@ import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { coversEventKey } from '../../domain/permissions.ts'
+import { isSubscribedTo } from '../../domain/permissions.ts'
 import { conflict, notFound, payloadErased, type ProblemError } from '../../errors.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
@@ -63,7 +63,7 @@ async function refusalOf(
   if (delivery.isTest)
     return conflict('test_delivery', 'A test event gets one attempt. Send another one instead.')
   if (!webhook.enabled) return webhookDisabled()
-  if (!coversEventKey(webhook.subscribedEventKeys, delivery.eventKey))
+  if (!isSubscribedTo(webhook.subscribedEventKeys, delivery.eventKey))
     return conflict('not_subscribed', `The webhook is not subscribed to ${delivery.eventKey} any more.`)
   return conflict('delivery_changed', 'The delivery changed at the same time. Try again.')
 }

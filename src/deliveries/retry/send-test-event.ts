@@ -3,7 +3,7 @@ import type { Actor } from '../../domain/actor.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
-import { mayReadPayload, TEST_EVENT_KEY, coversEventKey } from '../../domain/permissions.ts'
+import { mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
 import { conflict, forbidden, notFound } from '../../errors.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -63,7 +63,7 @@ function exampleFor(
   const entry = find(eventKey)
   if (entry === undefined) throw notFound('event key')
   if (!mayReadPayload(actor, eventKey, permissionFor)) throw forbidden([permissionFor(eventKey)])
-  if (!coversEventKey(subscribedEventKeys, eventKey))
+  if (!isSubscribedTo(subscribedEventKeys, eventKey))
     throw conflict('not_subscribed', `The webhook is not subscribed to ${eventKey}.`)
   return entry.example
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { builtInCatalogue } from '../../catalogue/built-in.ts'
+import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
 import { openApiDocument } from '../../http/openapi.ts'
 import { routes } from '../../http/routes/index.ts'
 import { runTool } from '../run-tool.ts'

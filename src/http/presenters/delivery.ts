@@ -8,9 +8,10 @@ import type {
 import type { StoredPayload } from '../../db/queries/events.ts'
 import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
-import { shownHeaders, type DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
+import type { DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
+import { shownHeaders } from '../../outbound/post-headers.ts'
 import { embedJson, presentErasure, presentPayload } from './payload.ts'
 
 /** Presents a delivery to `reader`. */

@@ -1,4 +1,4 @@
-import { builtInCatalogue } from '../../catalogue/built-in.ts'
+import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import type { ApiDependencies } from '../api.ts'
 import { openApiDocument } from '../openapi.ts'

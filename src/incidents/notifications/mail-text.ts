@@ -1,4 +1,4 @@
-import type { NotificationKind } from '../../domain/incident-rules.ts'
+import type { NotificationKind } from '../../domain/notification-rules.ts'
 import { escapeHtml, isTimeZone, singleLine } from '../../domain/text-rules.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import type { Notice } from './notice.ts'

@@ -1,4 +1,4 @@
-import type { NotificationKind } from '../../domain/incident-rules.ts'
+import type { NotificationKind } from '../../domain/notification-rules.ts'
 
 /** The facts of an incident that a notification states. */
 export type Notice = {

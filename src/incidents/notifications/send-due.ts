@@ -28,7 +28,7 @@ import {
   type NotificationCounts,
   type NotificationKind,
   recipientsOf,
-} from '../../domain/incident-rules.ts'
+} from '../../domain/notification-rules.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../domain/permissions.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'

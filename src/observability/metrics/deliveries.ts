@@ -1,7 +1,7 @@
 import { FAILURE_CODES, type AttemptTrigger, type FailureCode } from '../../domain/attempt-outcome.ts'
 import type { FinalState } from '../../domain/delivery-state.ts'
 import { DELAY_BUCKETS, seconds, type Define } from './define.ts'
-import type { NotificationChannel, NotificationKind } from '../../domain/incident-rules.ts'
+import type { NotificationChannel, NotificationKind } from '../../domain/notification-rules.ts'
 
 /** An attempt that this process recorded. */
 export type RecordedAttempt = {

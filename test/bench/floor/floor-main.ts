@@ -74,7 +74,7 @@ serveHarness(async ({ databaseUrl, hookUrl }: FloorRequest) => {
     const bodies = Buffer.concat(events.map(({ body }) => body))
     return (await database.query<Committed>({ ...COMMIT, values: [bodies, starts, lengths, keys] })).rows
   })
-  const record = grouped(RECORD_LINGER_MS, async (outcomes: Outcome[]): Promise<void[]> => {
+  const record = grouped(RECORD_LINGER_MS, async (outcomes: Outcome[]): Promise<true[]> => {
     const column = <Name extends keyof Outcome>(name: Name) => outcomes.map((outcome) => outcome[name])
     const values = [
       column('id'),
@@ -85,7 +85,7 @@ serveHarness(async ({ databaseUrl, hookUrl }: FloorRequest) => {
       column('body'),
     ]
     await database.query({ ...RECORD, values })
-    return outcomes.map(() => undefined)
+    return outcomes.map(() => true)
   })
 
   function post(id: string, body: Buffer): Promise<Outcome> {

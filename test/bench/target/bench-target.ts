@@ -38,7 +38,7 @@ export async function benchTarget(target: TargetOptions, quick: boolean, stack: 
   const generator = startGenerator()
   stack.push('the generator', () => generator.stop())
   const events = quick ? QUICK_EVENTS : EVENTS
-  const { summary: _, ...machine } = await describeMachine(tmpdir())
+  const machine = await describeMachine(tmpdir())
   const { url, settings } = target
   const load = { events, concurrency: CONCURRENCY, bodyBytes: BODY_BYTES, rounds: ROUNDS }
   write({ kind: 'manifest', product: adapter.name, url, settings, machine, load, bias: BIAS })
@@ -65,7 +65,7 @@ export async function benchTarget(target: TargetOptions, quick: boolean, stack: 
   const pace = { kind: 'closed', concurrency: CONCURRENCY } as const
   await publish({ pace, limit: { events: quick ? QUICK_EVENTS : WARM_UP_EVENTS } })
   for (let round = 1; round <= ROUNDS; round++) {
-    const { problems: _, ...figures } = burstFigures(...(await publish({ pace, limit: { events } })))
+    const figures = burstFigures(...(await publish({ pace, limit: { events } })))
     write({ kind: 'burst', round, ...figures })
   }
   for (const perSecond of PACES) {

@@ -70,7 +70,9 @@ async function carryOut(
       return lasting(() => Promise.all(targets.map((played) => played.start())))
     case 'pause':
       each((played) => played.signal('SIGSTOP'))
-      return lasting(() => each((played) => played.signal('SIGCONT')))
+      return lasting(() => {
+        each((played) => played.signal('SIGCONT'))
+      })
     case 'pauses':
       for (const until = nowMs() + forMs; nowMs() < until; await delay(BETWEEN_PAUSES_MS)) {
         each((played) => played.signal('SIGSTOP'))
@@ -80,13 +82,17 @@ async function carryOut(
       return
     case 'clock_step':
       each(({ clock }) => clock?.set(planned.offsetSeconds))
-      return lasting(() => each(({ clock }) => clock?.set(0)))
+      return lasting(() => {
+        each(({ clock }) => clock?.set(0))
+      })
     case 'database_silence':
     case 'temporal_silence': {
       const proxyOf = (played: PlayProcess): TcpProxy =>
         kind === 'database_silence' ? played.database : played.temporal
       each((played) => proxyOf(played).fallSilent(planned.silence))
-      return lasting(() => each((played) => proxyOf(played).speak()))
+      return lasting(() => {
+        each((played) => proxyOf(played).speak())
+      })
     }
     case 'database_cut':
       each((played) => played.database.cut())

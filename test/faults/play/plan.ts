@@ -215,7 +215,7 @@ function planAction(dice: Dice): PlannedAction {
     [1, 'create'],
     [2, 'replay'],
     [3, 'test'],
-    [4, 'signal'],
+    [8, 'signal'],
     [1, 'cancel'],
     [1, 'terminate_workflow'],
     [1, 'purge'],

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { createPayloadThreads } from '../../../src/catalogue/payload-threads.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'

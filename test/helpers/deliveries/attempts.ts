@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
-import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { AttemptDependencies, AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'

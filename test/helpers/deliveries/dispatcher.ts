@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createDeliveryRows, type DeliveryRows } from '../../../src/deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'

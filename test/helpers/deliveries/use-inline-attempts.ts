@@ -9,7 +9,7 @@ import {
   createEndpoints,
   type Deferral,
   type Endpoints,
-} from '../../../src/deliveries/attempt/endpoint-registry.ts'
+} from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { Slot } from '../../../src/deliveries/attempt/endpoint.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
@@ -20,7 +20,7 @@ import type {
   FirstAttemptMode,
 } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-changes.ts'
-import { claimLeaseMs } from '../../../src/deliveries/lease-times.ts'
+import { claimLeaseMs } from '../../../src/deliveries/sweep-and-lease-times.ts'
 import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import {
   commitEvents,

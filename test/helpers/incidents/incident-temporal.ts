@@ -6,7 +6,7 @@ import {
   unsettled,
   type SendingTimer,
   type StreakTimer,
-} from '../../../src/domain/incident-rules.ts'
+} from '../../../src/domain/notification-rules.ts'
 import type { IncidentLabel } from '../../../src/domain/workflow-inputs.ts'
 import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
 import type { IncidentWorkflows } from '../../../src/temporal/incident-workflows.ts'

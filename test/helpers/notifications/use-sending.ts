@@ -1,4 +1,4 @@
-import type { NotificationCounts } from '../../../src/domain/incident-rules.ts'
+import type { NotificationCounts } from '../../../src/domain/notification-rules.ts'
 import type { Notice, SendOutcome } from '../../../src/incidents/notifications/notice.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { sendDue, type Channels } from '../../../src/incidents/notifications/send-due.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import pLimit from 'p-limit'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { openApiDocument } from '../../../src/http/openapi.ts'
 import type { Route } from '../../../src/http/route.ts'
 import { routes } from '../../../src/http/routes/index.ts'

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { warnOfMissingKeys } from '../../../src/process/missing-keys.ts'
 import { runCli, type CliResult } from '../../helpers/cli/run-cli.ts'
 import { useSeedFiles } from '../../helpers/cli/seed-files.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { MakeAttempt } from '../../../src/deliveries/attempt/attempt-request.ts'
-import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { Timers } from '../../../src/timers.ts'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 

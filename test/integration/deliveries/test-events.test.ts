@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.ts'
 import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
 import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'

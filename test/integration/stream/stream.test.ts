@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import {
   createMember,
   createWebhookRow,

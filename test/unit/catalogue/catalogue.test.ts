@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 
 type Fact = { key: string; meaning: string }
 

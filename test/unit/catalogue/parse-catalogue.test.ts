@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { CatalogueError } from '../../../src/catalogue/catalogue.ts'
 import { parseCatalogue, printCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 
 /** Written down by hand from the tables 2.4, 3.2 and 6.3 of the specification. */
 type Facts = {

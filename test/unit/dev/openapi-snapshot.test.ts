@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { changedLines, openApiSnapshot } from '../../../src/dev/openapi-snapshot.ts'
 import { openApiDocument } from '../../../src/http/openapi.ts'
 import { routes } from '../../../src/http/routes/index.ts'

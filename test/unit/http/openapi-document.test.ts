@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { PROBLEMS } from '../../../src/domain/problems.ts'
 import { openApiDocument } from '../../../src/http/openapi.ts'
 import { routes } from '../../../src/http/routes/index.ts'

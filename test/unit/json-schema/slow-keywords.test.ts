@@ -1,7 +1,7 @@
 import ajvFormats from 'ajv-formats'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { PAYLOAD_FORMATS } from '../../../src/catalogue/schema-compiler.ts'
 import { slowKeywords, takesConstantTime } from '../../../src/json-schema/slow-keywords.ts'
 

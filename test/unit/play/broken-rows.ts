@@ -1,5 +1,4 @@
 import {
-  action,
   change,
   type Forged,
   forgeAttempt,

@@ -9,7 +9,7 @@ import type {
   WebhookChange,
 } from '../../faults/play/record.ts'
 
-export const WEBHOOK_ID = 'webhook-1'
+const WEBHOOK_ID = 'webhook-1'
 export const ORGANISATION_ID = 'org-1'
 export const DELIVERY_ID = 'delivery-1'
 const SECRET = 'a signing secret'
@@ -26,7 +26,7 @@ export function forgeRecord(): Forged {
     attemptTimeoutMs: 5_000,
     notifyAfterMs: 8_000,
     victimMs: 2_000,
-    endedAt: 1_500,
+    endedAt: 9_000,
     webhooks: [
       {
         id: WEBHOOK_ID,

@@ -22,7 +22,7 @@ import { createTask } from '../app/parts/task.js'
 const EVERY_MS = 5_000
 
 /** Counts that come this far may be higher. */
-const MAX_LOOKED_AT = 1_000
+const MAX_SCANNED = 1_000
 
 /** @type {Record<string, { title: string, none: string }>} */
 const LISTS = {
@@ -131,7 +131,7 @@ function facts({ organisations, webhooks, backlog }) {
     <dl class="facts">
       ${fact('Organisations', organisations, '')}
       ${fact('Webhooks failing', webhooks.failing, 'bad', more(webhooks.isCapped))}
-      ${fact('With paused workflows', webhooks.paused, 'warn', more(webhooks.paused >= MAX_LOOKED_AT))}
+      ${fact('With paused workflows', webhooks.paused, 'warn', more(webhooks.paused >= MAX_SCANNED))}
       ${fact('Disabled', webhooks.disabled, '', webhooks.held === 0 ? '' : `${webhooks.held.toLocaleString()} held`)}
       ${
         backlog === null

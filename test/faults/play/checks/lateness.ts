@@ -46,7 +46,7 @@ export function checkLateness(record: PlayRecord): Violation[] {
 type Lateness = { deliveryId: string; arrivedAt: number | null; lateMs: number; boundMs: number }
 
 /** How late each event of the victim came, and how late it might. */
-export function latenesses(record: PlayRecord): Lateness[] {
+function latenesses(record: PlayRecord): Lateness[] {
   const victims = new Set(record.webhooks.filter(({ isVictim }) => isVictim).map(({ id }) => id))
   const arrivals = new Map<string, number>()
   for (const { webhookId, deliveryId, arrivedAt } of record.posts)

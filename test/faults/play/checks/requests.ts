@@ -118,11 +118,14 @@ function wasStopped(actions: readonly UserAction[], { webhookId, deliveryId, fro
   )
 }
 
+/** What was accepted later may not have come when the clients left, in ms. */
+const STREAMED_WITHIN_MS = 5_000
+
 /**
  * From its first position on a client has each accepted event of its organisation once, over all connections, or was told
  * of a gap; and a gap is charged to a loss of data, of which a play has none.
  */
-export function checkStreams({ streams, publications, actions }: PlayRecord): Violation[] {
+export function checkStreams({ streams, publications, actions, endedAt }: PlayRecord): Violation[] {
   const violation = (detail: string): Violation => ({ rule: STREAMED, deliveryId: null, detail })
   return streams.flatMap(({ organisationId, since, received, gaps }) => {
     const violations = gaps.map(({ process }) =>
@@ -139,8 +142,8 @@ export function checkStreams({ streams, publications, actions }: PlayRecord): Vi
       )
     for (const publication of publications) {
       if (publication.organisationId !== organisationId || since === null) continue
-      for (const { status, from, eventId } of publication.tries)
-        if (status === 202 && from > since && eventId !== null && !ids.has(eventId))
+      for (const { status, from, to, eventId } of publication.tries)
+        if (status === 202 && from > since && to < endedAt - STREAMED_WITHIN_MS && !ids.has(eventId ?? ''))
           violations.push(violation(`event ${eventId} of ${publication.dataId} did not come`))
     }
     return violations

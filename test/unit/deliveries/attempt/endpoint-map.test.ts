@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createEndpoints } from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints } from '../../../../src/deliveries/attempt/endpoint-concurrency.ts'
 
 function create() {
   const endpoints = createEndpoints({ maxLimit: 50 })

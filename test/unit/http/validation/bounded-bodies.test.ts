@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { builtInCatalogue } from '../../../../src/catalogue/built-in.ts'
+import { builtInCatalogue } from '../../../../src/catalogue/built-in-catalogue.ts'
 import { ProblemError } from '../../../../src/errors.ts'
 import type { ApiDependencies } from '../../../../src/http/api.ts'
 import type { RouteRequest } from '../../../../src/http/route.ts'

@@ -7,7 +7,7 @@ import { nameOf } from '../parts/address.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { createTask } from '../parts/task.js'
-import { pricesOfWaiting } from './retry-prices.js'
+import { previewRetry } from './retry-preview.js'
 
 /** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */
 
@@ -63,7 +63,7 @@ export const forceAction = (app, { id, ...webhook }) => ({
   button: 'Force retry',
   explain: (count) =>
     `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says. It counts as the next attempt of each; what has had all of them gets one more.`,
-  prices: () => pricesOfWaiting(app, [id]),
+  prices: () => previewRetry(app, [id]),
   nothingToDo: 'No delivery of this webhook waits or is permanently failed.',
   count: async () => unresolved([await find(app, id)]),
   run: (requestId) => app.api.retryDeliveries({ mode: 'force', id }, requestId),
@@ -96,7 +96,7 @@ export const forceAllAction = (app) => ({
   explain: (count) =>
     `${plural(count, 'delivery')} of all enabled webhooks, waiting or permanently failed, ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says. It counts as the next attempt of each; what has had all of them gets one more.`,
   prices: async () =>
-    pricesOfWaiting(
+    previewRetry(
       app,
       (await app.api.overview()).data
         .filter(({ enabled, waitingForRetry }) => enabled && waitingForRetry > 0)

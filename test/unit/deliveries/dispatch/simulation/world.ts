@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { MakeAttempt, OnAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
 import { createPace } from '../../../../../src/deliveries/attempt/pace.ts'
 import type {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createEndpoints, type Deferral } from '../../../../src/deliveries/attempt/endpoint-registry.ts'
+import { createEndpoints, type Deferral } from '../../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { PostOutcome, Slot } from '../../../../src/deliveries/attempt/endpoint.ts'
 import { processTimers } from '../../../../src/timers.ts'
 

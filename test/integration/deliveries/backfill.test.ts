@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createFollowingWorkflows } from '../../../src/deliveries/recovery/following-workflows.ts'
+import { createBackfill } from '../../../src/deliveries/recovery/backfill.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { Timers } from '../../../src/timers.ts'
 import { testRows } from '../../helpers/deliveries/dispatcher.ts'
@@ -48,12 +48,12 @@ describe('workflows that follow', () => {
       return () => undefined
     },
   }
-  type Options = Parameters<typeof createFollowingWorkflows>[0]
+  type Options = Parameters<typeof createBackfill>[0]
   const following = ({
     dispatcher,
     ...options
   }: Partial<Omit<Options, 'dispatcher'>> & { dispatcher?: Partial<Options['dispatcher']> } = {}) =>
-    createFollowingWorkflows({
+    createBackfill({
       rows: testRows(suite.database.dataSource),
       workflows: temporal.workflows,
       isServing: () => true,

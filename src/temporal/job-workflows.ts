@@ -4,18 +4,18 @@ import { startOnce } from './calls.ts'
 import { searchAttributes } from './search-attributes.ts'
 
 /** Starts workflows that work in steps, whose progress is in the database: one for each row. */
-type StepWorkflows<Input> = {
+type JobWorkflows<Input> = {
   /** Starts the workflow; one that runs already counts as started. Throws while Temporal is unavailable. */
   start(input: Input): Promise<void>
 }
 
 /** Of retry jobs. */
-export type RetryWorkflows = StepWorkflows<RetryDeliveriesInput>
+export type RetryWorkflows = JobWorkflows<RetryDeliveriesInput>
 
 /** Of erasures of organisations. */
-export type ErasureWorkflows = StepWorkflows<EraseOrganisationInput>
+export type ErasureWorkflows = JobWorkflows<EraseOrganisationInput>
 
-export function createStepWorkflows({ client, taskQueue }: { client: () => Client; taskQueue: string }): {
+export function createJobWorkflows({ client, taskQueue }: { client: () => Client; taskQueue: string }): {
   retryWorkflows: RetryWorkflows
   erasureWorkflows: ErasureWorkflows
 } {

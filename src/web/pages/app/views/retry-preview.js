@@ -13,7 +13,7 @@ const MAX_REQUESTS = 10
  * @param {readonly string[]} webhookIds
  * @returns {Promise<Template>}
  */
-export async function pricesOfWaiting(app, webhookIds) {
+export async function previewRetry(app, webhookIds) {
   /** By the number of the attempt. @type {Map<number, number>} */
   const counts = new Map()
   let requests = 0

@@ -4,7 +4,7 @@ import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
 
 /** The state of a delivery, and the record of attempt `number` if there is one. */
-export type Standing = {
+export type DeliveryStatus = {
   state: DeliveryState
   attempts: number
   /** When the next attempt is due; null before the first. */
@@ -20,7 +20,7 @@ export type Standing = {
   recorded: { failureCode: FailureCode | null; statusCode: number | null } | null
 }
 
-type Columns = Omit<Standing, 'recorded'> & {
+type Columns = Omit<DeliveryStatus, 'recorded'> & {
   outcome: string | null
   failureCode: FailureCode | null
   statusCode: number | null
@@ -40,10 +40,10 @@ export function findRefusing(
   ).rows(db)
 }
 
-export async function findStanding(
+export async function findDeliveryStatus(
   db: Db,
   key: { organisationId: string; deliveryId: string; number: number },
-): Promise<Standing | null> {
+): Promise<DeliveryStatus | null> {
   const { organisationId, deliveryId, number } = key
   const found = await sql(
     `SELECT d.state, d.attempts, d.next_attempt_at AS "dueAt",
@@ -60,6 +60,6 @@ export async function findStanding(
     { deliveryId, organisationId, number },
   ).first<Columns>(db)
   if (found === null) return null
-  const { outcome, failureCode, statusCode, ...standing } = found
-  return { ...standing, recorded: outcome === null ? null : { failureCode, statusCode } }
+  const { outcome, failureCode, statusCode, ...status } = found
+  return { ...status, recorded: outcome === null ? null : { failureCode, statusCode } }
 }

@@ -1,6 +1,6 @@
 import { createCatalogue, type Catalogue, type CatalogueDocument } from './catalogue.ts'
 import { enumeratedShape, ENUMERATIONS } from './enumerations.ts'
-import { builtInKeys } from './event-keys.ts'
+import { builtInKeys } from './built-in-event-keys.ts'
 import {
   type PayloadShape,
   hexadecimal,

@@ -1,5 +1,5 @@
 /** The first attempts that this process has left to workflows, until they begin. */
-export type InTemporal = {
+export type FirstAttemptsInTemporal = {
   /** `isSlow`: on the task queue of slow endpoints, where waiting does not mean that Temporal is behind. */
   add(delivery: { deliveryId: string; webhookId: string }, isSlow: boolean): void
   remove(deliveryId: string): void
@@ -14,7 +14,7 @@ export type InTemporal = {
 /** By then the sweeper has checked the workflow of a delivery that did not begin. */
 const TTL_MS = 60_000
 
-export function createInTemporal(nowMs: () => number): InTemporal {
+export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttemptsInTemporal {
   const entries = new Map<string, { webhookId: string; isSlow: boolean; sinceMs: number }>()
   const perWebhook = new Map<string, number>()
   let waiting = 0
