@@ -62,7 +62,7 @@ export const OperatorWebhookQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 
-export const OperatorWebhookSchema = Type.Object(
+const OperatorWebhookSchema = Type.Object(
   {
     id: id(EXAMPLE_IDS.webhook),
     organisation: Type.Object(

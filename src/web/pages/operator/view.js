@@ -82,7 +82,7 @@ export function createOperatorView(app) {
     stop: asking.stop,
     render() {
       const { rows } = listing
-      const state = listing.filter['state'] ?? 'failing'
+      const state = listing.filter.state
       return html`<div class="heading">
           <div><h1 tabindex="-1">All organisations</h1></div>
         </div>
