@@ -57,6 +57,8 @@ const SUITES: Record<string, string[][]> = {
   // POSTHORN_LASTING_MINUTES, 20 if not given.
   lasting: [['test/lasting/**/*.test.ts']],
   faults: [['test/faults/**/*.test.ts']],
+  // Whether the random play finds defects that are planted into copies of the product.
+  planted: [['test/planted/**/*.test.ts']],
   slow: [
     [`test/slow/@(${UNDER_FAULTS}).test.ts`],
     [`test/slow/!(${UNDER_FAULTS}).test.ts`, 'test/load/**/*.test.ts'],

@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   'delivery.discarded',
   'deliveries.discarded',
   'deliveries.retried',
+  'event.payload_erased',
   'events.replayed',
   'replay.cancelled',
   'push_subscription.saved',

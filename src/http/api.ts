@@ -20,6 +20,7 @@ import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { OperatorKeys } from './auth/operator-key.ts'
 import type { AuthRefusals } from './auth/refusals.ts'
 import type { RateLimits } from './limits/rate-limits.ts'
+import type { Brand } from './pages/brand.ts'
 import type { ReadinessParts } from './readiness.ts'
 
 /** The dependencies of all routes; a domain function names those that it needs. */
@@ -65,6 +66,8 @@ export type ApiDependencies = {
   publicUrl: string
   /** Origins whose pages may embed the developer area; empty where framing is forbidden. */
   frameAncestors: readonly string[]
+  /** How the pages present themselves. */
+  brand: Brand
   /** The UI in which operators see workflows; null where it is not configured. */
   temporalUi: { url: string; namespace: string } | null
   temporal: ReadinessParts['temporal']

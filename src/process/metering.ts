@@ -28,6 +28,12 @@ export type Metering = {
 
 type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
+export const METRICS_LISTENER = {
+  what: 'metrics',
+  hostVariable: 'METRICS_HOST',
+  portVariable: 'METRICS_PORT',
+}
+
 /** Creates the metrics, and installs those of Temporal's native core. Call it once, before any connection. */
 export async function createMetering(
   config: Pick<Config, 'databaseUrl' | 'databasePooler' | 'metricsHost' | 'metricsPort'>,
@@ -53,9 +59,10 @@ export async function createMetering(
         temporal,
         coreMetricsUrl,
       })
+      const readiness = () => readReadiness(parts, role)
       const listening = await listenInWords(
-        { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' },
-        createMetricsApp({ scrape, readiness: () => readReadiness(parts, role), logger }),
+        METRICS_LISTENER,
+        createMetricsApp({ scrape, readiness, logger }),
         { host, port },
       )
       running.push('the metrics', () => listening.close())
@@ -74,7 +81,8 @@ async function openCountingConnection(
   return connect({ url, poolSize: 1, pooler, onIdleError })
 }
 
-function showVersion(registry: Registry): void {
+/** Adds the metric of the version that runs. */
+export function showVersion(registry: Registry): void {
   const info = new Gauge({
     name: 'posthorn_build_info',
     help: '1, with the version that runs',

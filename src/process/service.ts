@@ -64,13 +64,16 @@ export type Service = {
 }
 
 /** What a composition root provides: the log, the stack of started parts, and the shutdown. */
-export type ServiceHost = {
-  catalogue: Catalogue
+export type ProcessHost = {
   logger: Logger
   running: Stack
   shutdown: Shutdown
   /** Stops the process cleanly after an uncaught error. */
   end: (reason: string) => void
+}
+
+export type ServiceHost = ProcessHost & {
+  catalogue: Catalogue
   /** Pages that development adds to the API. */
   pages?: readonly Middleware[]
 }

@@ -20,11 +20,11 @@ const SHOWN = {
 export type WebhookRow = Pick<Webhook, keyof typeof SHOWN>
 
 /**
- * SQL for whether the webhook of the delivery with alias `delivery` takes it: two reads by primary key for each row. The
+ * SQL for whether the webhook of the delivery with alias `delivery` takes it, and its payload is not erased: two reads by primary key for each row. The
  * SQL function `stop_reason_of` states the rule; `coversEventKey` states it for a webhook that was read.
  */
 export function isCoveredSql(delivery: string): string {
-  return `(SELECT stop_reason_of(w.deleted_at, true, w.subscribed_event_keys, e.key) IS NULL
+  return `(SELECT stop_reason_of(w.deleted_at, true, w.subscribed_event_keys, e.key, ${delivery}.is_erased) IS NULL
              FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
 }
 

@@ -1,40 +1,38 @@
-import type { PlayWorld } from './world.ts'
 import { nowMs } from './clock.ts'
+import type { PlayWorld } from './world.ts'
 
-export type Answered = { from: number; to: number; status: number; json: unknown }
+export type Answered = { process: string | null; from: number; to: number; status: number; json: unknown }
 
 /** Longer than Posthorn may take for any answer; what comes later is as good as none. */
 const ANSWER_LIMIT_MS = 30_000
 
+let asked = 0
+
 /**
- * One request to any running process that has an API. `status` is 0 where no answer came: the process was killed or
- * paused meanwhile, or there is none.
+ * One request to one of the processes that have an API, in turn. `status` is 0 where no answer came: the process was
+ * killed or paused meanwhile, or there is none.
  */
 export async function callPosthorn(
-  world: Pick<PlayWorld, 'processes' | 'member'>,
+  world: Pick<PlayWorld, 'processes'>,
   method: string,
   path: string,
-  options: { body?: unknown; idempotencyKey?: string | null; which?: number } = {},
+  options: { headers: Record<string, string>; body?: unknown },
 ): Promise<Answered> {
-  const { body, idempotencyKey = null, which = Math.floor(nowMs()) } = options
-  const urls = world.processes.map((played) => played.apiUrl()).filter((url) => url !== null)
+  const { headers, body } = options
+  const apis = world.processes.filter((played) => played.apiUrl() !== null)
   const from = nowMs()
-  const url = urls[which % Math.max(1, urls.length)]
-  if (url === undefined) return { from, to: from, status: 0, json: null }
+  const api = apis[asked++ % Math.max(1, apis.length)]
+  if (api === undefined) return { process: null, from, to: from, status: 0, json: null }
   try {
-    const response = await fetch(`${url}/api/orgs/${world.member.organisationId}${path}`, {
+    const response = await fetch(`${api.apiUrl()}${path}`, {
       method,
-      headers: {
-        'x-api-key': world.member.apiKey,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }),
-      },
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(ANSWER_LIMIT_MS),
     })
     const json: unknown = await response.json().catch(() => null)
-    return { from, to: nowMs(), status: response.status, json }
+    return { process: api.name, from, to: nowMs(), status: response.status, json }
   } catch {
-    return { from, to: nowMs(), status: 0, json: null }
+    return { process: api.name, from, to: nowMs(), status: 0, json: null }
   }
 }

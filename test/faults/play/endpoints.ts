@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../../../src/free-port.ts'
 import { nowMs } from './clock.ts'
 import type { Dice } from './dice.ts'
 import type { Behaviour, EndpointPlan } from './plan.ts'
@@ -9,29 +10,33 @@ import type { LedgerPost } from './record.ts'
 
 /** The endpoints of all webhooks of a play, on one port, and the ledger of what they received and answered. */
 export type Endpoints = {
-  urlOf(index: number): string
-  /** Which webhook the endpoint belongs to; until then it has no ledger. */
+  port: number
+  /** Adds an endpoint that behaves as planned, and returns its number. */
+  add(phases: EndpointPlan['phases']): number
+  /** `version`: how often the webhook's URL has changed. */
+  urlOf(index: number, version: number): string
+  /** Which webhook the endpoint belongs to; until then its POSTs are of none. */
   belongsTo(index: number, webhookId: string): void
   ledger: LedgerPost[]
   /** Begins the phases of the plan. */
   begin(): void
-  /** Confirms everything from now on. */
-  calmDown(): void
   close(): Promise<void>
 }
 
 const FAILURES = [400, 404, 410, 429, 500, 502, 503]
 
-export async function createEndpoints(plans: readonly EndpointPlan[], dice: Dice): Promise<Endpoints> {
+/** `senderOf` names the process that connects from an address. */
+export async function createEndpoints(
+  dice: Dice,
+  senderOf: (address: string) => string | null,
+): Promise<Endpoints> {
   const ledger: LedgerPost[] = []
-  const webhookIds = plans.map(() => '')
+  const endpoints: { webhookId: string; phases: EndpointPlan['phases'] }[] = []
+  const closedPort = await freePort()
   let begunAt: number | null = null
-  let isCalm = false
 
-  function behaviourOf(index: number): Behaviour {
-    if (isCalm || begunAt === null) return 'confirms'
-    let leftMs = nowMs() - begunAt
-    const { phases } = plans[index]!
+  function behaviourOf({ phases }: Pick<EndpointPlan, 'phases'>): Behaviour {
+    let leftMs = nowMs() - (begunAt ?? nowMs())
     for (const { forMs, behaviour } of phases) {
       leftMs -= forMs
       if (leftMs < 0) return behaviour
@@ -41,11 +46,17 @@ export async function createEndpoints(plans: readonly EndpointPlan[], dice: Dice
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAt = nowMs()
-    const index = Number(/\d+$/.exec(request.url ?? '')?.[0] ?? 0)
-    const behaviour = behaviourOf(index)
+    const [, index, version] = /(\d+)\/(\d+)$/.exec(request.url ?? '') ?? []
+    const endpoint = endpoints[Number(index)] ?? {
+      webhookId: '',
+      phases: [{ forMs: 0, behaviour: 'confirms' }],
+    }
+    const behaviour = behaviourOf(endpoint)
     const post: LedgerPost = {
       id: ledger.length + 1,
-      webhookId: webhookIds[index] ?? '',
+      sender: senderOf(request.socket.remoteAddress ?? ''),
+      webhookId: endpoint.webhookId,
+      urlVersion: Number(version),
       deliveryId: String(request.headers['x-webhook-event-id']),
       signature: String(request.headers['x-webhook-signature']),
       body: '',
@@ -57,14 +68,15 @@ export async function createEndpoints(plans: readonly EndpointPlan[], dice: Dice
     response.once('close', () => (post.endedAt ??= nowMs()))
     post.body = (await buffer(request)).toString()
     const status = await answerOf(behaviour)
+    if (status === 'reset') request.socket.resetAndDestroy()
     // Null once the sender has hung up: it reads no answer.
-    if (status === null || post.endedAt !== null) return
+    if (status === null || status === 'reset' || post.endedAt !== null) return
     post.endedAt = nowMs()
     post.status = status
     response.writeHead(status, { 'content-type': 'text/plain' }).end(`post ${post.id}`)
   }
 
-  async function answerOf(behaviour: Behaviour): Promise<number | null> {
+  async function answerOf(behaviour: Behaviour): Promise<number | 'reset' | null> {
     switch (behaviour) {
       case 'confirms':
         return 200
@@ -75,7 +87,10 @@ export async function createEndpoints(plans: readonly EndpointPlan[], dice: Dice
       case 'slow':
         await delay(dice.int(100, 1_500))
         return 200
+      case 'resets':
+        return 'reset'
       case 'hangs':
+      case 'refuses':
         return null
     }
   }
@@ -87,11 +102,15 @@ export async function createEndpoints(plans: readonly EndpointPlan[], dice: Dice
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
-    urlOf: (index) => `http://127.0.0.1:${port}/endpoint/${index}`,
-    belongsTo: (index, webhookId) => (webhookIds[index] = webhookId),
+    port,
+    add: (phases) => endpoints.push({ webhookId: '', phases }) - 1,
+    urlOf(index, version) {
+      const refuses = endpoints[index]!.phases.every(({ behaviour }) => behaviour === 'refuses')
+      return `http://127.0.0.1:${refuses ? closedPort : port}/endpoint/${index}/${version}`
+    },
+    belongsTo: (index, webhookId) => (endpoints[index]!.webhookId = webhookId),
     ledger,
     begin: () => (begunAt = nowMs()),
-    calmDown: () => (isCalm = true),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

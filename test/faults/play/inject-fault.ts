@@ -1,3 +1,4 @@
+import { cpus, loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TcpProxy } from '../rig/tcp-proxy.ts'
 import { nowMs } from './clock.ts'
@@ -5,6 +6,13 @@ import type { PlannedFault } from './plan.ts'
 import type { PlayProcess } from './play-process.ts'
 import type { Fault } from './record.ts'
 import type { PlayWorld } from './world.ts'
+
+/** Processes that want to run, for each core, as an average of a minute. A play alone has fewer. */
+const MAX_LOAD = 4
+const LOCKED_WEBHOOKS = 40
+/** Repeated pauses: so long, and so long between them. */
+const SHORT_PAUSE_MS = 1_500
+const BETWEEN_PAUSES_MS = 500
 
 /** The target of a fault: two faults with the same target are not injected together. */
 const taken = new WeakMap<PlayWorld, Set<string>>()
@@ -14,86 +22,149 @@ export async function injectFault(world: PlayWorld, planned: PlannedFault): Prom
   const inUse = taken.get(world) ?? new Set<string>()
   taken.set(world, inUse)
   const targets = planned.process === null ? world.processes : [world.processes[planned.process]!]
-  const resources = resourcesOf(planned, targets)
+  const resources = resourcesOf(planned, planned.kind === 'rolling_restart' ? world.processes : targets)
   if (resources.some((resource) => inUse.has(resource))) return
   for (const resource of resources) inUse.add(resource)
-  const fault: Fault = {
-    kind: planned.kind,
-    process: planned.process === null ? null : targets[0]!.name,
-    detail: detailOf(planned),
-    from: nowMs(),
-    to: Infinity,
-  }
-  world.faults.push(fault)
   try {
-    await carryOut(world, planned, targets)
+    if (planned.kind === 'rolling_restart')
+      for (const target of world.processes)
+        await noted(world, { ...planned, kind: 'terminate' }, [target], target.name)
+    else await noted(world, planned, targets, processOf(planned, targets))
   } finally {
-    fault.to = nowMs()
     for (const resource of resources) inUse.delete(resource)
   }
 }
 
-async function carryOut(world: PlayWorld, planned: PlannedFault, targets: PlayProcess[]): Promise<void> {
+async function noted(
+  world: PlayWorld,
+  planned: PlannedFault,
+  targets: PlayProcess[],
+  process: string | null,
+): Promise<void> {
+  const locked = planned.kind === 'locked_webhooks' ? webhooksToLock(world) : []
+  const detail = detailOf(planned, locked)
+  const fault: Fault = { kind: planned.kind, process, detail, from: nowMs(), to: Infinity }
+  world.faults.push(fault)
+  await carryOut(world, planned, targets, locked)
+  fault.to = nowMs()
+}
+
+async function carryOut(
+  { database, temporal }: PlayWorld,
+  planned: PlannedFault,
+  targets: PlayProcess[],
+  locked: string[],
+): Promise<void> {
   const { kind, forMs } = planned
+  const lasting = async (end: () => unknown): Promise<void> => {
+    await delay(forMs)
+    await end()
+  }
+  const each = (act: (played: PlayProcess) => unknown): void => {
+    for (const target of targets) act(target)
+  }
   switch (kind) {
     case 'kill':
-      await Promise.all(targets.map((played) => played.kill()))
-      await delay(forMs)
-      await Promise.all(targets.map((played) => played.start()))
-      return
+    case 'terminate':
+      await Promise.all(targets.map((played) => played.end(kind === 'kill' ? 'SIGKILL' : 'SIGTERM')))
+      return lasting(() => Promise.all(targets.map((played) => played.start())))
     case 'pause':
-      for (const played of targets) played.signal('SIGSTOP')
-      await delay(forMs)
-      for (const played of targets) played.signal('SIGCONT')
+      each((played) => played.signal('SIGSTOP'))
+      return lasting(() => {
+        each((played) => played.signal('SIGCONT'))
+      })
+    case 'pauses':
+      for (const until = nowMs() + forMs; nowMs() < until; await delay(BETWEEN_PAUSES_MS)) {
+        each((played) => played.signal('SIGSTOP'))
+        await delay(SHORT_PAUSE_MS)
+        each((played) => played.signal('SIGCONT'))
+      }
       return
     case 'clock_step':
-      for (const { clock } of targets) clock?.set(planned.offsetSeconds)
-      await delay(forMs)
-      for (const { clock } of targets) clock?.set(0)
-      return
+      each(({ clock }) => clock?.set(planned.offsetSeconds))
+      return lasting(() => {
+        each(({ clock }) => clock?.set(0))
+      })
     case 'database_silence':
-      await silence(
-        targets.map(({ database }) => database),
-        planned,
-      )
-      return
-    case 'temporal_silence':
-      await silence(
-        targets.map(({ temporal }) => temporal),
-        planned,
-      )
-      return
+    case 'temporal_silence': {
+      const proxyOf = (played: PlayProcess): TcpProxy =>
+        kind === 'database_silence' ? played.database : played.temporal
+      each((played) => proxyOf(played).fallSilent(planned.silence))
+      return lasting(() => {
+        each((played) => proxyOf(played).speak())
+      })
+    }
     case 'database_cut':
-      for (const { database } of targets) database.cut()
+      each((played) => played.database.cut())
       return
     case 'temporal_cut':
-      for (const { temporal } of targets) temporal.cut()
+      each((played) => played.temporal.cut())
       return
-    case 'recording_error':
-      await world.recordingFault.begin(planned.sqlstate)
-      await delay(forMs)
-      await world.recordingFault.end()
-      return
+    case 'database_crash':
+      await database.crash()
+      return lasting(() => database.start())
+    case 'connections_exhausted':
+      return lasting(await database.exhaust())
+    case 'sql_error':
+      return lasting(await database.failWrites(planned.writes, planned.sqlstate))
+    case 'locked_webhooks':
+      return lasting(await database.lock(locked))
     case 'temporal_restart':
-      await world.temporal.stop()
-      await delay(forMs)
-      await world.temporal.start()
-      return
+      await temporal.stop()
+      return lasting(() => temporal.start())
     case 'temporal_wipe':
-      await world.temporal.wipe()
+      return temporal.wipe()
+    case 'rolling_restart':
+    case 'busy_machine':
+      return
   }
 }
 
-async function silence(proxies: TcpProxy[], { silence: which, forMs }: PlannedFault): Promise<void> {
-  for (const proxy of proxies) proxy.fallSilent(which)
-  await delay(forMs)
-  for (const proxy of proxies) proxy.speak()
+/** Notes as a fault of all when and for how long the machine has more to do than a play gives it. */
+export function watchMachine({ faults }: PlayWorld): () => void {
+  let busy: Fault | null = null
+  const timer = setInterval(() => {
+    const load = loadavg()[0]! / cpus().length
+    if (busy === null && load > MAX_LOAD) {
+      busy = {
+        kind: 'busy_machine',
+        process: null,
+        detail: `load ${load.toFixed(1)}`,
+        from: nowMs(),
+        to: Infinity,
+      }
+      faults.push(busy)
+    } else if (busy !== null && load <= MAX_LOAD) {
+      busy.to = nowMs()
+      busy = null
+    }
+  }, 1_000)
+  return () => clearInterval(timer)
 }
 
-function resourcesOf({ kind }: PlannedFault, targets: PlayProcess[]): string[] {
+/** Of others than the victim, in no order. */
+function webhooksToLock({ webhooks }: PlayWorld): string[] {
+  const others = webhooks.filter(({ isVictim }) => !isVictim).map(({ id }) => id)
+  return others.slice(-LOCKED_WEBHOOKS)
+}
+
+/** Null for a fault of all processes, or of a server. */
+function processOf({ kind, process }: PlannedFault, targets: PlayProcess[]): string | null {
+  if (process === null) return null
+  return isOfServer(kind) ? null : targets[0]!.name
+}
+
+function isOfServer(kind: Fault['kind']): boolean {
+  return resourcesOf({ kind }, []).length > 0
+}
+
+function resourcesOf({ kind }: Pick<PlannedFault, 'kind'>, targets: PlayProcess[]): string[] {
   switch (kind) {
     case 'kill':
+    case 'terminate':
     case 'pause':
+    case 'pauses':
+    case 'rolling_restart':
       return targets.map(({ name }) => name)
     case 'clock_step':
       return targets.map(({ name }) => `clock of ${name}`)
@@ -103,16 +174,24 @@ function resourcesOf({ kind }: PlannedFault, targets: PlayProcess[]): string[] {
     case 'temporal_silence':
     case 'temporal_cut':
       return targets.map(({ name }) => `Temporal of ${name}`)
-    case 'recording_error':
-      return ['recording']
+    case 'database_crash':
+    case 'connections_exhausted':
+    case 'sql_error':
+      return ['database']
+    case 'locked_webhooks':
+      return ['locks']
     case 'temporal_restart':
     case 'temporal_wipe':
       return ['Temporal']
+    case 'busy_machine':
+      return []
   }
 }
 
-function detailOf({ kind, silence: which, sqlstate, offsetSeconds }: PlannedFault): string {
-  if (kind === 'recording_error') return sqlstate
+function detailOf(planned: PlannedFault, locked: string[]): string {
+  const { kind, silence, sqlstate, writes, offsetSeconds } = planned
+  if (kind === 'sql_error') return `${sqlstate} of each ${writes}`
+  if (kind === 'locked_webhooks') return locked.join(' ')
   if (kind === 'clock_step') return `${offsetSeconds} s`
-  return kind.endsWith('silence') ? which : ''
+  return kind.endsWith('silence') ? silence : ''
 }

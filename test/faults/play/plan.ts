@@ -2,22 +2,38 @@ import type { RetryMode } from '../../../src/domain/delivery-filter.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { FaultKind } from './record.ts'
 
-/** How an endpoint answers. `mixed`: confirms two POSTs of three; `hangs`: answers nothing for longer than allowed. */
-export type Behaviour = 'confirms' | 'fails' | 'slow' | 'mixed' | 'hangs'
+/**
+ * How an endpoint answers. `mixed`: confirms two POSTs of three; `hangs`: answers nothing for longer than allowed;
+ * `resets`: closes the connection without an answer; `refuses`: has no port that listens.
+ */
+export type Behaviour = 'confirms' | 'fails' | 'slow' | 'mixed' | 'hangs' | 'resets' | 'refuses'
 
 export type EndpointPlan = {
   name: string
+  /** Which of `ORGANISATIONS` its webhook is of. */
+  organisation: number
   subscribedEventKeys: string[]
   /** One after the other; the last one lasts to the end. */
   phases: { forMs: number; behaviour: Behaviour }[]
 }
 
-/** What a producer or a member does. `which` is any number: it picks one of what there is at that time. */
+/** What is planned of a webhook. `which` is any number: it picks one of what there is at that time. */
 export type PlannedAction =
-  | { kind: 'publish'; count: number; eventKey: string; repeats: number; isKeyed: boolean }
-  | { kind: 'switch'; which: number; offMs: number }
-  | { kind: 'retry' | 'discard' | 'discard_failed' | 'exhaust'; which: number }
-  | { kind: 'retry_all'; mode: RetryMode; which: number | null }
+  | {
+      kind: 'publish'
+      organisation: number
+      count: number
+      eventKey: string
+      repeats: number
+      isKeyed: boolean
+    }
+  | { kind: 'switch' | 'narrow'; which: number; offMs: number }
+  | { kind: 'move' | 'delete' | 'create'; which: number }
+  | { kind: 'discard_failed' | 'replay' | 'test'; which: number }
+  | { kind: 'retry' | 'discard' | 'exhaust'; which: number }
+  | { kind: 'signal' | 'cancel' | 'terminate_workflow'; which: number }
+  | { kind: 'retry_all'; mode: RetryMode; which: number | null; isFiltered: boolean }
+  | { kind: 'purge' | 'erase' }
 
 export type PlannedFault = {
   kind: FaultKind
@@ -29,6 +45,8 @@ export type PlannedFault = {
   /** For silence: the connections of that instant, or new ones too. */
   silence: 'open' | 'all'
   sqlstate: string
+  /** For an SQL error: which writes fail. */
+  writes: 'record' | 'claim' | 'lease' | 'sweep'
   /** For a clock: how far from the true time. */
   offsetSeconds: number
 }
@@ -36,69 +54,146 @@ export type PlannedFault = {
 export type Plan = {
   seed: number
   durationMs: number
-  commands: readonly ('serve' | 'api' | 'worker')[]
+  processes: readonly { command: 'api' | 'worker'; webhookConcurrency: number }[]
   firstAttempt: 'workflow' | 'overflow' | 'direct'
-  /** At the end, what switch-offs stopped is retried too. */
-  resumesStopped: boolean
   endpoints: EndpointPlan[]
   actions: { atMs: number; action: PlannedAction }[]
-  /** Faults of one track come one after the other, so that no more than two are in progress. */
+  /** Faults of one track come one after the other: of servers, of processes, and of others than the victim. */
   tracks: PlannedFault[][]
 }
 
-export const EVENT_KEYS = ['customer:created', 'customer:updated', 'comment:created'] as const
+/** Short, so that leases and hanging POSTs end within a play of a minute. */
+export const ATTEMPT_TIMEOUT_MS = 5_000
+export const NOTIFY_AFTER_MS = 8_000
+export const SHUTDOWN_GRACE_MS = 8_000
 
-const FAULT_TRACKS = 2
+/** Each with its webhooks; the last one is the victim's. */
+export const ORGANISATIONS = ['crowd', 'small', 'erased', 'victim'] as const
+const CROWD = 0
+const ERASED = 2
+export const VICTIM = 3
+const WEBHOOKS = [100, 6, 6, 1] as const
+
+/** Every webhook of the crowd subscribes to this one. */
+export const FAN_OUT_KEY = 'customer:updated'
+const KEYS = ['customer:created', 'comment:created', 'comment:deleted', 'comment:updated'] as const
+
+/** The part of the crowd that subscribes to another key too. */
+const BUSY_SHARE = 0.15
+
+const PROCESSES: Plan['processes'] = [
+  { command: 'api', webhookConcurrency: 50 },
+  { command: 'api', webhookConcurrency: 2 },
+  { command: 'worker', webhookConcurrency: 1 },
+  { command: 'worker', webhookConcurrency: 2 },
+  { command: 'worker', webhookConcurrency: 50 },
+]
+
 const CLOCK_OFFSETS_SECONDS = [-3_600, -3, 3, 3_600]
 const SQLSTATES = ['53100', '53200', '57014', '55P03', '58030', '28000', '40001', 'XX000']
 
-/** Draws everything that will be done, from the seed alone. */
-export function planPlay(seed: number, durationMs: number, faultKinds: readonly FaultKind[]): Plan {
+/** Kinds of faults by track, with the least and the longest time before one of them. */
+const TRACKS: readonly { kinds: readonly FaultKind[]; afterMs: readonly [number, number] }[] = [
+  {
+    kinds: [
+      'database_crash',
+      'connections_exhausted',
+      'sql_error',
+      'temporal_restart',
+      'temporal_wipe',
+      'rolling_restart',
+    ],
+    afterMs: [10_000, 25_000],
+  },
+  {
+    kinds: [
+      'kill',
+      'terminate',
+      'pause',
+      'pauses',
+      'database_silence',
+      'database_cut',
+      'temporal_silence',
+      'temporal_cut',
+    ],
+    afterMs: [2_000, 12_000],
+  },
+  { kinds: ['locked_webhooks', 'clock_step'], afterMs: [3_000, 12_000] },
+]
+
+export const FAULT_KINDS: readonly FaultKind[] = TRACKS.flatMap(({ kinds }) => kinds)
+
+/** Draws everything that will be done, from the seed alone; `crowd`: webhooks of the first organisation. */
+export function planPlay(
+  seed: number,
+  durationMs: number,
+  faultKinds: readonly FaultKind[],
+  crowd: number = WEBHOOKS[CROWD],
+): Plan {
   const dice = createDice(seed)
-  const commands = dice.pick([['serve', 'serve'] as const, ['api', 'worker', 'worker'] as const])
   return {
     seed,
     durationMs,
-    commands,
+    processes: PROCESSES,
     firstAttempt: dice.pick(['workflow', 'overflow', 'direct'] as const),
-    resumesStopped: dice.chance(0.5),
-    endpoints: planEndpoints(dice.fork(), durationMs),
+    endpoints: planEndpoints(dice.fork(), durationMs, crowd),
     actions: planActions(dice.fork(), durationMs),
-    tracks: Array.from({ length: FAULT_TRACKS }, () =>
-      planTrack(dice.fork(), durationMs, commands.length, faultKinds),
+    tracks: TRACKS.map(({ kinds, afterMs }) =>
+      planTrack(dice.fork(), {
+        durationMs,
+        afterMs,
+        kinds: kinds.filter((kind) => faultKinds.includes(kind)),
+      }),
     ),
   }
 }
 
-function planEndpoints(dice: Dice, durationMs: number): EndpointPlan[] {
-  const always = (behaviour: Behaviour) => [{ forMs: durationMs, behaviour }]
-  const inTurn = (good: Behaviour, bad: Behaviour) => {
-    const phases: EndpointPlan['phases'] = []
-    for (let atMs = 0; atMs < durationMs; atMs = phases.reduce((sum, { forMs }) => sum + forMs, 0))
-      phases.push(
-        { forMs: dice.int(4_000, 12_000), behaviour: good },
-        { forMs: dice.int(4_000, 15_000), behaviour: bad },
-      )
-    return phases
-  }
-  return [
-    { name: 'healthy', subscribedEventKeys: ['*'], phases: always('confirms') },
-    { name: 'failing in phases', subscribedEventKeys: ['*'], phases: inTurn('confirms', 'fails') },
-    { name: 'slow', subscribedEventKeys: ['*'], phases: inTurn('slow', 'mixed') },
-    {
-      name: 'hanging in phases',
-      subscribedEventKeys: ['customer:created'],
-      phases: inTurn('confirms', 'hangs'),
-    },
-    { name: 'dead', subscribedEventKeys: ['customer:updated'], phases: always('fails') },
-  ]
+function planEndpoints(dice: Dice, durationMs: number, crowd: number): EndpointPlan[] {
+  return WEBHOOKS.flatMap((count, organisation) =>
+    Array.from({ length: organisation === CROWD ? crowd : count }, () => {
+      if (organisation === VICTIM)
+        return {
+          organisation,
+          subscribedEventKeys: ['*'],
+          name: 'victim',
+          phases: [{ forMs: durationMs, behaviour: 'confirms' as const }],
+        }
+      const keys = dice.chance(BUSY_SHARE) ? [FAN_OUT_KEY, dice.pick(KEYS)] : [FAN_OUT_KEY]
+      const subscribedEventKeys = organisation === CROWD ? keys : ['*']
+      return { organisation, subscribedEventKeys, ...planBehaviour(dice, durationMs) }
+    }),
+  )
+}
+
+function planBehaviour(dice: Dice, durationMs: number): Pick<EndpointPlan, 'name' | 'phases'> {
+  const [good, bad] = dice.weighted([
+    [60, ['confirms', 'confirms']],
+    [10, ['confirms', 'fails']],
+    [8, ['slow', 'mixed']],
+    [5, ['confirms', 'hangs']],
+    [5, ['confirms', 'resets']],
+    [3, ['hangs', 'hangs']],
+    [4, ['fails', 'fails']],
+    [2, ['refuses', 'refuses']],
+    [3, ['slow', 'slow']],
+  ] as const)
+  if (good === bad) return { name: `always ${good}`, phases: [{ forMs: durationMs, behaviour: good }] }
+  const phases: EndpointPlan['phases'] = []
+  for (let atMs = 0; atMs < durationMs; atMs = phases.reduce((sum, { forMs }) => sum + forMs, 0))
+    phases.push(
+      { forMs: dice.int(4_000, 12_000), behaviour: good },
+      { forMs: dice.int(4_000, 15_000), behaviour: bad },
+    )
+  return { name: `${good}, ${bad} in phases`, phases }
 }
 
 function planActions(dice: Dice, durationMs: number): Plan['actions'] {
-  const actions: Plan['actions'] = []
+  const actions: Plan['actions'] = [
+    { atMs: dice.int(durationMs / 3, (durationMs * 2) / 3), action: { kind: 'erase' } },
+  ]
   for (let atMs = dice.int(0, 500); atMs < durationMs; atMs += dice.int(200, 1_200))
     actions.push({ atMs, action: planAction(dice) })
-  return actions
+  return actions.sort((one, other) => one.atMs - other.atMs)
 }
 
 /** The modes that need no selection. */
@@ -112,54 +207,79 @@ function planAction(dice: Dice): PlannedAction {
     [3, 'retry_all'],
     [4, 'discard'],
     [2, 'discard_failed'],
-    [4, 'exhaust'],
+    [3, 'exhaust'],
     [4, 'switch'],
+    [4, 'narrow'],
+    [4, 'move'],
+    [1, 'delete'],
+    [1, 'create'],
+    [2, 'replay'],
+    [3, 'test'],
+    [8, 'signal'],
+    [1, 'cancel'],
+    [1, 'terminate_workflow'],
+    [1, 'purge'],
   ] as const)
   switch (kind) {
-    case 'publish': {
-      const isKeyed = dice.chance(0.3)
-      return {
-        kind,
-        count: dice.chance(0.15) ? dice.int(4, 12) : 1,
-        eventKey: dice.pick(EVENT_KEYS),
-        isKeyed,
-        repeats: isKeyed ? dice.int(0, 2) : 0,
-      }
-    }
+    case 'publish':
+      return planPublish(dice)
     case 'switch':
+    case 'narrow':
       return { kind, which, offMs: dice.int(500, 6_000) }
     case 'retry_all':
-      return { kind, mode: dice.pick(MODES_OF_ALL), which: dice.chance(0.5) ? which : null }
-    case 'retry':
-    case 'discard':
-    case 'discard_failed':
-    case 'exhaust':
+      return {
+        kind,
+        mode: dice.pick(MODES_OF_ALL),
+        which: dice.chance(0.7) ? which : null,
+        isFiltered: dice.chance(0.5),
+      }
+    case 'purge':
+      return { kind }
+    default:
       return { kind, which }
+  }
+}
+
+function planPublish(dice: Dice): PlannedAction {
+  const isKeyed = dice.chance(0.3)
+  const organisation = dice.weighted([
+    [5, CROWD],
+    [3, 1],
+    [1, ERASED],
+  ])
+  const isFanOut = organisation === CROWD && dice.chance(0.1)
+  return {
+    kind: 'publish',
+    organisation,
+    count: !isFanOut && dice.chance(0.1) ? dice.int(4, 8) : 1,
+    eventKey: isFanOut ? FAN_OUT_KEY : dice.pick(KEYS),
+    isKeyed,
+    repeats: isKeyed ? dice.int(0, 2) : 0,
   }
 }
 
 function planTrack(
   dice: Dice,
-  durationMs: number,
-  processes: number,
-  kinds: readonly FaultKind[],
+  of: { durationMs: number; kinds: readonly FaultKind[]; afterMs: readonly [number, number] },
 ): PlannedFault[] {
   const faults: PlannedFault[] = []
-  if (kinds.length === 0) return faults
+  if (of.kinds.length === 0) return faults
   let atMs = 0
   for (;;) {
-    const kind = dice.pick(kinds)
+    const kind = dice.pick(of.kinds)
+    const isOfOne = dice.chance(0.8) || !/^(database|temporal|clock)/.test(kind)
     const fault: PlannedFault = {
       kind,
-      afterMs: dice.int(1_000, 6_000),
+      afterMs: dice.int(...of.afterMs),
       forMs: dice.int(...durationOf(kind)),
-      process: dice.chance(0.7) || kind === 'kill' || kind === 'pause' ? dice.int(0, processes - 1) : null,
+      process: isOfOne ? dice.int(0, PROCESSES.length - 1) : null,
       silence: dice.pick(['open', 'all'] as const),
       sqlstate: dice.pick(SQLSTATES),
+      writes: dice.pick(['record', 'claim', 'lease', 'sweep'] as const),
       offsetSeconds: dice.pick(CLOCK_OFFSETS_SECONDS),
     }
     atMs += fault.afterMs + fault.forMs
-    if (atMs > durationMs) return faults
+    if (atMs > of.durationMs) return faults
     faults.push(fault)
   }
 }
@@ -168,21 +288,27 @@ function planTrack(
 function durationOf(kind: FaultKind): [min: number, max: number] {
   switch (kind) {
     case 'kill':
+    case 'terminate':
       return [200, 4_000]
     case 'pause':
-      return [5_000, 20_000]
+      return [5_000, 15_000]
+    case 'pauses':
     case 'database_silence':
     case 'temporal_silence':
-      return [3_000, 20_000]
     case 'clock_step':
-      return [3_000, 20_000]
-    case 'recording_error':
-      return [1_000, 6_000]
+      return [3_000, 15_000]
+    case 'locked_webhooks':
+      return [2_000, 8_000]
+    case 'sql_error':
+    case 'database_crash':
+    case 'connections_exhausted':
     case 'temporal_restart':
       return [500, 6_000]
     case 'database_cut':
     case 'temporal_cut':
     case 'temporal_wipe':
+    case 'rolling_restart':
+    case 'busy_machine':
       return [0, 0]
   }
 }

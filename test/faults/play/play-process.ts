@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { startPosthorn, type PosthornProcess } from '../../helpers/processes/posthorn.ts'
 import { createDatabaseProxy } from '../rig/database-proxy.ts'
 import { createFakeClock, type FakeClock } from '../rig/fake-clock.ts'
@@ -7,7 +8,7 @@ import { createTcpProxy, type TcpProxy } from '../rig/tcp-proxy.ts'
 import { nowMs } from './clock.ts'
 import type { PlayedProcess } from './record.ts'
 
-/** A Posthorn process of a play, behind proxies of its own, that is killed and started again. */
+/** A Posthorn process of a play, behind proxies and with an address of its own, that is killed and started again. */
 export type PlayProcess = {
   name: string
   database: TcpProxy
@@ -18,9 +19,9 @@ export type PlayProcess = {
   apiUrl(): string | null
   /** Starts it, again and again until it runs: a process ends at once while its database is away. */
   start(): Promise<void>
-  /** kill -9. */
-  kill(): Promise<void>
-  /** SIGSTOP, or SIGCONT; nothing where it does not run. */
+  /** `SIGKILL`: at once; `SIGTERM`: it finishes what it does. Returns when it has ended. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  /** Nothing where it does not run. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Ends it cleanly, and returns how it ended. May be called again. */
   finish(): Promise<PlayedProcess>
@@ -30,21 +31,38 @@ const START_AGAIN_MS = 500
 const OBSERVE_EVERY_MS = 500
 const START_LIMIT_MS = 150_000
 
+const SEND_FROM = fileURLToPath(new URL('../rig/send-from.mjs', import.meta.url))
+
+/** Log events of faults of Posthorn, and Node.js's own words for errors that nothing handled. */
+const UNEXPECTED =
+  /"event":"(http\.failed|http\.limiter_failed|metrics\.scrape_failed|stream\.failed|process\.(uncaught|unhandled)_\w+)"|^(?!\{).*(unhandled|uncaught)/i
+
 export async function createPlayProcess(options: {
   name: string
-  command: 'serve' | 'api' | 'worker'
+  command: 'api' | 'worker'
+  program: string | undefined
   databaseUrl: string
   temporalAddress: string
   taskQueue: string
   env: Record<string, string>
+  /** Where its connections to receivers come from, and the ports of these. */
+  address: string
+  receivers: readonly number[]
   /** Whether its wall clock is to be stepped. */
   hasClock: boolean
 }): Promise<PlayProcess> {
-  const { name, command, taskQueue, env } = options
+  const { name, command, program, taskQueue } = options
   const [host = '', port] = options.temporalAddress.split(':')
   const database = await createDatabaseProxy(options.databaseUrl)
   const temporal = await createTcpProxy({ host, port: Number(port) })
   const clock = options.hasClock ? createFakeClock(0) : null
+  const env = {
+    ...options.env,
+    ...clock?.env,
+    NODE_OPTIONS: `--import ${SEND_FROM}`,
+    POSTHORN_TEST_ADDRESS: options.address,
+    POSTHORN_TEST_RECEIVERS: options.receivers.join(','),
+  }
   const logs: string[] = []
   const endedByItself: number[] = []
   let running: PosthornProcess | null = null
@@ -68,11 +86,12 @@ export async function createPlayProcess(options: {
     while (running === null) {
       try {
         running = await startPosthorn({
+          ...(program === undefined ? {} : { program }),
           command,
           databaseUrl: database.url,
           temporalAddress: `127.0.0.1:${temporal.port}`,
           taskQueue,
-          env: { ...env, ...clock?.env },
+          env,
           awaitEngine: false,
         })
       } catch (error) {
@@ -91,16 +110,24 @@ export async function createPlayProcess(options: {
     }
   }
 
+  async function end(signalled: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const ended = running
+    running = null
+    if (ended === null) return
+    if (signalled === 'SIGKILL') await ended.kill()
+    else await ended.terminate()
+    logs.push(ended.log())
+  }
+
   async function finish(): Promise<PlayedProcess> {
     clearInterval(observer)
     signal('SIGCONT')
-    if (running !== null) {
-      logs.push(running.log())
-      await running.stop()
-    }
+    await end('SIGTERM')
     await Promise.all([database.close(), temporal.close()])
     clock?.remove()
-    return { name, log: logs.join(''), endedByItself, peakMemoryMb }
+    const log = logs.join('')
+    const faults = log.split('\n').filter((line) => UNEXPECTED.test(line))
+    return { name, log, faults, endedByItself, peakMemoryMb }
   }
 
   return {
@@ -110,13 +137,7 @@ export async function createPlayProcess(options: {
     clock,
     apiUrl: () => (command === 'worker' ? null : (running?.url ?? null)),
     start,
-    async kill() {
-      const killed = running
-      running = null
-      if (killed === null) return
-      await killed.kill()
-      logs.push(killed.log())
-    },
+    end,
     signal,
     finish: () => (finished ??= finish()),
   }

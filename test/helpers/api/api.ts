@@ -16,6 +16,7 @@ import {
   createOrganisationCheck,
 } from '../../../src/accounts/caller-lookup.ts'
 import { listen } from '../../../src/http/listen.ts'
+import { OWN_BRAND } from '../../../src/http/pages/brand.ts'
 import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_VAPID_PUBLIC_KEY, testCommits, testPositions, testSecretBox } from '../database/factories.ts'
@@ -101,6 +102,7 @@ export async function createTestApi(
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     publicUrl: '',
     frameAncestors: [],
+    brand: OWN_BRAND,
     temporalUi: null,
     readBacklog: () => countBacklog(dataSource),
     temporal: { workerLoad: () => null, isUp: () => Promise.resolve(true) },

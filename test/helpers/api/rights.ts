@@ -30,7 +30,7 @@ export const OPERATORS = {
 
 /**
  * One call of a route, and who may make it: everybody else gets 401 without a valid key, 404 from another organisation
- * and 403 else. An operator key opens the operator API, and publishing; no other key does. `what` distinguishes several calls of one route.
+ * and 403 else. An operator key opens the operator API, publishing and erasing a payload; no other key does. `what` distinguishes several calls of one route.
  */
 export type Right = {
   operation: string
@@ -188,6 +188,7 @@ export const RIGHTS: readonly Right[] = [
   },
   { operation: 'listEvents', to: MEMBERS, status: 200 },
   { operation: 'getEvent', to: ['publisher', ...KEY_READERS], status: 200 },
+  { operation: 'eraseEventPayload', to: ['full', 'manageOperator'], status: 204 },
   { operation: 'streamEvents', to: KEY_READERS, status: 200, query: '?events=customer:created' },
   { operation: 'streamEvents', what: 'of *', to: FULL, status: 200, query: '?events=*' },
   { operation: 'createStreamTicket', to: MEMBERS, status: 201 },

@@ -1,28 +1,53 @@
 import { createHmac } from 'node:crypto'
-import type { AttemptFacts, LedgerPost, PlayRecord } from '../../faults/play/record.ts'
+import type {
+  AttemptFacts,
+  Fault,
+  Facts,
+  LedgerPost,
+  PlayRecord,
+  UserAction,
+  WebhookChange,
+} from '../../faults/play/record.ts'
 
-export const WEBHOOK_ID = 'webhook-1'
+const WEBHOOK_ID = 'webhook-1'
+export const ORGANISATION_ID = 'org-1'
 export const DELIVERY_ID = 'delivery-1'
 const SECRET = 'a signing secret'
 const BODY = '{"event":"customer:created","data":{"id":"cus_1"}}'
 
+export type Forged = PlayRecord & { facts: Facts }
+
+export type Forgery = [what: string, forge: (record: Forged) => void]
+
 /** The record of a play in which one event was published at 0, failed at 100 and was delivered at 1200. */
-export function forgeRecord(): PlayRecord {
+export function forgeRecord(): Forged {
   return {
     seed: 1,
     attemptTimeoutMs: 5_000,
     notifyAfterMs: 8_000,
+    victimMs: 2_000,
+    endedAt: 9_000,
     webhooks: [
-      { id: WEBHOOK_ID, name: 'healthy', signingSecret: SECRET, subscribedEventKeys: ['customer:created'] },
+      {
+        id: WEBHOOK_ID,
+        organisationId: ORGANISATION_ID,
+        name: 'healthy',
+        signingSecret: SECRET,
+        subscribedEventKeys: ['customer:created'],
+        isVictim: true,
+        hangsAtEnd: false,
+      },
     ],
     posts: [forgePost(1, 100, 500), forgePost(2, 1_200, 200)],
     publications: [
       {
+        organisationId: ORGANISATION_ID,
         dataId: 'cus_1',
         eventKey: 'customer:created',
         idempotencyKey: null,
         tries: [
           {
+            process: 'api 1',
             from: 0,
             to: 50,
             status: 202,
@@ -34,6 +59,7 @@ export function forgeRecord(): PlayRecord {
     ],
     actions: [],
     faults: [],
+    streams: [{ organisationId: ORGANISATION_ID, since: -100, received: ['event-1'], gaps: [] }],
     facts: {
       events: [{ id: 'event-1', dataId: 'cus_1', body: BODY }],
       deliveries: [
@@ -42,8 +68,12 @@ export function forgeRecord(): PlayRecord {
           eventId: 'event-1',
           webhookId: WEBHOOK_ID,
           state: 'completed',
+          isTest: false,
+          stopReason: null,
           attempts: 2,
+          createdAt: 10,
           completedAt: 1_220,
+          nextAttemptAt: null,
           row: '{}',
         },
       ],
@@ -53,9 +83,10 @@ export function forgeRecord(): PlayRecord {
       ],
       notifications: [],
       retryJobs: [],
+      halfErased: [],
     },
     mails: [],
-    processes: [{ name: 'serve 1', log: '{"level":30}\n', endedByItself: [], peakMemoryMb: 200 }],
+    processes: [{ name: 'worker 2', log: '', faults: [], endedByItself: [], peakMemoryMb: 200 }],
   }
 }
 
@@ -63,7 +94,9 @@ export function forgeRecord(): PlayRecord {
 export function forgePost(id: number, arrivedAt: number, status: number | null): LedgerPost {
   return {
     id,
+    sender: 'worker 2',
     webhookId: WEBHOOK_ID,
+    urlVersion: 0,
     deliveryId: DELIVERY_ID,
     signature: `sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`,
     body: BODY,
@@ -83,9 +116,39 @@ export function forgeAttempt(number: number, startedAt: number, statusCode: numb
     trigger: 'schedule',
     startedAt,
     endedAt: startedAt + 20,
+    recordedAt: startedAt + 25,
     outcome,
     failureCode: outcome === 'failed' ? 'http_status' : null,
     statusCode,
     responseBody: `post ${number}`,
   }
 }
+
+export const fault = (kind: Fault['kind'], from: number, to: number, process = 'worker 2'): Fault => ({
+  kind,
+  process,
+  detail: '',
+  from,
+  to,
+})
+
+export const action = (
+  kind: UserAction['kind'],
+  from: number,
+  deliveryId: string | null = null,
+): UserAction => ({
+  kind,
+  organisationId: ORGANISATION_ID,
+  process: 'api 1',
+  change: null,
+  webhookId: WEBHOOK_ID,
+  deliveryId,
+  from,
+  to: from + 10,
+  status: kind === 'retry' || kind === 'retry_all' ? 202 : 200,
+})
+
+export const change = (from: number, changed: WebhookChange): UserAction => ({
+  ...action('change', from),
+  change: changed,
+})

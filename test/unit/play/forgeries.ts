@@ -1,42 +1,33 @@
 import { checkRecord } from '../../faults/play/check-record.ts'
-import type { Fault, PlayRecord, UserAction } from '../../faults/play/record.ts'
-import { DELIVERY_ID, forgeAttempt, forgePost, forgeRecord, WEBHOOK_ID } from './forged-record.ts'
+import { BROKEN_ROWS, notify } from './broken-rows.ts'
+import {
+  action,
+  change,
+  DELIVERY_ID,
+  fault,
+  type Forged,
+  forgeAttempt,
+  type Forgery,
+  forgePost,
+  forgeRecord,
+} from './forged-record.ts'
 
-type Forgery = [what: string, forge: (record: PlayRecord) => void]
-
-export const brokenRules = async (forge: (record: PlayRecord) => void): Promise<string[]> => {
+export const brokenRules = async (forge: (record: Forged) => void): Promise<string[]> => {
   const record = forgeRecord()
   forge(record)
   return [...new Set((await checkRecord(record)).map(({ rule }) => rule))]
 }
 
-const fault = (kind: Fault['kind'], from: number, to: number): Fault => ({
-  kind,
-  process: 'serve 1',
-  detail: '',
-  from,
-  to,
-})
-
-const action = (kind: UserAction['kind'], from: number, deliveryId: string | null = null): UserAction => ({
-  kind,
-  webhookId: WEBHOOK_ID,
-  deliveryId,
-  from,
-  to: from + 10,
-  status: kind === 'retry' || kind === 'retry_all' ? 202 : 200,
-})
-
 /** A third POST, 300 ms after the second was confirmed, which no attempt was recorded for. */
-const postAgain = ({ posts }: PlayRecord): void => void posts.push(forgePost(3, 1_500, 200))
+const postAgain = ({ posts }: Forged): void => void posts.push(forgePost(3, 1_500, 200))
 
 /** The retry one second earlier than it may come, so at once. */
-export const comeEarly = ({ posts }: PlayRecord): void => void (posts[1] = forgePost(2, 200, 200))
+export const comeEarly = ({ posts }: Forged): void => void (posts[1] = forgePost(2, 200, 200))
 
 /** Attempt 1 was confirmed, and is recorded as failed all the same. */
-const confirmFirst = ({ posts }: PlayRecord): void => void (posts[0] = forgePost(1, 100, 200))
+const confirmFirst = ({ posts }: Forged): void => void (posts[0] = forgePost(1, 100, 200))
 
-export const BROKEN: Record<string, Forgery[]> = {
+export const BROKEN: { [rule: string]: Forgery[] } = {
   'acknowledged events': [
     ['an event that is not in the database', ({ facts }) => void (facts.events = [])],
     ['a delivery that is not in the database', ({ facts }) => void (facts.deliveries = [])],
@@ -67,7 +58,16 @@ export const BROKEN: Record<string, Forgery[]> = {
       'a delivery that is stopped without a reason',
       ({ facts }) => void (facts.deliveries[0]!.state = 'stopped'),
     ],
-    ['a delivery that still waits', ({ facts }) => void (facts.deliveries[0]!.state = 'waiting')],
+    [
+      'a delivery that was held up, and not resumed with its webhook',
+      ({ facts, actions, posts }) => {
+        posts.splice(0)
+        facts.attempts = []
+        const stopped = { state: 'stopped', stopReason: 'webhook_disabled', attempts: 0, completedAt: 300 }
+        facts.deliveries[0] = { ...facts.deliveries[0]!, ...stopped }
+        actions.push(change(100, { enabled: false }), change(400, { enabled: true }))
+      },
+    ],
   ],
   'every request has an answer': [
     [
@@ -79,6 +79,13 @@ export const BROKEN: Record<string, Forgery[]> = {
       ({ actions, faults }) => {
         actions.push({ ...action('retry', 50), status: 0, to: 30_050 })
         faults.push(fault('database_silence', 40, 20_000))
+      },
+    ],
+    [
+      'an answer 503 of a process that no fault hit',
+      ({ actions, faults }) => {
+        actions.push({ ...action('retry', 50), status: 503 })
+        faults.push(fault('database_silence', 0, 200, 'api 2'))
       },
     ],
     ['an answer 500', ({ actions }) => void actions.push({ ...action('retry', 50), status: 500 })],
@@ -108,7 +115,7 @@ export const BROKEN: Record<string, Forgery[]> = {
       'a confirmed POST that is recorded as failed, although only the recording was disturbed',
       (record) => {
         confirmFirst(record)
-        record.faults.push(fault('recording_error', 90, 900))
+        record.faults.push(fault('sql_error', 90, 900))
       },
     ],
   ],
@@ -118,7 +125,21 @@ export const BROKEN: Record<string, Forgery[]> = {
       'a POST that is repeated because recording it failed',
       (record) => {
         postAgain(record)
-        record.faults.push(fault('recording_error', 1_150, 1_400))
+        record.faults.push(fault('sql_error', 1_150, 1_400))
+      },
+    ],
+    [
+      'a POST that is repeated because another process was killed',
+      (record) => {
+        postAgain(record)
+        record.faults.push(fault('kill', 1_205, 1_300, 'worker 3'))
+      },
+    ],
+    [
+      'a POST that is repeated after its outcome was recorded',
+      (record) => {
+        postAgain(record)
+        record.faults.push(fault('kill', 1_400, 1_450))
       },
     ],
     [
@@ -158,14 +179,58 @@ export const BROKEN: Record<string, Forgery[]> = {
     ['another webhook', ({ posts }) => void (posts[1]!.webhookId = 'webhook-2')],
     ['a POST of no delivery', ({ posts }) => void (posts[1]!.deliveryId = 'delivery-2')],
   ],
-  'nothing is sent to a webhook that is off': [
+  'nothing is sent to a webhook that does not take it': [
     [
       'a POST five seconds after the switch-off',
       ({ actions, posts }) => {
-        actions.push(action('switch_off', 150))
+        actions.push(change(150, { enabled: false }))
         posts[1] = forgePost(2, 5_200, 200)
       },
     ],
+    [
+      'a POST five seconds after its key was removed',
+      ({ actions, posts }) => {
+        actions.push(change(150, { subscribedEventKeys: ['customer:updated'] }))
+        posts[1] = forgePost(2, 5_200, 200)
+      },
+    ],
+    [
+      'a POST to the URL before',
+      ({ actions, posts }) => {
+        actions.push(change(150, { urlVersion: 1 }))
+        posts[1] = forgePost(2, 5_200, 200)
+      },
+    ],
+    [
+      'a POST after the erasure of its organisation',
+      ({ actions, posts }) => {
+        actions.push({ ...action('erase', 150), webhookId: null, status: 202 })
+        posts[1] = forgePost(2, 5_200, 200)
+      },
+    ],
+  ],
+  'the victim gets its events in time': [
+    ['an event that came after three seconds', ({ posts }) => void (posts[0] = forgePost(1, 3_100, 500))],
+    [
+      'one that never came, although webhooks of others were locked',
+      (record) => {
+        record.posts.splice(0)
+        record.endedAt = 9_000
+        record.faults.push(fault('locked_webhooks', 0, 8_000))
+      },
+    ],
+    [
+      'an event that came a minute after a process was killed',
+      ({ posts, faults }) => {
+        posts[0] = forgePost(1, 60_100, 500)
+        faults.push(fault('kill', 60, 500))
+      },
+    ],
+  ],
+  'a stream misses nothing': [
+    ['an event that a client missed', ({ streams }) => void (streams[0]!.received = [])],
+    ['an event that came twice', ({ streams }) => void streams[0]!.received.push('event-1')],
+    ['a gap', ({ streams }) => void streams[0]!.gaps.push({ at: 500, process: 'api 1' })],
   ],
   'no retry that was accepted is forgotten': [
     [
@@ -176,88 +241,7 @@ export const BROKEN: Record<string, Forgery[]> = {
       },
     ],
   ],
-  'incidents agree with attempts': [
-    ['a failure without an incident', ({ facts }) => void (facts.incidents = [])],
-    [
-      'an incident without a failure',
-      ({ facts }) =>
-        void facts.incidents.unshift({ ...facts.incidents[0]!, openedAt: -9_000, closedAt: -8_000 }),
-    ],
-    [
-      'two open incidents',
-      ({ facts }) => void facts.incidents.push({ ...facts.incidents[0]!, openedAt: 130 }),
-    ],
-    ['an incident left open', ({ facts }) => void (facts.incidents[0]!.closedAt = null)],
-    [
-      'an incident that a switch-off closed',
-      ({ facts, actions }) => {
-        actions.push(action('switch_off', 3_000))
-        facts.incidents[0]!.closedAt = 3_005
-      },
-    ],
-    ['an incident exhausted by nothing', ({ facts }) => void (facts.incidents[0]!.exhaustedAt = 130)],
-    [
-      'an incident closed while a delivery was unresolved',
-      ({ facts, posts }) => {
-        facts.deliveries[0] = { ...facts.deliveries[0]!, attempts: 3, completedAt: 20_000 }
-        facts.deliveries.push({ ...facts.deliveries[0], id: 'delivery-2', attempts: 1, completedAt: 9_000 })
-        facts.attempts = [1, 2, 3].map((number) =>
-          forgeAttempt(number, [95, 1_195, 19_000][number - 1]!, number === 3 ? 200 : 500),
-        )
-        facts.attempts.push({
-          ...forgeAttempt(1, 8_990, 200),
-          deliveryId: 'delivery-2',
-          responseBody: 'post 4',
-        })
-        posts.splice(1, 1, forgePost(2, 1_200, 500), forgePost(3, 19_005, 200))
-        posts.push({ ...forgePost(4, 8_995, 200), deliveryId: 'delivery-2' })
-        facts.incidents[0]!.closedAt = 9_000
-        facts.incidents.push({ ...facts.incidents[0]!, id: 'incident-2', openedAt: 9_100, closedAt: 20_000 })
-      },
-    ],
-  ],
-  'at most two notifications of an incident to one recipient': [
-    [
-      'no notification although failures lasted',
-      ({ facts, posts }) => {
-        posts[1] = forgePost(2, 90_000, 200)
-        facts.attempts[1] = forgeAttempt(2, 89_995, 200)
-        facts.deliveries[0]!.completedAt = 90_020
-        facts.incidents[0]!.closedAt = 90_020
-      },
-    ],
-    ['a second mail', (record) => notify(record, { mails: 2 })],
-    ['no mail', (record) => notify(record, { mails: 0 })],
-    ['a mail without a reason', ({ mails }) => void mails.push({ id: 'other', recipient: 'a@test.example' })],
-    ['a notification before its time', (record) => notify(record, { createdAt: 500 })],
-    ['a notification 2 without a permanent failure', (record) => notify(record, { kind: 2 })],
-    ['a notification that was not sent', (record) => notify(record, { state: 'pending', mails: 0 })],
-    [
-      'the same kind twice to one recipient',
-      (record) => {
-        notify(record, {})
-        notify(record, { id: 'notification-2' })
-      },
-    ],
-  ],
-  'processes stay sound': [
-    ['a process that ended', ({ processes }) => void processes[0]!.endedByItself.push(500)],
-    ['a process that grew', ({ processes }) => void (processes[0]!.peakMemoryMb = 2_000)],
-    [
-      'a fault in the log',
-      ({ processes }) => void (processes[0]!.log += '{"level":50,"event":"http.failed"}\n'),
-    ],
-    [
-      "a crash in Node.js's own words",
-      ({ processes }) => void (processes[0]!.log += "throw er; // Unhandled 'error' event\n"),
-    ],
-  ],
-  'everything comes to its end': [
-    [
-      'a retry job that still runs',
-      ({ facts }) => void facts.retryJobs.push({ id: 'job-1', state: 'running' }),
-    ],
-  ],
+  ...BROKEN_ROWS,
 }
 
 export const SOUND: Forgery[] = [
@@ -272,16 +256,31 @@ export const SOUND: Forgery[] = [
   ],
   [
     'a POST that is repeated because its process was killed',
-    (record) => {
-      postAgain(record)
-      record.faults.push(fault('kill', 1_205, 1_300))
+    ({ posts, faults }) => {
+      posts.push(forgePost(7, 1_150, null))
+      faults.push(fault('kill', 1_155, 1_180))
+    },
+  ],
+  [
+    'a late event of the victim that a killed process held',
+    ({ posts, faults }) => {
+      posts[0] = forgePost(1, 20_100, 500)
+      posts[1] = forgePost(2, 21_200, 200)
+      faults.push(fault('kill', 60, 500))
+    },
+  ],
+  [
+    'an answer 503 of a process whose database was silent',
+    ({ actions, faults }) => {
+      actions.push({ ...action('retry', 50), status: 503 })
+      faults.push(fault('database_silence', 0, 200, 'api 1'))
     },
   ],
   [
     'a confirmed POST that is recorded as failed, since its process was killed and another was answered 500',
     (record) => {
-      record.posts.unshift(forgePost(7, 50, 200))
-      record.faults.push(fault('kill', 55, 80))
+      record.posts.unshift(forgePost(7, 60, 200))
+      record.faults.push(fault('kill', 65, 80))
     },
   ],
   [
@@ -305,25 +304,7 @@ export const SOUND: Forgery[] = [
       facts.attempts = []
       facts.incidents = []
       posts.splice(0)
-      actions.push(action('switch_off', -100))
+      actions.push(change(-100, { enabled: false }))
     },
   ],
 ]
-
-function notify(
-  { facts, mails }: PlayRecord,
-  given: { id?: string; kind?: number; state?: string; createdAt?: number; mails?: number },
-): void {
-  const { id = 'notification-1', kind = 1, state = 'sent', createdAt = 9_000, mails: count = 1 } = given
-  const recipient = 'a@test.example'
-  facts.notifications.push({
-    id,
-    incidentId: 'incident-1',
-    kind,
-    channel: 'email',
-    recipient,
-    state,
-    createdAt,
-  })
-  for (let sent = 0; sent < count; sent++) mails.push({ id, recipient })
-}

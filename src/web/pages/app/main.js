@@ -1,4 +1,5 @@
 import { ApiProblem, createApi, currentSession, isTransient, openPortalLink } from './lib/api.js'
+import { BRAND } from './lib/brand.js'
 import { html, render } from './lib/html.js'
 import { takePortalToken } from './lib/portal-link.js'
 import { adoptSubscription } from './lib/push.js'
@@ -36,7 +37,7 @@ function update() {
   isScheduled = true
   queueMicrotask(() => {
     isScheduled = false
-    document.title = `${state.view.title} · Posthorn`
+    document.title = `${state.view.title} · ${BRAND.name}`
     render(
       html`${state.app === null ? state.view.render() : renderShell(state.app, state.view)} ${dialog.render()}
       ${toast.render()}`,
@@ -233,7 +234,7 @@ async function patiently(work) {
 
 /** @param {unknown} error */
 function reasonOf(error) {
-  return error instanceof ApiProblem ? error.message : 'Posthorn cannot be reached.'
+  return error instanceof ApiProblem ? error.message : `${BRAND.name} cannot be reached.`
 }
 
 // Where the page is open already, another link changes no more than the fragment.

@@ -38,8 +38,8 @@ export type WebhookActivity = Static<typeof ActivityListSchema>['data'][number]
 export type Delivery = Static<typeof DeliverySchema>
 export type DeliveryState = Delivery['state']
 export type DeliveryDetail = Omit<Static<typeof DeliveryDetailSchema>, 'payload'> & {
-  /** The envelope's text, token by token as it is sent. */
-  payloadText: string
+  /** The envelope's text, token by token as it is sent; null once it is erased. */
+  payloadText: string | null
 }
 export type Attempt = DeliveryDetail['attempts'][number]
 export type SignedRequest = Static<typeof DeliveryRequestSchema>
@@ -65,7 +65,7 @@ export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
 /** Deliveries of one webhook, by id or by what they have in common. */
 export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }
 export type EventDetail = Omit<Static<typeof EventSchema>, 'payload' | 'deliveries'> & {
-  /** Null for a member that may not see it. */
+  /** Null for a member that may not see it, and once it is erased. */
   payloadText: string | null
   deliveries: Delivery[]
 }

@@ -1,4 +1,5 @@
 import { ApiProblem, call, currentSession, isTransient, parsed } from '../app/lib/api.js'
+import { BRAND } from '../app/lib/brand.js'
 import { html, render } from '../app/lib/html.js'
 import { createTimes } from '../app/lib/times.js'
 import { createDialog } from '../app/parts/dialog.js'
@@ -33,7 +34,7 @@ function update() {
   queueMicrotask(() => {
     isScheduled = false
     const { session, view } = state
-    document.title = `${view.title} · Posthorn`
+    document.title = `${view.title} · ${BRAND.name}`
     render(
       html`${session === null ? view.render() : renderShell(session, view)} ${dialog.render()}
       ${toast.render()}`,
@@ -113,7 +114,7 @@ function renderShell({ name }, view) {
     <header class="top">
       <div class="inner">
         <a class="brand" href="/operator"
-          ><img src="/assets/icon.svg" alt="" width="24" height="24" /> <span>Posthorn</span></a
+          ><img src=${BRAND.logo} alt="" width="24" height="24" /> <span>${BRAND.name}</span></a
         >
         <nav class="places" aria-label="Site">
           <a href="/operator" aria-current="page">Operator</a>
@@ -146,7 +147,7 @@ async function open() {
       showSignIn(error instanceof ApiProblem ? error.message : '')
       return
     }
-    const text = 'Posthorn cannot be reached. Trying again …'
+    const text = `${BRAND.name} cannot be reached. Trying again …`
     show(null, { title: 'Not available', render: () => html`<p class="alone" role="status">${text}</p>` })
     setTimeout(() => void open(), RETRY_MS)
   }

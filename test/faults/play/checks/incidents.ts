@@ -1,10 +1,16 @@
-import type { AttemptFacts, DeliveryFacts, IncidentFacts, PlayRecord, UserAction } from '../record.ts'
-import type { Violation } from '../violation.ts'
+import { groupBy } from '../ledger.ts'
+import type {
+  AttemptFacts,
+  DeliveryFacts,
+  Facts,
+  IncidentFacts,
+  PlayRecord,
+  UserAction,
+  Violation,
+} from '../record.ts'
 
 const RULE = 'incidents agree with attempts'
 
-/** Between the end of a POST and its record, where no fault is in the way, in ms. */
-const RECORDED_WITHIN_MS = 3_000
 /** What may close an incident besides a success. */
 const CLOSES: readonly UserAction['kind'][] = ['discard', 'discard_failed']
 /** How far the sender's instants may be from those of the database. */
@@ -12,23 +18,36 @@ const TOLERANCE_MS = 500
 
 /**
  * An incident is opened by a failed attempt, every failed attempt falls into one, no two are open at once, and one is
- * closed only by a success or a discard that leaves nothing unresolved.
+ * closed only by a success, a discard or the deletion of the webhook that leaves nothing unresolved.
  */
 export function checkIncidents(record: PlayRecord): Violation[] {
+  const { facts } = record
+  if (facts === null) return []
+  const of = <T extends { webhookId: string }>(all: T[]): Map<string, T[]> =>
+    groupBy(all, ({ webhookId }) => webhookId)
+  const testIds = new Set(facts.deliveries.filter(({ isTest }) => isTest).map(({ id }) => id))
+  const [allIncidents, allAttempts, allDeliveries, allActions] = [
+    of(facts.incidents),
+    of(facts.attempts.filter(({ deliveryId }) => !testIds.has(deliveryId))),
+    of(facts.deliveries.filter(({ isTest }) => !isTest)),
+    groupBy(record.actions, ({ webhookId }) => webhookId ?? ''),
+  ]
   return record.webhooks.flatMap(({ id, name }) => {
-    const incidents = record.facts.incidents
-      .filter(({ webhookId }) => webhookId === id)
-      .sort((one, other) => one.openedAt - other.openedAt)
-    const failures = record.facts.attempts.filter(
-      ({ webhookId, outcome }) => webhookId === id && outcome === 'failed',
-    )
+    const incidents = (allIncidents.get(id) ?? []).sort((one, other) => one.openedAt - other.openedAt)
+    const attempts = allAttempts.get(id) ?? []
+    const failures = attempts.filter(({ outcome }) => outcome === 'failed')
+    const played: Played = {
+      deliveries: allDeliveries.get(id) ?? [],
+      attempts: groupBy(attempts, ({ deliveryId }) => deliveryId),
+      actions: allActions.get(id) ?? [],
+    }
     const problems = [
       ...overlaps(incidents),
       ...incidents.flatMap((incident) => openedByNothing(incident, failures)),
       ...failures
-        .filter((failure) => !endedWhileOff(record, failure))
+        .filter((failure) => !endedWhileOff(played, failure))
         .flatMap((failure) => outsideOfAll(failure, incidents)),
-      ...incidents.flatMap((incident) => closedWrongly(record, incident)),
+      ...incidents.flatMap((incident) => closedWrongly(played, incident)),
       ...incidents.flatMap((incident) => exhaustedByNothing(incident, failures)),
     ]
     return problems.map(({ deliveryId, detail }) => ({
@@ -37,6 +56,13 @@ export function checkIncidents(record: PlayRecord): Violation[] {
       detail: `"${name}": ${detail}`,
     }))
   })
+}
+
+/** What there is of one webhook. */
+type Played = {
+  deliveries: DeliveryFacts[]
+  attempts: Map<string, Facts['attempts']>
+  actions: UserAction[]
 }
 
 type Problem = { deliveryId: string | null; detail: string }
@@ -54,22 +80,35 @@ function openedByNothing({ id, openedAt }: IncidentFacts, failures: readonly Att
   return [{ deliveryId: null, detail: `incident ${id} was opened before any failure` }]
 }
 
-/** An attempt that was in progress at a switch-off ends stopped, and opens nothing. */
-function endedWhileOff({ actions }: PlayRecord, { webhookId, endedAt }: AttemptFacts): boolean {
-  const switches = actions.filter((action) => action.webhookId === webhookId)
-  return switches.some(({ kind, from, to: offTo }) => {
-    if (kind !== 'switch_off' || from > endedAt + RECORDED_WITHIN_MS) return false
-    const on = switches.find((one) => one.kind === 'switch_on' && one.status === 200 && one.from >= offTo)
-    return on === undefined || on.to >= endedAt - TOLERANCE_MS
+/** An attempt that was in progress at a switch-off, a narrowing or a deletion ends stopped, and opens nothing. */
+function endedWhileOff({ actions }: Played, { recordedAt }: AttemptFacts): boolean {
+  const changes = actions.filter(({ kind }) => kind === 'change')
+  return changes.some((change) => {
+    if (!reduces(change) || change.from > recordedAt + TOLERANCE_MS) return false
+    const widened = changes.find(
+      (one) => !reduces(one) && one.status === 200 && one.from >= change.to && isOfSame(one, change),
+    )
+    return widened === undefined || widened.to >= recordedAt - TOLERANCE_MS
   })
 }
 
+export function reduces({ change }: Pick<UserAction, 'change'>): boolean {
+  if (change === null) return false
+  const { enabled, isDeleted, subscribedEventKeys: keys } = change
+  return enabled === false || isDeleted === true || (keys?.length === 1 && keys[0] !== '*')
+}
+
+function isOfSame({ change }: UserAction, { change: other }: UserAction): boolean {
+  return Object.keys(change ?? {}).join() === Object.keys(other ?? {}).join()
+}
+
 function outsideOfAll(
-  { deliveryId, number, endedAt }: AttemptFacts,
+  { deliveryId, number, recordedAt }: AttemptFacts,
   incidents: readonly IncidentFacts[],
 ): Problem[] {
-  // Recorded at its end at the earliest, so by an incident that was not closed before.
-  if (incidents.some(({ closedAt }) => closedAt === null || closedAt >= endedAt - TOLERANCE_MS)) return []
+  const isIn = ({ openedAt, closedAt }: IncidentFacts): boolean =>
+    openedAt <= recordedAt + TOLERANCE_MS && (closedAt === null || closedAt >= recordedAt - TOLERANCE_MS)
+  if (incidents.some(isIn)) return []
   return [{ deliveryId, detail: `the failed attempt ${number} is in no incident` }]
 }
 
@@ -82,18 +121,27 @@ function exhaustedByNothing(
   return [{ deliveryId: null, detail: `incident ${id} is exhausted, but no delivery used up its attempts` }]
 }
 
-function closedWrongly(record: PlayRecord, incident: IncidentFacts): Problem[] {
-  const { id, webhookId, openedAt, closedAt } = incident
-  if (closedAt === null) return [{ deliveryId: null, detail: `incident ${id} is still open at the end` }]
-  const deliveries = record.facts.deliveries.filter((delivery) => delivery.webhookId === webhookId)
+function closedWrongly(played: Played, incident: IncidentFacts): Problem[] {
+  const { id, openedAt, closedAt } = incident
+  const { deliveries } = played
+  if (closedAt === null) {
+    const isUnresolved = deliveries.some(
+      ({ state, attempts }) =>
+        state === 'waiting' || state === 'failed' || (state === 'in_progress' && attempts > 0),
+    )
+    // Stopped deliveries do not close it: switching off and on buys no new notifications.
+    if (isUnresolved || deliveries.some(({ state }) => state === 'stopped' || state === 'in_progress'))
+      return []
+    return [{ deliveryId: null, detail: `incident ${id} is still open, and nothing waits or has failed` }]
+  }
   const problems: Problem[] = []
-  if (!isClosedBySuccess(deliveries, closedAt) && !isClosedByDiscard(record, webhookId, closedAt))
+  if (!isClosedBySuccess(played, closedAt) && !isClosedByMember(played, closedAt))
     problems.push({
       deliveryId: null,
-      detail: `incident ${id} was closed by neither a success nor a discard`,
+      detail: `incident ${id} was closed by neither a success nor a member`,
     })
   for (const delivery of deliveries)
-    if (isUnresolvedAt(record, delivery, { openedAt, closedAt }))
+    if (isUnresolvedAt(played, delivery, { openedAt, closedAt }))
       problems.push({
         deliveryId: delivery.id,
         detail: `incident ${id} was closed while this one was unresolved`,
@@ -101,18 +149,19 @@ function closedWrongly(record: PlayRecord, incident: IncidentFacts): Problem[] {
   return problems
 }
 
-function isClosedBySuccess(deliveries: readonly DeliveryFacts[], closedAt: number): boolean {
-  return deliveries.some(
-    ({ state, completedAt }) =>
-      state === 'completed' && completedAt !== null && Math.abs(completedAt - closedAt) <= TOLERANCE_MS,
-  )
+/** In the transaction that recorded a success: after its first statement, and before its commit. */
+function isClosedBySuccess({ deliveries, attempts }: Played, closedAt: number): boolean {
+  return deliveries.some(({ id, completedAt }) => {
+    const success = attempts.get(id)?.find(({ outcome }) => outcome === 'succeeded')
+    if (success === undefined || completedAt === null) return false
+    return completedAt - TOLERANCE_MS <= closedAt && closedAt <= success.recordedAt + TOLERANCE_MS
+  })
 }
 
-function isClosedByDiscard({ actions }: PlayRecord, webhookId: string, closedAt: number): boolean {
+function isClosedByMember({ actions }: Played, closedAt: number): boolean {
   return actions.some(
-    ({ kind, webhookId: of, from, to }) =>
-      CLOSES.includes(kind) &&
-      of === webhookId &&
+    ({ kind, change, from, to }) =>
+      (CLOSES.includes(kind) || change?.isDeleted === true) &&
       from <= closedAt + TOLERANCE_MS &&
       to >= closedAt - TOLERANCE_MS,
   )
@@ -120,24 +169,19 @@ function isClosedByDiscard({ actions }: PlayRecord, webhookId: string, closedAt:
 
 /** It had certainly failed by then, was completed later, and no member had stopped it meanwhile. */
 function isUnresolvedAt(
-  { actions, facts }: PlayRecord,
-  { id, webhookId, state, completedAt }: DeliveryFacts,
+  { actions, attempts }: Played,
+  { id, state, completedAt }: DeliveryFacts,
   { openedAt, closedAt }: { openedAt: number; closedAt: number },
 ): boolean {
   if (state !== 'completed' || completedAt === null || completedAt <= closedAt + TOLERANCE_MS) return false
-  const wasStopped = actions.some(({ kind, ...action }) => {
+  const wasStopped = actions.some((action) => {
     if (action.from > closedAt + TOLERANCE_MS) return false
-    if (kind === 'discard') return action.deliveryId === id
-    return (kind === 'switch_off' || kind === 'discard_failed') && action.webhookId === webhookId
+    if (action.kind === 'discard') return action.deliveryId === id
+    return action.kind === 'discard_failed' || reduces(action)
   })
   if (wasStopped) return false
-  // A later attempt is proof that the one before was recorded.
-  const own = facts.attempts.filter(({ deliveryId }) => deliveryId === id)
-  return own.some(
-    ({ number, endedAt, outcome }) =>
-      outcome === 'failed' &&
-      endedAt + RECORDED_WITHIN_MS < closedAt &&
-      endedAt > openedAt - TOLERANCE_MS &&
-      own.some((next) => next.number === number + 1 && next.startedAt < closedAt - TOLERANCE_MS),
+  return (attempts.get(id) ?? []).some(
+    ({ recordedAt, outcome }) =>
+      outcome === 'failed' && recordedAt < closedAt - TOLERANCE_MS && recordedAt > openedAt - TOLERANCE_MS,
   )
 }

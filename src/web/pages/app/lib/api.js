@@ -1,3 +1,4 @@
+import { BRAND } from './brand.js'
 import { memberText } from './json-text.js'
 
 /** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
@@ -48,7 +49,7 @@ export async function call(method, path, { body, headers = {} } = {}) {
       title: 'No answer',
       status: 0,
       code: 'no_answer',
-      detail: 'Posthorn cannot be reached.',
+      detail: `${BRAND.name} cannot be reached.`,
     })
   })
   const text = await answer.text()
@@ -219,8 +220,7 @@ export function createApi(organisationId, onSignedOut) {
      */
     async delivery(id, deliveryId) {
       const text = await ask('GET', delivery(id, deliveryId))
-      const detail = /** @type {DeliveryDetail} */ (parsed(text))
-      return { ...detail, payloadText: memberText(text, 'payload') }
+      return withPayloadText(/** @type {DeliveryDetail & { payload: unknown }} */ (parsed(text)), text)
     },
     /**
      * @param {string} id
@@ -311,9 +311,10 @@ export function createApi(organisationId, onSignedOut) {
      */
     async event(eventId) {
       const text = await ask('GET', `${organisation}/events/${encodeURIComponent(eventId)}`)
-      const detail = /** @type {EventDetail & { payload: unknown }} */ (parsed(text))
-      return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
+      return withPayloadText(/** @type {EventDetail & { payload: unknown }} */ (parsed(text)), text)
     },
+    /** @param {string} eventId */
+    erasePayload: (eventId) => ask('DELETE', `${organisation}/events/${encodeURIComponent(eventId)}/payload`),
     /** @returns {Promise<{ data: WebhookActivity[] }>} */
     activities: () => json('GET', `${webhooks}/activity`),
     /**
@@ -337,4 +338,14 @@ export function createApi(organisationId, onSignedOut) {
     /** @param {string} id */
     unsubscribeFromPush: (id) => ask('DELETE', `${pushSubscriptions}/${encodeURIComponent(id)}`),
   }
+}
+
+/**
+ * Adds the payload's text, token by token as it is in the answer.
+ * @template {{ payload: unknown }} Detail
+ * @param {Detail} detail
+ * @param {string} text
+ */
+function withPayloadText(detail, text) {
+  return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
 }

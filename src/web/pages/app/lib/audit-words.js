@@ -14,6 +14,7 @@ const WORDS = {
   'delivery.discarded': 'Discarded a delivery',
   'deliveries.discarded': 'Discarded deliveries',
   'deliveries.retried': 'Retried deliveries',
+  'event.payload_erased': 'Erased the payload of an event',
   'events.replayed': 'Sent past events again',
   'replay.cancelled': 'Cancelled a replay',
   'push_subscription.saved': 'Switched push messages on in a browser',

@@ -74,7 +74,8 @@ export function webhookMarkInShort(webhook, times) {
   if (operatorHold !== null) return mark('warn', html`Held since ${times.short(operatorHold.since)}`, 'off')
   if (openIncident !== null) return incidentMark(webhook, times.short(openIncident.openedAt))
   if (!enabled) return mark('calm', 'Switched off', 'off')
-  if (oldestMs !== null && isBackedUp(webhook)) return mark('warn', `Queued for ${duration(oldestMs)}`)
+  if (oldestMs !== null && isBackedUp(webhook))
+    return mark('warn', `First attempt waits ${duration(oldestMs)}`)
   if (latestAttempt === null) return mark('calm', 'No attempts')
   return latestAttempt.outcome === 'failed' ? mark('warn', 'Last failed') : mark('good', 'Healthy')
 }

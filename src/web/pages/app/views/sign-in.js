@@ -1,4 +1,5 @@
 import { ApiProblem, signIn } from '../lib/api.js'
+import { BRAND } from '../lib/brand.js'
 import { html } from '../lib/html.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
@@ -59,7 +60,7 @@ export function createSignIn(form, { update, reason, onSignedIn }) {
     title: 'Sign in',
     render: () =>
       html`<main class="sign-in">
-        <img src="/assets/icon.svg" alt="" width="48" height="48" />
+        <img src=${BRAND.logo} alt="" width="48" height="48" />
         <h1 tabindex="-1">${form.title}</h1>
         <p class="faint">${form.purpose}</p>
         ${reason === '' ? '' : html`<p class="note" role="status">${reason}</p>`}

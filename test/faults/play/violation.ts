@@ -1,2 +1,0 @@
-/** A promise that a play saw broken. */
-export type Violation = { rule: string; deliveryId: string | null; detail: string }

@@ -1,0 +1,164 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { checkRecord } from '../faults/play/check-record.ts'
+import { unfinished } from '../faults/play/checks/unfinished.ts'
+import { planPlay } from '../faults/play/plan.ts'
+import { play } from '../faults/play/play.ts'
+import type { FaultKind } from '../faults/play/record.ts'
+import { summarise } from '../faults/play/report.ts'
+import { testServers } from '../helpers/runner/servers.ts'
+
+/** A defect as changes to a compiled copy of the product, and the promise by which the play is to find it. */
+type Defect = {
+  what: string
+  patches: readonly { file: string; text: string | RegExp; by: string }[]
+  faultKinds: readonly FaultKind[]
+  firstAttempt?: 'workflow' | 'overflow' | 'direct'
+  rule: RegExp
+  /** How long the play waits for its rest, in ms; 5,000 if not given. */
+  calmLimitMs?: number
+}
+
+const PROTOCOL = 'src/deliveries/protocol'
+const TAKES = /AND stop_reason_of\(w\.deleted_at, w\.enabled, w\.subscribed_event_keys, e\.key\) IS NULL/
+
+const DEFECTS: readonly Defect[] = [
+  {
+    what: 'a claim that does not check whether the attempt is due',
+    patches: [
+      {
+        file: `${PROTOCOL}/claim.sql`,
+        text: "AND d.next_attempt_at <= delivery_now() + interval '3 ms'",
+        by: '',
+      },
+    ],
+    faultKinds: [],
+    firstAttempt: 'workflow',
+    rule: /no attempt early/,
+  },
+  {
+    what: 'a claim that does not check the lease of another run',
+    patches: [{ file: `${PROTOCOL}/claim.sql`, text: 'AND d.lease_until < delivery_now())', by: ')' }],
+    faultKinds: ['temporal_cut', 'temporal_silence', 'terminate'],
+    rule: /no attempt twice/,
+  },
+  {
+    what: 'a switch-off and a removed key that stop nothing',
+    patches: [
+      {
+        file: `${PROTOCOL}/stop.sql`,
+        text: "(d.state IN ('pending', 'waiting') OR d.state",
+        by: "(d.state IN ('pending') OR d.state",
+      },
+      { file: `${PROTOCOL}/claim.sql`, text: TAKES, by: '' },
+    ],
+    faultKinds: [],
+    rule: /does not take it/,
+  },
+  {
+    what: 'a notification that is sent without its claim',
+    patches: [
+      {
+        file: 'src/incidents/notifications/send-due.js',
+        text: 'if (!(await retryWhileUnavailable(() => claimNotification(dataSource, id, claim), signal)))',
+        by: 'if (claimNotification === undefined)',
+      },
+    ],
+    faultKinds: [],
+    rule: /at most two notifications/,
+  },
+  {
+    what: 'a failed attempt that is not counted',
+    patches: [
+      {
+        file: `${PROTOCOL}/record-failure.sql`,
+        text: 'attempt_requested = false, attempts = f.number,',
+        by: 'attempt_requested = false, attempts = d.attempts,',
+      },
+    ],
+    faultKinds: [],
+    rule: /no attempt twice/,
+  },
+  {
+    what: 'a sweeper that is off',
+    patches: [
+      {
+        file: 'src/deliveries/recovery/sweeper.js',
+        text: 'if (!dependencies.isServing())',
+        by: 'if (dependencies)',
+      },
+    ],
+    faultKinds: ['temporal_wipe', 'kill'],
+    rule: /comes to its end/,
+    calmLimitMs: 120_000,
+  },
+  {
+    what: 'an Idempotency-Key that is ignored',
+    patches: [
+      {
+        file: 'src/deliveries/publish/publish.js',
+        text: 'if (idempotency === null) {',
+        by: 'if (idempotency !== undefined) {',
+      },
+    ],
+    faultKinds: [],
+    rule: /acknowledged events/,
+  },
+]
+
+const PLAY_MS = 45_000
+const WEBHOOKS = 20
+const CALM_MS = 5_000
+/** Of which one finds it. */
+const SEEDS = [1, 2, 3]
+const LIMIT_MS = 600_000
+
+describe('the random play finds', () => {
+  for (const { what, patches, faultKinds, firstAttempt, rule, calmLimitMs = CALM_MS } of DEFECTS)
+    it(what, async function () {
+      this.timeout(LIMIT_MS)
+      const { program, remove } = plant(patches)
+      const begunAt = performance.now()
+      const found: string[] = []
+      try {
+        for (const seed of SEEDS) {
+          const plan = planPlay(seed, PLAY_MS, faultKinds, WEBHOOKS)
+          const record = await play(firstAttempt === undefined ? plan : { ...plan, firstAttempt }, {
+            program,
+            calmLimitMs,
+          })
+          const violations = [...(await checkRecord(record)), ...unfinished(record)]
+          const own = violations.filter((violation) => rule.test(violation.rule))
+          process.stdout.write(
+            `      seed ${seed}, ${Math.round((performance.now() - begunAt) / 1_000)} s: ${violations.length} violations\n` +
+              `      ${own[0]?.rule}: ${own[0]?.detail.slice(0, 200)}\n      ${summarise(record)}\n`,
+          )
+          found.push(...own.map(({ detail }) => detail))
+          if (found.length > 0) break
+        }
+      } finally {
+        remove()
+      }
+      expect(found).not.to.deep.equal([])
+    })
+})
+
+/** Copies the compiled product with the changes, and returns its `posthorn` command. */
+function plant(patches: Defect['patches']): { program: string; remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-planted-'))
+  const installed = dirname(dirname(dirname(testServers().posthorn)))
+  cpSync(installed, folder, { recursive: true, verbatimSymlinks: true })
+  for (const { file, text, by } of patches) {
+    const path = join(folder, 'dist', file)
+    const before = readFileSync(path, 'utf8')
+    const after = before.replace(text, by)
+    if (after === before) throw new Error(`${file} has no ${String(text)}`)
+    writeFileSync(path, after)
+  }
+  return {
+    program: join(folder, 'src/cli/bin.mjs'),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
