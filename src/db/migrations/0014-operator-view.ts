@@ -31,17 +31,17 @@ export class OperatorIndexes14 implements MigrationInterface {
 
 const UP = [
   // Both tables are small: reading them for the constraints takes milliseconds.
-  `-- squawk-ignore constraint-missing-not-valid
-ALTER TABLE "webhook"
+  `ALTER TABLE "webhook"
     ADD COLUMN "held_at" timestamptz,
     ADD COLUMN "hold_reason" text,
     ADD COLUMN "enabled_before_hold" boolean,
+    -- squawk-ignore constraint-missing-not-valid
     ADD CONSTRAINT "webhook_hold_check" CHECK (
       num_nonnulls("held_at", "hold_reason", "enabled_before_hold") IN (0, 3) AND ("held_at" IS NULL OR NOT "enabled"))`,
-  `-- squawk-ignore constraint-missing-not-valid
-ALTER TABLE "session"
+  `ALTER TABLE "session"
     ADD COLUMN "operator" text,
     DROP CONSTRAINT "session_key_or_member_check",
+    -- squawk-ignore constraint-missing-not-valid
     ADD CONSTRAINT "session_owner_check" CHECK (
       num_nonnulls("api_key_id", "member_id", "operator") = 1 AND ("organisation_id" IS NULL) = ("member_id" IS NULL)
       AND ("key_hash" IS NULL) = ("member_id" IS NOT NULL))`,

@@ -68,7 +68,10 @@ const WITH_OPERATOR_KEY = {
 }
 
 function showSignIn(reason = '') {
-  const onSignedIn = (/** @type {OperatorSession} */ session) => Promise.resolve(start(session))
+  const onSignedIn = (/** @type {OperatorSession} */ session) => {
+    start(session)
+    return Promise.resolve()
+  }
   show(null, createSignIn(WITH_OPERATOR_KEY, { update, reason, onSignedIn }))
 }
 

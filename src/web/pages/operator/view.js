@@ -4,10 +4,10 @@ import { poll } from '../app/lib/poll.js'
 import { duration } from '../app/lib/times.js'
 import { nameOf } from '../app/parts/address.js'
 import { renderPages } from '../app/parts/listing.js'
-import { inWords, problemNote } from '../app/parts/problem.js'
+import { inWords } from '../app/parts/problem.js'
 import { staleNote } from '../app/parts/stale.js'
 import { mark } from '../app/parts/state-mark.js'
-import { createTask } from '../app/parts/task.js'
+import { openHold, openRelease } from './hold.js'
 
 /** @import { App, OperatorOverview, OperatorSession, OperatorWebhook, OperatorWebhooks, Template, View } from '../app/types.d.ts' */
 
@@ -82,7 +82,7 @@ export function createOperatorView(app) {
     stop: asking.stop,
     render() {
       const { rows } = listing
-      const state = listing.filter['state'] ?? 'failing'
+      const state = listing.filter.state
       return html`<div class="heading">
           <div><h1 tabindex="-1">All organisations</h1></div>
         </div>
@@ -224,92 +224,4 @@ function counts({ counts: { waitingForFirstAttempt, waitingForRetry, permanently
     count === 0 ? [] : [`${/** @type {number} */ (count).toLocaleString()} ${state}`],
   )
   return words.length === 0 ? 'none' : words.join(', ')
-}
-
-/**
- * @param {OperatorWebhook} webhook
- * @param {'disable' | 'enable'} action
- */
-function pathOf({ id, organisation }, action) {
-  return `/api/operator/organisations/${encodeURIComponent(organisation.id)}/webhooks/${id}/${action}`
-}
-
-/**
- * Asks why, and says what a hold does.
- * @param {OperatorApp} app
- * @param {OperatorWebhook} webhook
- * @param {() => Promise<void>} refresh
- */
-function openHold(app, webhook, refresh) {
-  const task = createTask(app)
-  /** @param {SubmitEvent} event */
-  const submit = (event) => {
-    event.preventDefault()
-    const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
-    const reason = /** @type {HTMLInputElement} */ (elements.namedItem('reason')).value.trim()
-    return task.run(async () => {
-      await app.ask('POST', pathOf(webhook, 'disable'), { reason })
-      app.closeDialog()
-      app.showMessage('The webhook is held.')
-      await refresh()
-    })
-  }
-  app.openDialog({
-    label: 'Hold webhook',
-    render: () =>
-      html`<h2>Hold ${nameOf(webhook)}?</h2>
-        <p>
-          Nothing more is sent to it; an attempt under way finishes. ${webhook.organisation.name} sees since
-          when and why, and cannot switch it on until you end the hold. Events that happen meanwhile are not
-          kept for it.
-        </p>
-        <form class="fields" @submit=${submit}>
-          <label class="field"
-            >Reason
-            <input
-              name="reason"
-              required
-              maxlength="500"
-              autocomplete="off"
-              placeholder="what the organisation is to know, and whom it asks"
-            />
-          </label>
-          ${problemNote(task.problem)}
-          <div class="buttons end">
-            <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-            <button class="danger" ?disabled=${task.isBusy}>Hold webhook</button>
-          </div>
-        </form>`,
-  })
-}
-
-/**
- * @param {OperatorApp} app
- * @param {OperatorWebhook} webhook
- * @param {() => Promise<void>} refresh
- */
-function openRelease(app, webhook, refresh) {
-  const task = createTask(app)
-  const release = () =>
-    task.run(async () => {
-      await app.ask('POST', pathOf(webhook, 'enable'))
-      app.closeDialog()
-      app.showMessage('The hold has ended.')
-      await refresh()
-    })
-  app.openDialog({
-    label: 'End hold',
-    render: () =>
-      html`<h2>End the hold on ${nameOf(webhook)}?</h2>
-        <p>The reason was: ${webhook.operatorHold?.reason}</p>
-        <p>
-          It is on again if it was before the hold. Deliveries that were never attempted go on by themselves;
-          ${webhook.organisation.name} can resume the others.
-        </p>
-        ${problemNote(task.problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="primary" ?disabled=${task.isBusy} @click=${release}>End hold</button>
-        </div>`,
-  })
 }
