@@ -39,7 +39,7 @@ const DEFECTS: readonly Defect[] = [
     firstAttempt: 'workflow',
     rule: /no attempt early/,
     // It takes a signal to a workflow that waits.
-    playMs: 150_000,
+    playMs: 240_000,
   },
   {
     what: 'a claim that does not check the lease of another run',
@@ -59,6 +59,8 @@ const DEFECTS: readonly Defect[] = [
     ],
     faultKinds: [],
     rule: /does not take it/,
+    // It takes a delivery that is due while its webhook is off.
+    playMs: 240_000,
   },
   {
     what: 'a notification that is sent without its claim',
@@ -115,7 +117,7 @@ const PLAY_MS = 45_000
 const WEBHOOKS = 20
 const CALM_MS = 5_000
 /** Of which one finds it. */
-const SEEDS = [1, 2, 3]
+const SEEDS = [1, 2]
 const LIMIT_MS = 600_000
 
 describe('the random play finds', () => {
