@@ -57,6 +57,7 @@ const folders = {
     '^src/deliveries/protocol/',
     '^src/incidents/',
   ],
+  '^src/relay/': [domain, shared, observed, '^src/db/connection/', '^src/outbound/api-answer'],
   '^activities/': [
     database,
     domain,
@@ -82,7 +83,7 @@ const folders = {
     shared,
     observed,
     database,
-    '^src/(accounts|catalogue|config|deliveries|http|incidents|outbound|stream|temporal|webhooks)/',
+    '^src/(accounts|catalogue|config|deliveries|http|incidents|outbound|relay|stream|temporal|webhooks)/',
     '^activities/index',
     '^package.json$',
   ],

@@ -99,6 +99,13 @@ export function conflict(code: ProblemCodeOf<409>, detail: string): ProblemError
   return new ProblemError(code, { detail })
 }
 
+/** Nothing is sent of an event whose payload is erased. */
+export function payloadErased(): ProblemError {
+  return new ProblemError('payload_erased', {
+    detail: 'The payload of the event is erased; the delivery cannot be attempted.',
+  })
+}
+
 /** `allowed`: the methods that the path answers. */
 export function methodNotAllowed(allowed: readonly string[]): ProblemError {
   const methods = allowed.join(', ')

@@ -5,6 +5,8 @@ import { processTimers, type Timers } from './timers.ts'
 /** Runs a function repeatedly, in passes that do not overlap. */
 export type PollLoop = {
   start(): void
+  /** Has the next pass begin now, or as soon as the running one has ended. Does nothing once stopped. */
+  wake(): void
   /** Aborts the signal of the running pass, and returns when it has ended. */
   stop(): Promise<void>
   /** Returns for how many ms the current pass has run; null between passes. */
@@ -27,9 +29,11 @@ export function createPollLoop(options: {
   let cancel: (() => void) | null = null
   let running: Promise<void> = Promise.resolve()
   let beganAtMs: number | null = null
+  let isWoken = false
 
   async function pass(): Promise<void> {
     cancel = null
+    isWoken = false
     beganAtMs = timers.nowMs()
     let delayMs = intervalMs
     try {
@@ -42,7 +46,7 @@ export function createPollLoop(options: {
     } finally {
       beganAtMs = null
     }
-    schedule(delayMs)
+    schedule(isWoken ? 0 : delayMs)
   }
 
   function schedule(delayMs: number): void {
@@ -54,6 +58,14 @@ export function createPollLoop(options: {
 
   return {
     start: () => schedule(0),
+    wake() {
+      // Later ones must not put off what an earlier one has scheduled.
+      const isFirst = !isWoken
+      isWoken = true
+      if (!isFirst || cancel === null) return
+      cancel()
+      schedule(0)
+    },
     async stop() {
       stopping.abort()
       cancel?.()

@@ -7,6 +7,8 @@ export type Operator = {
   /** Of the key; never its secret. */
   name: string
   scopes: readonly OperatorScope[]
+  /** SHA-256 of the secret. */
+  keyHash: Buffer
   address: string
   requestId: string
 }

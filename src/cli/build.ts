@@ -33,10 +33,11 @@ for (const [name, content] of bundlePages(pages, { withSourceMaps: false })) {
   writeFileSync(file, content)
 }
 // Statements are read as they are.
-cpSync(`${root}src/deliveries/protocol`, `${dist}/src/deliveries/protocol`, {
-  recursive: true,
-  filter: (source) => !source.endsWith('.ts'),
-})
+for (const folder of ['src/deliveries/protocol', 'src/relay'])
+  cpSync(`${root}${folder}`, `${dist}/${folder}`, {
+    recursive: true,
+    filter: (source) => !source.endsWith('.ts'),
+  })
 const { code } = await bundleWorkflowCode({
   workflowsPath: `${root}workflows/index.ts`,
   // Columns depend on the length of this folder's path.

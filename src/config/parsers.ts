@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto'
 import { isIP } from 'node:net'
-import { isMailAddress, parseUrl } from '../domain/text-rules.ts'
+import { isMailAddress, isPlainText, parseUrl } from '../domain/text-rules.ts'
 import { parseCidr } from '../outbound/address-guard.ts'
 import { isLoopbackHost, type AllowHttp } from '../outbound/host-names.ts'
 import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
@@ -67,6 +67,20 @@ function isFrameAncestor(text: string): boolean {
   return url.protocol === 'https:' || isLoopbackHost(url.hostname)
 }
 
+const MAX_BRAND_NAME_LENGTH = 40
+
+/** The name stands in the header of every page, next to the organisation's. */
+export function brandName(text: string): string {
+  if (text.length > MAX_BRAND_NAME_LENGTH || !isPlainText(text))
+    throw new Error(`must be plain text of at most ${MAX_BRAND_NAME_LENGTH} characters`)
+  return text
+}
+
+export function hexColor(text: string): string {
+  if (text !== '' && !/^#[0-9a-f]{6}$/i.test(text)) throw new Error('must be a colour such as #0b57d0')
+  return text.toLowerCase()
+}
+
 export function mailAddress(text: string): string {
   if (!isMailAddress(text)) throw new Error('must be a plain e-mail address')
   return text
@@ -87,6 +101,19 @@ export function vapidKey(text: string): string {
 export function parseDatabaseUrl(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text) || parseUrl(text) === null)
     throw new Error('must be a postgres:// URL')
+  return text
+}
+
+export function optionalDatabaseUrl(text: string): string {
+  return text === '' ? '' : parseDatabaseUrl(text)
+}
+
+/** The secret alone: its name and scopes are in `POSTHORN_OPERATOR_KEYS`. */
+export function operatorSecret(text: string): string {
+  if (text !== '' && (!isKeyShaped(text, MIN_KEY_LENGTH) || text.includes(':')))
+    throw new Error(
+      `must be the secret of an operator key alone: ${MIN_KEY_LENGTH} to ${MAX_KEY_LENGTH} visible ASCII characters`,
+    )
   return text
 }
 

@@ -73,7 +73,7 @@ export function developmentOperatorKey(dataDir: string): string {
     what: 'an operator key',
     pattern: /^dev:[A-Za-z0-9_-]{46}:manage\+publish\+portal$/,
     wayOut: 'remove the file to get another key',
-    make: () => `dev:op_${randomBytes(32).toString('base64url')}:manage+publish+portal`,
+    make: () => `dev:op_${randomBytes(32).toString('base64url')}:manage+publish+portal+observe`,
   })
 }
 

@@ -12,6 +12,11 @@ export const CONFLICTS = {
     cause: 'The webhook is disabled.',
     cure: 'Enable the webhook first.',
   },
+  webhook_held: {
+    ...CONFLICT,
+    cause: 'The operator has put the webhook on hold; its `operatorHold` says since when and why.',
+    cure: 'Have the operator end the hold. Everything but `enabled` can be changed meanwhile.',
+  },
   not_subscribed: {
     ...CONFLICT,
     cause: 'The webhook is no longer subscribed to the event key of the delivery.',

@@ -22,7 +22,7 @@ export function isFinal(state: DeliveryState): state is FinalState {
 
 /**
  * Why a delivery is stopped: its webhook was disabled, deleted or no longer subscribed to its key while it waited, a
- * user discarded it, or it was a test event that failed.
+ * user discarded it, it was a test event that failed, or its payload was erased.
  */
 export const STOP_REASONS = [
   'webhook_disabled',
@@ -30,6 +30,7 @@ export const STOP_REASONS = [
   'unsubscribed',
   'discarded',
   'test_failed',
+  'payload_erased',
 ] as const
 
 export type StopReason = (typeof STOP_REASONS)[number]

@@ -15,7 +15,7 @@ export const FAILURE_TEXTS: Readonly<Record<FailureCode, { cause: string; cure: 
   },
   connect_timeout: {
     cause: 'No connection to the endpoint could be set up in time.',
-    cure: 'Check that the host is up, and that no firewall drops connections from Posthorn.',
+    cure: 'Check that the host is up, and that no firewall drops connections from this service.',
   },
   connect_refused: {
     cause: 'The host of the endpoint refused the connection.',
@@ -47,7 +47,7 @@ export const FAILURE_TEXTS: Readonly<Record<FailureCode, { cause: string; cure: 
   },
   network_error: {
     cause: 'The network failed on the way to the endpoint, such as without a route or a free socket.',
-    cure: 'Check the network of the host. If other endpoints fail in the same way, the operator checks that of Posthorn.',
+    cure: 'Check the network of the host. If other endpoints fail in the same way, the operator checks that of this service.',
   },
   worker_lost: {
     cause: 'The attempt lost its worker five times before an outcome was recorded, and is not sent again.',

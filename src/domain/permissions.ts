@@ -82,8 +82,11 @@ export function permissionsForSubscription(
   return eventKeys.map((key) => (key === WILDCARD ? FULL_ACCESS : permissionFor(key)))
 }
 
-/** What an operator key may do: manage organisations, members and API keys, publish for every organisation, open the portal. */
-export const OPERATOR_SCOPES = ['manage', 'publish', 'portal'] as const
+/**
+ * What an operator key may do: manage organisations, members, API keys and holds, publish for every organisation, open the
+ * portal, observe the webhooks of all organisations.
+ */
+export const OPERATOR_SCOPES = ['manage', 'publish', 'portal', 'observe'] as const
 
 export type OperatorScope = (typeof OPERATOR_SCOPES)[number]
 

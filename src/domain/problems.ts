@@ -86,7 +86,7 @@ export const PROBLEMS = {
     status: 403,
     title: 'Not from this site',
     cause: 'A request with a session cookie or a portal link comes from a page of another origin.',
-    cure: 'Send requests from the pages of Posthorn, or with an API key instead of a session.',
+    cure: 'Send requests from the pages of this service, or with an API key instead of a session.',
   },
   not_found: {
     status: 404,
@@ -101,6 +101,12 @@ export const PROBLEMS = {
     cure: 'Use a method that the header `Allow` names.',
   },
   ...CONFLICTS,
+  payload_erased: {
+    status: 410,
+    title: 'Payload erased',
+    cause: 'The payload of the event is erased, so there is nothing to send.',
+    cure: 'None: it is gone for good. To send the data again, publish another event.',
+  },
   body_too_large: {
     status: 413,
     title: 'Body too large',
@@ -148,7 +154,7 @@ export const PROBLEMS = {
   internal_error: {
     status: 500,
     title: 'Internal error',
-    cause: 'A fault of Posthorn.',
+    cause: 'A fault of this service.',
     cure: 'Try again. The operator finds `http.failed` in the log, under the `x-request-id` of the answer.',
   },
   unavailable: {

@@ -21,6 +21,19 @@ export function isPlainText(text: string): boolean {
   return pattern.test(text)
 }
 
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Returns the HTML that shows the text, also as the value of an attribute. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+}
+
 /**
  * One plain address and nothing else: no white space, comma, quote, comment, group or angle bracket by which a mail
  * library could read a second recipient or another header out of it (RFC 5322 allows far more). ASCII, 254 at most.

@@ -3,12 +3,18 @@ export const WEBHOOK_STATUSES = ['failing', 'degraded', 'healthy', 'disabled', '
 /** How an endpoint stands; the rule is that of {@link webhookStatus}. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
-type Standing = {
+/** What operators list webhooks by. A webhook may be in several of these lists. */
+export const OPERATOR_STATES = ['failing', 'degraded', 'paused', 'disabled'] as const
+
+export type OperatorState = (typeof OPERATOR_STATES)[number]
+
+/** What the status of a webhook follows from. */
+export type Standing = {
   enabled: boolean
   hasOpenIncident: boolean
   /** Null before the first attempt. */
   latestOutcome: 'succeeded' | 'failed' | null
-  /** Of the last hour, since the incident opened. */
+  /** Of the last hour, since the incident opened; of no account without one. */
   sinceOpened: { attempts: number; succeeded: number }
 }
 

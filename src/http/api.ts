@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { CallerLookup, KnownCredentials, OrganisationCheck } from '../accounts/caller-lookup.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { PayloadThreads } from '../catalogue/payload-threads.ts'
+import type { Backlog } from '../db/queries/backlog.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { WebhookChanges } from '../webhooks/webhook-changes.ts'
@@ -19,6 +20,7 @@ import type { IncidentWorkflows } from '../temporal/incident-workflows.ts'
 import type { OperatorKeys } from './auth/operator-key.ts'
 import type { AuthRefusals } from './auth/refusals.ts'
 import type { RateLimits } from './limits/rate-limits.ts'
+import type { Brand } from './pages/brand.ts'
 import type { ReadinessParts } from './readiness.ts'
 
 /** The dependencies of all routes; a domain function names those that it needs. */
@@ -64,9 +66,13 @@ export type ApiDependencies = {
   publicUrl: string
   /** Origins whose pages may embed the developer area; empty where framing is forbidden. */
   frameAncestors: readonly string[]
+  /** How the pages present themselves. */
+  brand: Brand
   /** The UI in which operators see workflows; null where it is not configured. */
   temporalUi: { url: string; namespace: string } | null
   temporal: ReadinessParts['temporal']
+  /** The backlog of all organisations, seconds old at most; null where it cannot be counted in time. */
+  readBacklog: () => Promise<Backlog | null>
   logger: Logger
   metrics: Metrics
 }

@@ -13,7 +13,7 @@ import { routes } from './routes/index.ts'
 
 /** Creates the API: all middleware, in the order in which a request passes it. `pages`: added in development. */
 export function createApp(dependencies: ApiDependencies, pages: readonly Middleware[] = []): Koa {
-  const { frameAncestors, publicUrl, trustedProxies } = dependencies
+  const { brand, frameAncestors, publicUrl, trustedProxies } = dependencies
   // Koa trusts the forwarding headers; `forwarded` removes those that do not come from a trusted proxy.
   const app = new Koa({ proxy: true })
   app.silent = true
@@ -25,7 +25,7 @@ export function createApp(dependencies: ApiDependencies, pages: readonly Middlew
   app.use(errorHandler(dependencies.logger))
   app.use(requestTarget())
   app.use(requireOneHost())
-  const web = webPages(readWebFiles(), frameAncestors, (ctx) => requireOwnHost(ctx, publicUrl))
+  const web = webPages(readWebFiles(brand), frameAncestors, (ctx) => requireOwnHost(ctx, publicUrl))
   const routing = createRouter(dependencies, routes, [...pages, web])
   for (const middleware of routing) app.use(middleware)
   return app

@@ -84,6 +84,12 @@ export function openApiDocument(
           description:
             'Of a browser that signed in; what changes something is taken from pages of this site only. Where other pages may embed the developer area: `__Host-posthorn_framed_session`',
         },
+        operatorSession: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-posthorn_operator_session',
+          description: "Of a browser that signed in with an operator key, for the operator's pages",
+        },
         ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
       },
       headers: HEADERS,
@@ -119,7 +125,8 @@ function operation(route: Route, routes: readonly Route[], components: Component
 
 function securityOf(access: Route['access']): object[] {
   if (access.kind === 'open') return []
-  if (access.kind === 'operator') return [{ operatorKey: [] }]
+  if (access.kind === 'operator')
+    return [{ operatorKey: [] }, ...(access.sessions === true ? [{ operatorSession: [] }] : [])]
   const byTicket = access.kind === 'organisation' && access.ticket === true
   const bySession = access.kind === 'organisation' ? !byTicket : access.sessions !== false
   const byOperator = access.kind === 'organisation' && access.operatorScope !== undefined

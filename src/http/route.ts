@@ -68,7 +68,7 @@ type Access =
   | { kind: 'open'; recognises?: (dependencies: ApiDependencies) => boolean }
   | { kind: 'key'; sessions?: boolean }
   | { kind: 'organisation'; permission: string | null; ticket?: true; operatorScope?: OperatorScope }
-  | { kind: 'operator'; scope: OperatorScope }
+  | { kind: 'operator'; scope: OperatorScope; sessions?: true }
 
 /**
  * Checks rules of a body that a schema cannot express. Fields may have any type: the schema refuses wrong ones itself.

@@ -10,7 +10,12 @@ import type { TraceContext } from '../observability/tracing.ts'
 import { isPlatformId, parseUuid } from '../ids.ts'
 import type { ApiDependencies } from './api.ts'
 import { authenticate, recognise } from './auth/authenticate.ts'
-import { readSessionToken, requireSameOrigin, sessionCookieFor } from './auth/session-cookie.ts'
+import {
+  operatorCookieFor,
+  readSessionToken,
+  requireSameOrigin,
+  sessionCookieFor,
+} from './auth/session-cookie.ts'
 import type { RequestState } from './middleware/request-log.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
 import { wantsNdjson } from './export-rows.ts'
@@ -98,8 +103,8 @@ async function readRequest(
   readQuery: (text: string) => unknown,
 ): Promise<RouteRequest> {
   const given: Record<string, string> = ctx.params
-  const cookie = sessionCookieFor(ctx, dependencies)
   const { access } = route
+  const cookie = (access.kind === 'operator' ? operatorCookieFor : sessionCookieFor)(ctx, dependencies)
   if (access.kind === 'open' || route.countsAddress === true)
     await dependencies.rateLimits.open?.count(ctx.ip)
   const authenticated = await (access.kind === 'open' ? recognise : authenticate)(
@@ -120,7 +125,8 @@ async function readRequest(
   if (operator !== null) ctx.state.operator = operator.name
   if (access.kind === 'organisation') {
     requireOwnOrganisation(caller, given['orgId'])
-    if (access.permission !== null) requirePermissions(caller, [access.permission])
+    // An operator is admitted by the scope of its key.
+    if (access.permission !== null && operator === null) requirePermissions(caller, [access.permission])
   }
   if (route.sameOrigin === true) {
     requireOwnHost(ctx, dependencies.publicUrl)

@@ -21,6 +21,9 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'encryptionKeys',
   'operatorKeys',
   'databaseUrl',
+  'operatorKey',
+  'relayDatabaseUrl',
+  'relayOperatorKey',
   'temporalApiKey',
 ])
 

@@ -42,7 +42,7 @@ const NO_ROUTE: Failure = { failureCode: 'network_error', error: 'The network ha
 /** A limit of this machine was reached: file descriptors, or memory for sockets. */
 const NO_MORE_CONNECTIONS: Failure = {
   failureCode: 'network_error',
-  error: 'Posthorn could not open another connection.',
+  error: 'The service could not open another connection.',
 }
 const NOT_HTTP: Failure = { failureCode: 'invalid_response', error: 'The answer is not valid HTTP/1.1.' }
 
@@ -120,7 +120,7 @@ const UNTRUSTED =
   "The endpoint's certificate does not lead to a trusted authority; an intermediate certificate may be missing."
 const OLD_TLS = 'The endpoint does not offer TLS 1.2 or newer.'
 const NO_TLS = 'The endpoint does not speak TLS on this port.'
-const WANTS_CERTIFICATE = 'The endpoint asks for a client certificate, which Posthorn does not have.'
+const WANTS_CERTIFICATE = 'The endpoint asks for a client certificate, which the service does not have.'
 
 /** Codes of certificate checks and of OpenSSL, in words a receiver can act on. */
 const SENTENCES: Readonly<Record<string, string>> = {

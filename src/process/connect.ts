@@ -2,12 +2,14 @@ import type { DataSource } from 'typeorm'
 import { createDataSource, type DatabaseOptions } from '../db/connection/data-source.ts'
 import { describeError } from './visible-text.ts'
 
-/** Opens the pool to the database of DATABASE_URL. Throws an error that says in words why that is impossible. */
-export async function connect(options: DatabaseOptions): Promise<DataSource> {
+/** Opens the pool to the database of `variable`. Throws an error that says in words why that is impossible. */
+export async function connect(options: DatabaseOptions, variable = 'DATABASE_URL'): Promise<DataSource> {
   try {
     return await createDataSource(options).initialize()
   } catch (error) {
-    throw new Error(describeRefusal(options.url, error), { cause: error })
+    throw new Error(describeRefusal(options.url, error).replaceAll('DATABASE_URL', variable), {
+      cause: error,
+    })
   }
 }
 

@@ -28,8 +28,11 @@ export type Metering = {
 
 type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
-/** The database cancels the count after this; the scrape has long been answered without its figures. */
-const COUNT_TIMEOUT_MS = 2_000
+export const METRICS_LISTENER = {
+  what: 'metrics',
+  hostVariable: 'METRICS_HOST',
+  portVariable: 'METRICS_PORT',
+}
 
 /** Creates the metrics, and installs those of Temporal's native core. Call it once, before any connection. */
 export async function createMetering(
@@ -50,15 +53,16 @@ export async function createMetering(
       const counting = await openCountingConnection(config, logger)
       running.push('the connection of the metrics', () => closeDataSource(counting))
       const scrape = createScrape(registry, {
-        backlog: createBacklogReader({ read: () => countBacklogInTime(counting, COUNT_TIMEOUT_MS), logger }),
+        backlog: createBacklogReader({ read: () => countBacklogInTime(counting), logger }),
         pool: () => poolStatus(dataSource),
         dispatcher: () => dispatcher.load(),
         temporal,
         coreMetricsUrl,
       })
+      const readiness = () => readReadiness(parts, role)
       const listening = await listenInWords(
-        { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' },
-        createMetricsApp({ scrape, readiness: () => readReadiness(parts, role), logger }),
+        METRICS_LISTENER,
+        createMetricsApp({ scrape, readiness, logger }),
         { host, port },
       )
       running.push('the metrics', () => listening.close())
@@ -77,7 +81,8 @@ async function openCountingConnection(
   return connect({ url, poolSize: 1, pooler, onIdleError })
 }
 
-function showVersion(registry: Registry): void {
+/** Adds the metric of the version that runs. */
+export function showVersion(registry: Registry): void {
   const info = new Gauge({
     name: 'posthorn_build_info',
     help: '1, with the version that runs',

@@ -34,6 +34,7 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
       ? null
       : createPusher({ privateKey: config.vapidPrivateKey, subject: pushSubject(config), httpClient })
   const texts = {
+    brandName: config.brandName,
     publicUrl: config.publicUrl,
     warn: (reason: string) =>
       logger.warn({ event: 'notification.time_zone_unknown', reason }, 'notification.time_zone_unknown'),
@@ -86,6 +87,7 @@ export const MAILER_SETTINGS = [
   'smtpUser',
   'smtpPassword',
   'smtpFrom',
+  'brandName',
 ] as const
 
 /** The options of the mailer. `timeoutMs` is for each step. */
@@ -97,6 +99,7 @@ export function mailerOptions(config: Pick<Config, (typeof MAILER_SETTINGS)[numb
     user: config.smtpUser,
     password: config.smtpPassword,
     from: config.smtpFrom,
+    fromName: config.brandName,
     connections: SMTP_CONNECTIONS,
     timeoutMs,
   }

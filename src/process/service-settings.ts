@@ -2,6 +2,7 @@ import type { Config } from '../config/load.ts'
 import type { RateLimitSettings } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
 import { USER_AGENT } from '../outbound/post-headers.ts'
+import { readBrand } from './brand.ts'
 
 /* The options of the parts of a process, from its configuration. */
 
@@ -70,6 +71,7 @@ export function apiSettings(config: Config, logger: Logger) {
     keptDays: Math.min(config.retentionCompletedDays, config.retentionFailedDays),
     publicUrl: config.publicUrl,
     frameAncestors: config.frameAncestors,
+    brand: readBrand(config),
     temporalUi: url === '' ? null : { url, namespace },
   }
 }

@@ -8,6 +8,7 @@ import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
 import type { DatabaseClock } from '../db/connection/database-clock.ts'
 import { closeDataSource } from '../db/connection/data-source.ts'
+import { countBacklogInTime } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../deliveries/recovery/sweeper.ts'
 import { createPositions } from '../stream/positions.ts'
 import { createStreams } from '../stream/streams.ts'
@@ -29,6 +30,7 @@ import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/w
 import { createAuthentication } from './authentication.ts'
 import { createDeliveries, createPublishing, type Roles } from './dispatch.ts'
 import { createMetering } from './metering.ts'
+import { createBacklogReader } from './metrics/backlog-reader.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing } from './assert-key-ring.ts'
 import { listenInWords } from '../http/listen.ts'
@@ -62,13 +64,16 @@ export type Service = {
 }
 
 /** What a composition root provides: the log, the stack of started parts, and the shutdown. */
-export type ServiceHost = {
-  catalogue: Catalogue
+export type ProcessHost = {
   logger: Logger
   running: Stack
   shutdown: Shutdown
   /** Stops the process cleanly after an uncaught error. */
   end: (reason: string) => void
+}
+
+export type ServiceHost = ProcessHost & {
+  catalogue: Catalogue
   /** Pages that development adds to the API. */
   pages?: readonly Middleware[]
 }
@@ -114,6 +119,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     payloadThreads: createPayloadThreads(host.catalogue.eventKeys),
     vapidPublicKey: notifications.vapidPublicKey,
     temporal,
+    readBacklog: createBacklogReader({ read: () => countBacklogInTime(base.dataSource), logger }),
   }
   const metricsUrl = await base.metering.serve(api, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.

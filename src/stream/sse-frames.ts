@@ -1,10 +1,12 @@
 import type { StreamedEvent } from '../db/queries/event-stream.ts'
 
 /**
- * Returns the frame of an event in a `text/event-stream` (HTML standard, 9.2.6). An envelope has neither CR nor LF, so it is
+ * Returns the frame of an event, or of its erasure, in a `text/event-stream` (HTML standard, 9.2.6). An envelope has neither CR nor LF, so it is
  * one `data` field.
  */
 export function eventFrame({ id, key, body }: StreamedEvent): Buffer {
+  if (body === null)
+    return Buffer.from(`id: ${id}\nevent: payload_erased\ndata: ${JSON.stringify({ event: key })}\n\n`)
   return Buffer.concat([Buffer.from(`id: ${id}\nevent: ${key}\ndata: `), body, Buffer.from('\n\n')])
 }
 

@@ -65,8 +65,11 @@ async function requireRoom(db: Db, organisationId: string, max: number): Promise
   })
 }
 
+/** A webhook as it was created is not held; an answer that the version before has stored does not say so. */
+const NO_HOLD = { heldAt: null, holdReason: null }
+
 /** Restores the dates of a stored answer, which is JSON and has them as text. */
 function withDates(webhook: WebhookRow): WebhookRow {
   const { createdAt, updatedAt } = webhook
-  return { ...webhook, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) }
+  return { ...webhook, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt), ...NO_HOLD }
 }

@@ -2,34 +2,24 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
-import { resumeIncident } from '../db/queries/incidents.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
-import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
-import type { WebhookChanges } from './webhook-changes.ts'
-import { isCoveredBy } from '../domain/permissions.ts'
 import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
-import { notFound } from '../errors.ts'
-import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
-import type { CommandDependencies } from './webhook-locks.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import { conflict, notFound } from '../errors.ts'
+import { changeWebhook, type ChangeDependencies } from './change-webhook.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { isReduction, requireSubscriptionRights } from './subscription-rules.ts'
 
-type Dependencies = CommandDependencies &
-  SignalDependencies & {
-    catalogue: Pick<Catalogue, 'permissionFor'>
-    urlPolicy: UrlPolicy
-    webhooks: Pick<WebhookChanges, 'changed'>
-    metrics: Pick<Metrics, 'deliveriesStopped'>
-  }
+type Dependencies = ChangeDependencies & {
+  catalogue: Pick<Catalogue, 'permissionFor'>
+  urlPolicy: UrlPolicy
+}
 
 type Changes = Partial<Pick<WebhookRow, 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>>
 
 /**
  * Changes the given fields; what repeats the webhook as the member sees it changes nothing. Requires the permissions of the subscription before and after: otherwise a member could
  * direct events that they must not see to a URL of their own. A change that only reduces what the webhook does requires
- * none of them. Disabling, and narrowing the subscription, stop the deliveries that are no longer wanted; enabling, and
- * widening it, resume those that were stopped before any attempt.
+ * none of them. Throws 409 where a webhook that an operator holds would be enabled.
  */
 export async function updateWebhook(
   dependencies: Dependencies,
@@ -37,10 +27,8 @@ export async function updateWebhook(
   id: string,
   changes: Changes,
 ): Promise<WebhookRow> {
-  const { catalogue, urlPolicy, metrics } = dependencies
-  const { organisationId } = actor
-  let stopped = 0
-  const { result, toSignal } = await transactOnOwn(dependencies, actor, id, async (manager, before) => {
+  const { catalogue, urlPolicy } = dependencies
+  return changeWebhook(dependencies, actor.organisationId, id, async (manager, before) => {
     // The URL as this member sees it, which may be shortened, is no new one.
     const { url: wanted = before.url } = changes
     const isSameUrl = [before.url, urlFor(actor, before, catalogue.permissionFor)].includes(wanted)
@@ -51,28 +39,17 @@ export async function updateWebhook(
       description = before.description,
     } = changes
     const fields = { id, url, description, subscribedEventKeys, enabled }
-    if (isDeepStrictEqual({ ...before, ...fields }, { ...before })) return { result: before, toSignal: null }
+    if (isDeepStrictEqual({ ...before, ...fields }, { ...before })) return before
     if (!isReduction(before, fields))
       requireSubscriptionRights(catalogue, actor, [...before.subscribedEventKeys, ...subscribedEventKeys])
-    const after = await updateRow(manager, organisationId, fields)
+    if (enabled && before.heldAt !== null)
+      throw conflict('webhook_held', `The operator holds the webhook: ${before.holdReason ?? ''}`)
+    const after = await updateRow(manager, actor.organisationId, fields)
     if (after === null) throw notFound('webhook')
     const details = changesForAudit(before, after)
     await recordAudit(manager, actor, { action: 'webhook.updated', webhookId: id, details })
-    const of = { organisationId, webhookId: id }
-    const isReduced =
-      (before.enabled && !enabled) || !isCoveredBy(subscribedEventKeys, before.subscribedEventKeys)
-    if (isReduced) stopped = await stopUnwanted(manager, of)
-    const isWidened =
-      enabled && (!before.enabled || !isCoveredBy(before.subscribedEventKeys, subscribedEventKeys))
-    if (isWidened) await resumeUnattempted(manager, of)
-    // Switching off leaves the open incident as it is: its notifications wait until the webhook is switched on again.
-    const isSwitchedOn = enabled && !before.enabled
-    return { result: after, toSignal: isSwitchedOn ? await resumeIncident(manager, id) : null }
+    return after
   })
-  dependencies.webhooks.changed(id)
-  metrics.deliveriesStopped(stopped)
-  void signalIncident(dependencies, toSignal)
-  return result
 }
 
 /** `urlChanged`: two URLs may be equal once they are shortened. */

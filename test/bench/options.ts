@@ -24,6 +24,12 @@ export const USAGE = [
   '  --tls                  receivers speak TLS',
   '  --quick                small numbers: whether it works, not how fast it is',
   '  --json FILE            writes the results there as well',
+  '',
+  'A running product, from outside, as lines of JSON (see test/bench/README.md):',
+  '  --target URL           its API',
+  '  --adapter FILE         how to make a customer and publish; for Posthorn unless given',
+  '  --receiver HOST        this machine, as the product reaches it (127.0.0.1)',
+  '  --settings TEXT        its version and settings, for the manifest',
 ].join('\n')
 
 /** Reads the command line. Throws an Error that describes what is wrong with it. */
@@ -39,6 +45,10 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
       tls: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
+      target: { type: 'string' },
+      adapter: { type: 'string' },
+      receiver: { type: 'string', default: '127.0.0.1' },
+      settings: { type: 'string', default: '' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
@@ -57,6 +67,15 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
     tls: values.tls,
     quick: values.quick,
     jsonFile: values.json ?? null,
+    target:
+      values.target === undefined
+        ? null
+        : {
+            url: values.target.replace(/\/$/, ''),
+            adapterFile: values.adapter ?? null,
+            receiverHost: values.receiver,
+            settings: values.settings,
+          },
   }
 }
 

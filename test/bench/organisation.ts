@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { seedFromFile } from '../../src/cli/seed.ts'
+import { callPosthorn } from './target/posthorn.ts'
 
 /** Who publishes and owns the webhooks. Everything is set up through the doors that everybody has. */
 export const ORGANISATION = { id: 'org_bench', apiKey: 'phk_bench_full_access_7Qm2xV9dKr4T' } as const
@@ -29,26 +30,14 @@ export async function seedOrganisation(databaseUrl: string, folder: string): Pro
   await seedFromFile(databaseUrl, file)
 }
 
-/** One request to the API. Throws unless it is answered with `expected`. */
-export async function callApi(
-  apiUrl: string,
-  method: 'GET' | 'POST',
-  path: string,
-  { body, expected }: { body?: object; expected: number },
-): Promise<unknown> {
-  const response = await fetch(`${apiUrl}/api/orgs/${ORGANISATION.id}${path}`, {
-    method,
-    headers: { 'x-api-key': ORGANISATION.apiKey, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  if (response.status !== expected) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-  return JSON.parse(text)
+/** One request to the API. Throws unless it is answered with success. */
+export function callApi(apiUrl: string, method: string, path: string, body?: object): Promise<unknown> {
+  const { id, apiKey } = ORGANISATION
+  return callPosthorn(`${apiUrl}/api/orgs/${id}${path}`, method, { 'x-api-key': apiKey }, body)
 }
 
 /** Returns the id of a new webhook that is subscribed to one event key. */
 export async function createWebhook(apiUrl: string, url: string, eventKey: string): Promise<string> {
   const body = { url, subscribedEventKeys: [eventKey], enabled: true }
-  const webhook = await callApi(apiUrl, 'POST', '/webhooks', { body, expected: 201 })
-  return (webhook as { id: string }).id
+  return ((await callApi(apiUrl, 'POST', '/webhooks', body)) as { id: string }).id
 }

@@ -3,11 +3,13 @@ import { describeError } from '../../src/process/visible-text.ts'
 import { onStopSignal } from '../../src/process/process-events.ts'
 import { createStack } from '../../src/process/shutdown-stack.ts'
 import { describeMachine } from './measure/machine.ts'
+import { openFloor } from './floor/floor.ts'
 import { parseOptions, USAGE } from './options.ts'
 import { startRig } from './rig.ts'
 import type { BenchOptions, Findings, FirstAttempt } from './scenario.ts'
 import { openStage } from './stage.ts'
 import { formatTable } from './table.ts'
+import { benchTarget } from './target/bench-target.ts'
 
 /** `npm run bench`: see the usage. Exits with 1 when a promise was broken, whatever the figures are. */
 type Result = Findings & { scenario: string; firstAttempt: FirstAttempt; tookSeconds: number }
@@ -26,7 +28,8 @@ try {
       state.isInterrupted = true
       await stack.stop()
     })
-    process.exitCode = await run(options)
+    const { target, quick } = options
+    process.exitCode = target === null ? await run(options) : await benchTarget(target, quick, stack)
   }
 } catch (error) {
   if (!state.isInterrupted) process.stderr.write(`${describeError(error)}\n`)
@@ -52,6 +55,7 @@ async function run(wanted: BenchOptions): Promise<number> {
         generator: rig.generator,
         receiver: rig.receiver,
         openStage: (plan) => openStage(rig, firstAttempt, plan),
+        openFloor: (path) => openFloor(rig, path),
       })
       const tookSeconds = Math.round((Date.now() - beganAt) / 1_000)
       results.push({ scenario: name, firstAttempt, tookSeconds, ...findings })

@@ -1,3 +1,4 @@
+import type { Floor } from './floor/floor.ts'
 import type { Generator } from './harness/generator.ts'
 import type { Receiver } from './harness/receiver.ts'
 import type { Stage, StageOptions } from './stage.ts'
@@ -16,6 +17,17 @@ export type BenchOptions = {
   tls: boolean
   quick: boolean
   jsonFile: string | null
+  /** A running product, which is measured in place of the scenarios. */
+  target: TargetOptions | null
+}
+
+/** `adapterFile` is null for Posthorn. `receiverHost`: this machine, as the product reaches it. */
+export type TargetOptions = {
+  url: string
+  adapterFile: string | null
+  receiverHost: string
+  /** Version and settings of the product, as the manifest shows them. */
+  settings: string
 }
 
 /** One line of a scenario's table. Units are in the names. */
@@ -37,6 +49,8 @@ export type Bench = {
   receiver: Receiver
   /** A separate Temporal, database and Posthorn, warmed up. Only one is open at a time. */
   openStage(options: StageOptions): Promise<Stage>
+  /** The smallest program that does the same, which POSTs to a path of the receiver. It may be open beside a stage. */
+  openFloor(path: string): Promise<Floor>
 }
 
 export type Scenario = {

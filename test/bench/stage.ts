@@ -1,12 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../src/db/connection/data-source.ts'
 import { createStack } from '../../src/process/shutdown-stack.ts'
 import type { RunningEngine } from './engines/engine.ts'
-import type { PublishedEvent, PublishJob } from './harness/generator.ts'
-import type { Arrival, PathCount } from './harness/receiver.ts'
+import { loadOn, type Load } from './load.ts'
 import { cpuOfProcess } from './measure/cpu.ts'
-import { createWebhook, ORGANISATION, seedOrganisation } from './organisation.ts'
+import { createWebhook, seedOrganisation } from './organisation.ts'
 import { startPosthorn, type PosthornProcess } from './posthorn-process.ts'
 import type { Rig } from './rig.ts'
 import { statesSettled, workflowsFollowed, type Mark } from './measure/states-settled.ts'
@@ -24,7 +22,7 @@ export type StageOptions = {
 }
 
 /** The organisation with its webhooks, and Posthorn, in one process or more, on a separate database and Temporal. */
-export type Stage = {
+export type Stage = Omit<Load, 'settled'> & {
   /** Of the first process. */
   apiUrl: string
   dataSource: DataSource
@@ -34,27 +32,14 @@ export type Stage = {
   pids: readonly number[]
   /** Ids in the order of the plan. */
   webhookIds: string[]
-  publish(eventKey: string, job: Pick<PublishJob, 'bodyBytes' | 'pace' | 'limit'>): Promise<PublishedEvent[]>
-  /** Waits until so many came to a path. Gives up when nothing new has come for a while. */
-  arrived(path: string, expected: Partial<PathCount>): Promise<void>
   /**
    * Waits until every delivery is recorded as completed and, in `overflow`, has the workflow that follows it; with a
    * mark, every one that was made after it. Answers in words what is not.
    */
   settled(mark?: Mark): Promise<string[]>
-  /** What came since it was last asked; waits a moment before, for doubles that are late. */
-  takeArrivals(): Promise<Arrival[]>
-  /** Processor time in ms so far, by process. */
-  cpu(): Record<string, number>
   stopPosthorn(): Promise<void>
   close(): Promise<void>
 }
-
-const POLL_MS = 100
-/** Longer than any wait of the schedule that a scenario measures, and than the 15 s that a receiver may take. */
-const NOTHING_NEW_MS = 40_000
-/** Time for a POST that should not come. */
-const DOUBLES_MS = 1_000
 
 /** Compiles what is hot and fills caches: a process that was just started would measure its start. */
 const WARM_UP = { path: '/ok/warm-up', eventKey: 'call:created' }
@@ -67,7 +52,6 @@ const FILLING_TIMEOUT_MS = 600_000
 
 export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: StageOptions): Promise<Stage> {
   const { generator, receiver } = rig
-  const { id: organisationId, apiKey } = ORGANISATION
   const stack = createStack()
   const close = async (): Promise<void> => {
     for (const problem of await stack.stop()) throw new Error(`could not stop ${problem}`)
@@ -104,6 +88,7 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
   for (const { path, eventKey } of [WARM_UP, ...options.webhooks])
     ids.push(await createWebhook(apiUrl, `${receiver.url}${path}`, eventKey))
 
+  const load = loadOn(rig, apiUrls)
   const stage: Stage = {
     apiUrl,
     dataSource,
@@ -111,24 +96,13 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
     engine,
     pids: posthorns.map(({ pid }) => pid),
     webhookIds: ids.slice(1),
-    publish: (eventKey, job) => generator.publish({ apiUrls, organisationId, apiKey, eventKey, ...job }),
-    async arrived(path, { posts = 0, deliveries = 0 }) {
-      let last = { posts: 0, at: Date.now() }
-      for (;;) {
-        const came = (await receiver.counts())[path] ?? { posts: 0, deliveries: 0 }
-        if (came.posts >= posts && came.deliveries >= deliveries) return
-        if (came.posts > last.posts) last = { posts: came.posts, at: Date.now() }
-        if (Date.now() - last.at > NOTHING_NEW_MS) return
-        await delay(POLL_MS)
-      }
-    },
+    ...load,
     async settled(mark) {
       const open = await statesSettled(dataSource, mark)
       return firstAttempt === 'overflow' ? [...open, ...(await workflowsFollowed(dataSource, mark))] : open
     },
     async takeArrivals() {
-      await delay(DOUBLES_MS)
-      return (await receiver.take()).filter(({ path }) => path !== WARM_UP.path)
+      return (await load.takeArrivals()).filter(({ path }) => path !== WARM_UP.path)
     },
     cpu: () => ({
       posthorn: posthorns.reduce((sum, { pid }) => sum + cpuOfProcess(pid), 0),

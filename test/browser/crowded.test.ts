@@ -59,6 +59,20 @@ describe('the developer area of a large customer', function () {
     expect(name.height).to.be.at.most(28)
   })
 
+  // On both sides of each width at which a column goes.
+  for (const width of [1024, 1119, 1120, 1247, 1248])
+    it(`leaves room to names and URLs of webhooks in a window of ${String(width)} px`, async () => {
+      const { page } = await area.signIn(area.stage.member, { viewport: { width, height: 800 } })
+      const row = page.getByRole('row').filter({ hasText: 'Accounting export' }).first()
+      expect((await boxOf(row.getByRole('rowheader'))).width, 'name').to.be.at.least(150)
+      expect((await boxOf(row.locator('.url-cell'))).width, 'URL').to.be.at.least(70)
+      // Headings are the words for the states of deliveries, and none is cut.
+      for (const name of ['Waiting for first attempt', 'Waiting for retry', 'Permanently failed'])
+        await page.getByRole('columnheader', { name, exact: true }).waitFor()
+      const cut = `[...document.querySelectorAll('thead th')].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)`
+      expect(await page.evaluate(cut)).to.deep.equal([])
+    })
+
   for (const size of ['desktop', 'laptop', 'phone'] as const)
     it(`${size}: keeps a name of 200 characters without a space inside of the window`, async () => {
       const { page } = await signIn(size)

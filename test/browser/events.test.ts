@@ -98,6 +98,35 @@ describe('events in the developer area', () => {
     expect(await page.getByRole('region', { name: 'Payload' }).count()).to.equal(0)
   })
 
+  it('erases a payload after saying what happens, and shows when and by whom on the pages of event and delivery', async () => {
+    const { stage } = area
+    stage.answerWith((_index, _post, response) => {
+      response.writeHead(503).end('what was answered')
+      return null
+    })
+    const eventId = await publish('comment:created')
+    const { page } = await area.signIn(stage.member, { path: `/developer?view=events&event=${eventId}` })
+    const deliveries = page.getByRole('table', { name: 'Deliveries of the event' })
+    await deliveries.getByText('Waiting for retry').first().waitFor()
+    await page.getByRole('button', { name: 'Erase payload' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Erase payload' })
+    expect(await dialog.innerText())
+      .to.include('gone for good')
+      .and.to.include('Deliveries that are open are stopped')
+    await dialog.getByRole('button', { name: 'Erase' }).click()
+    const note = page.getByText(/Payload erased on .* by you\./)
+    await note.waitFor()
+    expect(await page.getByRole('region', { name: 'Payload' }).count()).to.equal(0)
+    expect(await page.getByRole('button', { name: 'Erase payload' }).count()).to.equal(0)
+    await deliveries.getByRole('link').first().click()
+    await page.getByRole('heading', { name: 'comment:created' }).waitFor()
+    await note.waitFor()
+    await page.locator('.note.stop').getByText('Stopped: its payload was erased').waitFor()
+    await page.getByText('What was answered is erased.').waitFor()
+    expect(await page.getByRole('button', { name: 'Retry now' }).count()).to.equal(0)
+    expect(await page.getByRole('button', { name: 'Copy as curl' }).count()).to.equal(0)
+  })
+
   it('says when there is no such event', async () => {
     const { page } = await area.signIn(area.stage.member, { path: '/developer?view=events&event=x' })
     await page.getByText('This event cannot be shown').waitFor()

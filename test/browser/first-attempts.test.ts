@@ -41,7 +41,7 @@ describe('deliveries before their first attempt in the developer area', function
   it('are counted in the list, with the age of the oldest', async () => {
     const { page } = await area.signIn()
     const row = page.getByRole('row').filter({ hasText: 'slow.example.com' })
-    await row.getByText('Queued for 7 minutes').waitFor()
+    await row.getByText('First attempt waits 7 minutes').waitFor()
     expect(await row.getByTitle(`${QUEUED} deliveries wait for their first attempt`).innerText()).to.match(
       /^12\b/,
     )
@@ -59,11 +59,11 @@ describe('deliveries before their first attempt in the developer area', function
     expect(await rows.count()).to.equal(QUEUED)
   })
 
-  it('say for how long they are queued, why, and how many are before them', async () => {
+  it('say for how long they wait, why, and how many are before them', async () => {
     const { page } = await area.signIn(area.stage.member, at(`&delivery=${ids.at(-1)!}`))
     await page
       .locator('.timeline')
-      .getByText('Queued for 7 minutes: this endpoint answers slowly, 11 before it')
+      .getByText('Waiting for first attempt for 7 minutes: this endpoint answers slowly, 11 before it')
       .waitFor()
     await area.stage.dataSource.query(`UPDATE delivery SET paused_since = now() WHERE id = $1`, [ids.at(-1)])
     await page.locator('.timeline').getByText('Paused in Temporal').waitFor()

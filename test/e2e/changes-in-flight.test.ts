@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { operatorKeysText } from '../helpers/api/operator.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createNeighbour, type Neighbour } from '../helpers/processes/burst.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
@@ -25,6 +26,7 @@ const FOLLOWED_WITHIN_MS = 50_000
 const CHANGES = {
   'switched off and on': [{ enabled: false }, { enabled: true }],
   'narrowed and widened': [{ subscribedEventKeys: ['invoice:paid'] }, { subscribedEventKeys: ['*'] }],
+  'held and released by an operator': [true, false],
 }
 
 /** Confirms after so many ms, except that the first POST fails then. */
@@ -47,7 +49,9 @@ for (const mode of ['overflow', 'direct'] as const) {
       const { temporalAddress } = testServers()
       temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) })
       stage = await createStage()
-      posthorn = await stage.start({ env: { FIRST_ATTEMPT: mode } })
+      posthorn = await stage.start({
+        env: { FIRST_ATTEMPT: mode, POSTHORN_OPERATOR_KEYS: operatorKeysText() },
+      })
       neighbour = await createNeighbour(stage, posthorn)
     })
     after(async () => {
@@ -75,8 +79,8 @@ for (const mode of ['overflow', 'direct'] as const) {
       owner.answerWith(() => 200)
       return { deliveryId, answers }
     }
-    const change = async (changes: Parameters<WebhookOwner['change']>[0][]): Promise<void> => {
-      for (const one of changes) await owner.change(one)
+    const change = async (changes: (Parameters<WebhookOwner['change']>[0] | boolean)[]): Promise<void> => {
+      for (const one of changes) await (typeof one === 'boolean' ? owner.hold(one) : owner.change(one))
     }
     const postsOf = (deliveryId: string) => owner.receiver.postsOf(deliveryId)
 

@@ -89,7 +89,7 @@ describe('a host that cannot be connected to', function () {
     await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 }, 20_000)
     expect(await errorOf(deliveryId)).to.deep.equal({
       failure_code: 'network_error',
-      error: 'Posthorn could not open another connection.',
+      error: 'The service could not open another connection.',
     })
     limitFiles(posthorn.pid, 'unlimited')
     for (const socket of sockets.splice(0)) socket.destroy()

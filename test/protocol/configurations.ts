@@ -50,6 +50,18 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   }),
   configuration('killed', { users: ['switch', 'retry'], faults: ['crash'], maxFaults: 2 }),
   configuration('killed again and again', { users: [], faults: ['crash'], maxFaults: 7 }),
+  configuration('erased', { users: ['erase', 'switch'] }),
+  configuration('erased with a workflow', {
+    ...byWorkflow,
+    users: ['erase', 'retry'],
+    faults: ['crash'],
+    maxFaults: 1,
+  }),
+  configuration('erased in the last attempts', {
+    firstAttempts: 8,
+    maxAttempts: 11,
+    users: ['erase', 'discard'],
+  }),
   configuration('deferred', { ...byWorkflow, users: ['retry'], hasDeferrals: true }),
   configuration('paused in the last attempts', {
     firstAttempts: 8,

@@ -35,7 +35,10 @@ const CONSTANT: Record<TableName, (row: Row) => Row> = {
     organisation_id: ORGANISATION,
     // Unique in the table.
     sequence: Number(String(id).at(-1)) + 1,
+    // Of an erasure the deliveries have a mark, and no statement of the protocol reads anything else.
     body: '\\x7b7d',
+    erased_at: null,
+    erased_by: null,
     emitted_at: NOW,
     trace_id: 'trace',
     is_test: false,

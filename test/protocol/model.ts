@@ -78,6 +78,7 @@ function waiting(state: State, deliveries: number, attempts: number): State {
   const all = Array.from({ length: deliveries }, (_, delivery) => delivery)
   const columns = {
     is_test: false,
+    is_erased: false,
     stop_reason: null,
     runs: 0,
     retry_requested: false,

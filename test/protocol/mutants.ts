@@ -18,15 +18,18 @@ const mutant = (file: string, name: string, foundIn: string, text: string, by: s
   foundIn,
 })
 
-const TAKES = 'AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL'
+const TAKES =
+  'AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NULL'
 const BEGUN = 'begun by the commit'
+/** Changes a statement so that an erasure makes no difference to it. */
+const [ERASED, NOT_ERASED] = ['e.key, d.is_erased)', 'e.key, false)']
 
 export const MUTANTS: readonly Mutant[] = [
   mutant(
     'commit-events',
     'commits for webhooks that take nothing',
     BEGUN,
-    TAKES.replace('e.key', 'g.key'),
+    TAKES.replace('e.key, d.is_erased', 'g.key'),
     '',
   ),
   mutant(
@@ -45,6 +48,11 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant('claim', 'claims what another run has', BEGUN, 'AND d.lease_until < delivery_now()', ''),
   mutant('claim', 'claims for webhooks that are off', BEGUN, TAKES, ''),
+  mutant('claim', 'claims what is erased', 'erased', ERASED, NOT_ERASED),
+  mutant('record-failure', 'goes on with what is erased', 'erased', ERASED, NOT_ERASED),
+  mutant('request-retry', 'retries what is erased', 'erased with a workflow', ERASED, NOT_ERASED),
+  mutant('resume', 'resumes what is erased', 'erased', ERASED, NOT_ERASED),
+  mutant('erase', 'marks nothing', 'erased', 'is_erased = true', 'is_erased = d.is_erased'),
   mutant('claim', 'does not count runs', 'killed', 'runs = d.runs + 1', 'runs = greatest(d.runs, 1)'),
   mutant('claim', 'claims another attempt', 'killed with a workflow', 'AND d.attempts = g.number - 1', ''),
   mutant(
@@ -118,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
     'record-failure',
     'goes by no webhook',
     BEGUN,
-    'ELSE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) END AS reason',
+    'ELSE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) END AS reason',
     'END AS reason',
   ),
   mutant(
@@ -186,7 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
     'stop',
     'stops what its webhook takes',
     'two deliveries',
-    'WHERE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL',
+    'WHERE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NOT NULL',
     '',
   ),
   mutant('resume', 'resumes what had attempts', BEGUN, 'AND d.attempts = 0', ''),

@@ -2,10 +2,12 @@ import type { DataSource, EntityManager } from 'typeorm'
 import type { Actor } from '../../src/domain/actor.ts'
 import {
   discard,
+  markErased,
   requestRetries,
   stopUnwanted,
   type RequestedRetry,
 } from '../../src/deliveries/protocol/change-deliveries.ts'
+import { eraseBody } from '../../src/db/queries/events.ts'
 import { recordAttempts } from '../../src/deliveries/attempt/record-attempts.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../src/deliveries/lease-times.ts'
 import { claimAttempts, releaseRuns, renewLeases } from '../../src/deliveries/protocol/claim.ts'
@@ -204,6 +206,23 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
     /** What a run does whose claim was refused because the webhook takes no such delivery. */
     stop(state: State): Promise<Done<unknown>> {
       return underLock(state, 'stop', (manager) => stopUnwanted(manager, OF_WEBHOOK))
+    },
+
+    /** The first transaction of an erasure: the payload is gone. */
+    erase(state: State, delivery: number): Promise<Done<unknown>> {
+      const of = { organisationId: ORGANISATION, eventId: eventId(delivery) }
+      return run(state, `erase ${delivery}`, async (db) => {
+        await eraseBody(db, { ...of, by: actor.memberId })
+        await markErased(db, of)
+      })
+    },
+
+    /** The second one: what is open of its deliveries is stopped. */
+    async stopErased(state: State): Promise<Done<number>> {
+      const { image, result } = await underLock(state, 'stop erased', (manager) =>
+        closeIfResolved(manager, WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK)),
+      )
+      return { image, result: result.result }
     },
 
     markStarted(state: State, delivery: number): Promise<Done<unknown>> {

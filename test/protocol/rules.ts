@@ -1,6 +1,6 @@
 import { waitAfterAttempt } from '../../src/domain/retry-schedule.ts'
 import type { Step } from './explore.ts'
-import { takes } from './actors/webhook.ts'
+import { covers, takes } from './actors/webhook.ts'
 import type { Row } from './image.ts'
 import { numberOf, rowOf, UNWANTED_FOR_LONG_MS, type State } from './state.ts'
 
@@ -106,6 +106,10 @@ function owners(before: State, after: State): string[] {
       : ['a switch-off stops everything but attempts under way, and resumes nothing']
   if (happened.type === 'committed')
     return takes(before, happened.delivery) ? [] : ['a webhook that does not take an event gets no delivery']
+  if (happened.type === 'erased')
+    return rowOf(after, happened.delivery)!['is_erased'] === true
+      ? []
+      : ['an erasure marks the deliveries of its event']
   if (happened.type !== 'gave_back' && happened.type !== 'renewed') return []
   const [was, is] = [rowOf(before, happened.run.delivery)!, rowOf(after, happened.run.delivery)!]
   if (was['owner'] !== happened.run.owner)
@@ -161,17 +165,19 @@ function incidents(before: State, after: State): string[] {
   const isFailure = outcome !== null && happened.type === 'recorded' && !happened.run.hasSucceeded
   const isCounted = isFailure && (outcome.state === 'waiting' || outcome.state === 'failed')
   const isSuccess = happened.type === 'recorded' && happened.run.hasSucceeded
-  const resolves = isSuccess || happened.type === 'discarded'
+  const resolves = isSuccess || happened.type === 'discarded' || happened.type === 'stopped_erased'
   const broken: string[] = []
   if (isOpen && !wasOpen && !isCounted)
     broken.push('an incident is opened only by a failure that leaves its delivery waiting or failed')
   if (!isOpen && isCounted)
     broken.push('a failure that leaves its delivery waiting or failed has an incident')
   if (wasOpen && !isOpen && happened.type !== 'deleted' && (!resolves || hasUnresolved))
-    broken.push('an incident is closed only by a success or a discard that leaves nothing unresolved')
+    broken.push(
+      'an incident is closed only by a success, a discard or an erasure that leaves nothing unresolved',
+    )
   if (isOpen && happened.type === 'deleted') broken.push('a deleted webhook has no open incident')
   if (isOpen && resolves && !hasUnresolved && !isSame(before.image, image))
-    broken.push('a success or a discard that leaves nothing unresolved closes the incident')
+    broken.push('a success, a discard or an erasure that leaves nothing unresolved closes the incident')
   if (
     isOpen &&
     !image.delivery.some(
@@ -226,7 +232,12 @@ function standing(state: State, delivery: number, row: Row): string[] {
     broken.push('what was accepted and never attempted is not stopped while its webhook takes it')
   if ((row['state'] === 'pending' || row['state'] === 'waiting') && state.posts[delivery] !== 0)
     broken.push('what is pending or waits has no POST without a record')
-  if (row['state'] === 'waiting' && !isTaken && numberOf(row['next_attempt_at']) > DUE_TOLERANCE_MS)
+  // An erasure that was cut short is carried on by the next claim.
+  if (
+    row['state'] === 'waiting' &&
+    !covers(state, delivery) &&
+    numberOf(row['next_attempt_at']) > DUE_TOLERANCE_MS
+  )
     broken.push('what its webhook does not take does not wait for its time')
   if (!isFinal) {
     const dueInMs = Math.max(

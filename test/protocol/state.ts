@@ -71,7 +71,10 @@ type Happening =
   | { type: 'claimed' | 'began' | 'renewed' | 'reported'; run: Run }
   | { type: 'gave_back'; run: Run; hasPosted: boolean }
   | { type: 'recorded'; run: Run; outcome: Outcome | null }
-  | { type: 'retried' | 'discarded' | 'deleted' | 'committed' | 'switched'; delivery: number }
+  | {
+      type: 'retried' | 'discarded' | 'deleted' | 'committed' | 'switched' | 'erased' | 'stopped_erased'
+      delivery: number
+    }
 
 export type State = {
   image: Image

@@ -64,6 +64,8 @@ const EVERYTHING = {
       TEMPORAL_API_KEY: 'api',
       SMTP_PASSWORD: 'smtp',
       VAPID_PRIVATE_KEY: 'vapid',
+      RELAY_DATABASE_URL: 'outbox',
+      RELAY_OPERATOR_KEY: 'relay',
     },
   },
   settings: {
@@ -72,13 +74,17 @@ const EVERYTHING = {
     SMTP_PORT: 465,
     SHUTDOWN_GRACE_MS: 60_000,
     PUBLISH_BACKLOG_LIMIT: 12_000_000,
+    RELAY_KEEP_HOURS: 48,
     POSTHORN_ALLOWED_CIDRS: '10.1.0.0/16, 10.2.0.0/16',
   },
   temporalTls: { existingSecret: 'temporal-tls', caKey: 'ca.crt', certKey: 'tls.crt', keyKey: 'tls.key' },
   catalogue: { existingConfigMap: 'catalogue' },
+  brandLogo: { existingConfigMap: 'logo', key: 'logo.png' },
   worker: { autoscaling: { enabled: true } },
+  relay: { enabled: true },
   networkPolicy: {
     ...REQUIRED.networkPolicy,
+    platformPostgresql: { to: [{ ipBlock: { cidr: '10.0.6.0/24' } }] },
     api: { from: [{ ipBlock: { cidr: '10.0.7.0/24' } }] },
     metrics: { from: [{ ipBlock: { cidr: '10.0.8.0/24' } }] },
   },
@@ -126,7 +132,7 @@ describe('the Helm chart, as Helm renders it', function () {
     if (found === undefined) throw new Error(`no ${kind} ${name}`)
     return found
   }
-  const podOf = (component: 'api' | 'worker' | 'migrate', values: object): PodSpec => {
+  const podOf = (component: 'api' | 'worker' | 'migrate' | 'relay', values: object): PodSpec => {
     const kind = component === 'migrate' ? 'Job' : 'Deployment'
     return find(values, kind, `hooks-posthorn-${component}`).spec.template.spec
   }
@@ -218,6 +224,26 @@ describe('the Helm chart, as Helm renders it', function () {
     }
   })
 
+  it('runs the relay where it is enabled, with its own secrets and settings alone', () => {
+    expect(render(REQUIRED).text).to.not.include('posthorn-relay')
+    const pod = podOf('relay', EVERYTHING)
+    expect(pod.containers[0]!.args).to.deep.equal(['relay', '--api', 'http://hooks-posthorn:80'])
+    expect(pod.containers[0]!.readinessProbe?.httpGet).to.deep.equal({ path: '/readyz', port: 'metrics' })
+    expect(envOf(pod)).to.deep.equal({
+      RELAY_DATABASE_URL_FILE: '/run/secrets/posthorn/RELAY_DATABASE_URL',
+      RELAY_OPERATOR_KEY_FILE: '/run/secrets/posthorn/RELAY_OPERATOR_KEY',
+      RELAY_KEEP_HOURS: '48',
+      SHUTDOWN_GRACE_MS: '60000',
+      METRICS_HOST: '0.0.0.0',
+      METRICS_PORT: '9464',
+    })
+    expect(envOf(podOf('worker', EVERYTHING))).to.not.have.property('RELAY_DATABASE_URL_FILE')
+    const { egress } = find(EVERYTHING, 'NetworkPolicy', 'hooks-posthorn-relay-egress').spec
+    expect(egress.map(({ ports }) => ports.map(({ port }) => port))).to.deep.equal([[5432], [3000]])
+    const withoutKeys = { ...REQUIRED, relay: { enabled: true } }
+    expect(refusal(withoutKeys)).to.include('secrets.keys.RELAY_DATABASE_URL is required')
+  })
+
   it('gives a pod longer to stop than the process takes', () => {
     expect(podOf('worker', REQUIRED).terminationGracePeriodSeconds).to.equal(35)
     expect(podOf('worker', EVERYTHING).terminationGracePeriodSeconds).to.equal(75)
@@ -257,7 +283,10 @@ describe('the Helm chart, as Helm renders it', function () {
     expect(rulesOf('hooks-posthorn-ingress', REQUIRED)).to.deep.equal([])
     expect(rulesOf('hooks-posthorn-api-ingress', REQUIRED)).to.deep.equal([[undefined, [3000]]])
     expect(rulesOf('hooks-posthorn-ingress', EVERYTHING)).to.deep.equal([[['10.0.8.0/24'], [9464]]])
-    expect(rulesOf('hooks-posthorn-api-ingress', EVERYTHING)).to.deep.equal([[['10.0.7.0/24'], [3000]]])
+    // And the pods of the relay.
+    expect(rulesOf('hooks-posthorn-api-ingress', EVERYTHING)).to.deep.equal([
+      [['10.0.7.0/24', undefined], [3000]],
+    ])
     const unreachable = { ...REQUIRED, serviceMonitor: { enabled: true } }
     expect(refusal(unreachable)).to.include('networkPolicy.metrics.from is required')
   })

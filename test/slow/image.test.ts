@@ -53,7 +53,7 @@ describe('the image, built in folders by the stages of the Dockerfile', function
   it('runs `serve` unless another command is named, as the user node, in production', () => {
     expect(image.command).to.deep.equal(['node', 'src/cli/bin.mjs', 'serve'])
     expect(image.user).to.equal('node')
-    expect(image.env).to.deep.equal({ NODE_ENV: 'production' })
+    expect(image.env).to.deep.equal({ NODE_ENV: 'production', MALLOC_ARENA_MAX: '2' })
     const { version } = JSON.parse(readDocument('package.json')) as { version: string }
     expect(posthorn('--version')).to.include({ status: 0, stdout: `${version}\n`, stderr: '' })
   })

@@ -32,8 +32,11 @@ type Compose = {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Of a Temporal Cloud or a guarded cluster; the server of this file has neither TLS nor keys. */
+/** Of a Temporal Cloud or a guarded cluster, and of the relay, which runs next to the platform's database. */
 const NOT_NEEDED_HERE = [
+  'RELAY_DATABASE_URL',
+  'RELAY_OPERATOR_KEY',
+  'RELAY_KEEP_HOURS',
   'TEMPORAL_TLS_CA_FILE',
   'TEMPORAL_TLS_CERT_FILE',
   'TEMPORAL_TLS_KEY_FILE',

@@ -1,3 +1,4 @@
+import { DEFAULT_API } from '../listen/listen-defaults.ts'
 import { API_KEY_COMMANDS } from './api-key-commands.ts'
 import type { Command, CommandGroup, RunCommand } from './command.ts'
 import { LISTEN_COMMAND } from './listen-command.ts'
@@ -34,6 +35,20 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: () => loadServe({ api: false, worker: true }),
   },
   {
+    name: 'relay',
+    summary: "publish the events of an outbox in your platform's database",
+    details: [
+      'Needs RELAY_DATABASE_URL and RELAY_OPERATOR_KEY, and no database of Posthorn. Runs until SIGTERM or SIGINT.',
+      'Several processes share the organisations. docs/integrate.md shows it from the INSERT to the webhook.',
+    ],
+    options: [
+      { name: 'api', value: 'URL', meaning: `address of Posthorn; default: POSTHORN_URL, or ${DEFAULT_API}` },
+      { name: 'print-sql', meaning: 'print the SQL that makes the outbox, and end' },
+    ],
+    examples: ['relay --api https://posthorn.example.com', 'relay --print-sql > outbox.sql'],
+    load: async () => (await import('../relay.ts')).runRelay,
+  },
+  {
     name: 'migrate',
     summary: 'bring the database up to date',
     details: ['Needs DATABASE_URL. Repeating it is harmless.'],
@@ -67,8 +82,8 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'find problems of an installation, with cures',
     details: [
       'Examines the settings, the database, Temporal, the keys, the proxy, the outbound policy, mail, push, the',
-      'deliveries, incidents, retry jobs and erasures, with the settings of the environment. Prints one line for each',
-      'finding, with its cure.',
+      'deliveries, incidents, retry jobs, erasures and the outbox of the relay, with the settings of the environment.',
+      'Prints one line for each finding, with its cure.',
       'Changes nothing and sends nothing.',
       'Exit code: 0 without an error, 1 with one, 2 when it is called wrongly. docs/troubleshooting.md has the codes.',
     ],

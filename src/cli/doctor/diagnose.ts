@@ -8,6 +8,7 @@ import { httpChecks, outboundChecks } from './http-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
 import { pausedChecks, recoveryChecks } from './recovery-checks.ts'
+import { relayChecks } from './relay-checks.ts'
 import { readSettings } from './read-settings.ts'
 import { runChecks } from './run-checks.ts'
 import { createTemporalAccess } from './temporal-access.ts'
@@ -24,12 +25,13 @@ export async function runDoctor({ given }: Arguments, { print }: Output): Promis
 
 /**
  * Examines the installation that these settings describe: settings, database, Temporal, keys, proxy, outbound policy,
- * mail, push, deliveries, incidents, retry jobs and erasures. Changes nothing and sends nothing. Never rejects for what it
+ * mail, push, deliveries, incidents, retry jobs, erasures and the outbox. Changes nothing and sends nothing. Never rejects for what it
  * examines, and ends within 25 seconds.
  */
 export async function diagnose(env: Environment): Promise<Diagnosis> {
   const { config, findings: ofSettings } = await readSettings(env)
   const database = createDatabaseAccess()
+  const platform = createDatabaseAccess()
   const temporal = createTemporalAccess()
   try {
     const found = await runChecks([
@@ -42,12 +44,13 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...deliveryChecks(config, { database, temporal }),
       ...pausedChecks(config, database),
       ...recoveryChecks(config, { database, temporal }),
+      ...relayChecks(config, platform),
     ])
     const findings = [...ofSettings, ...found]
     const has = (wanted: Level): boolean => findings.some(({ level }) => level === wanted)
     const worst = has('warning') ? 'warning' : 'ok'
     return { status: has('error') ? 'error' : worst, version: packageJson.version, findings }
   } finally {
-    await Promise.all([database.close(), temporal.close()])
+    await Promise.all([database.close(), platform.close(), temporal.close()])
   }
 }

@@ -16,6 +16,7 @@ export const AREAS = [
   'incidents',
   'retry_jobs',
   'erasures',
+  'relay',
 ] as const
 
 /** `skipped`: the check could not run, since what it needs has a problem of its own. */

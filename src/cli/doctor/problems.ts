@@ -116,6 +116,22 @@ export const PROBLEMS = {
   'erasures.workflow_stuck': error(
     'examine the workflow of the erasure in Temporal: its last failure has the reason',
   ),
+
+  'relay.unreachable': error(
+    "check that the platform's PostgreSQL runs, RELAY_DATABASE_URL, and that no pooler in transaction mode is between",
+  ),
+  'relay.outbox_missing': error(
+    'run what `posthorn relay --print-sql` prints in that database; the role has to find the table in its search_path',
+  ),
+  'relay.rights_missing': error('grant the role of RELAY_DATABASE_URL these rights on posthorn_outbox'),
+  'relay.pooler_used': error('connect to PostgreSQL itself: notifications and locks need a session'),
+  'relay.rows_waiting': error(
+    'start `posthorn relay`; if one runs, read the column error of these rows, and `relay.postponed` in its log',
+  ),
+  'relay.rows_parked': warning(
+    'read their column error; correct and release them (SET parked_at = NULL), or delete them',
+  ),
+  'relay.key_refused': error('give RELAY_OPERATOR_KEY the secret of an operator key with the scope publish'),
 } as const satisfies Record<string, Problem>
 
 export type ProblemCode = keyof typeof PROBLEMS

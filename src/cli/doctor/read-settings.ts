@@ -1,5 +1,6 @@
 import { ALL_SETTINGS, ConfigError, loadConfig, type Config, type Environment } from '../../config/load.ts'
 import { loadCatalogue } from '../catalogue-file.ts'
+import { BRAND_SETTINGS, readBrand } from '../../process/brand.ts'
 import { readTemporalCredentials } from '../../process/temporal-credentials.ts'
 import { ok, problem, type Finding } from './finding.ts'
 
@@ -23,7 +24,10 @@ export async function readSettings(env: Environment): Promise<ReadSettings> {
   if (catalogueFile !== undefined) await collect(() => loadCatalogue(catalogueFile))
   await collect(() => {
     // Only its problems count here: the connection reads the files again.
-    if (hasTemporalSettings(config)) readTemporalCredentials(config)
+    if (hasSettings(config, CREDENTIAL_SETTINGS)) readTemporalCredentials(config)
+  })
+  await collect(() => {
+    if (hasSettings(config, BRAND_SETTINGS)) readBrand(config)
   })
   if (problems.length === 0)
     return { config, findings: [ok('settings.environment', `all ${ALL_SETTINGS.length} settings are valid`)] }
@@ -37,8 +41,9 @@ export const CREDENTIAL_SETTINGS = [
   'temporalApiKey',
 ] as const
 
-function hasTemporalSettings(
+function hasSettings<Name extends keyof Config>(
   config: Partial<Config>,
-): config is Partial<Config> & Pick<Config, (typeof CREDENTIAL_SETTINGS)[number]> {
-  return CREDENTIAL_SETTINGS.every((name) => config[name] !== undefined)
+  names: readonly Name[],
+): config is Partial<Config> & Pick<Config, Name> {
+  return names.every((name) => config[name] !== undefined)
 }

@@ -1,3 +1,4 @@
+import { problemIn, readJson, retryAfterMs } from '../../outbound/api-answer.ts'
 import { describeError, visibleText } from '../../process/visible-text.ts'
 
 /** The API refuses what was requested, and would refuse it again. */
@@ -16,7 +17,6 @@ export class UnavailableError extends Error {
   }
 }
 
-const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_SHOWN_LENGTH = 500
 
 const NOT_POSTHORN = ', but not as Posthorn does: is this its address?'
@@ -53,51 +53,28 @@ export async function getFromApi(
 /** Returns the organisation of the key's member. */
 export async function findOrganisation(api: Api, signal: AbortSignal): Promise<string> {
   const response = await getFromApi(api, { path: '/api/session', type: 'application/json' }, signal)
-  const session = (await readJson(api, response)) as { organisation?: { id?: unknown } } | null
+  const session = (await readAnswer(api, response)) as { organisation?: { id?: unknown } } | null
   const id = session?.organisation?.id
   if (typeof id !== 'string') throw new RefusedError(`${api.apiUrl} answers 200${NOT_POSTHORN}`)
   return id
 }
 
-type Problem = { code?: string; detail?: string; errors?: { detail?: string }[] } | null
-
 /** Returns code and reasons of a problem document (RFC 9457), or that there is none. */
 async function describeProblem(api: Api, response: Response): Promise<string> {
-  const problem = (await readJson(api, response)) as Problem
-  if (typeof problem?.code !== 'string') return NOT_POSTHORN
+  const problem = problemIn(await readAnswer(api, response))
+  if (problem === null) return NOT_POSTHORN
   const { code, detail, errors = [{ detail }] } = problem
   const reasons = errors.map((error) => error.detail ?? '')
   return visibleText(` ${code}: ${reasons.join(' ')}`).slice(0, MAX_SHOWN_LENGTH)
 }
 
-/** Returns a body that is JSON of at most MAX_ANSWER_BYTES, and null for any other. */
-async function readJson(api: Api, { body }: Response): Promise<unknown> {
-  const parts: AsyncIterable<Uint8Array> | Uint8Array[] = body ?? []
-  const chunks: Uint8Array[] = []
-  let size = 0
-  try {
-    // Leaving the loop closes the connection.
-    for await (const chunk of parts) {
-      size += chunk.length
-      if (size > MAX_ANSWER_BYTES) return null
-      chunks.push(chunk)
-    }
-  } catch (error) {
+function readAnswer(api: Api, response: Response): Promise<unknown> {
+  return readJson(response).catch((error: unknown) => {
     throw unreachable(api, error)
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString())
-  } catch {
-    return null
-  }
+  })
 }
 
 function unreachable({ apiUrl }: Api, error: unknown): UnavailableError {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   return new UnavailableError(`${apiUrl} cannot be reached: ${visibleText(describeError(cause))}.`)
-}
-
-/** Parses `Retry-After` in seconds, the form in which Posthorn sends it. */
-function retryAfterMs(header: string | null): number | null {
-  return header !== null && /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : null
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { findOrganisation, getFromApi, UnavailableError } from './api-request.ts'
 import { createParser } from 'eventsource-parser'
+import { retryDelayMs } from '../../outbound/api-answer.ts'
 import { describeError, visibleText } from '../../process/visible-text.ts'
 
 /** One event of the stream; `data` is its envelope in one line. */
@@ -58,7 +59,7 @@ export async function followEvents(
   }
   for (;;) {
     const { message, retryAfterMs } = await readOnce(options, progress, listener, signal)
-    const waitMs = reconnectDelayMs({ ...progress, retryAfterMs }, Math.random())
+    const waitMs = retryDelayMs({ ...progress, retryAfterMs }, Math.random())
     progress.failures++
     listener.onNote(`${message} Trying again in ${(waitMs / 1_000).toFixed(1)} s.`)
     await delay(waitMs, undefined, { signal })
@@ -83,6 +84,7 @@ async function readOnce(
       progress.failures = 0
       progress.retryMs = retryMs ?? progress.retryMs
       if (event === 'gap') listener.onNote(describeGap(progress))
+      else if (event === 'payload_erased') listener.onNote(`The payload of event ${id} is erased.`)
       else if (event !== 'position' && id !== null && event !== null && data !== null && isNew(progress, id))
         await listener.onEvent({ id, key: event, data })
       progress.lastEventId = id ?? progress.lastEventId
@@ -146,26 +148,6 @@ function createSilenceTimer() {
       timer = start()
     },
   }
-}
-
-const MAX_DELAY_MS = 30_000
-const MAX_RETRY_AFTER_MS = 300_000
-
-/** Doublings after which the delay is at its maximum whatever the server names. */
-const MAX_DOUBLINGS = 16
-
-/**
- * Returns after how many ms the stream is opened again. The delay doubles with each failure in a row and is reduced by a random
- * part, so that many clients do not return at once; where the server names one, it is never shorter than that.
- * `random`: from 0 to 1.
- */
-export function reconnectDelayMs(
-  { retryMs, failures, retryAfterMs }: { retryMs: number; failures: number; retryAfterMs: number | null },
-  random: number,
-): number {
-  if (retryAfterMs !== null) return Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) * (1 + random / 4)
-  const fullMs = Math.min(retryMs * 2 ** Math.min(failures, MAX_DOUBLINGS), MAX_DELAY_MS)
-  return fullMs * (0.5 + random / 2)
 }
 
 /** One block of the stream. A comment has nothing. */

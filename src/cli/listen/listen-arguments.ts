@@ -51,7 +51,8 @@ export function readListenCommand(
   return command
 }
 
-function apiUrl(text: string): string {
+/** Parses the address of a Posthorn; returns it without a slash at its end. */
+export function apiUrl(text: string): string {
   const url = parseUrl(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new Error('must be the address of a Posthorn, such as https://posthorn.example.com')

@@ -27,6 +27,8 @@ import { PushOwners9 } from '../migrations/0009-push-owners.ts'
 import { DeliveryProtocol10 } from '../migrations/0010-delivery-protocol.ts'
 import { RetryJobList11 } from '../migrations/0011-retry-job-list.ts'
 import { Replays12 } from '../migrations/0012-replays.ts'
+import { PayloadErasure13 } from '../migrations/0013-payload-erasure.ts'
+import { OperatorIndexes14, OperatorView14 } from '../migrations/0014-operator-view.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 import type { Pool } from 'pg'
 
@@ -101,6 +103,9 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       DeliveryProtocol10,
       RetryJobList11,
       Replays12,
+      PayloadErasure13,
+      OperatorView14,
+      OperatorIndexes14,
     ],
     migrationsTransactionMode: 'each',
     extra: {

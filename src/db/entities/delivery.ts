@@ -15,7 +15,7 @@ import { Webhook } from './webhook.ts'
 )
 @Check(
   'delivery_stop_reason_check',
-  `"stop_reason" IN ('webhook_disabled', 'webhook_deleted', 'unsubscribed', 'discarded', 'test_failed')`,
+  `"stop_reason" IN ('webhook_disabled', 'webhook_deleted', 'unsubscribed', 'discarded', 'test_failed', 'payload_erased')`,
 )
 @Check('delivery_open_check', `("completed_at" IS NULL) = ("state" IN ('pending', 'in_progress', 'waiting'))`)
 @Check('delivery_sweep_check', `"completed_at" IS NOT NULL OR "sweep_at" IS NOT NULL`)
@@ -53,6 +53,7 @@ import { Webhook } from './webhook.ts'
 @Index('delivery_follow_idx', ['sweepAt'], {
   where: 'completed_at IS NOT NULL AND sweep_at IS NOT NULL AND workflow_started_at IS NULL',
 })
+@Index('delivery_paused_idx', ['webhookId'], { where: 'paused_since IS NOT NULL' })
 @Index('delivery_purge_idx', ['state', 'completedAt'], { where: 'completed_at IS NOT NULL' })
 export class Delivery {
   @PrimaryColumn('uuid')
@@ -79,6 +80,10 @@ export class Delivery {
   /** A test event: it gets one attempt, is never retried, and counts nowhere. */
   @Column('boolean', { name: 'is_test', default: false })
   isTest!: boolean
+
+  /** The payload of its event is erased: nothing is sent, and what its endpoint answers is not kept. */
+  @Column('boolean', { name: 'is_erased', default: false })
+  isErased!: boolean
 
   /** Attempts that ended and are recorded. */
   @Column('integer', { default: 0 })

@@ -1,8 +1,15 @@
-import { Column, Entity, ForeignKey, Generated, Index, PrimaryColumn } from 'typeorm'
+import { Check, Column, Entity, ForeignKey, Generated, Index, PrimaryColumn } from 'typeorm'
 import { Organisation } from './organisation.ts'
 
-/** What happened: one immutable envelope. `body` is the only copy of the payload, the exact bytes that are signed. */
+/**
+ * What happened: one immutable envelope. `body` is the only copy of the payload, the exact bytes that are signed; null
+ * once it is erased.
+ */
 @Entity('event')
+@Check(
+  'event_erased_check',
+  `("body" IS NULL) = ("erased_at" IS NOT NULL) AND ("erased_at" IS NULL) = ("erased_by" IS NULL)`,
+)
 @Index('event_created_idx', ['createdAt'])
 @Index('event_trace_idx', ['organisationId', 'traceId', 'sequence'])
 @Index('event_stream_idx', ['organisationId', 'sequence'], { unique: true })
@@ -22,8 +29,8 @@ export class Event {
   @Column('text')
   key!: string
 
-  @Column('bytea')
-  body!: Buffer
+  @Column('bytea', { nullable: true })
+  body!: Buffer | null
 
   @Column('timestamptz', { name: 'emitted_at' })
   emittedAt!: Date
@@ -37,6 +44,13 @@ export class Event {
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date
+
+  @Column('timestamptz', { name: 'erased_at', nullable: true })
+  erasedAt!: Date | null
+
+  /** The member, or `operator:` and the name of the key. */
+  @Column('text', { name: 'erased_by', nullable: true })
+  erasedBy!: string | null
 }
 
 /** The highest `event.sequence` of an organisation that retention has deleted: behind it events are missing. */

@@ -4,7 +4,7 @@ import { Member } from './organisation.ts'
 
 /**
  * A signed-in browser. Signed in with an API key, it acts as that key while the key is valid and has the same value.
- * Signed in by a portal link, it acts as the member, and has no key.
+ * Signed in by a portal link, it acts as the member, and has no key. Signed in with an operator key, it acts as that key.
  */
 @Entity('session')
 @Index('session_api_key_idx', ['apiKeyId', 'createdAt'])
@@ -12,8 +12,9 @@ import { Member } from './organisation.ts'
 @Index('session_expires_idx', ['expiresAt'])
 @ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
 @Check(
-  'session_key_or_member_check',
-  `("api_key_id" IS NOT NULL AND "key_hash" IS NOT NULL) <> ("organisation_id" IS NOT NULL AND "member_id" IS NOT NULL)`,
+  'session_owner_check',
+  `num_nonnulls("api_key_id", "member_id", "operator") = 1 AND ("organisation_id" IS NULL) = ("member_id" IS NULL)
+      AND ("key_hash" IS NULL) = ("member_id" IS NOT NULL)`,
 )
 export class Session {
   /** SHA-256 of the token in the browser's cookie. */
@@ -24,7 +25,7 @@ export class Session {
   @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   apiKeyId!: string | null
 
-  /** SHA-256 of the value that the key had at the sign-in. */
+  /** SHA-256 of the value that the API key or the operator key had at the sign-in. */
   @Column('bytea', { name: 'key_hash', nullable: true })
   keyHash!: Buffer | null
 
@@ -34,6 +35,10 @@ export class Session {
 
   @Column('text', { name: 'member_id', nullable: true })
   memberId!: string | null
+
+  /** The name of an operator key. */
+  @Column('text', { nullable: true })
+  operator!: string | null
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date

@@ -80,8 +80,11 @@ export async function countPending(db: Db, limit: number): Promise<number> {
   return found?.pending ?? 0
 }
 
-/** The same as `countBacklog`, on one core of the server, and given up there after `timeoutMs`. */
-export function countBacklogInTime(dataSource: DataSource, timeoutMs: number): Promise<Backlog> {
+/** The database cancels the count after this. */
+const COUNT_TIMEOUT_MS = 2_000
+
+/** The same as `countBacklog`, on one core of the server, and given up there after two seconds. */
+export function countBacklogInTime(dataSource: DataSource, timeoutMs = COUNT_TIMEOUT_MS): Promise<Backlog> {
   return dataSource.transaction(async (manager) => {
     // Not as parameters of the connection: a pooler in front of the server may refuse those.
     await manager.query(`SET LOCAL statement_timeout = ${timeoutMs}`)

@@ -2,6 +2,7 @@
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
+import { PAYLOAD_COLUMNS, type StoredPayload } from './events.ts'
 import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
 
 /** A delivery as the API shows it. */
@@ -51,15 +52,15 @@ export async function listDeliveriesOfEvent(
   ).rows(db)
 }
 
-/** One delivery of a webhook that is not deleted, with its event's body and the webhook's subscription as it is now. */
+/** One delivery of a webhook that is not deleted, with its event's payload and the webhook's subscription as it is now. */
 export async function findDelivery(
   db: Db,
   organisationId: string,
   webhookId: string,
   id: string,
-): Promise<(DeliveryRow & { isTest: boolean; body: Buffer; subscribedEventKeys: string[] }) | null> {
+): Promise<(DeliveryRow & StoredPayload & { isTest: boolean; subscribedEventKeys: string[] }) | null> {
   return sql(
-    `SELECT ${DELIVERY_COLUMNS}, d.is_test AS "isTest", e.body, w.subscribed_event_keys AS "subscribedEventKeys"
+    `SELECT ${DELIVERY_COLUMNS}, d.is_test AS "isTest", ${PAYLOAD_COLUMNS}, w.subscribed_event_keys AS "subscribedEventKeys"
        FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
       WHERE d.organisation_id = :organisationId AND d.webhook_id = :webhookId AND d.id = :id AND w.deleted_at IS NULL`,
     { organisationId, webhookId, id },
@@ -110,7 +111,7 @@ export type LatestAttemptRow = {
   outcome: 'succeeded' | 'failed'
   statusCode: number | null
   error: string | null
-  body: Buffer
+  body: Buffer | null
 }
 
 /** How a webhook's deliveries stand (spec 4.3); test events count nowhere. */

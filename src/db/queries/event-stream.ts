@@ -7,7 +7,8 @@ export type StreamedEvent = {
   organisationId: string
   sequence: number
   key: string
-  body: Buffer
+  /** Null where it is erased. */
+  body: Buffer | null
 }
 
 type Row = Omit<StreamedEvent, 'sequence'> & { sequence: string }

@@ -44,14 +44,14 @@ const EVENTS = `bounds AS MATERIALIZED (
          (SELECT sequence FROM event WHERE created_at >= :until::timestamptz + ${SEQUENCE_DELAY}
            ORDER BY created_at LIMIT 1) AS below
 ), looked AS MATERIALIZED (
-  SELECT id, sequence, key, is_test, created_at FROM event
+  SELECT id, sequence, key, is_test, created_at, body IS NULL AS is_erased FROM event
    WHERE organisation_id = :organisationId AND sequence > (SELECT above FROM bounds)
      AND sequence < coalesce((SELECT below FROM bounds), ${2n ** 63n - 1n})
    ORDER BY sequence LIMIT :maxLookedAt
 ), fitting AS MATERIALIZED (
   SELECT e.id, e.sequence
     FROM looked e JOIN webhook w ON w.id = :webhookId AND w.organisation_id = :organisationId
-   WHERE NOT e.is_test AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL
+   WHERE NOT e.is_test AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, e.is_erased) IS NULL
      AND e.created_at >= :since::timestamptz AND e.created_at < :until::timestamptz
      AND (:eventKeys::text[] IS NULL OR e.key = ANY (:eventKeys))
      AND (:include = 'all' OR e.created_at >= now() - :keptDays::int * interval '24 hours'

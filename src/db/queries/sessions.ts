@@ -66,6 +66,48 @@ export async function insertMemberSession(
   return inserted.expiresAt
 }
 
+/**
+ * Opens a session of an operator key, deletes those that have expired, and those of the key that are beyond what it may
+ * have. Returns its end.
+ */
+export async function insertOperatorSession(
+  db: Db,
+  session: { hash: Buffer; name: string; keyHash: Buffer },
+): Promise<Date> {
+  const { hash, name: operator, keyHash } = session
+  await deleteExpired(db)
+  const inserted = await sql(
+    `WITH surplus AS (
+       DELETE FROM session WHERE operator = :operator AND hash IN (
+         SELECT hash FROM session WHERE operator = :operator
+          ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH - 1})
+     )
+     INSERT INTO session (hash, operator, key_hash, expires_at)
+     VALUES (:hash, :operator, :keyHash, now() + make_interval(hours => ${SESSION_HOURS}))
+     RETURNING expires_at AS "expiresAt"`,
+    { hash, operator, keyHash },
+  ).first<{ expiresAt: Date }>(db)
+  if (inserted === null) throw new Error('an INSERT of one row returns it')
+  return inserted.expiresAt
+}
+
+/** The session of an operator key, with the key that it was opened with; null when it is unknown or over. */
+export async function findOperatorSession(
+  db: Db,
+  hash: Buffer,
+): Promise<(Session & { operator: string; keyHash: Buffer }) | null> {
+  return sql(
+    `SELECT hash, operator, key_hash AS "keyHash", expires_at AS "expiresAt"
+       FROM session WHERE hash = :hash AND operator IS NOT NULL AND expires_at > now()`,
+    { hash },
+  ).first(db)
+}
+
+/** Ends a session of an operator key. */
+export async function deleteOperatorSession(db: Db, hash: Buffer): Promise<void> {
+  await sql(`DELETE FROM session WHERE hash = :hash AND operator IS NOT NULL`, { hash }).rows(db)
+}
+
 async function deleteExpired(db: Db): Promise<void> {
   await db.getRepository(SessionEntity).delete({ expiresAt: Raw((column) => `${column} < now()`) })
 }

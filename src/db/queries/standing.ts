@@ -35,7 +35,7 @@ export function findRefusing(
     `SELECT DISTINCT d.organisation_id AS "organisationId", d.webhook_id AS "webhookId"
        FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
       WHERE d.id = ANY(:deliveryIds::uuid[]) AND d.completed_at IS NULL
-        AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL`,
+        AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NOT NULL`,
     { deliveryIds },
   ).rows(db)
 }
@@ -50,7 +50,7 @@ export async function findStanding(
             coalesce(extract(epoch FROM d.next_attempt_at - delivery_now()) * 1000, 0)::float8 AS "dueInMs",
             (extract(epoch FROM delivery_now()) * 1000)::float8 AS "nowMs",
             coalesce(greatest(0, extract(epoch FROM d.lease_until - delivery_now()) * 1000), 0)::float8 AS "leasedForMs",
-            stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL AS "isTaken",
+            stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NULL AS "isTaken",
             a.outcome, a.failure_code AS "failureCode", a.status_code AS "statusCode"
        FROM delivery d
        JOIN webhook w ON w.id = d.webhook_id

@@ -1,4 +1,4 @@
-import { IsNull, type FindOptionsWhere } from 'typeorm'
+import { IsNull, type FindOptionsWhere, type QueryDeepPartialEntity } from 'typeorm'
 import { Webhook } from '../entities/webhook.ts'
 import { isLockTimeout } from '../connection/connection-errors.ts'
 import { returning, sql, type Db } from '../connection/db.ts'
@@ -10,6 +10,8 @@ const SHOWN = {
   description: true,
   subscribedEventKeys: true,
   enabled: true,
+  heldAt: true,
+  holdReason: true,
   createdAt: true,
   updatedAt: true,
 } as const
@@ -18,11 +20,11 @@ const SHOWN = {
 export type WebhookRow = Pick<Webhook, keyof typeof SHOWN>
 
 /**
- * SQL for whether the webhook of the delivery with alias `delivery` takes it: two reads by primary key for each row. The
+ * SQL for whether the webhook of the delivery with alias `delivery` takes it, and its payload is not erased: two reads by primary key for each row. The
  * SQL function `stop_reason_of` states the rule; `coversEventKey` states it for a webhook that was read.
  */
 export function isCoveredSql(delivery: string): string {
-  return `(SELECT stop_reason_of(w.deleted_at, true, w.subscribed_event_keys, e.key) IS NULL
+  return `(SELECT stop_reason_of(w.deleted_at, true, w.subscribed_event_keys, e.key, ${delivery}.is_erased) IS NULL
              FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
 }
 
@@ -118,6 +120,15 @@ export async function updateWebhook(
   organisationId: string,
   { id, ...fields }: Pick<Webhook, 'id' | 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>,
 ): Promise<WebhookRow | null> {
+  return change(db, organisationId, id, fields)
+}
+
+async function change(
+  db: Db,
+  organisationId: string,
+  id: string,
+  fields: QueryDeepPartialEntity<Webhook>,
+): Promise<WebhookRow | null> {
   const update = db
     .getRepository(Webhook)
     .createQueryBuilder()
@@ -126,6 +137,33 @@ export async function updateWebhook(
     .where({ ...notDeleted(organisationId), id })
   const [updated] = await returning(update, SHOWN)
   return updated ?? null
+}
+
+/**
+ * Puts an operator's hold on a webhook, which disables it, or gives the hold that it has another reason. The caller holds
+ * the lock of the webhook.
+ */
+export async function holdWebhook(
+  db: Db,
+  organisationId: string,
+  { id, reason }: { id: string; reason: string },
+): Promise<WebhookRow | null> {
+  return change(db, organisationId, id, {
+    heldAt: () => 'coalesce(held_at, now())',
+    holdReason: reason,
+    enabledBeforeHold: () => 'coalesce(enabled_before_hold, enabled)',
+    enabled: false,
+  })
+}
+
+/** Ends the operator's hold on a webhook: it is enabled again if it was before. The caller holds its lock. */
+export async function releaseWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
+  return change(db, organisationId, id, {
+    enabled: () => 'coalesce(enabled_before_hold, enabled)',
+    heldAt: null,
+    holdReason: null,
+    enabledBeforeHold: null,
+  })
 }
 
 /** Deletes softly and wipes the secret. False when there is no such webhook. */

@@ -9,6 +9,7 @@ const STOP = loadSql('stop')
 const RESUME = loadSql('resume')
 const DISCARD = loadSql('discard')
 const REPLAY = loadSql('replay')
+const ERASE = loadSql('erase')
 
 /** A delivery whose next attempt a user requested. Before its first attempt, and during one, no workflow has to be woken. */
 export type RequestedRetry = {
@@ -64,4 +65,10 @@ export function replay(
 ): Promise<{ deliveryId: string }[]> {
   const { organisationId, webhookId, eventIds } = of
   return REPLAY.with({ organisationId, webhookId, eventIds }).rows(db)
+}
+
+/** Marks the deliveries of an event whose payload is erased in this transaction. */
+export async function markErased(db: Db, of: { organisationId: string; eventId: string }): Promise<void> {
+  const { organisationId, eventId } = of
+  await ERASE.with({ organisationId, eventId }).rows(db)
 }

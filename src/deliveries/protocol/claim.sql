@@ -1,5 +1,6 @@
 -- Takes deliveries for attempts, each by a run of its own, by compare-and-set: the delivery has `number` - 1 recorded
--- attempts, it is pending, or due, or the lease of the run that has it is over, and its webhook takes it.
+-- attempts, it is pending, or due, or the lease of the run that has it is over, its webhook takes it, and its payload is
+-- not erased.
 -- Nothing is claimed before its time, on any path. The tolerance is the precision to which processes know the
 -- offset of their clocks. A run is counted before its POST: after five that were lost the attempt has failed.
 -- Planned once: see load-sql.ts.
@@ -25,7 +26,7 @@ UPDATE delivery d
         OR d.state = 'waiting' AND d.next_attempt_at <= delivery_now() + interval '3 ms'
         OR d.state = 'in_progress' AND d.lease_until < delivery_now())
    AND w.id = d.webhook_id AND e.id = d.event_id
-   AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL
+   AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NULL
 RETURNING g.place::int AS place, d.owner, d.runs, d.attempt_requested AS "isRequested", d.webhook_id AS "webhookId",
           e.key AS "eventKey", e.trace_id AS "traceId", w.url, w.secret, e.body,
           (extract(epoch FROM delivery_now() - d.created_at) * 1000)::float8 AS "ageMs"

@@ -19,7 +19,7 @@ WITH given AS (
 ), failed AS (
   SELECT g.*,
          CASE WHEN d.is_test THEN 'test_failed'
-              ELSE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) END AS reason
+              ELSE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) END AS reason
     FROM given g
     JOIN delivery d ON d.id = g.id AND d.organisation_id = g.organisation_id
     JOIN event e ON e.id = d.event_id
@@ -44,12 +44,13 @@ WITH given AS (
          attempt_requested = false, attempts = f.number, runs = 0, owner = NULL, lease_until = NULL, paused_since = NULL
     FROM failed f
    WHERE d.id = f.id AND d.attempts = f.number - 1 AND d.state = 'in_progress' AND d.owner = f.owner
-  RETURNING f.*, CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END AS webhook_id, d.state, d.next_attempt_at
+  RETURNING f.*, CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END AS webhook_id, d.state, d.next_attempt_at, d.is_erased
 ), inserted AS (
   INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, failure_code, status_code,
                        error, response_headers, response_body, response_truncated, outcome)
   SELECT id, webhook_id, number, trigger, url, began_at, duration_ms, failure_code, status_code,
-         error, headers::jsonb, body, truncated, 'failed'
+         error, CASE WHEN NOT is_erased THEN headers::jsonb END, CASE WHEN NOT is_erased THEN body END,
+         truncated AND NOT is_erased, 'failed'
     FROM done
 )
 SELECT done.place::int AS place, done.state, done.next_attempt_at AS "dueAt",

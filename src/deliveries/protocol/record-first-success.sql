@@ -22,12 +22,13 @@ WITH given AS (
      AND (d.is_test
           OR NOT EXISTS (SELECT 1 FROM incident i WHERE i.webhook_id = d.webhook_id AND i.closed_at IS NULL)
           OR has_unresolved(d.webhook_id))
-  RETURNING g.*, CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END AS webhook_id
+  RETURNING g.*, d.is_erased, CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END AS webhook_id
 ), inserted AS (
   INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, failure_code, status_code,
                        error, response_headers, response_body, response_truncated, outcome)
   SELECT id, webhook_id, number, trigger, url, began_at, duration_ms, failure_code, status_code,
-         error, headers::jsonb, body, truncated, 'succeeded'
+         error, CASE WHEN NOT is_erased THEN headers::jsonb END, CASE WHEN NOT is_erased THEN body END,
+         truncated AND NOT is_erased, 'succeeded'
     FROM done
 )
 SELECT place::int AS place FROM done

@@ -18,12 +18,13 @@ WITH given AS (
                          WHEN d.state <> 'in_progress' THEN delivery_now() END
     FROM given g
    WHERE d.id = g.id AND d.organisation_id = g.organisation_id AND d.state <> 'completed'
-  RETURNING g.*, CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END AS webhook_id
+  RETURNING g.*, d.is_erased, CASE WHEN d.is_test THEN NULL ELSE d.webhook_id END AS webhook_id
 ), inserted AS (
   INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, failure_code, status_code,
                        error, response_headers, response_body, response_truncated, outcome)
   SELECT id, webhook_id, number, trigger, url, began_at, duration_ms, failure_code, status_code,
-         error, headers::jsonb, body, truncated, 'succeeded'
+         error, CASE WHEN NOT is_erased THEN headers::jsonb END, CASE WHEN NOT is_erased THEN body END,
+         truncated AND NOT is_erased, 'succeeded'
     FROM done
   ON CONFLICT (delivery_id, number) DO UPDATE
      SET (trigger, url, started_at, duration_ms, failure_code, status_code, error, response_headers, response_body,

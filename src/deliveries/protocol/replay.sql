@@ -1,6 +1,6 @@
 -- Makes a further delivery of each event, pending and due at once, where the webhook, as it is now, takes it. The caller
--- holds the lock of the webhook. An event that is purged meanwhile is left out: without the lock on it, its foreign key
--- would be refused.
+-- holds the lock of the webhook. An event that is purged or erased meanwhile is left out: an erasure waits for the lock on
+-- it, and marks this delivery too.
 INSERT INTO delivery (id, event_id, webhook_id, organisation_id, is_test, state, runs, sweep_at, created_at)
 SELECT uuidv7(), event_id, webhook_id, organisation_id, false, 'pending', 0, delivery_now(), delivery_now()
   FROM (
@@ -8,8 +8,8 @@ SELECT uuidv7(), event_id, webhook_id, organisation_id, false, 'pending', 0, del
       FROM event e
       JOIN webhook w ON w.id = :webhookId AND w.organisation_id = e.organisation_id
      WHERE e.organisation_id = :organisationId AND e.id = ANY (:eventIds::uuid[]) AND NOT e.is_test
-       AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL
+       AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, e.body IS NULL) IS NULL
      ORDER BY e.sequence
-       FOR KEY SHARE OF e
+       FOR SHARE OF e
   ) replayed
 RETURNING id AS "deliveryId"

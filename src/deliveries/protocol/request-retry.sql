@@ -2,7 +2,7 @@
 -- of the given states: what waits is due now, what has ended waits for one more attempt that is due now, and an attempt
 -- in progress is followed by another if it fails. The signal that follows only wakes the workflow up.
 -- The caller holds the lock of the webhook. Passes over completed deliveries, test events, deliveries that their webhook
--- does not take, and those that were stopped before any attempt: they resume by themselves.
+-- does not take or whose payload is erased, and those that were stopped before any attempt: they resume by themselves.
 UPDATE delivery d
    SET retry_requested = true,
        stop_reason = NULL,
@@ -20,5 +20,5 @@ UPDATE delivery d
    AND NOT d.is_test AND d.state = ANY(:states::text[]) AND d.state <> 'completed'
    AND (d.state <> 'stopped' OR d.attempts > 0)
    AND w.id = d.webhook_id AND e.id = d.event_id
-   AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL
+   AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NULL
 RETURNING d.id AS "deliveryId", d.attempts, e.key AS "eventKey", w.url, d.state

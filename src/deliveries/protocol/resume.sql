@@ -13,7 +13,7 @@ WITH resumed AS (
      AND d.state = 'stopped' AND NOT d.is_test AND d.attempts = 0
      AND d.stop_reason IN ('webhook_disabled', 'unsubscribed')
      AND w.id = d.webhook_id AND e.id = d.event_id
-     AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NULL
+     AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NULL
   RETURNING 1
 )
 SELECT count(*)::int AS count FROM resumed

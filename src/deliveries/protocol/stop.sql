@@ -1,5 +1,5 @@
 -- Stops the deliveries of a webhook that it, as it is now, does not take: it is switched off, deleted, or no longer
--- subscribed to their keys. An attempt under way finishes first, and its record goes by the webhook; one whose run was
+-- subscribed to their keys, or their payload is erased. An attempt under way finishes first, and its record goes by the webhook; one whose run was
 -- lost is stopped here, and keeps its count of runs. The caller holds the lock of the webhook.
 -- A workflow that waits is owed a signal; a delivery that was attempted without a workflow is owed one that follows.
 --
@@ -7,17 +7,17 @@
 -- with. It does not remember which row of an inlined UNION that was, reads the UNION again, and may miss it.
 -- In the order of ids, as claims are, so that a switch-off and a batch of claims never deadlock.
 WITH unwanted AS MATERIALIZED (
-  SELECT d.id, stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) AS reason
-    FROM (SELECT id, event_id, webhook_id FROM delivery
+  SELECT d.id, stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) AS reason
+    FROM (SELECT id, event_id, webhook_id, is_erased FROM delivery
            WHERE organisation_id = :organisationId AND webhook_id = :webhookId
              AND completed_at IS NULL AND workflow_started_at IS NULL
           UNION ALL
-          SELECT id, event_id, webhook_id FROM delivery
+          SELECT id, event_id, webhook_id, is_erased FROM delivery
            WHERE organisation_id = :organisationId AND webhook_id = :webhookId
              AND completed_at IS NULL AND workflow_started_at IS NOT NULL) d
     JOIN event e ON e.id = d.event_id
     JOIN webhook w ON w.id = d.webhook_id
-   WHERE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key) IS NOT NULL
+   WHERE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NOT NULL
    ORDER BY d.id
 ), stopped AS (
   UPDATE delivery d

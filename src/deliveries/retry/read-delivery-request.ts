@@ -5,7 +5,7 @@ import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findSealedSecret, findWebhook } from '../../db/queries/webhooks.ts'
 import { missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
-import { forbidden, notFound } from '../../errors.ts'
+import { forbidden, notFound, payloadErased } from '../../errors.ts'
 import { signedHeaders, USER_AGENT } from '../../outbound/post-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 
@@ -36,13 +36,18 @@ export async function readDeliveryRequest(
   const eventKeys = [...webhook.subscribedEventKeys, delivery.eventKey]
   const missing = missingPermissions(actor, permissionsForSubscription(eventKeys, catalogue.permissionFor))
   if (missing.length > 0) throw forbidden(missing)
+  if (delivery.body === null) throw payloadErased()
   const headers = signedHeaders(deliveryId, secretBox.open(webhookId, sealed), delivery.body)
   await recordAudit(dataSource, actor, { action: 'delivery.request_read', webhookId, deliveryId })
   return { url: webhook.url, headers, body: delivery.body.toString('utf8') }
 }
 
-/** Returns the headers of an attempt but the signature, as they are shown to members; the client adds two of them. */
-export function shownHeaders(id: string, body: Buffer): Record<string, string> {
+/**
+ * Returns the headers of an attempt but the signature, as they are shown to members; the client adds two of them. None
+ * where the payload is erased: no attempt is made.
+ */
+export function shownHeaders(id: string, body: Buffer | null): Record<string, string> {
+  if (body === null) return {}
   return {
     'User-Agent': USER_AGENT,
     'Content-Type': 'application/json',

@@ -5,7 +5,7 @@ import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
 import { coversEventKey } from '../../domain/permissions.ts'
-import { conflict, notFound, type ProblemError } from '../../errors.ts'
+import { conflict, notFound, payloadErased, type ProblemError } from '../../errors.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
@@ -21,7 +21,10 @@ type Dependencies = CommandDependencies & {
 /** All but completed. */
 const RETRIED_STATES = DELIVERY_STATES.filter((state) => state !== 'completed')
 
-/** Retries one delivery at once, in any undelivered state. Throws 409 with the reason where that is not possible. */
+/**
+ * Retries one delivery at once, in any undelivered state. Throws 409 with the reason where that is not possible,
+ * 410 where its payload is erased.
+ */
 export async function retryDelivery(
   dependencies: Dependencies,
   actor: Actor,
@@ -54,6 +57,7 @@ async function refusalOf(
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
   const delivery = await findDelivery(dataSource, organisationId, webhookId, deliveryId)
   if (webhook === null || delivery === null) return notFound('delivery')
+  if (delivery.erasedAt !== null) return payloadErased()
   if (delivery.state === 'completed')
     return conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
   if (delivery.isTest)

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { hashCredential } from '../../credentials.ts'
 import type { Caller, KeyCaller } from '../../domain/actor.ts'
 import type { Operator } from '../../accounts/operator.ts'
-import { findCallerOfSession, type Session } from '../../db/queries/sessions.ts'
+import { findCallerOfSession, findOperatorSession, type Session } from '../../db/queries/sessions.ts'
 import { MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH, isKeyShaped } from '../../domain/api-key-shape.ts'
 import type { OperatorScope } from '../../domain/permissions.ts'
 import { notFound, ProblemError, unauthenticated, unauthenticatedOperator } from '../../errors.ts'
@@ -19,7 +19,7 @@ import type { CallerLookup } from '../../accounts/caller-lookup.ts'
 export type Authenticated = {
   caller: Caller
   session: Session | null
-  operator: Pick<Operator, 'name' | 'scopes'> | null
+  operator: Pick<Operator, 'name' | 'scopes' | 'keyHash'> | null
 }
 
 /** A portal link authenticates no request: it is exchanged for a session. */
@@ -125,10 +125,17 @@ async function findByCredential(
       return { ...found, operator: null }
     }
     case 'operator': {
-      const operator = operatorKeys.find(value)
+      const operator = operatorKeys.find(hashCredential(value))
       if (operator === null) throw unauthenticatedOperator()
-      known.add(hashCredential(value))
+      known.add(operator.keyHash)
       return { caller: NO_CALLER, session: null, operator }
+    }
+    case 'operator_session': {
+      const session = await findOperatorSession(dataSource, hashCredential(value))
+      const operator = session === null ? null : operatorKeys.find(session.keyHash)
+      if (session === null || operator?.name !== session.operator) throw unauthenticatedOperator()
+      known.add(session.hash)
+      return { caller: NO_CALLER, session, operator }
     }
   }
 }
@@ -142,7 +149,12 @@ function credentialOf(
 ): RequestCredential {
   const { access } = route
   const operatorKey = ctx.get('x-operator-key')
-  if (access.kind === 'operator') return { kind: 'operator', value: operatorKey }
+  if (access.kind === 'operator') {
+    const token = operatorKey === '' && access.sessions === true ? readSessionToken(ctx, cookie) : null
+    return token === null
+      ? { kind: 'operator', value: operatorKey }
+      : { kind: 'operator_session', value: token }
+  }
   const key = ctx.get('x-api-key')
   if (key !== '') return { kind: 'key', value: key }
   if (acceptsOperators(route) && operatorKeys.isConfigured && operatorKey !== '')

@@ -4,28 +4,24 @@ import type { Operator } from '../../accounts/operator.ts'
 import { ProblemError } from '../../errors.ts'
 import type { OperatorKey, OperatorScope } from '../../domain/permissions.ts'
 
-/** An operator key that was found; its secret is left out. */
-type KnownOperatorKey = { name: string; scopes: readonly OperatorScope[] }
+/** An operator key that was found; of its secret only the hash. */
+type KnownOperatorKey = Pick<Operator, 'name' | 'scopes' | 'keyHash'>
 
 export type OperatorKeys = {
   /** False where none is set: then the service has no operator routes. */
   isConfigured: boolean
-  /** Returns the key with this secret, or null. */
-  find(secret: string): KnownOperatorKey | null
+  /** Returns the key whose secret has this hash, or null. */
+  find(keyHash: Buffer): KnownOperatorKey | null
 }
 
 /** Compares with every key by its hash, so that the time of a look-up says nothing about any secret. */
 export function createOperatorKeys(keys: readonly OperatorKey[]): OperatorKeys {
-  const hashed = keys.map(({ name, scopes, secret }) => ({
-    hash: hashCredential(secret),
-    key: { name, scopes },
-  }))
+  const hashed = keys.map(({ name, scopes, secret }) => ({ name, scopes, keyHash: hashCredential(secret) }))
   return {
     isConfigured: keys.length > 0,
-    find(secret) {
-      const given = hashCredential(secret)
-      const [found] = hashed.filter(({ hash }) => timingSafeEqual(hash, given))
-      return found?.key ?? null
+    find(given) {
+      const [found] = hashed.filter(({ keyHash }) => timingSafeEqual(keyHash, given))
+      return found ?? null
     },
   }
 }

@@ -9,7 +9,10 @@ import type { RateLimit } from '../limits/rate-limits.ts'
 import { senderNetwork } from '../middleware/trusted-proxies.ts'
 
 /** What authenticates a request; an empty value is a missing credential. */
-export type Credential = { kind: 'key' | 'session' | 'ticket' | 'operator' | 'portal_link'; value: string }
+export type Credential = {
+  kind: 'key' | 'session' | 'ticket' | 'operator' | 'operator_session' | 'portal_link'
+  value: string
+}
 
 /**
  * Why a credential was refused, for the operator only: the answer never contains it. `unknown`: also a key that is
@@ -31,7 +34,7 @@ export type AuthRefusals = {
   refused(refused: Refused): Promise<void>
 }
 
-const SIGN_IN = new Set(['signIn', 'openPortalLink'])
+const SIGN_IN = new Set(['signIn', 'signInOperator', 'openPortalLink'])
 
 /**
  * Keys that are looked up per second for an address beyond its limit: a valid one that this process has not seen gets
@@ -102,6 +105,7 @@ function isUnauthenticated(error: unknown): boolean {
 
 function reasonOf({ kind, value }: Credential): RefusalReason {
   if (value === '') return 'missing'
+  if (kind === 'operator_session') return 'session'
   if (kind !== 'key') return kind
   if (isKeyShaped(value, MIN_KEY_LENGTH)) return 'unknown'
   return isKeyShaped(value, MIN_DEMO_KEY_LENGTH) ? 'short' : 'malformed'

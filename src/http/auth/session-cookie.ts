@@ -32,6 +32,15 @@ export function sessionCookieFor(
     : null
 }
 
+/**
+ * Returns the cookie of an operator's session, beside which the browser may have one of a member. No other page embeds the
+ * operator's pages.
+ */
+export function operatorCookieFor(ctx: Context, { publicUrl }: { publicUrl: string }): SessionCookie | null {
+  const cookie = sessionCookieFor(ctx, { publicUrl, frameAncestors: [] })
+  return cookie === null ? null : { ...cookie, name: cookie.name.replace('session', 'operator_session') }
+}
+
 /** Throws 403 where the connection must not have a session cookie. */
 export function requireSessionCookie(cookie: SessionCookie | null): SessionCookie {
   if (cookie !== null) return cookie

@@ -94,7 +94,7 @@ const REFUSALS = {
     headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
     codes: ['rate_limited'],
   },
-  InternalError: { status: 500, description: 'A fault of Posthorn', codes: ['internal_error'] },
+  InternalError: { status: 500, description: 'A fault of this service', codes: ['internal_error'] },
   Unavailable: {
     status: 503,
     description: 'The database cannot be reached, or the process has too many connections; see Retry-After',

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import type * as Esbuild from 'esbuild'
 
 /** The pages; each names its scripts and its styles as sources below `/assets/`. */
-const PAGES = ['developer.html', 'docs.html']
+const PAGES = ['developer.html', 'docs.html', 'operator.html']
 
 const STYLE_LINK = / *<link rel="stylesheet" href="\/assets\/([^"]+)" \/>\n/g
 const SCRIPT_SOURCE = /(?<=<script (?:type="module" )?src="\/assets\/)[^"]+/g
@@ -21,7 +21,7 @@ export function bundlePages(folder: string, options: { withSourceMaps: boolean }
   const files = new Map<string, Buffer>()
   const scripts = new Map<string, string>()
   for (const [source, { script, map }] of bundleScripts(folder, [...sources], options)) {
-    const path = pathOf(source.slice(0, -'.js'.length).replaceAll('/', '-'), script, 'js')
+    const path = contentPath(source.slice(0, -'.js'.length).replaceAll('/', '-'), script, 'js')
     scripts.set(source, path)
     files.set(path, map === undefined ? script : linked(script, path))
     if (map !== undefined) files.set(`${path}.map`, map)
@@ -30,7 +30,7 @@ export function bundlePages(folder: string, options: { withSourceMaps: boolean }
     const [first, ...others] = [...html.matchAll(STYLE_LINK)]
     const styles = [first, ...others].map((link) => readFileSync(join(folder, link?.[1] ?? '')))
     const style = Buffer.concat(styles)
-    const stylePath = pathOf(basename(page, '.html'), style, 'css')
+    const stylePath = contentPath(basename(page, '.html'), style, 'css')
     files.set(stylePath, style)
     const bundled = others
       .reduce((text, [link]) => text.replace(link, ''), html)
@@ -47,7 +47,8 @@ function withPreload(html: string): string {
   return html.replace('</title>\n', `</title>\n    <link rel="modulepreload" href="${path}" />\n`)
 }
 
-function pathOf(name: string, content: Buffer, extension: string): string {
+/** Returns the path of a file that is named after its content, and so kept for good by caches. */
+export function contentPath(name: string, content: Buffer, extension: string): string {
   const hash = createHash('sha256').update(content).digest('base64url').slice(0, 16)
   return `bundled/${name}-${hash}.${extension}`
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { OWN_BRAND, withBrand, type Brand } from './brand.ts'
 import { bundlePages } from './bundle-pages.ts'
 
 /** A file as browsers get it. `isImmutable`: its path names its content. */
@@ -16,6 +17,7 @@ const FOLDER = fileURLToPath(new URL('../../web/pages/', import.meta.url))
 const PAGE_PATHS: Readonly<Record<string, string>> = {
   'developer.html': '/developer',
   'docs.html': '/docs',
+  'operator.html': '/operator',
 }
 
 /** What has another ending is not for browsers. */
@@ -24,6 +26,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
   '.map': 'application/json',
 }
 
@@ -31,22 +34,27 @@ const TYPES: Readonly<Record<string, string>> = {
 export const UNBUNDLED: readonly string[] = ['icon.svg', 'app/push-worker.js']
 
 const isSource = import.meta.url.endsWith('.ts')
-let bundled: WebFiles | undefined
+let bundled: ReadonlyMap<string, Buffer> | undefined
 
-/** Returns every file: of a build as it made them, of the sources bundled once for all of the process. */
-export function readWebFiles(): WebFiles {
-  if (!isSource) return toWebFiles(readBuild())
-  return (bundled ??= toWebFiles([
+/** Returns every file: of a build as it made them, of the sources bundled once for all of the process; with the brand. */
+export function readWebFiles(brand: Brand = OWN_BRAND): WebFiles {
+  return toWebFiles(withBrand(isSource ? readSources() : readBuild(), brand))
+}
+
+function readSources(): ReadonlyMap<string, Buffer> {
+  return (bundled ??= new Map([
     ...UNBUNDLED.map((name) => [name, readFileSync(join(FOLDER, name))] as const),
     ...bundlePages(FOLDER, { withSourceMaps: true }),
   ]))
 }
 
-function readBuild(): (readonly [name: string, body: Buffer])[] {
-  return readdirSync(FOLDER, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name))
-    .map((file) => [relative(FOLDER, file).split(sep).join('/'), readFileSync(file)])
+function readBuild(): ReadonlyMap<string, Buffer> {
+  return new Map(
+    readdirSync(FOLDER, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .map((file) => [relative(FOLDER, file).split(sep).join('/'), readFileSync(file)]),
+  )
 }
 
 function toWebFiles(files: Iterable<readonly [name: string, body: Buffer]>): WebFiles {

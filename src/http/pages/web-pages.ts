@@ -19,6 +19,12 @@ const PAGE_POLICY = [
   'trusted-types lit-html posthorn-push',
 ].join('; ')
 
+/**
+ * Of pictures, some of which the operator chose: opened by itself, an SVG is a document, which runs and loads nothing.
+ * Its styles stand in it.
+ */
+const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
 /** A year, the longest that caches are asked for. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 
@@ -52,8 +58,9 @@ export function webPages(
     const isEmbeddable = embedders !== '' && ctx.path === ENTRANCE
     // It can name no origin, and some browsers would obey it besides the policy.
     if (isEmbeddable) ctx.remove('x-frame-options')
+    const policy = file.type.startsWith('image/') ? PICTURE_POLICY : PAGE_POLICY
     ctx.set({
-      'content-security-policy': `${PAGE_POLICY}; frame-ancestors ${isEmbeddable ? embedders : "'none'"}`,
+      'content-security-policy': `${policy}; frame-ancestors ${isEmbeddable ? embedders : "'none'"}`,
       'cross-origin-opener-policy': 'same-origin',
       'cross-origin-resource-policy': 'same-origin',
       // What has no name of its content is revalidated each time: no browser mixes old and new files after an update.

@@ -5,12 +5,13 @@ import type {
   LatestAttemptRow,
   WebhookStatsRow,
 } from '../../db/queries/deliveries.ts'
+import type { StoredPayload } from '../../db/queries/events.ts'
 import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
 import { shownHeaders, type DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
-import { embedJson, presentPayload } from './payload.ts'
+import { embedJson, presentErasure, presentPayload } from './payload.ts'
 
 /** Presents a delivery to `reader`. */
 export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
@@ -51,7 +52,7 @@ function presentAttemptSummary(attempt: AttemptSummaryRow, reader: Grants) {
  * are for a reader that may change the webhook.
  */
 export function presentDeliveryDetail(
-  delivery: DeliveryRow & { body: Buffer; subscribedEventKeys: string[] },
+  delivery: DeliveryRow & StoredPayload & { subscribedEventKeys: string[] },
   attempts: AttemptRow[],
   queue: FirstAttemptQueue | null,
   reader: Grants,
@@ -60,7 +61,8 @@ export function presentDeliveryDetail(
   const showsUrl = mayChangeWebhook(reader, delivery.subscribedEventKeys, permissionFor)
   const payload = presentPayload(delivery, reader, permissionFor)
   const requestHeaders = shownHeaders(delivery.id, delivery.body)
-  const shown = { ...presentDelivery(delivery, reader), queue, requestHeaders }
+  const payloadErased = presentErasure(delivery)
+  const shown = { ...presentDelivery(delivery, reader), queue, requestHeaders, payloadErased }
   return embedJson(shown, 'payload', payload, {
     attempts: attempts.map((attempt) => presentAttempt(attempt, showsUrl)),
   })

@@ -4,7 +4,7 @@ import type { EventSummaryRow } from '../../db/queries/event-list.ts'
 import type { EventRow } from '../../db/queries/events.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
 import { presentDelivery } from './delivery.ts'
-import { embedJson, presentPayload } from './payload.ts'
+import { embedJson, presentErasure, presentPayload } from './payload.ts'
 
 /** Returns the JSON text of an event with the states of its deliveries. */
 export function presentEvent(
@@ -15,7 +15,7 @@ export function presentEvent(
 ): string {
   const { id, eventKey, createdAt, traceId } = event
   return embedJson(
-    { id, eventKey, createdAt: createdAt.toISOString(), traceId },
+    { id, eventKey, createdAt: createdAt.toISOString(), traceId, payloadErased: presentErasure(event) },
     'payload',
     presentPayload(event, reader, permissionFor),
     { deliveries: deliveries.map((delivery) => presentDelivery(delivery, reader)) },

@@ -2,7 +2,7 @@ import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/
 import type { FailuresRow } from '../../db/queries/failures.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
-import { webhookStatus } from '../../domain/webhook-status.ts'
+import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import { presentFailures } from './failures.ts'
 import { presentWebhook } from './webhook.ts'
@@ -11,17 +11,12 @@ import { presentWebhook } from './webhook.ts'
 export function presentOverview(row: OverviewRow, reader: Grants, permissionFor: PermissionFor) {
   const { waitingForFirstAttempt, oldestWaitingForFirstAttemptMs, waitingForRetry } = row
   const { permanentlyFailed, stopped, latestAttempt, openIncident } = row
-  const { sinceOpened, ...recent } = row.recent
+  const { attempts, succeeded, p95DurationMs } = row.recent
   return {
     ...presentWebhook(row, reader, permissionFor),
     name: nameWebhook(row.url, row.id),
-    status: webhookStatus({
-      enabled: row.enabled,
-      hasOpenIncident: openIncident !== null,
-      latestOutcome: latestAttempt?.outcome ?? null,
-      sinceOpened,
-    }),
-    recent,
+    status: statusOf(row),
+    recent: { attempts, succeeded, p95DurationMs },
     waitingForFirstAttempt,
     oldestWaitingForFirstAttemptMs,
     waitingForRetry,
@@ -30,6 +25,12 @@ export function presentOverview(row: OverviewRow, reader: Grants, permissionFor:
     latestAttempt: latestAttempt === null ? null : presentLatest(latestAttempt),
     openIncident: openIncident === null ? null : presentOpen(openIncident),
   }
+}
+
+export function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow): WebhookStatus {
+  const latestOutcome = latestAttempt?.outcome ?? null
+  const { sinceOpened } = recent
+  return webhookStatus({ enabled, hasOpenIncident: openIncident !== null, latestOutcome, sinceOpened })
 }
 
 function presentLatest(latest: NonNullable<OverviewRow['latestAttempt']>) {

@@ -1,12 +1,21 @@
+import type { StoredPayload } from '../../db/queries/events.ts'
 import { mayReadPayload, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 
-/** Returns the payload of an event as JSON text, byte for byte as it is delivered; `null` to a reader that may not see it. */
+/**
+ * Returns the payload of an event as JSON text, byte for byte as it is delivered; `null` to a reader that may not see it,
+ * and where it is erased.
+ */
 export function presentPayload(
-  { eventKey, body }: { eventKey: string; body: Buffer },
+  { eventKey, body }: { eventKey: string; body: Buffer | null },
   reader: Grants,
   permissionFor: PermissionFor,
 ): string {
-  return mayReadPayload(reader, eventKey, permissionFor) ? body.toString('utf8') : 'null'
+  return body !== null && mayReadPayload(reader, eventKey, permissionFor) ? body.toString('utf8') : 'null'
+}
+
+/** Presents since when the payload is erased, and by whom; null where it is not. */
+export function presentErasure({ erasedAt, erasedBy }: Omit<StoredPayload, 'body'>) {
+  return erasedAt === null || erasedBy === null ? null : { at: erasedAt.toISOString(), by: erasedBy }
 }
 
 /**

@@ -11,7 +11,13 @@ export function presentWebhook(webhook: WebhookRow, reader: Grants, permissionFo
     description,
     subscribedEventKeys,
     enabled,
+    operatorHold: presentHold(webhook),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }
+}
+
+/** Presents the operator's hold on a webhook; null without one. */
+export function presentHold({ heldAt, holdReason }: Pick<WebhookRow, 'heldAt' | 'holdReason'>) {
+  return heldAt === null ? null : { since: heldAt.toISOString(), reason: holdReason ?? '' }
 }

@@ -25,6 +25,7 @@ import {
   RecentDeliveriesSchema,
   RecentDeliveryQuerySchema,
 } from '../schemas/delivery.ts'
+import { PAYLOAD_ERASED } from '../schemas/retry.ts'
 import { deliveryCursor } from '../validation/cursor.ts'
 import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 
@@ -153,6 +154,7 @@ const requestRoute: Route = {
       schema: DeliveryRequestSchema,
       headers: { 'Cache-Control': 'no-store' },
     },
+    410: { description: PAYLOAD_ERASED, problem: ['payload_erased'] },
   },
   async handle(dependencies, request) {
     const [webhookId, id] = [param(request, 'id'), param(request, 'deliveryId')]

@@ -1,10 +1,12 @@
 import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { operatorInAudit } from '../../accounts/operator.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
 import { listEvents, type EventListFilter } from '../../db/queries/event-list.ts'
 import { findEvent } from '../../db/queries/events.ts'
 import {
   EVENT_PUBLISH,
+  FULL_ACCESS,
   mayReadPayload,
   missingPermissions,
   TEST_EVENT_KEY,
@@ -12,6 +14,7 @@ import {
 } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
+import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
 import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
 import { presentEvent, presentEventKey, presentEventSummary } from '../presenters/event.ts'
@@ -131,7 +134,7 @@ const getRoute: Route = {
   operationId: 'getEvent',
   summary: 'Get an event and the states of its deliveries',
   description:
-    "Needs `event:publish` or the event key's own permission. `payload` is null for a member without the latter.",
+    "Needs `event:publish` or the event key's own permission. `payload` is null for a member without the latter, and once it is erased.",
   access: { kind: 'organisation', permission: null },
   responses: { 200: { description: 'The event', schema: EventSchema } },
   async handle({ dataSource, catalogue }, request) {
@@ -142,6 +145,23 @@ const getRoute: Route = {
       requirePermissions(actor, [catalogue.permissionFor(event.eventKey)])
     const deliveries = await listDeliveriesOfEvent(dataSource, actor.organisationId, event.id)
     return { status: 200, json: presentEvent(event, deliveries, actor, catalogue.permissionFor) }
+  },
+}
+
+const erasePayloadRoute: Route = {
+  method: 'DELETE',
+  path: '/api/orgs/:orgId/events/:eventId/payload',
+  operationId: 'eraseEventPayload',
+  summary: "Erase an event's payload and what endpoints answered to it",
+  description:
+    'For good. What is open of its deliveries is `stopped` with `payload_erased`; an attempt that has begun finishes first, and its outcome is kept. Ids, times and outcomes stay. Can be repeated. Needs full access, or an operator key with the scope `manage`.',
+  access: { kind: 'organisation', permission: FULL_ACCESS, operatorScope: 'manage' },
+  responses: { 204: { description: 'It is erased, and no attempt begins any more' } },
+  async handle(dependencies, request) {
+    const { actor, operator } = request
+    const by = operator === null ? actor : operatorInAudit(operator, actor.organisationId)
+    await erasePayload(dependencies, by, param(request, 'eventId'))
+    return { status: 204 }
   },
 }
 
@@ -157,7 +177,13 @@ const eventKeysRoute: Route = {
   handle: ({ catalogue }) => Promise.resolve({ status: 200, json: eventKeyBytes(catalogue) }),
 }
 
-export const eventRoutes: readonly Route[] = [publishRoute, listRoute, getRoute, eventKeysRoute]
+export const eventRoutes: readonly Route[] = [
+  publishRoute,
+  listRoute,
+  getRoute,
+  erasePayloadRoute,
+  eventKeysRoute,
+]
 
 /** Returns the event keys that the member may read; null: all, those too that the catalogue has lost. */
 function readableKeys(grants: Grants, { eventKeys, permissionFor }: Catalogue): string[] | null {

@@ -7,6 +7,7 @@ import { eventRoutes } from './events.ts'
 import { operatorApiKeyRoutes } from './operator-api-keys.ts'
 import { operatorMemberRoutes } from './operator-members.ts'
 import { operatorOrganisationRoutes } from './operator-organisations.ts'
+import { operatorViewRoutes } from './operator-view.ts'
 import { incidentRoutes } from './incidents.ts'
 import { pushSubscriptionRoutes } from './push-subscriptions.ts'
 import { overviewRoutes } from './overview.ts'
@@ -35,7 +36,12 @@ const resourceRoutes: readonly Route[] = [
   ...tagged('Audit trail', auditRoutes),
   ...tagged('Sessions', sessionRoutes),
   ...tagged('Portal links', portalLinkRoutes),
-  ...tagged('Operator', [...operatorOrganisationRoutes, ...operatorMemberRoutes, ...operatorApiKeyRoutes]),
+  ...tagged('Operator', [
+    ...operatorOrganisationRoutes,
+    ...operatorMemberRoutes,
+    ...operatorApiKeyRoutes,
+    ...operatorViewRoutes,
+  ]),
 ]
 
 /** Every route of the API; `/openapi.json` documents exactly these. */

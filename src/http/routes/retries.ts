@@ -14,6 +14,7 @@ import {
   DiscardDeliveriesSchema,
   DiscardedSchema,
   MAX_SELECTION_BYTES,
+  PAYLOAD_ERASED,
   RetryAcceptedSchema,
   STATE_CONFLICT,
   TestWebhookSchema,
@@ -48,6 +49,7 @@ const retryDeliveryRoute: Route = {
         'delivery_changed',
       ],
     },
+    410: { description: PAYLOAD_ERASED, problem: ['payload_erased'] },
   },
   async handle(dependencies, request) {
     const deliveryId = param(request, 'deliveryId')

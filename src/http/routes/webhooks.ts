@@ -107,7 +107,7 @@ const updateRoute = routeWithBody({
   operationId: 'updateWebhook',
   summary: 'Update a webhook',
   description:
-    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value, as GET shows it to the member, changes nothing. `id`, `createdAt` and `updatedAt` are accepted with their present values only. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost, as `enabled: false` stops all. When the webhook takes them again, those that were never attempted go on by themselves, and the others can be retried.',
+    'The member needs the permissions of the subscription as it is and as it will be. A change that only reduces what the webhook does (`enabled: false`, fewer event keys, or both) needs `webhook:manage` alone; a field that repeats its value, as GET shows it to the member, changes nothing. `id`, `operatorHold`, `createdAt` and `updatedAt` are accepted with their present values only. Removing an event key, or narrowing `*`, stops the pending and waiting deliveries of the keys that are lost, as `enabled: false` stops all. When the webhook takes them again, those that were never attempted go on by themselves, and the others can be retried.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   body: {
     schema: UpdateWebhookSchema,
@@ -115,7 +115,13 @@ const updateRoute = routeWithBody({
     rules: updateErrors,
     example: { enabled: false },
   },
-  responses: { 200: { description: 'The webhook as it is now', schema: WebhookSchema } },
+  responses: {
+    200: { description: 'The webhook as it is now', schema: WebhookSchema },
+    409: {
+      description: '`webhook_held`: it was to be enabled, and the operator holds it',
+      problem: ['webhook_held'],
+    },
+  },
   async handle(dependencies, request) {
     const { actor, body } = request
     const webhook = await updateWebhook(dependencies, actor, param(request, 'id'), body)
@@ -167,7 +173,7 @@ export const webhookRoutes: readonly Route[] = [
   signingSecretRoute,
 ]
 
-const READ_ONLY = ['id', 'createdAt', 'updatedAt']
+const READ_ONLY = ['id', 'operatorHold', 'createdAt', 'updatedAt']
 
 /** Checks the fields that differ from what GET shows to the member: rules may have changed since the others were set. */
 async function updateErrors(

@@ -77,6 +77,20 @@ export const EnvelopeSchema = Type.Object(
   { title: 'Envelope', description: 'The envelope as it is delivered' },
 )
 
+export const PayloadErasedSchema = orNull(
+  Type.Object(
+    {
+      at: timestamp('2026-05-05T08:30:00.000Z'),
+      by: Type.String({
+        description: 'Id of the member, or `operator:` and the name of the operator key',
+        examples: ['mem_an'],
+      }),
+    },
+    { title: 'PayloadErased' },
+  ),
+  { description: 'When the payload was erased, and by whom; null where it was not', examples: [null] },
+)
+
 /** A member as the user of a browser knows it. */
 const NamedMemberSchema = Type.Object(
   {

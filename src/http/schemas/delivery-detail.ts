@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { EnvelopeSchema, orNull } from './common.ts'
+import { EnvelopeSchema, orNull, PayloadErasedSchema } from './common.ts'
 import { ATTEMPT_SUMMARY, DeliverySchema, error } from './delivery.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
@@ -25,7 +25,9 @@ const AttemptSchema = Type.Object(
       examples: ['https://hooks.example.com/posthorn'],
     }),
     error,
-    response: orNull(EndpointAnswerSchema),
+    response: orNull(EndpointAnswerSchema, {
+      description: 'null where no answer came, or the payload was erased',
+    }),
   },
   { title: 'Attempt', description: 'One POST to the endpoint' },
 )
@@ -57,7 +59,8 @@ export const DeliveryDetailSchema = Type.Object(
         {},
         {
           additionalProperties: Type.String(),
-          description: 'The headers of an attempt that is made now, without its signature',
+          description:
+            'The headers of an attempt that is made now, without its signature; none once the payload is erased',
           examples: [
             {
               'User-Agent': 'Posthorn/0.1.0',
@@ -69,7 +72,8 @@ export const DeliveryDetailSchema = Type.Object(
         },
       ),
     ),
-    payload: EnvelopeSchema,
+    payloadErased: PayloadErasedSchema,
+    payload: orNull(EnvelopeSchema, { description: 'null once it is erased' }),
     attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
   },
   { title: 'DeliveryDetail', description: 'A delivery with its payload and every attempt' },

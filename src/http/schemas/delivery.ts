@@ -124,7 +124,7 @@ export const DeliverySchema = Type.Object(
     state: Type.Enum([...DELIVERY_STATES], { title: 'DeliveryState', examples: ['waiting'] }),
     stopReason: orNull(Type.Enum([...STOP_REASONS], { title: 'StopReason' }), {
       description:
-        'Why it is stopped: its webhook was disabled or deleted, its event key removed from the subscription, a user discarded it, or it is a test event that failed',
+        'Why it is stopped: its webhook was disabled or deleted, its event key removed from the subscription, a user discarded it, it is a test event that failed, or its payload was erased',
       examples: [null],
     }),
     attemptCount: Type.Integer({ examples: [1] }),
@@ -175,7 +175,7 @@ export const LatestAttemptSchema = Type.Object(
     statusCode,
     error,
     payload: orNull(EnvelopeSchema, {
-      description: "null for a member without the event key's permission",
+      description: "null for a member without the event key's permission, and once it is erased",
     }),
   },
   { title: 'LatestAttempt' },

@@ -7,6 +7,7 @@ import {
   nextCursor,
   openObject,
   orNull,
+  PayloadErasedSchema,
   searchedUntil,
   timestamp,
 } from './common.ts'
@@ -83,8 +84,9 @@ export const EventSchema = Type.Object(
     eventKey: Type.String({ examples: ['invoice:paid'] }),
     createdAt: timestamp('2026-05-04T09:02:11.204Z'),
     traceId: Type.String({ examples: ['6c42567ab0f8157384bcb87bd270b3cb'] }),
+    payloadErased: PayloadErasedSchema,
     payload: orNull(EnvelopeSchema, {
-      description: "null for a member without the event key's permission",
+      description: "null for a member without the event key's permission, and once it is erased",
     }),
     deliveries: Type.Array(DeliverySchema),
   },

@@ -27,6 +27,7 @@ const deliveryIds = Type.Array(
 export const MAX_SELECTION_BYTES = 8 * 1024
 
 export const STATE_CONFLICT = 'Not possible in this state; see `code`'
+export const PAYLOAD_ERASED = 'The payload of the event is erased'
 
 /** Documents one schema for each set of members that belong together. */
 function oneOf(...variants: object[]) {

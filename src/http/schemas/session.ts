@@ -23,7 +23,7 @@ const SessionMemberSchema = Type.Object(
   { title: 'SessionMember' },
 )
 
-const TemporalUiSchema = Type.Object(
+export const TemporalUiSchema = Type.Object(
   {
     url: Type.String({ examples: ['https://temporal.example.com'] }),
     namespace: Type.String({ examples: ['default'] }),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../domain/text-rules.ts'
-import { id, timestamp, URL_FORM } from './common.ts'
+import { id, orNull, timestamp, URL_FORM } from './common.ts'
 import { EXAMPLE_IDS } from './example-ids.ts'
 
 const URL_EXAMPLE = 'https://hooks.example.com/posthorn'
@@ -39,6 +39,29 @@ export const CreateWebhookSchema = Type.Object(
   { additionalProperties: false, title: 'CreateWebhook' },
 )
 
+const MAX_REASON_LENGTH = 500
+
+/** Why an operator holds a webhook: its organisation reads it. */
+export const holdReason = Type.String({
+  minLength: 1,
+  maxLength: MAX_REASON_LENGTH,
+  pattern: PLAIN_TEXT_PATTERN,
+  description: `Why; the organisation reads it, ${PLAIN_TEXT_RULE}`,
+  examples: ['Its endpoint floods ours. Write to support@example.com.'],
+})
+
+const OperatorHoldSchema = Type.Object(
+  { since: timestamp('2026-05-04T09:30:00.000Z'), reason: holdReason },
+  { title: 'OperatorHold' },
+)
+
+/** The operator's hold as answers have it. */
+export const operatorHold = orNull(OperatorHoldSchema, {
+  description:
+    'Set while the operator holds the webhook: it is disabled, and `enabled: true` is refused with 409 `webhook_held`',
+  examples: [null],
+})
+
 const readOnly = Type.Optional(
   Type.String({ readOnly: true, description: 'Cannot be changed: only its present value is accepted' }),
 )
@@ -48,6 +71,7 @@ export const UpdateWebhookSchema = Type.Object(
   {
     ...Type.Partial(CreateWebhookSchema).properties,
     id: readOnly,
+    operatorHold: Type.Optional(Type.Unsafe<unknown>({ ...operatorHold, readOnly: true })),
     createdAt: readOnly,
     updatedAt: readOnly,
   },
@@ -69,6 +93,7 @@ export const WebhookSchema = Type.Object(
       examples: [['invoice:paid', 'customer:created']],
     }),
     enabled,
+    operatorHold,
     createdAt: timestamp('2026-05-04T08:00:00.000Z'),
     updatedAt: timestamp('2026-05-04T08:00:00.000Z'),
   },

@@ -19,6 +19,7 @@ export const eventCursor = cursorOf('e1', UUID_DIGITS, '-')
 export const incidentCursor = cursorOf('i1', UUID_DIGITS, '-')
 export const retryJobCursor = cursorOf('r1', UUID_DIGITS, '-')
 export const auditCursor = cursorOf('a1', UUID_DIGITS, '-')
+export const operatorWebhookCursor = cursorOf('w1', UUID_DIGITS, '-')
 export const organisationCursor = cursorOf('o1', PLATFORM_ID)
 export const memberCursor = cursorOf('m1', PLATFORM_ID)
 

@@ -1,10 +1,13 @@
 import type { NotificationKind } from '../../domain/incident-rules.ts'
-import { isTimeZone, singleLine } from '../../domain/text-rules.ts'
+import { escapeHtml, isTimeZone, singleLine } from '../../domain/text-rules.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import type { Notice } from './notice.ts'
 
-/** `publicUrl` has no trailing slash, and is '' where it is not configured. `warn` logs a sentence. */
-export type ComposeOptions = { publicUrl: string; warn: (reason: string) => void }
+/**
+ * `brandName` is what the service calls itself. `publicUrl` has no trailing slash, and is '' where it is not configured.
+ * `warn` logs a sentence.
+ */
+export type ComposeOptions = { brandName: string; publicUrl: string; warn: (reason: string) => void }
 
 /** Text and HTML have the same content. */
 export type MailText = { subject: string; text: string; html: string }
@@ -86,7 +89,7 @@ function contentOf(notice: Notice, options: ComposeOptions): MailContent {
       ['Deliveries', formatCounts(notice)],
       ...(error === '' ? [] : [['Last error', error] as const]),
     ],
-    advice: adviceFor(notice.kind),
+    advice: adviceFor(notice.kind, options.brandName),
     link: options.publicUrl === '' ? '' : linkTo(notice.webhookId, options.publicUrl),
     closing: CLOSING,
   }
@@ -103,11 +106,11 @@ function openingOf(notice: Notice): string {
   }
 }
 
-function adviceFor(kind: NotificationKind): string {
+function adviceFor(kind: NotificationKind, brandName: string): string {
   switch (kind) {
     case 1:
       return (
-        'Posthorn goes on retrying on its schedule. Please check the endpoint: ' +
+        `${brandName} goes on retrying on its schedule. Please check the endpoint: ` +
         'once it confirms deliveries again, those that are waiting go out by themselves.'
       )
     case 2:
@@ -163,14 +166,14 @@ function asText({ opening, facts, advice, link, closing }: MailContent): string 
 
 /** Formats without colours, so that it follows the reader's light or dark scheme, and without external resources. */
 function asHtml(subject: string, { opening, facts, advice, link, closing }: MailContent): string {
-  const rows = facts.map(([label, value]) => `<strong>${escaped(label)}:</strong> ${escaped(value)}`)
-  const anchor = `<a href="${escaped(link)}">${escaped(LINK_TEXT)}</a>`
+  const rows = facts.map(([label, value]) => `<strong>${escapeHtml(label)}:</strong> ${escapeHtml(value)}`)
+  const anchor = `<a href="${escapeHtml(link)}">${escapeHtml(LINK_TEXT)}</a>`
   const paragraphs = [
-    escaped(opening),
+    escapeHtml(opening),
     rows.join('<br>\n'),
-    escaped(advice),
+    escapeHtml(advice),
     ...(link === '' ? [] : [anchor]),
-    `<small>${escaped(closing)}</small>`,
+    `<small>${escapeHtml(closing)}</small>`,
   ]
   return [
     '<!doctype html>',
@@ -178,7 +181,7 @@ function asHtml(subject: string, { opening, facts, advice, link, closing }: Mail
     '<head>',
     '<meta charset="utf-8">',
     '<meta name="color-scheme" content="light dark">',
-    `<title>${escaped(subject)}</title>`,
+    `<title>${escapeHtml(subject)}</title>`,
     '</head>',
     '<body style="font-family: sans-serif; line-height: 1.5; max-width: 40em; overflow-wrap: anywhere">',
     ...paragraphs.map((paragraph) => `<p>${paragraph}</p>`),
@@ -186,15 +189,4 @@ function asHtml(subject: string, { opening, facts, advice, link, closing }: Mail
     '</html>',
     '',
   ].join('\n')
-}
-
-function escaped(text: string): string {
-  const entities: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  }
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
 }

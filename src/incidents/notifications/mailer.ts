@@ -33,6 +33,7 @@ export type MailerOptions = {
   user: string
   password: string
   from: string
+  fromName: string
   /** The size of the connection pool. */
   connections: number
   /** Limits connecting, with greeting and TLS, and each answer of the server. */
@@ -102,7 +103,7 @@ export function createMailer(options: MailerOptions): Mailer {
     abortsIfUnsent.add(abortIfUnsent)
     try {
       await transport.sendMail({
-        from: { name: 'Posthorn', address: options.from },
+        from: { name: options.fromName, address: options.from },
         to: { name: singleLine(to.name ?? '', MAX_NAME_LENGTH), address: to.address },
         envelope: { from: { address: options.from, name: '' }, to: [{ address: to.address, name: '' }] },
         messageId: `<${id}@${domain}>`,

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDatabaseDown } from '../../db/connection/connection-errors.ts'
-import type { Backlog } from '../../db/queries/backlog.ts'
 import type { Logger } from '../../observability/logger.ts'
 
 /** Scrapes within this time get the same figures. */
@@ -15,19 +14,17 @@ const SLOW_GROUP_MS = 1_000
 /** Older figures would hide that none are to be had. */
 const USABLE_MS = 120_000
 
-type Read = { backlog: Backlog; atMs: number }
-
 /**
- * Creates a reader of the backlog, counted by `read` at most once at a time and at most every few seconds. It returns
+ * Creates a reader of figures of a backlog, counted by `read` at most once at a time and at most every few seconds. It returns
  * null when that fails, or when it takes longer than a scrape should. `nowMs` is a clock that never goes back.
  */
-export function createBacklogReader(dependencies: {
+export function createBacklogReader<Backlog>(dependencies: {
   read: () => Promise<Backlog>
   logger: Logger
   nowMs?: () => number
 }): () => Promise<Backlog | null> {
   const { read, logger, nowMs = () => performance.now() } = dependencies
-  let latest: Read | null = null
+  let latest: { backlog: Backlog; atMs: number } | null = null
   let notBeforeMs = -Infinity
   let reading: Promise<void> | null = null
 

@@ -1,3 +1,4 @@
+import type { Answer, PublishRequest } from '../target/adapter.ts'
 import { startHarnessProcess } from './harness-process.ts'
 
 /** `closed`: each of so many producers sends its next event when the last is acknowledged. `open`: at a fixed pace. */
@@ -7,36 +8,48 @@ type Pace = { kind: 'closed'; concurrency: number } | { kind: 'open'; perSecond:
 export type PublishJob = {
   /** Requests go to them round-robin. */
   apiUrls: readonly string[]
-  organisationId: string
-  apiKey: string
-  eventKey: string
-  /** Size of the body of a request; 1 KB if it is not given. */
-  bodyBytes?: number
+  request: PublishRequest
   pace: Pace
   limit: { events: number } | { durationMs: number }
 }
 
-/**
- * One event, times by `clock`. `intendedAt` is when the pace asked for it: what a slow API keeps waiting counts from
- * there. In a closed loop it is `sentAt`.
- */
-export type PublishedEvent = {
-  intendedAt: number
-  sentAt: number
-  acknowledgedAt: number
-  /** None if it was not accepted. */
-  deliveryIds: string[]
-  /** What went wrong, if it was not accepted. */
-  error: string | null
-}
+/** Times by `clock`. `intendedAt` is when the pace required the event: what a slow API delays counts from there. In a
+ * closed loop it is `sentAt`. */
+type Times = { intendedAt: number; sentAt: number; acknowledgedAt: number }
+
+/** `answer` is an error where there is none. */
+export type AnsweredEvent = Times & { answer: Answer | string }
+
+/** `deliveryIds` are none, and `error` says why, where the event was not accepted. */
+export type PublishedEvent = Times & { deliveryIds: string[]; error: string | null }
 
 export type Generator = {
   pid: number
-  publish(job: PublishJob): Promise<PublishedEvent[]>
+  /** `readIds` throws where an event was not accepted. */
+  publish(job: PublishJob, readIds: (answer: Answer) => string[]): Promise<PublishedEvent[]>
   stop(): Promise<void>
 }
 
 export function startGenerator(): Generator {
   const child = startHarnessProcess<PublishJob>(new URL('./generator-main.ts', import.meta.url))
-  return { pid: child.pid, publish: (job) => child.ask(job), stop: () => child.stop() }
+  return {
+    pid: child.pid,
+    async publish(job, readIds) {
+      const answered = await child.ask<AnsweredEvent[]>(job)
+      return answered.map(({ answer, ...times }) => ({ ...times, ...read(answer, readIds) }))
+    },
+    stop: () => child.stop(),
+  }
+}
+
+function read(
+  answer: AnsweredEvent['answer'],
+  readIds: (answer: Answer) => string[],
+): Pick<PublishedEvent, 'deliveryIds' | 'error'> {
+  if (typeof answer === 'string') return { deliveryIds: [], error: answer }
+  try {
+    return { deliveryIds: readIds(answer), error: null }
+  } catch (error) {
+    return { deliveryIds: [], error: String(error) }
+  }
 }

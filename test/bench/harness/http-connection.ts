@@ -19,10 +19,10 @@ type Waiting = {
 const IDLE_MS = 3_000
 
 const HEAD_END = '\r\n\r\n'
+const LAST_CHUNK = '0\r\n\r\n'
 
 /**
  * A load generator has to cost less than what it loads: this needs a third of the processor time of a general client.
- * It understands answers with a Content-Length, which is what the API sends.
  */
 export async function openHttpConnection(address: { host: string; port: number }): Promise<HttpConnection> {
   const socket = connect({ ...address, noDelay: true })
@@ -66,8 +66,23 @@ function parseAnswer(text: string): { status: number; body: string } | null {
   const headEnd = text.indexOf(HEAD_END)
   if (headEnd === -1) return null
   const head = text.slice(0, headEnd)
-  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error(`an answer without Content-Length:\n${head}`)
-  const body = text.slice(headEnd + HEAD_END.length)
-  return body.length < Number(length) ? null : { status: Number(head.slice(9, 12)), body }
+  const status = Number(head.slice(9, 12))
+  const sent = text.slice(headEnd + HEAD_END.length)
+  if (/\r\ntransfer-encoding: *chunked/i.test(head))
+    return sent.endsWith(LAST_CHUNK) ? { status, body: joinChunks(sent) } : null
+  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
+  return sent.length < length ? null : { status, body: sent }
+}
+
+/** Chunks without extensions and trailers. */
+function joinChunks(sent: string): string {
+  let body = ''
+  for (let at = 0; ;) {
+    const sizeEnd = sent.indexOf('\r\n', at)
+    const size = Number.parseInt(sent.slice(at, sizeEnd), 16)
+    if (!(size > 0)) return body
+    const begin = sizeEnd + 2
+    body += sent.slice(begin, begin + size)
+    at = begin + size + 2
+  }
 }

@@ -10,13 +10,15 @@ import { postsUntilConfirmed, type Arrival, type PathCount, type ReceiverRequest
 type Post = Arrival & { index: number }
 
 let arrivals: Arrival[] = []
+let idHeader = ''
 /** How many POSTs came, by path and there by delivery. */
 const seen = new Map<string, { posts: number; byDelivery: Map<string, number> }>()
 
 serveHarness((request: ReceiverRequest): Promise<unknown> => {
   switch (request.kind) {
     case 'listen':
-      return listen(request.tls)
+      idHeader = request.idHeader
+      return listen(request)
     case 'counts':
       return Promise.resolve(counts())
     case 'take': {
@@ -28,17 +30,17 @@ serveHarness((request: ReceiverRequest): Promise<unknown> => {
   }
 })
 
-function listen(tls: { key: string; cert: string } | null): Promise<number> {
+function listen({ host, tls }: Extract<ReceiverRequest, { kind: 'listen' }>): Promise<number> {
   const server = tls === null ? createServer(receive) : createTlsServer(tls, receive)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+    server.listen(0, host, () => resolve((server.address() as AddressInfo).port))
   })
 }
 
 function receive(request: IncomingMessage, response: ServerResponse): void {
   const arrivedAt = clock()
-  const deliveryId = String(request.headers['x-webhook-event-id'])
+  const deliveryId = String(request.headers[idHeader])
   const path = request.url ?? '/'
   const post = { deliveryId, path, arrivedAt, answeredAt: null, index: countUp(path, deliveryId) }
   arrivals.push(post)

@@ -1,3 +1,4 @@
+import { adapter } from '../target/posthorn.ts'
 import { startHarnessProcess } from './harness-process.ts'
 
 /** One POST as the receiver saw it, times by `clock`. `answeredAt`: just before the answer left; null if none did. */
@@ -7,7 +8,9 @@ export type Arrival = { deliveryId: string; path: string; arrivedAt: number; ans
 export type PathCount = { posts: number; deliveries: number }
 
 export type ReceiverRequest =
-  { kind: 'listen'; tls: { key: string; cert: string } | null } | { kind: 'counts' } | { kind: 'take' }
+  | { kind: 'listen'; host: string; tls: { key: string; cert: string } | null; idHeader: string }
+  | { kind: 'counts' }
+  | { kind: 'take' }
 
 /**
  * Customers' endpoints; the path says how one behaves: `/ok/…` confirms, `/fail/N/…` refuses the first N POSTs of each
@@ -15,6 +18,7 @@ export type ReceiverRequest =
  */
 export type Receiver = {
   pid: number
+  port: number
   /** Without a path. */
   url: string
   counts(): Promise<Record<string, PathCount>>
@@ -23,11 +27,16 @@ export type Receiver = {
   stop(): Promise<void>
 }
 
-export async function startReceiver(tls: { key: string; cert: string } | null): Promise<Receiver> {
+/** `idHeader`: names the delivery of a POST. Listens on `host`. */
+export async function startReceiver(
+  tls: { key: string; cert: string } | null,
+  { host, idHeader } = { host: '127.0.0.1', idHeader: adapter.idHeader },
+): Promise<Receiver> {
   const child = startHarnessProcess<ReceiverRequest>(new URL('./receiver-main.ts', import.meta.url))
-  const port = await child.ask<number>({ kind: 'listen', tls })
+  const port = await child.ask<number>({ kind: 'listen', host, tls, idHeader })
   return {
     pid: child.pid,
+    port,
     url: tls === null ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
     counts: () => child.ask({ kind: 'counts' }),
     take: () => child.ask({ kind: 'take' }),

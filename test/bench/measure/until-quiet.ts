@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Stage } from '../stage.ts'
+import type { Load } from '../load.ts'
 import { rounded } from './distribution.ts'
 
 /** Processor time in ms by process. */
@@ -10,7 +10,7 @@ const QUIET_MS_PER_SECOND = 200
 const LONGEST_MS = 180_000
 
 /** Waits until all work is done, such as workflows that follow later, and answers the processor time until then. */
-export async function untilQuiet(stage: Stage): Promise<Cpu> {
+export async function untilQuiet(stage: Pick<Load, 'cpu'>): Promise<Cpu> {
   const deadline = Date.now() + LONGEST_MS
   let before = stage.cpu()
   for (;;) {

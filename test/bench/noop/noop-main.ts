@@ -7,9 +7,9 @@ import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 import { serveHarness } from '../harness/harness-process.ts'
 import { clock } from '../measure/clock.ts'
 import type { NoopRequest } from './measure-noop.ts'
-import type { NoopSinks } from './noop-workflow.ts'
+import type { NoopActivities, NoopSinks } from './noop-workflow.ts'
 
-// Client and worker of workflows that do nothing: on one connection, so that they start eagerly as Posthorn's do.
+// Client and worker of workflows with one activity, which do nothing: on one connection, so that they start eagerly as Posthorn's do.
 
 const TASK_QUEUE = 'noop'
 /** Until the worker polls and its code is warm. */
@@ -22,6 +22,7 @@ serveHarness(async ({ address, workflows, concurrency }: NoopRequest) => {
   const worker = await Worker.create({
     connection,
     taskQueue: TASK_QUEUE,
+    activities: { attempt: () => Promise.resolve() } satisfies NoopActivities,
     workflowsPath: fileURLToPath(new URL('./noop-workflow.ts', import.meta.url)),
     sinks: {
       noop: { ran: { fn: counter.count, callDuringReplay: false } },

@@ -2,9 +2,9 @@ import type { Scenario } from '../scenario.ts'
 import { afterBurst } from './after-burst.ts'
 import { backlog } from './backlog.ts'
 import { burst } from './burst.ts'
-import { cold } from './cold.ts'
 import { cost } from './cost.ts'
 import { flaky } from './flaky.ts'
+import { floor } from './floor.ts'
 import { force } from './force.ts'
 import { growth } from './growth.ts'
 import { isolation } from './isolation.ts'
@@ -27,7 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   cost,
   growth,
   afterBurst,
-  cold,
+  floor,
   backlog,
   manyHanging,
   recovery,

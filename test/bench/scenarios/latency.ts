@@ -1,9 +1,9 @@
 import { firstPosts, settlePublished } from '../measure/ledger.ts'
 import { columns } from '../measure/distribution.ts'
-import type { FirstAttempt, Row, Scenario } from '../scenario.ts'
+import type { Load } from '../load.ts'
+import { HOOK } from '../measure/turns.ts'
+import type { Bench, Findings, FirstAttempt, Scenario } from '../scenario.ts'
 
-const EVENT_KEY = 'customer:created'
-const PATH = '/ok/hook'
 const SECONDS = 20
 /** Enough for a 99th percentile that is not the maximum. */
 const FEWEST_EVENTS = 150
@@ -18,44 +18,48 @@ function paces(firstAttempt: FirstAttempt): number[] {
 
 /**
  * From publishing to the arrival of the POST, at a fixed pace that waits for nothing. `p50Ms` and the like count from
- * when the event was to be sent, so a generator delayed by a slow API hides nothing; `sent…` from when it was.
+ * when the event was to be sent, so a generator delayed by a slow API hides nothing; `sent…` from when it was. Next to the
+ * smallest program that does the same, but for `workflow`.
  */
 export const latency: Scenario = {
   letter: 'b',
   name: 'latency',
   title: 'from publish to POST at a fixed pace',
   async run(bench) {
-    const stage = await bench.openStage({ webhooks: [{ path: PATH, eventKey: EVENT_KEY }] })
-    const rows: Row[] = []
-    const problems: string[] = []
+    const stage = await bench.openStage({ webhooks: [HOOK] })
+    const floor = bench.firstAttempt === 'workflow' ? null : await bench.openFloor(HOOK.path)
+    const findings: Findings = { rows: [], problems: [] }
     for (const perSecond of paces(bench.firstAttempt)) {
-      const usual = Math.min(MOST_EVENTS, Math.max(FEWEST_EVENTS, perSecond * SECONDS))
-      const events = bench.quick ? Math.max(10, perSecond) : usual
-      bench.say(`${events} events, ${perSecond} a second`)
-      const published = await stage.publish(EVENT_KEY, {
-        pace: { kind: 'open', perSecond },
-        limit: { events },
-      })
-      await stage.arrived(PATH, { deliveries: events })
-      // What follows later must not cost the next pace anything.
-      problems.push(...(await stage.settled()))
-      const arrivals = await stage.takeArrivals()
-      const posts = firstPosts(published, arrivals)
-      const { lost, doubled, problems: broken } = settlePublished(published, arrivals)
-      rows.push({
-        perSecond,
-        events,
-        ...columns(posts.map(({ event, arrival }) => arrival.arrivedAt - event.intendedAt)),
-        ...columns(
-          posts.map(({ event, arrival }) => arrival.arrivedAt - event.sentAt),
-          'sent',
-        ),
-        lost,
-        doubled,
-      })
-      problems.push(...broken)
+      await measure(bench, stage, { program: 'posthorn', perSecond }, findings)
+      if (floor !== null) await measure(bench, floor, { program: 'floor', perSecond }, findings)
     }
+    await floor?.close()
     await stage.close()
-    return { rows, problems }
+    return findings
   },
+}
+
+async function measure(
+  bench: Bench,
+  load: Load,
+  { program, perSecond }: { program: string; perSecond: number },
+  { rows, problems }: Findings,
+): Promise<void> {
+  const usual = Math.min(MOST_EVENTS, Math.max(FEWEST_EVENTS, perSecond * SECONDS))
+  const events = bench.quick ? Math.max(10, perSecond) : usual
+  bench.say(`${events} events, ${perSecond} a second, to ${program}`)
+  const published = await load.publish(HOOK.eventKey, {
+    pace: { kind: 'open', perSecond },
+    limit: { events },
+  })
+  await load.arrived(HOOK.path, { deliveries: events })
+  // What follows later must not cost the next pace anything.
+  const unsettled = await load.settled()
+  const arrivals = await load.takeArrivals()
+  const posts = firstPosts(published, arrivals)
+  const { lost, doubled, problems: broken } = settlePublished(published, arrivals)
+  const sent = posts.map(({ event, arrival }) => arrival.arrivedAt - event.sentAt)
+  const waits = posts.map(({ event, arrival }) => arrival.arrivedAt - event.intendedAt)
+  rows.push({ perSecond, events, program, ...columns(waits), ...columns(sent, 'sent'), lost, doubled })
+  problems.push(...unsettled, ...broken)
 }

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { builtInCatalogue } from '../../../src/catalogue/built-in.ts'
+import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { createPayloadThreads } from '../../../src/catalogue/payload-threads.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
@@ -15,6 +16,7 @@ import {
   createOrganisationCheck,
 } from '../../../src/accounts/caller-lookup.ts'
 import { listen } from '../../../src/http/listen.ts'
+import { OWN_BRAND } from '../../../src/http/pages/brand.ts'
 import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_VAPID_PUBLIC_KEY, testCommits, testPositions, testSecretBox } from '../database/factories.ts'
@@ -100,7 +102,9 @@ export async function createTestApi(
     vapidPublicKey: TEST_VAPID_PUBLIC_KEY,
     publicUrl: '',
     frameAncestors: [],
+    brand: OWN_BRAND,
     temporalUi: null,
+    readBacklog: () => countBacklog(dataSource),
     temporal: { workerLoad: () => null, isUp: () => Promise.resolve(true) },
     streams,
     logger,

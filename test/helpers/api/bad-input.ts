@@ -115,6 +115,7 @@ async function createWorld({ database, api }: ApiSuite, answers: RawAnswer[]): P
     key: member.apiKey,
     operatorKey: secretOf('manager'),
     publishKey: secretOf('publisher'),
+    observeKey: secretOf('observer'),
     managerKey: await keyWith(['webhook:read', 'webhook:manage', 'invoice:read']),
     readerKey: await keyWith(['webhook:read']),
     nobodyKey: await keyWith([]),

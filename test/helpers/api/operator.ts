@@ -4,10 +4,15 @@ import type { CallOptions } from './api.ts'
 
 /** Operator keys of the tests, one per scope and one with all. */
 const TEST_OPERATOR_KEYS = [
-  { name: 'all', secret: 'op_all_7Hq2ZxWv9KtR4mNc8YbJ3sLd6F', scopes: ['manage', 'publish', 'portal'] },
+  {
+    name: 'all',
+    secret: 'op_all_7Hq2ZxWv9KtR4mNc8YbJ3sLd6F',
+    scopes: ['manage', 'publish', 'portal', 'observe'],
+  },
   { name: 'manager', secret: 'op_man_5Gt8BnYp1XwQ7zKd4RcV2hMs9J', scopes: ['manage'] },
   { name: 'publisher', secret: 'op_pub_3Lk9DvTq6ZxS1bWn8HcY5rFm2P', scopes: ['publish'] },
   { name: 'portal', secret: 'op_por_8Wd4CzMk2JtN7xBq5VgR9yHs1L', scopes: ['portal'] },
+  { name: 'observer', secret: 'op_obs_6Jr1EvPk4QwX9tCz3MhL8bYn5D', scopes: ['observe'] },
 ] as const satisfies readonly OperatorKey[]
 
 type Name = (typeof TEST_OPERATOR_KEYS)[number]['name']

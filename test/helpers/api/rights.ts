@@ -15,6 +15,7 @@ export const CALLERS = {
   manageOperator: [],
   publishOperator: [],
   portalOperator: [],
+  observeOperator: [],
 } as const satisfies Record<string, readonly string[]>
 
 export type CallerName = keyof typeof CALLERS
@@ -24,11 +25,12 @@ export const OPERATORS = {
   manageOperator: 'manager',
   publishOperator: 'publisher',
   portalOperator: 'portal',
+  observeOperator: 'observer',
 } as const satisfies Partial<Record<CallerName, string>>
 
 /**
  * One call of a route, and who may make it: everybody else gets 401 without a valid key, 404 from another organisation
- * and 403 else. An operator key opens the operator API, and publishing; no other key does. `what` distinguishes several calls of one route.
+ * and 403 else. An operator key opens the operator API, publishing and erasing a payload; no other key does. `what` distinguishes several calls of one route.
  */
 export type Right = {
   operation: string
@@ -53,8 +55,12 @@ const KEY_READERS = ['keyReader', ...KEY_MANAGERS] as const
 const READERS = ['reader', 'keyReader', ...MANAGERS] as const
 const MEMBERS = ['nothing', 'publisher', ...READERS] as const
 const KEYS = ['foreign', ...MEMBERS] as const
-const EVERYBODY = ['none', 'revoked', ...KEYS, 'manageOperator', 'publishOperator', 'portalOperator'] as const
+const EVERYBODY = [
+  ...(['none', 'revoked', ...KEYS] as const),
+  ...(['manageOperator', 'publishOperator', 'portalOperator', 'observeOperator'] as const),
+] as const
 const MANAGE = ['manageOperator'] as const
+const OBSERVE = ['observeOperator'] as const
 
 const pushSubscription = (): object => {
   const keys = createECDH('prime256v1')
@@ -182,6 +188,7 @@ export const RIGHTS: readonly Right[] = [
   },
   { operation: 'listEvents', to: MEMBERS, status: 200 },
   { operation: 'getEvent', to: ['publisher', ...KEY_READERS], status: 200 },
+  { operation: 'eraseEventPayload', to: ['full', 'manageOperator'], status: 204 },
   { operation: 'streamEvents', to: KEY_READERS, status: 200, query: '?events=customer:created' },
   { operation: 'streamEvents', what: 'of *', to: FULL, status: 200, query: '?events=*' },
   { operation: 'createStreamTicket', to: MEMBERS, status: 201 },
@@ -207,4 +214,11 @@ export const RIGHTS: readonly Right[] = [
   { operation: 'listApiKeys', to: MANAGE, status: 200 },
   { operation: 'createApiKey', to: MANAGE, status: 201, body: () => ({ name: 'another' }) },
   { operation: 'revokeApiKey', to: MANAGE, status: 204 },
+  { operation: 'getOperatorOverview', to: OBSERVE, status: 200 },
+  { operation: 'listOperatorWebhooks', to: OBSERVE, status: 200, query: '?state=degraded' },
+  { operation: 'holdWebhook', to: MANAGE, status: 200, body: () => ({ reason: 'It floods us.' }) },
+  { operation: 'releaseWebhook', to: MANAGE, status: 200 },
+  { operation: 'signInOperator', to: OBSERVE, status: 200 },
+  { operation: 'getOperatorSession', to: OBSERVE, status: 200 },
+  { operation: 'signOutOperator', to: OBSERVE, status: 204 },
 ]

@@ -5,7 +5,7 @@ import { asOperator } from './operator.ts'
 type Visit = (
   method: string,
   template: string,
-  options?: CallOptions & { id?: string; jobId?: string; orgId?: string; memberId?: string },
+  options?: CallOptions & { id?: string; jobId?: string; orgId?: string; memberId?: string; query?: string },
 ) => Promise<{ id: string }>
 
 /** Every success of the operator API, and one refusal of every kind. */
@@ -28,6 +28,9 @@ export async function visitOperatorApi(visit: Visit): Promise<void> {
   for (const memberId of ['mem_new', 'unknown'])
     await visit('DELETE', `${members}/{memberId}/sessions`, { ...byOperator, memberId })
   await visit('DELETE', `${members}/{memberId}`, { ...byOperator, memberId: 'mem_new' })
+  await visit('GET', '/api/operator/overview', byOperator)
+  await visit('GET', '/api/operator/webhooks', { ...byOperator, query: '?state=degraded' })
+  for (const method of ['POST', 'GET', 'DELETE']) await visit(method, '/api/operator/session', byOperator)
   await visit('GET', organisations, byOperator)
   await visit('GET', organisations, asOperator('portal'))
   await visit('GET', organisations)
@@ -38,6 +41,15 @@ export async function visitOperatorApi(visit: Visit): Promise<void> {
   await visit('GET', organisation, { ...byOperator, orgId: 'org_new' })
   await visit('PUT', organisation, { ...byOperator, orgId: 'org_new', body: person })
   await visit('DELETE', organisation, { ...byOperator, orgId: 'unknown' })
+}
+
+/** Holds a webhook that is enabled, has its member refused, and releases it. */
+export async function visitHold(visit: Visit, id: string): Promise<void> {
+  const webhook = '/api/operator/organisations/{orgId}/webhooks/{id}'
+  for (const reason of ['It floods us.', ''])
+    await visit('POST', `${webhook}/disable`, { id, ...asOperator('all', { body: { reason } }) })
+  await visit('PATCH', '/api/orgs/{orgId}/webhooks/{id}', { id, body: { enabled: true } })
+  await visit('POST', `${webhook}/enable`, { id, ...asOperator() })
 }
 
 /** Visits replays to a webhook that is enabled. */

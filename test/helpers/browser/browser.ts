@@ -122,7 +122,7 @@ export function useDeveloperArea(): DeveloperArea {
 }
 
 /** Types a key into the sign-in page and sends it off. */
-export async function fillIn(page: Page, apiKey: string): Promise<void> {
-  await page.getByLabel('API key').fill(apiKey)
+export async function fillIn(page: Page, key: string, label = 'API key'): Promise<void> {
+  await page.getByLabel(label).fill(key)
   await page.getByRole('button', { name: 'Sign in' }).click()
 }

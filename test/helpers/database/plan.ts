@@ -5,12 +5,13 @@ type Node = { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: stri
 type Root = Node & { 'Shared Hit Blocks': number; 'Shared Read Blocks': number }
 
 /**
- * The plan of the one statement that `query` sends: tables it reads from end to end, indexes it uses, and how many pages
+ * The plan of the `count` statements that `query` sends: tables it reads from end to end, indexes it uses, and how many pages
  * it reads, each as often as it is read.
  */
 export async function planOf(
   dataSource: DataSource,
   query: (db: DataSource) => Promise<unknown>,
+  count = 1,
 ): Promise<{ scanned: string[]; indexes: string[]; pages: number }> {
   const sent: [sql: string, parameters: unknown[]][] = []
   const listening = Object.assign(Object.create(dataSource) as DataSource, {
@@ -20,9 +21,9 @@ export async function planOf(
     },
   })
   await query(listening)
-  expect(sent).to.have.lengthOf(1)
-  const [sql, parameters] = sent[0]!
-  const plans = await explain(dataSource, sql, parameters)
+  expect(sent).to.have.lengthOf(count)
+  const plans = []
+  for (const [sql, parameters] of sent) plans.push(...(await explain(dataSource, sql, parameters)))
   const nodes = plans.flatMap(({ Plan }) => flatten(Plan))
   return {
     scanned: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] ?? ''] : [])),

@@ -35,7 +35,7 @@ const PROBE_TIMEOUT_MS = 30_000
 export async function startPosthorn(options: {
   /** The `posthorn` command, this release's unless another is named. */
   program?: string
-  command?: 'serve' | 'api' | 'worker'
+  command?: 'serve' | 'api' | 'worker' | 'relay'
   databaseUrl: string
   temporalAddress: string
   taskQueue: string
@@ -47,7 +47,7 @@ export async function startPosthorn(options: {
   const { program = testServers().posthorn } = options
   const folder = await mkdtemp(join(tmpdir(), 'posthorn-process-'))
   const logFile = join(folder, 'log')
-  const port = await freePort()
+  const port = env['PORT'] ?? String(await freePort())
   const child = spawn(process.execPath, [program, command], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -55,7 +55,7 @@ export async function startPosthorn(options: {
       DATABASE_URL: databaseUrl,
       TEMPORAL_ADDRESS: temporalAddress,
       TEMPORAL_TASK_QUEUE: taskQueue,
-      PORT: String(port),
+      PORT: port,
       POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
       POSTHORN_ALLOW_HTTP: 'true',
       POSTHORN_ALLOWED_CIDRS: '127.0.0.0/8',
@@ -75,9 +75,11 @@ export async function startPosthorn(options: {
   const readLog = (): string => readFileSync(logFile, 'utf8')
   await eventually(async () => {
     if (child.exitCode !== null) throw new Error(`posthorn ${command} ended`)
-    if (awaitEngine && !readLog().includes('temporal.connected'))
+    const isRelay = command === 'relay'
+    if (isRelay && !readLog().includes('relay.started')) throw new Error('the relay has not started')
+    if (awaitEngine && !isRelay && !readLog().includes('temporal.connected'))
       throw new Error(`posthorn ${command} has not reached Temporal`)
-    if (command !== 'worker' && (await callApi(url, 'GET', '/healthz')).status !== 200)
+    if (command !== 'worker' && !isRelay && (await callApi(url, 'GET', '/healthz')).status !== 200)
       throw new Error('not listening')
   }, READY_TIMEOUT_MS).catch((error: unknown) => {
     child.kill('SIGKILL')

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
+import { asOperator } from '../api/operator.ts'
 import { createMember, createWebhookRow } from '../database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
 import type { PosthornProcess } from './posthorn.ts'
@@ -15,6 +16,8 @@ export type WebhookOwner = {
   publish(): Promise<string>
   /** Changes the webhook. */
   change(changes: { enabled?: boolean; subscribedEventKeys?: string[] }): Promise<void>
+  /** Puts the operator's hold on the webhook, or ends it. */
+  hold(isHeld: boolean): Promise<void>
   /** Requests a retry of one delivery. */
   retry(deliveryId: string): Promise<void>
   /** Requests a retry job over the webhook. */
@@ -65,6 +68,12 @@ export async function createWebhookOwner(
       return deliveries[0]!.id
     },
     change: (changes) => call(200, 'PATCH', webhook, changes),
+    async hold(isHeld) {
+      const path = `/api/operator/organisations/${organisationId}${webhook}/${isHeld ? 'disable' : 'enable'}`
+      const options = asOperator('manager', isHeld ? { body: { reason: 'It floods us.' } } : {})
+      const { status, text } = await posthorn.call('POST', path, options)
+      expect(status, text).to.equal(200)
+    },
     retry: (deliveryId) => call(202, 'POST', `${webhook}/deliveries/${deliveryId}/retry`),
     retryAll: (mode) => call(202, 'POST', '/webhooks/retry-deliveries', { mode, id: webhookId }),
     delivery: (deliveryId) => call(200, 'GET', `${webhook}/deliveries/${deliveryId}`),

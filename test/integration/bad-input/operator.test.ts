@@ -178,4 +178,76 @@ const access: BadInput[] = [
   },
 ]
 
-describeBadInput('bad input to the operator API', [...fields, ...lists, ...unknown, ...access])
+const OBSERVED = '/api/operator/webhooks'
+const HOLD = `${ORGANISATION}/webhooks/{webhook}/disable`
+const observing = { 'x-api-key': null, 'x-operator-key': '{observeKey}' }
+
+const held = (title: string, json: unknown, ...pointers: string[]): BadInput => ({
+  title: `a hold ${title}`,
+  path: HOLD,
+  headers,
+  json,
+  pointers,
+  ...invalid,
+})
+const observed = (title: string, query: string, ...pointers: string[]): BadInput => ({
+  title: `a list of webhooks ${title}`,
+  method: 'GET',
+  path: `${OBSERVED}${query}`,
+  headers: observing,
+  pointers,
+  ...invalid,
+})
+
+const view: BadInput[] = [
+  held('without a reason', {}, '/reason'),
+  held('with an empty reason', { reason: '' }, '/reason'),
+  held('with a reason of 501 characters', { reason: 'a'.repeat(501) }, '/reason'),
+  held('with a line break in its reason', { reason: 'a\nb' }, '/reason'),
+  held('with a reason that is no text, and another field', { reason: 1, until: 2 }, '/reason', '/until'),
+  observed('without a state', '', '/state'),
+  observed('in an unknown state', '?state=healthy', '/state'),
+  observed('in two states', '?state=failing&state=paused', '/state'),
+  observed('of 101', '?state=failing&limit=101', '/limit'),
+  ...['o1org_camping', 'w1', `w1${'0'.repeat(33)}`].map((cursor): BadInput => ({
+    title: `a list of webhooks with the cursor ${cursor}`,
+    method: 'GET',
+    path: `${OBSERVED}?state=failing&cursor=${cursor}`,
+    headers: observing,
+    status: 400,
+    code: 'invalid_cursor',
+  })),
+  ...[
+    'unknown/webhooks/{webhook}',
+    '{otherOrg}/webhooks/{webhook}',
+    '{org}/webhooks/{unknown}',
+    '{org}/webhooks/1',
+  ].flatMap((webhook) =>
+    ['disable', 'enable'].map((action): BadInput => ({
+      title: `${action} of ${webhook}`,
+      method: 'POST',
+      path: `${ORGANISATIONS}/${webhook}/${action}`,
+      headers,
+      ...(action === 'disable' ? { json: { reason: 'It floods us.' } } : {}),
+      ...notFound,
+    })),
+  ),
+  {
+    title: 'a hold by an operator key that may only observe',
+    path: HOLD,
+    headers: observing,
+    json: { reason: 'It floods us.' },
+    status: 403,
+    code: 'missing_scope',
+  },
+  {
+    title: 'the sign-in of an operator key that may not observe',
+    method: 'POST',
+    path: '/api/operator/session',
+    headers,
+    status: 403,
+    code: 'missing_scope',
+  },
+]
+
+describeBadInput('bad input to the operator API', [...fields, ...lists, ...unknown, ...access, ...view])

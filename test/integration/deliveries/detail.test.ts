@@ -86,6 +86,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       'latestAttempt',
       'queue',
       'requestHeaders',
+      'payloadErased',
       'payload',
       'attempts',
     ])

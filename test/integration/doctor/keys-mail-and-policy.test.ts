@@ -82,11 +82,12 @@ describe('posthorn doctor examines keys, policy, mail and push', () => {
       LOG_LEVEL: 'loud',
       POSTHORN_CATALOGUE: '/not/there.json',
       TEMPORAL_TLS_CA_FILE: '/not/there.pem',
+      BRAND_LOGO_FILE: '/not/there.svg',
       POSTHORN_ENCRYPTION_KEYS: 'short',
       VAPID_PRIVATE_KEY: 'short',
     })
     const ofSettings = problems.filter((line) => line === 'error settings.invalid')
-    expect(ofSettings).to.have.lengthOf(6)
+    expect(ofSettings).to.have.lengthOf(7)
     expect(skipped).to.include.members(['keys.encryption', 'push.key'])
     expect(find('keys.encryption').seen).to.include('POSTHORN_ENCRYPTION_KEYS is not valid')
     expect(find('database.migrations').level).to.equal('ok')

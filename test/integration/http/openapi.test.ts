@@ -7,7 +7,7 @@ import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
-import { visitOperatorApi, visitOwnApiKeys, visitReplays } from '../../helpers/api/tour.ts'
+import { visitHold, visitOperatorApi, visitOwnApiKeys, visitReplays } from '../../helpers/api/tour.ts'
 import { SAME_ORIGIN, tokenOf } from '../../helpers/api/portal.ts'
 import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
 import {
@@ -283,9 +283,15 @@ describe('/openapi.json', () => {
     await visitReplays(visit, live.id)
     await visit('POST', `${deliveries.one}/discard`, { id: live.id, deliveryId })
     await visit('POST', `${webhook}/discard-failed`, { id: live.id })
+    await visitHold(visit, live.id)
     await visit('POST', `${webhook}/discard`, { id: live.id, body: { deliveryIds: [deliveryId] } })
     await visit('POST', `${webhook}/discard`, { id: live.id, body: {} })
     await visit('POST', `${webhook}/discard`, { id, body: { filter: { state: 'failed' } } })
+    for (const id of [event.id, 'unknown']) await visit('DELETE', `${events}/{eventId}/payload`, { id })
+    await visit('GET', `${events}/{eventId}`, { id: event.id })
+    await visit('GET', deliveries.one, { id: live.id, deliveryId })
+    await visit('POST', `${deliveries.one}/retry`, { id: live.id, deliveryId })
+    await visit('GET', `${deliveries.one}/request`, { id: live.id, deliveryId })
     await visit('POST', `${webhook}/test`, { id: live.id })
     await visit('POST', `${webhook}/test`, { id })
     await visit('DELETE', webhook, { id })

@@ -38,7 +38,7 @@ describe('createConnector without a route', () => {
     for (const code of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'])
       expect(describeError(Object.assign(new Error(code), { code }))).to.deep.equal({
         failureCode: 'network_error',
-        error: 'Posthorn could not open another connection.',
+        error: 'The service could not open another connection.',
       })
   })
 })

@@ -14,7 +14,10 @@ type Webhook = {
 }
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-const FIELDS = ['id', 'url', 'description', 'subscribedEventKeys', 'enabled', 'createdAt', 'updatedAt']
+const FIELDS = [
+  ...['id', 'url', 'description', 'subscribedEventKeys', 'enabled', 'operatorHold'],
+  ...['createdAt', 'updatedAt'],
+]
 const input = {
   url: 'https://receiver.example.com/hook',
   subscribedEventKeys: ['invoice:paid', 'customer:created'],

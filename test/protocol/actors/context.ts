@@ -11,7 +11,7 @@ export type Options = {
   maxAttempts: number
   /** How the first attempt comes about: in the process that commits, by a workflow, or pulled from the row. */
   begins: readonly ('inline' | 'workflow' | 'pulled')[]
-  users: readonly ('switch' | 'narrow' | 'retry' | 'discard' | 'delete')[]
+  users: readonly ('switch' | 'narrow' | 'retry' | 'discard' | 'delete' | 'erase')[]
   faults: readonly ('crash' | 'stall' | 'stop' | 'terminate' | 'pause' | 'wipe')[]
   /** Faults of one trace; Infinity where the rows bound them. */
   maxFaults: number

@@ -2,13 +2,19 @@ import type { Step } from '../explore.ts'
 import { EVENT_KEYS } from '../product.ts'
 import { withTask, type State, type Task } from '../state.ts'
 import { TASK_MS, type Actor, type Context } from './context.ts'
+import type { Row } from '../image.ts'
 import { takes } from './webhook.ts'
 
 /** One user, who may do anything at any moment. */
 export const user: Actor = (state, context) => {
   const { users } = context.options
-  if (isDeleted(state)) return []
+  const { image } = state
+  const erasures = users.includes('erase')
+    ? image.delivery.flatMap((row, delivery) => erasure(row, state, delivery, context))
+    : []
+  if (isDeleted(state)) return erasures
   return [
+    ...erasures,
     ...(users.includes('switch') || users.includes('narrow') ? changes(state, context) : []),
     ...(users.includes('retry') ? retries(state, context) : []),
     ...(users.includes('discard') ? discards(state, context) : []),
@@ -113,4 +119,30 @@ function deletion(state: State, { product }: Context): Step<State> {
       return withUnwanted({ ...state, image, happened: { type: 'deleted', delivery: -1 } }, state)
     },
   }
+}
+
+/** Two transactions, of a process that may die in between. */
+function erasure(row: Row, state: State, delivery: number, { product }: Context): Step<State>[] {
+  if (row['is_erased'] !== true)
+    return [
+      {
+        kind: 'user',
+        label: `the user erases the payload of D${delivery}`,
+        take: async () => {
+          const { image } = await product.erase(state, delivery)
+          return withUnwanted({ ...state, image, happened: { type: 'erased', delivery } }, state)
+        },
+      },
+    ]
+  if (row['completed_at'] !== null) return []
+  return [
+    {
+      kind: 'user',
+      label: `the erasure stops D${delivery}`,
+      take: async () => {
+        const { image, result } = await product.stopErased(state)
+        return result === 0 ? null : { ...state, image, happened: { type: 'stopped_erased', delivery } }
+      },
+    },
+  ]
 }

@@ -30,16 +30,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ add (div (add $graceMs 999) 1000) 15 }}
 {{- end }}
 
-{{/* The secrets of a component: "api", "worker" or "migrate". Returns JSON: setting -> key of the Secret. */}}
+{{/* The secrets of a component: "api", "worker", "migrate" or "relay". Returns JSON: setting -> key of the Secret. */}}
 {{- define "posthorn.secretKeys" -}}
 {{- $keys := dict -}}
 {{- range $setting, $key := .root.Values.secrets.keys -}}
+{{- $isOfRelay := hasPrefix "RELAY_" $setting -}}
 {{- $isForAll := eq $setting "DATABASE_URL" -}}
 {{- $isForApi := and (eq $setting "POSTHORN_OPERATOR_KEYS") (eq $.component "api") -}}
 {{- $isForBoth := and (ne $setting "POSTHORN_OPERATOR_KEYS") (ne $.component "migrate") -}}
-{{- if and $key (or $isForAll $isForApi $isForBoth) }}{{ $_ := set $keys $setting $key }}{{ end -}}
+{{- $isForOthers := and (not $isOfRelay) (or $isForAll $isForApi $isForBoth) -}}
+{{- if and $key (eq $.component "relay" | ternary $isOfRelay $isForOthers) }}{{ $_ := set $keys $setting $key }}{{ end -}}
 {{- end -}}
 {{ toJson $keys }}
+{{- end }}
+
+{{/* The settings that the relay reads. */}}
+{{- define "posthorn.relaySettings" -}}
+{{ toJson (pick .Values.settings "LOG_LEVEL" "SHUTDOWN_GRACE_MS" "RELAY_KEEP_HOURS") }}
 {{- end }}
 
 {{/* What the pods of all components have in common. */}}
@@ -89,14 +96,19 @@ volumeMounts:
   - name: secrets
     mountPath: /run/secrets/posthorn
     readOnly: true
-  {{- if and .root.Values.temporalTls.existingSecret (ne .component "migrate") }}
+  {{- if and .root.Values.temporalTls.existingSecret (has .component (list "api" "worker")) }}
   - name: temporal-tls
     mountPath: /run/secrets/temporal
     readOnly: true
   {{- end }}
-  {{- if and .root.Values.catalogue.existingConfigMap (ne .component "migrate") }}
+  {{- if and .root.Values.catalogue.existingConfigMap (has .component (list "api" "worker")) }}
   - name: catalogue
     mountPath: /run/catalogue
+    readOnly: true
+  {{- end }}
+  {{- if and .root.Values.brandLogo.existingConfigMap (ne .component "migrate") }}
+  - name: brand-logo
+    mountPath: /run/brand-logo
     readOnly: true
   {{- end }}
 {{- end }}
@@ -113,16 +125,21 @@ volumeMounts:
       - key: {{ $key | quote }}
         path: {{ $setting }}
       {{- end }}
-{{- if and .root.Values.temporalTls.existingSecret (ne .component "migrate") }}
+{{- if and .root.Values.temporalTls.existingSecret (has .component (list "api" "worker")) }}
 - name: temporal-tls
   secret:
     secretName: {{ .root.Values.temporalTls.existingSecret }}
     defaultMode: 288 # 0440
 {{- end }}
-{{- if and .root.Values.catalogue.existingConfigMap (ne .component "migrate") }}
+{{- if and .root.Values.catalogue.existingConfigMap (has .component (list "api" "worker")) }}
 - name: catalogue
   configMap:
     name: {{ .root.Values.catalogue.existingConfigMap }}
+{{- end }}
+{{- if and .root.Values.brandLogo.existingConfigMap (ne .component "migrate") }}
+- name: brand-logo
+  configMap:
+    name: {{ .root.Values.brandLogo.existingConfigMap }}
 {{- end }}
 {{- end }}
 
@@ -139,7 +156,8 @@ volumeMounts:
 {{- end }}
 {{- else }}
 {{- $_ := required "settings.TEMPORAL_ADDRESS is required" .root.Values.settings.TEMPORAL_ADDRESS }}
-{{- range $setting, $value := .root.Values.settings }}
+{{- $isRelay := eq .component "relay" }}
+{{- range $setting, $value := $isRelay | ternary (include "posthorn.relaySettings" .root | fromJson) .root.Values.settings }}
 {{- if ne (toString $value) "" }}
 - name: {{ $setting }}
   {{- /* A number of values.yaml is a float for the template. */}}
@@ -147,7 +165,7 @@ volumeMounts:
 {{- end }}
 {{- end }}
 {{- with .root.Values.temporalTls }}
-{{- if .existingSecret }}
+{{- if and .existingSecret (not $isRelay) }}
 {{- with .caKey }}
 - name: TEMPORAL_TLS_CA_FILE
   value: /run/secrets/temporal/{{ . }}
@@ -162,9 +180,13 @@ volumeMounts:
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if .root.Values.catalogue.existingConfigMap }}
+{{- if and .root.Values.catalogue.existingConfigMap (not $isRelay) }}
 - name: POSTHORN_CATALOGUE
   value: /run/catalogue/{{ .root.Values.catalogue.key }}
+{{- end }}
+{{- if .root.Values.brandLogo.existingConfigMap }}
+- name: BRAND_LOGO_FILE
+  value: /run/brand-logo/{{ .root.Values.brandLogo.key }}
 {{- end }}
 - name: METRICS_HOST
   value: 0.0.0.0

@@ -1,4 +1,5 @@
 import { ApiProblem, createApi, currentSession, isTransient, openPortalLink } from './lib/api.js'
+import { BRAND } from './lib/brand.js'
 import { html, render } from './lib/html.js'
 import { takePortalToken } from './lib/portal-link.js'
 import { adoptSubscription } from './lib/push.js'
@@ -10,7 +11,7 @@ import { createClosedLink } from './views/closed-link.js'
 import { createAccountQuestion, createLeftAccount } from './views/other-account.js'
 import { renderShell } from './views/shell.js'
 import { openShortcutHelp } from './views/shortcut-help.js'
-import { createSignIn } from './views/sign-in.js'
+import { createSignIn, WITH_API_KEY } from './views/sign-in.js'
 import { createView } from './views/view-of.js'
 
 /** @import { App, Session, View } from './types.d.ts' */
@@ -36,7 +37,7 @@ function update() {
   isScheduled = true
   queueMicrotask(() => {
     isScheduled = false
-    document.title = `${state.view.title} · Posthorn`
+    document.title = `${state.view.title} · ${BRAND.name}`
     render(
       html`${state.app === null ? state.view.render() : renderShell(state.app, state.view)} ${dialog.render()}
       ${toast.render()}`,
@@ -65,7 +66,7 @@ function showSignedOut(view) {
 
 /** @param {string} [reason] */
 function showSignIn(reason) {
-  showSignedOut(createSignIn({ update, reason: reason ?? '', onSignedIn: startSignedIn }))
+  showSignedOut(createSignIn(WITH_API_KEY, { update, reason: reason ?? '', onSignedIn: startSignedIn }))
 }
 
 /**
@@ -167,7 +168,7 @@ setInterval(() => {
  */
 async function openArea(signedOut = () => showSignIn(), startArea = start) {
   try {
-    const session = await patiently(currentSession)
+    const session = await patiently(() => currentSession())
     if (session === null) signedOut()
     else await patiently(() => startArea(session))
   } catch (error) {
@@ -233,7 +234,7 @@ async function patiently(work) {
 
 /** @param {unknown} error */
 function reasonOf(error) {
-  return error instanceof ApiProblem ? error.message : 'Posthorn cannot be reached.'
+  return error instanceof ApiProblem ? error.message : `${BRAND.name} cannot be reached.`
 }
 
 // Where the page is open already, another link changes no more than the fragment.

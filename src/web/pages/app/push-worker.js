@@ -7,7 +7,7 @@ worker.addEventListener('push', (event) => {
   const message = event.data?.json()
   const { title, body, url, tag } = /** @type {Record<string, string>} */ (message)
   event.waitUntil(
-    worker.registration.showNotification(title ?? 'Posthorn', {
+    worker.registration.showNotification(title ?? '', {
       body: body ?? '',
       tag: tag ?? '',
       icon: '/assets/icon.svg',

@@ -14,6 +14,11 @@ import type {
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
 import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/member.ts'
+import type {
+  OperatorOverviewSchema,
+  OperatorSessionSchema,
+  OperatorWebhookListSchema,
+} from '../../../http/schemas/operator-view.ts'
 import type { PushSubscriptionListSchema } from '../../../http/schemas/push-subscription.ts'
 import type { ReplayCountSchema, ReplaySchema } from '../../../http/schemas/replay.ts'
 import type { RetryJobSchema } from '../../../http/schemas/retry.ts'
@@ -33,8 +38,8 @@ export type WebhookActivity = Static<typeof ActivityListSchema>['data'][number]
 export type Delivery = Static<typeof DeliverySchema>
 export type DeliveryState = Delivery['state']
 export type DeliveryDetail = Omit<Static<typeof DeliveryDetailSchema>, 'payload'> & {
-  /** The envelope's text, token by token as it is sent. */
-  payloadText: string
+  /** The envelope's text, token by token as it is sent; null once it is erased. */
+  payloadText: string | null
 }
 export type Attempt = DeliveryDetail['attempts'][number]
 export type SignedRequest = Static<typeof DeliveryRequestSchema>
@@ -52,11 +57,15 @@ export type AuditEntry = Static<typeof AuditListSchema>['data'][number]
 export type OwnApiKeys = Static<typeof OwnApiKeyListSchema>
 export type ApiKey = OwnApiKeys['data'][number]
 export type CreatedApiKey = Static<typeof CreatedApiKeySchema>
+export type OperatorSession = Static<typeof OperatorSessionSchema>
+export type OperatorOverview = Static<typeof OperatorOverviewSchema>
+export type OperatorWebhooks = Static<typeof OperatorWebhookListSchema>
+export type OperatorWebhook = OperatorWebhooks['data'][number]
 export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
 /** Deliveries of one webhook, by id or by what they have in common. */
 export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }
 export type EventDetail = Omit<Static<typeof EventSchema>, 'payload' | 'deliveries'> & {
-  /** Null for a member that may not see it. */
+  /** Null for a member that may not see it, and once it is erased. */
   payloadText: string | null
   deliveries: Delivery[]
 }

@@ -22,7 +22,7 @@
  *   parameters?: Parameter[], requestBody?: { content: Record<string, Content> }, responses: Record<string, Answer>,
  * }} Operation
  * @typedef {{
- *   info: { title: string, version: string, description: string }, tags: { name: string }[],
+ *   info: { version: string, description: string }, tags: { name: string }[],
  *   paths: Record<string, Record<string, Operation>>, webhooks: Record<string, { post: Operation }>,
  *   components: {
  *     schemas: Record<string, Schema>, parameters: Record<string, Parameter>, responses: Record<string, Answer>,

@@ -1,4 +1,5 @@
 import { currentSession } from '../app/lib/api.js'
+import { BRAND } from '../app/lib/brand.js'
 import { html, nothing, render } from '../app/lib/html.js'
 import { fetchDocument, inGroups } from './document.js'
 import { renderThemeSwitch } from '../app/parts/theme-switch.js'
@@ -49,7 +50,7 @@ function update() {
           <a href="/developer">Developer area</a>
           <a href="/openapi.json">openapi.json</a> ${renderThemeSwitch()}
         </p>
-        <h1>${shown.info.title} API <span class="faint">${shown.info.version}</span></h1>
+        <h1>${BRAND.name} API <span class="faint">${shown.info.version}</span></h1>
         <p>${inCode(shown.info.description)}</p>
         <p>Bodies are JSON in UTF-8. Times are ISO 8601 in UTC.</p>
         <label for="search">Find an operation</label>

@@ -1,3 +1,4 @@
+import { BRAND } from '../app/lib/brand.js'
 import { html, nothing } from '../app/lib/html.js'
 import { headersOf, pathOf } from './request.js'
 
@@ -116,7 +117,7 @@ async function send(entry, trial, { update }) {
     })
     trial.answer = `${String(answer.status)}\n${readable(await answer.text())}`.slice(0, MAX_SHOWN)
   } catch {
-    trial.answer = 'Posthorn cannot be reached.'
+    trial.answer = `${BRAND.name} cannot be reached.`
   }
   trial.isSending = false
   update()

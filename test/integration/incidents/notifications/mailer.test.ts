@@ -24,13 +24,15 @@ describe('Mailer.send', () => {
     const to = { name: 'Ánna van Dé', address: 'anna@example.com' }
     const text = 'Zażółć\n.\n..dots and a line of 1,000: ' + 'x'.repeat(1000) + '\n'
     const html = '<p>Zażółć &amp; more 😀</p>\n'
-    const outcome = await createTestMailer(server).send(mail({ to, subject: 'Größe 😀', text, html }))
+    const outcome = await createTestMailer(server, { fromName: 'Zon & Zee' }).send(
+      mail({ to, subject: 'Größe 😀', text, html }),
+    )
     expect(outcome).to.deep.equal({ state: 'sent' })
     expect(server.mails.map(({ envelope }) => envelope)).to.deep.equal([
       { from: 'posthorn@sender.test', to: ['anna@example.com'] },
     ])
     const { parsed } = server.mails[0]!
-    expect(parsed.from).to.include({ name: 'Posthorn', address: 'posthorn@sender.test' })
+    expect(parsed.from).to.include({ name: 'Zon & Zee', address: 'posthorn@sender.test' })
     expect(parsed.to).to.have.lengthOf(1)
     expect(parsed.to![0]).to.include(to)
     expect(parsed.subject).to.equal('Größe 😀')

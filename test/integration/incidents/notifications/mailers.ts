@@ -17,6 +17,7 @@ export function createTestMailer(
     user: '',
     password: '',
     from: 'posthorn@sender.test',
+    fromName: 'Posthorn',
     connections: 1,
     timeoutMs: 2000,
     ...options,

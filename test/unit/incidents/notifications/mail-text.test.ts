@@ -17,11 +17,15 @@ const NOTICE: Notice = {
   lastError: 'The endpoint answered 500 Internal Server Error.',
 }
 const PUBLIC_URL = 'https://posthorn.example.com'
+const OPTIONS = { brandName: 'Posthorn', publicUrl: PUBLIC_URL, warn: () => undefined }
 
 function compose(changes: Partial<Notice> = {}, publicUrl = PUBLIC_URL): MailText & { warnings: string[] } {
   const warnings: string[] = []
   return {
-    ...composeMail({ ...NOTICE, ...changes }, { publicUrl, warn: (reason) => warnings.push(reason) }),
+    ...composeMail(
+      { ...NOTICE, ...changes },
+      { ...OPTIONS, publicUrl, warn: (reason) => warnings.push(reason) },
+    ),
     warnings,
   }
 }
@@ -47,11 +51,14 @@ describe('composeMail', () => {
     expect(compose({ kind: 2, webhookDescription: 'ERP' }).subject).to.match(
       /^Webhook deliveries to ERP – hooks/,
     )
-    const push = composePush(
-      { ...NOTICE, webhookDescription: 'x'.repeat(200) },
-      { publicUrl: PUBLIC_URL, warn: () => undefined },
-    )
+    const push = composePush({ ...NOTICE, webhookDescription: 'x'.repeat(200) }, OPTIONS)
     expect(push.title).to.include(`to ${'x'.repeat(99)}… – hooks.example.com`)
+  })
+
+  it('calls the service by its brand', () => {
+    const { text, html } = composeMail(NOTICE, { ...OPTIONS, brandName: 'Zon & Zee' })
+    expect(text).to.include('\n\nZon & Zee goes on retrying on its schedule.').and.not.include('Posthorn')
+    expect(readHtml(html)).to.include('Zon & Zee goes on retrying')
   })
 
   it('describes persistent failures', () => {
@@ -238,10 +245,8 @@ describe('composeMail', () => {
 })
 
 describe('composePush', () => {
-  const options = { publicUrl: PUBLIC_URL, warn: () => undefined }
-
   it('summarises the mail', () => {
-    expect(composePush(NOTICE, options)).to.deep.equal({
+    expect(composePush(NOTICE, OPTIONS)).to.deep.equal({
       title: 'Webhook deliveries to hooks.example.com/in/orders are failing',
       body: 'Deliveries have been failing since Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1). 3 are waiting for a retry, none has permanently failed.',
       url: 'https://posthorn.example.com/developer?webhook=01933b2e-0000-7000-8000-000000000001',
@@ -250,7 +255,7 @@ describe('composePush', () => {
   })
 
   it('opens the page of its own origin without a base URL', () => {
-    expect(composePush(NOTICE, { ...options, publicUrl: '' }).url).to.equal(
+    expect(composePush(NOTICE, { ...OPTIONS, publicUrl: '' }).url).to.equal(
       '/developer?webhook=01933b2e-0000-7000-8000-000000000001',
     )
   })
@@ -269,7 +274,7 @@ describe('composePush', () => {
       for (const url of [`https://${'a'.repeat(63)}.${'b'.repeat(63)}.eu/${long}`, long]) {
         const push = composePush(
           { ...notice, kind, url },
-          { ...options, publicUrl: `https://${'p'.repeat(3000)}.eu` },
+          { ...OPTIONS, publicUrl: `https://${'p'.repeat(3000)}.eu` },
         )
         expect(Buffer.byteLength(JSON.stringify(push))).to.be.lessThan(3000)
       }

@@ -1,3 +1,4 @@
+import { BRAND } from './brand.js'
 import { memberText } from './json-text.js'
 
 /** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
@@ -25,7 +26,7 @@ export function isTransient(error) {
  * @param {string} text
  * @returns {unknown}
  */
-function parsed(text) {
+export function parsed(text) {
   return JSON.parse(text)
 }
 
@@ -35,7 +36,7 @@ function parsed(text) {
  * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
  * @returns {Promise<string>} the text of the answer
  */
-async function call(method, path, { body, headers = {} } = {}) {
+export async function call(method, path, { body, headers = {} } = {}) {
   const answer = await fetch(path, {
     method,
     credentials: 'same-origin',
@@ -48,7 +49,7 @@ async function call(method, path, { body, headers = {} } = {}) {
       title: 'No answer',
       status: 0,
       code: 'no_answer',
-      detail: 'Posthorn cannot be reached.',
+      detail: `${BRAND.name} cannot be reached.`,
     })
   })
   const text = await answer.text()
@@ -91,10 +92,14 @@ export async function openPortalLink(token, replace) {
   )
 }
 
-/** @returns {Promise<Session | null>} null without a session */
-export async function currentSession() {
+/**
+ * @template [S=Session]
+ * @param {string} [path] of the session
+ * @returns {Promise<S | null>} null without a session
+ */
+export async function currentSession(path = '/api/session') {
   try {
-    return /** @type {Session} */ (parsed(await call('GET', '/api/session')))
+    return /** @type {S} */ (parsed(await call('GET', path)))
   } catch (error) {
     if (error instanceof ApiProblem && error.problem.status === 401) return null
     throw error
@@ -215,8 +220,7 @@ export function createApi(organisationId, onSignedOut) {
      */
     async delivery(id, deliveryId) {
       const text = await ask('GET', delivery(id, deliveryId))
-      const detail = /** @type {DeliveryDetail} */ (parsed(text))
-      return { ...detail, payloadText: memberText(text, 'payload') }
+      return withPayloadText(/** @type {DeliveryDetail & { payload: unknown }} */ (parsed(text)), text)
     },
     /**
      * @param {string} id
@@ -307,9 +311,10 @@ export function createApi(organisationId, onSignedOut) {
      */
     async event(eventId) {
       const text = await ask('GET', `${organisation}/events/${encodeURIComponent(eventId)}`)
-      const detail = /** @type {EventDetail & { payload: unknown }} */ (parsed(text))
-      return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
+      return withPayloadText(/** @type {EventDetail & { payload: unknown }} */ (parsed(text)), text)
     },
+    /** @param {string} eventId */
+    erasePayload: (eventId) => ask('DELETE', `${organisation}/events/${encodeURIComponent(eventId)}/payload`),
     /** @returns {Promise<{ data: WebhookActivity[] }>} */
     activities: () => json('GET', `${webhooks}/activity`),
     /**
@@ -333,4 +338,14 @@ export function createApi(organisationId, onSignedOut) {
     /** @param {string} id */
     unsubscribeFromPush: (id) => ask('DELETE', `${pushSubscriptions}/${encodeURIComponent(id)}`),
   }
+}
+
+/**
+ * Adds the payload's text, token by token as it is in the answer.
+ * @template {{ payload: unknown }} Detail
+ * @param {Detail} detail
+ * @param {string} text
+ */
+function withPayloadText(detail, text) {
+  return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
 }

@@ -58,7 +58,7 @@ export function followEvents(getUrl, eventKeys, { onEvent, onChange }) {
       else reopen()
       return
     }
-    for (const type of [...eventKeys, 'gap']) source.addEventListener(type, onEvent)
+    for (const type of [...eventKeys, 'gap', 'payload_erased']) source.addEventListener(type, onEvent)
     source.addEventListener('open', () => {
       pauseMs = MIN_RETRY_MS
       change('live')

@@ -22,7 +22,7 @@ const STALE_AFTER_MS = 5_000
  * further requests, unless the user stops the search.
  * @template T
  * @template {string} N
- * @param {App} app
+ * @param {Pick<App, 'update'>} app
  * @param {readonly N[]} names parameters of the filter
  * @param {(query: Record<string, string>) => Promise<{ data: T[], nextCursor: string | null, searchedUntil: string | null }>} load
  * @param {URLSearchParams} [parameters] of the address

@@ -12,7 +12,7 @@ import { html, nothing } from '../lib/html.js'
 
 /**
  * How far back a long search has looked, with a button that stops it or lets it go on.
- * @param {App} app
+ * @param {Pick<App, 'times'>} app
  * @param {Pages} listing
  * @returns {Template}
  */

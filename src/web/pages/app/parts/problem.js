@@ -17,6 +17,7 @@ const FIELDS = {
   '/memberId': 'Member',
   '/action': 'Action',
   '/name': 'Name',
+  '/reason': 'Reason',
   '/expiresAt': 'Expires',
 }
 

@@ -6,7 +6,7 @@ import { problemNote } from './problem.js'
 
 /**
  * Says how old what is shown is, where a newer state was asked for in vain; otherwise what went wrong, if anything did.
- * @param {App} app
+ * @param {Pick<App, 'times'>} app
  * @param {{ silence(): { forMs: number, answeredAt: number } | null }} asking
  * @param {string} problem
  * @returns {Template}

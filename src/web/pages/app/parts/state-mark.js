@@ -37,7 +37,8 @@ export function stateMark(state) {
  * @returns {Template}
  */
 export function webhookMark(webhook, times) {
-  const { enabled, openIncident, latestAttempt } = webhook
+  const { enabled, openIncident, latestAttempt, operatorHold } = webhook
+  if (operatorHold !== null) return mark('warn', html`Held since ${times.at(operatorHold.since)}`, 'off')
   if (openIncident !== null) return incidentMark(webhook, times.at(openIncident.openedAt))
   if (!enabled) return mark('calm', 'Switched off', 'off')
   if (latestAttempt === null) return mark('calm', 'Nothing delivered yet')
@@ -63,10 +64,18 @@ function incidentMark({ status }, since) {
  * @returns {Template}
  */
 export function webhookMarkInShort(webhook, times) {
-  const { enabled, openIncident, latestAttempt, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
+  const {
+    enabled,
+    openIncident,
+    latestAttempt,
+    oldestWaitingForFirstAttemptMs: oldestMs,
+    operatorHold,
+  } = webhook
+  if (operatorHold !== null) return mark('warn', html`Held since ${times.short(operatorHold.since)}`, 'off')
   if (openIncident !== null) return incidentMark(webhook, times.short(openIncident.openedAt))
   if (!enabled) return mark('calm', 'Switched off', 'off')
-  if (oldestMs !== null && isBackedUp(webhook)) return mark('warn', `Queued for ${duration(oldestMs)}`)
+  if (oldestMs !== null && isBackedUp(webhook))
+    return mark('warn', `First attempt waits ${duration(oldestMs)}`)
   if (latestAttempt === null) return mark('calm', 'No attempts')
   return latestAttempt.outcome === 'failed' ? mark('warn', 'Last failed') : mark('good', 'Healthy')
 }

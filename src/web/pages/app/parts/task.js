@@ -4,7 +4,7 @@ import { inWords } from './problem.js'
 
 /**
  * What a dialog does, one piece of work at a time. `problem` says in words why the last one failed, or is empty.
- * @param {App} app
+ * @param {Pick<App, 'update'>} app
  */
 export function createTask(app) {
   const task = {

@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { duration, isOverdue, milliseconds, plural } from '../lib/times.js'
-import { mark } from './state-mark.js'
+import { mark, stateInWords } from './state-mark.js'
 
 /** @import { App, Attempt, DeliveryDetail, Template } from '../types.d.ts' */
 
@@ -52,6 +52,7 @@ const STOPPED_BECAUSE = {
   unsubscribed: 'Stopped: its event key was removed from the subscription',
   discarded: 'Discarded by a user',
   test_failed: 'A test event is attempted once',
+  payload_erased: 'Stopped: its payload was erased',
 }
 
 /**
@@ -107,7 +108,7 @@ function queueInWords(forMs, queue) {
     ...(before === 0 ? [] : [`${before.toLocaleString()} before it`]),
   ]
   const why = reasons.length === 0 ? '' : `: ${reasons.join(', ')}`
-  return html`<span class="mark warn">Queued for ${duration(forMs)}${why}</span>`
+  return html`<span class="mark warn">${stateInWords('pending')} for ${duration(forMs)}${why}</span>`
 }
 
 /**

@@ -2,8 +2,10 @@ import { html, nothing } from '../lib/html.js'
 import { eventLink, workflowLink } from '../lib/links.js'
 import { retryInWords } from '../lib/schedule.js'
 import { copyButton } from '../parts/copy-button.js'
+import { problemNote } from '../parts/problem.js'
+import { createTask } from '../parts/task.js'
 
-/** @import { App, Delivery, DeliveryDetail, Template } from '../types.d.ts' */
+/** @import { App, Delivery, DeliveryDetail, EventDetail, Template } from '../types.d.ts' */
 
 /**
  * An id with a button that copies it.
@@ -99,6 +101,64 @@ export function openDiscard(app, discard) {
         <div class="buttons end">
           <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
           <button type="button" class="danger" @click=${confirm}>Discard</button>
+        </div>`,
+  })
+}
+
+/**
+ * When the payload was erased, and by whom.
+ * @param {App} app
+ * @param {NonNullable<EventDetail['payloadErased']>} erased
+ */
+export function erasedNote(app, { at, by }) {
+  return html`<p class="note">
+    Payload erased on ${app.times.at(at)} by <b>${by === app.session.member.id ? 'you' : by}</b>.
+  </p>`
+}
+
+/**
+ * The button that erases a payload, for members with full access while there is one.
+ * @param {App} app
+ * @param {string} eventId
+ * @param {EventDetail['payloadErased']} erased
+ * @param {() => Promise<void>} refresh
+ * @returns {Template}
+ */
+export function eraseButton(app, eventId, erased, refresh) {
+  if (erased !== null || !app.session.member.fullAccess) return nothing
+  return html`<button type="button" class="danger" @click=${() => openErase(app, eventId, refresh)}>
+    Erase payload
+  </button>`
+}
+
+/**
+ * @param {App} app
+ * @param {string} eventId
+ * @param {() => Promise<void>} refresh
+ */
+function openErase(app, eventId, refresh) {
+  const task = createTask(app)
+  const erase = () =>
+    task.run(async () => {
+      await app.api.erasePayload(eventId)
+      app.closeDialog()
+      app.showMessage('The payload is erased.')
+      await refresh()
+    })
+  app.openDialog({
+    label: 'Erase payload',
+    render: () =>
+      html`<h2>Erase the payload of this event?</h2>
+        <p>
+          The envelope and what endpoints answered to it are gone for good, for all webhooks. Deliveries that
+          are open are stopped; an attempt that has begun finishes first. None of them can be retried or
+          replayed. Ids, times and outcomes stay. What was delivered stays with its receivers, and in backups
+          until they are deleted.
+        </p>
+        ${problemNote(task.problem)}
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          <button type="button" class="danger" ?disabled=${task.isBusy} @click=${erase}>Erase</button>
         </div>`,
   })
 }

@@ -8,7 +8,7 @@ import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
 import { stateMark } from '../parts/state-mark.js'
 import { renderTimeline, stopInWords } from '../parts/timeline.js'
-import { openDiscard, openRetry, renderIds } from './delivery-parts.js'
+import { erasedNote, eraseButton, openDiscard, openRetry, renderIds } from './delivery-parts.js'
 import { createExchange } from './exchange.js'
 import { findStop } from './stopped-by.js'
 
@@ -75,6 +75,11 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   }
   const asking = poll(load, EVERY_MS)
 
+  const refresh = () => {
+    lookedAt = 0
+    return asking.refresh()
+  }
+
   /**
    * @param {() => Promise<unknown>} work
    * @param {string} done
@@ -90,8 +95,7 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
     } catch (error) {
       app.showMessage(inWords(error))
     }
-    lookedAt = 0
-    await Promise.all([asking.refresh(), pause])
+    await Promise.all([refresh(), pause])
     isActing = false
     app.update()
   }
@@ -129,15 +133,19 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
 
   /** @param {DeliveryDetail} shown */
   function body(shown) {
-    const { attempts, eventKey, state, createdAt, pausedSince } = shown
+    const { attempts, eventKey, eventId, state, createdAt, pausedSince, payloadErased } = shown
     const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1)
     return html`<div class="heading">
         <div>
           ${heading(html`<span class="mono">${eventKey}</span>`, isBeside)}
           <p>${stateMark(state)} <span class="faint">published ${app.times.at(createdAt)}</span></p>
         </div>
-        ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
+        <div class="buttons">
+          ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
+          ${eraseButton(app, eventId, payloadErased, refresh)}
+        </div>
       </div>
+      ${payloadErased === null ? nothing : erasedNote(app, payloadErased)}
       ${state === 'stopped' ? stopNote(shown) : nothing}
       ${
         pausedSince === null
@@ -162,17 +170,17 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   }
 
   /** @param {DeliveryDetail} shown */
-  function buttons({ state }) {
-    return html`<div class="buttons">
-      <button type="button" ?disabled=${isActing} @click=${askToRetry}>Retry now</button>
-      ${
-        state === 'waiting' || state === 'failed'
-          ? html`<button type="button" class="danger" ?disabled=${isActing} @click=${discard}>
-              Discard
-            </button>`
-          : nothing
-      }
-    </div>`
+  function buttons({ state, payloadErased }) {
+    return html`${
+      payloadErased === null
+        ? html`<button type="button" ?disabled=${isActing} @click=${askToRetry}>Retry now</button>`
+        : nothing
+    }
+    ${
+      state === 'waiting' || state === 'failed'
+        ? html`<button type="button" class="danger" ?disabled=${isActing} @click=${discard}>Discard</button>`
+        : nothing
+    }`
   }
 
   /** @param {DeliveryDetail} shown */

@@ -16,7 +16,7 @@ import { openAction, resumeStoppedAction } from './actions.js'
  * @returns {Template}
  */
 export function enabledSwitch(app, webhook, refresh) {
-  const { id, enabled, subscribedEventKeys } = webhook
+  const { id, enabled, subscribedEventKeys, operatorHold } = webhook
   // Switching off only reduces what the webhook does, so it needs no permission of its event keys.
   const maySwitchOff = enabled && may(app.session, MANAGE)
   const lacking = maySwitchOff ? [] : lackingToManage(app, subscribedEventKeys)
@@ -36,12 +36,21 @@ export function enabledSwitch(app, webhook, refresh) {
     class="switch"
     aria-checked=${enabled ? 'true' : 'false'}
     aria-label="Deliver to ${nameOf(webhook)}"
-    ?disabled=${lacking.length > 0}
-    title=${lacking.length > 0 ? `You lack: ${lacking.join(', ')}` : ''}
+    ?disabled=${operatorHold !== null || lacking.length > 0}
+    title=${whyNot(operatorHold, lacking)}
     @click=${() => (enabled ? openSwitchOff(app, webhook, change) : change())}
   >
     <span class="track"></span>${enabled ? 'On' : 'Off'}
   </button>`
+}
+
+/**
+ * @param {Overview['operatorHold']} hold
+ * @param {readonly string[]} lacking
+ */
+function whyNot(hold, lacking) {
+  if (hold !== null) return `Held by the operator: ${hold.reason}`
+  return lacking.length > 0 ? `You lack: ${lacking.join(', ')}` : ''
 }
 
 /**

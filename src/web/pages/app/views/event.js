@@ -8,7 +8,7 @@ import { createPayload } from '../parts/payload.js'
 import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
 import { stateMark } from '../parts/state-mark.js'
-import { idRow } from './delivery-parts.js'
+import { erasedNote, eraseButton, idRow } from './delivery-parts.js'
 import { shortId } from './delivery-table.js'
 
 /** @import { App, EventDetail, Overview, View } from '../types.d.ts' */
@@ -56,13 +56,15 @@ export function createEventView(app, eventId) {
 
   /** @param {EventDetail} shown */
   function body(shown) {
-    const { id, eventKey, createdAt, traceId, deliveries, payloadText } = shown
+    const { id, eventKey, createdAt, traceId, deliveries, payloadErased, payloadText } = shown
     return html`<div class="heading">
         <div>
           <h1 tabindex="-1"><span class="mono">${eventKey}</span></h1>
           <p class="faint">published ${app.times.at(createdAt)}</p>
         </div>
+        <div class="buttons">${eraseButton(app, id, payloadErased, asking.refresh)}</div>
       </div>
+      ${payloadErased === null ? nothing : erasedNote(app, payloadErased)}
       <div class="event">
         <section class="card" aria-label="Deliveries">
           <h2>${plural(deliveries.length, 'delivery')}</h2>
@@ -74,13 +76,19 @@ export function createEventView(app, eventId) {
             ${idRow(app, 'Event', 'event id', id)} ${idRow(app, 'Trace', 'trace id', traceId)}
           </dl>
         </section>
-        <section class="card whole">
-          ${
-            payloadText === null
-              ? html`<p class="hint">The payload is only for members with the permission of ${eventKey}.</p>`
-              : payload.render(payloadText)
-          }
-        </section>
+        ${
+          payloadErased !== null
+            ? nothing
+            : html`<section class="card whole">
+                ${
+                  payloadText === null
+                    ? html`<p class="hint">
+                        The payload is only for members with the permission of ${eventKey}.
+                      </p>`
+                    : payload.render(payloadText)
+                }
+              </section>`
+        }
       </div>`
   }
 

@@ -45,7 +45,7 @@ export function createExchange(app, signedRequest) {
           <div class="bar">
             <h2>Request</h2>
             ${
-              lacking.length === 0
+              lacking.length === 0 && delivery.payloadErased === null
                 ? html`<button type="button" class="quiet" ?disabled=${isCopying} @click=${copyCurl}>
                     Copy as curl
                   </button>`
@@ -61,29 +61,38 @@ export function createExchange(app, signedRequest) {
                 </p>`
           }
           ${attempt === undefined ? html`<p class="faint">Not sent yet.</p>` : html`<div class="target" tabindex="0" role="region" aria-label="Address of the request"><b>POST</b> <span class="mono">${attempt.url}</span></div>`}
-          ${headersOf('Headers of the request', {
-            ...delivery.requestHeaders,
-            'X-Webhook-Signature': 'not shown; the curl command has it',
-          })}
-          ${sent.render(delivery.payloadText)}
+          ${
+            delivery.payloadText === null
+              ? html`<p class="faint">Its payload is erased.</p>`
+              : html`${headersOf('Headers of the request', {
+                  ...delivery.requestHeaders,
+                  'X-Webhook-Signature': 'not shown; the curl command has it',
+                })}
+                ${sent.render(delivery.payloadText)}`
+          }
         </section>
         <section class="card exchange" aria-label="Response">
           <div class="bar">
             <h2>Response</h2>
             ${attempt === undefined ? nothing : html`<span class="faint">to attempt ${attempt.number}</span>`}
           </div>
-          ${attempt === undefined ? html`<p class="faint">None yet.</p>` : response(attempt)}
+          ${attempt === undefined ? html`<p class="faint">None yet.</p>` : response(attempt, delivery)}
         </section>`,
   }
 
-  /** @param {Attempt} attempt */
-  function response(attempt) {
+  /**
+   * @param {Attempt} attempt
+   * @param {DeliveryDetail} delivery
+   */
+  function response(attempt, { payloadErased }) {
     const { durationMs, error, response: answer } = attempt
     return html`<p>${outcomeMark(attempt)} <span class="faint">after ${milliseconds(durationMs)}</span></p>
       ${error === null ? nothing : html`<p class="error">${error}</p>`}
       ${
         answer === null
-          ? html`<p class="faint">No answer came back.</p>`
+          ? html`<p class="faint">
+              ${payloadErased === null ? 'No answer came back.' : 'What was answered is erased.'}
+            </p>`
           : html`${headersOf('Headers of the answer', answer.headers)} ${answered.render(answer.body)}
             ${answer.truncated ? html`<p class="hint">It was longer; the rest is not kept.</p>` : nothing}`
       }`

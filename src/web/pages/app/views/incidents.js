@@ -56,6 +56,21 @@ export function createIncidents(app, webhookId) {
 }
 
 /**
+ * Says that the operator holds the webhook, since when and why.
+ * @param {App} app
+ * @param {Overview} webhook
+ * @returns {Template}
+ */
+export function renderHold({ times }, { operatorHold }) {
+  if (operatorHold === null) return nothing
+  const { since, reason } = operatorHold
+  return html`<section class="banner slow" aria-label="Operator's hold">
+    <p><b>The operator holds this webhook since ${times.at(since)}</b>: ${reason}</p>
+    <p>Nothing is sent to it, and it cannot be switched on, until the operator ends the hold.</p>
+  </section>`
+}
+
+/**
  * Says that deliveries fail, and since when, and that first attempts wait longer than usual.
  * @param {App} app
  * @param {Overview} webhook

@@ -64,7 +64,7 @@ export function createLatestAttempt(app, webhookId) {
           ${app.times.ago(attemptedAt)}${statusCode === null ? nothing : html`, HTTP ${statusCode}`}${made === undefined ? nothing : html`, ${milliseconds(made.durationMs)}`}
         </p>
         ${error === null ? nothing : html`<pre class="error wrap">${error}</pre>`}
-        ${detail === null ? nothing : payload.render(detail.payloadText)}
+        ${detail === null || detail.payloadText === null ? nothing : payload.render(detail.payloadText)}
         ${problem === '' ? nothing : html`<p class="hint">${problem}</p>`}
       </section>`
     },

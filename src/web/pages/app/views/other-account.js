@@ -1,3 +1,4 @@
+import { BRAND } from '../lib/brand.js'
 import { html } from '../lib/html.js'
 
 /** @import { NamedMember, Template, View } from '../types.d.ts' */
@@ -48,7 +49,7 @@ function alone(title, content) {
     title,
     render: () =>
       html`<main class="sign-in">
-        <img src="/assets/icon.svg" alt="" width="48" height="48" />
+        <img src=${BRAND.logo} alt="" width="48" height="48" />
         <h1 tabindex="-1">${title}</h1>
         ${content()}
       </main>`,

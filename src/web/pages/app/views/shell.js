@@ -1,3 +1,4 @@
+import { BRAND } from '../lib/brand.js'
 import { html } from '../lib/html.js'
 import { apiKeysLink, auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
 import { renderThemeSwitch } from '../parts/theme-switch.js'
@@ -25,7 +26,7 @@ export function renderShell(app, view) {
     <header class="top">
       <div class="inner">
         <a class="brand" href="/developer"
-          ><img src="/assets/icon.svg" alt="" width="24" height="24" /> <span>Posthorn</span></a
+          ><img src=${BRAND.logo} alt="" width="24" height="24" /> <span>${BRAND.name}</span></a
         >
         <nav class="places" aria-label="Site">
           ${place('', '/developer', 'Webhooks')} ${place('events', eventsLink(), 'Events')}

@@ -1,30 +1,48 @@
 import { ApiProblem, signIn } from '../lib/api.js'
+import { BRAND } from '../lib/brand.js'
 import { html } from '../lib/html.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
-/** @import { Session, View } from '../types.d.ts' */
+/** @import { View } from '../types.d.ts' */
 
 /**
- * Takes an API key, once: after this the browser has a session in a cookie that no script can read.
- * @param {{ update: () => void, reason: string, onSignedIn: (session: Session) => Promise<void> }} options
+ * What the sign-in with one kind of key says and sends.
+ * @template S
+ * @typedef {{ title: string, purpose: string, key: string, hint: string, send: (key: string) => Promise<S> }} SignInForm
+ */
+
+/** @satisfies {SignInForm<unknown>} */
+export const WITH_API_KEY = {
+  title: 'Developer area',
+  purpose: 'See what your webhooks delivered, and repair what they did not.',
+  key: 'API key',
+  hint: "You act as the key's member. The key itself is not kept in this browser.",
+  send: signIn,
+}
+
+/**
+ * Takes a key, once: after this the browser has a session in a cookie that no script can read.
+ * @template S
+ * @param {SignInForm<S>} form
+ * @param {{ update: () => void, reason: string, onSignedIn: (session: S) => Promise<void> }} options
  * @returns {View}
  */
-export function createSignIn({ update, reason, onSignedIn }) {
+export function createSignIn(form, { update, reason, onSignedIn }) {
   let problem = ''
   let isBusy = false
 
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
     event.preventDefault()
-    const form = /** @type {HTMLFormElement} */ (event.currentTarget)
-    const field = /** @type {HTMLInputElement} */ (form.elements.namedItem('key'))
+    const element = /** @type {HTMLFormElement} */ (event.currentTarget)
+    const field = /** @type {HTMLInputElement} */ (element.elements.namedItem('key'))
     if (isBusy) return
     isBusy = true
     problem = ''
     update()
     try {
-      const session = await signIn(field.value.trim())
-      form.reset()
+      const session = await form.send(field.value.trim())
+      element.reset()
       await onSignedIn(session)
     } catch (error) {
       const isInvalid = error instanceof ApiProblem && error.problem.status === 401
@@ -42,12 +60,12 @@ export function createSignIn({ update, reason, onSignedIn }) {
     title: 'Sign in',
     render: () =>
       html`<main class="sign-in">
-        <img src="/assets/icon.svg" alt="" width="48" height="48" />
-        <h1 tabindex="-1">Developer area</h1>
-        <p class="faint">See what your webhooks delivered, and repair what they did not.</p>
+        <img src=${BRAND.logo} alt="" width="48" height="48" />
+        <h1 tabindex="-1">${form.title}</h1>
+        <p class="faint">${form.purpose}</p>
         ${reason === '' ? '' : html`<p class="note" role="status">${reason}</p>`}
         <form @submit=${submit}>
-          <label for="key">API key</label>
+          <label for="key">${form.key}</label>
           <input
             id="key"
             name="key"
@@ -58,9 +76,7 @@ export function createSignIn({ update, reason, onSignedIn }) {
             autocapitalize="off"
             aria-describedby="key-hint"
           />
-          <p id="key-hint" class="hint">
-            You act as the key's member. The key itself is not kept in this browser.
-          </p>
+          <p id="key-hint" class="hint">${form.hint}</p>
           ${problemNote(problem)}
           <button class="primary" ?disabled=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
         </form>

@@ -1,3 +1,4 @@
+import { BRAND } from '../lib/brand.js'
 import { html, nothing, repeat } from '../lib/html.js'
 import { keepInAddress, liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
@@ -8,6 +9,7 @@ import { nameOf } from '../parts/address.js'
 import { isBackedUp } from '../parts/first-attempts.js'
 import { inWords } from '../parts/problem.js'
 import { staleNote } from '../parts/stale.js'
+import { stateInWords } from '../parts/state-mark.js'
 import { forceAllAction, openAction } from './actions.js'
 import { openWebhookForm } from './webhook-form.js'
 import { renderWebhookRow } from './webhook-row.js'
@@ -111,9 +113,9 @@ export function createWebhookList(app, parameters) {
           <th role="columnheader" class="status-column">Status</th>
           <th role="columnheader">Webhook</th>
           <th role="columnheader" class="url-column">URL</th>
-          <th role="columnheader" class="count-column" title="Waiting for their first attempt">Queued</th>
-          <th role="columnheader" class="count-column">Waiting</th>
-          <th role="columnheader" class="count-column">Failed</th>
+          <th role="columnheader" class="count-column">${stateInWords('pending')}</th>
+          <th role="columnheader" class="count-column">${stateInWords('waiting')}</th>
+          <th role="columnheader" class="count-column">${stateInWords('failed')}</th>
           <th role="columnheader" class="recent-column" title="Of the latest 200 attempts within 24 hours">
             Success, p95
           </th>
@@ -179,7 +181,7 @@ function summary(webhooks) {
  */
 function empty(mayManage, create) {
   return html`<section class="empty">
-    <img src="/assets/icon.svg" alt="" width="56" height="56" />
+    <img src=${BRAND.logo} alt="" width="56" height="56" />
     <h2>No webhooks yet</h2>
     <p>A webhook sends events of your organisation to an address of yours, as they happen.</p>
     ${

@@ -4,11 +4,11 @@ import { milliseconds, plural, share } from '../lib/times.js'
 import { nameOf, shortAddress } from '../parts/address.js'
 import { renderSparkline } from '../parts/chart.js'
 import { icon } from '../parts/icon.js'
-import { webhookMarkInShort } from '../parts/state-mark.js'
+import { stateInWords, webhookMarkInShort } from '../parts/state-mark.js'
 import { enabledSwitch } from './enabled-switch.js'
 import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
 
-/** @import { Activity, App, Overview, Template } from '../types.d.ts' */
+/** @import { Activity, App, DeliveryState, Overview, Template } from '../types.d.ts' */
 
 /** Where there is no name, the URL has the room of both. */
 const LONG_ADDRESS = 58
@@ -45,13 +45,14 @@ export function renderWebhookRow(app, webhook, buckets, refresh) {
 }
 
 /**
- * @param {string} label said where there is no column with a heading
+ * @param {DeliveryState} state said where there is no column with a heading
  * @param {number} value
  * @param {string} tone
+ * @param {string} [title]
  */
-function count(label, value, tone) {
-  return html`<td role="cell" class="count-cell ${value > 0 ? tone : 'zero'}">
-    ${value.toLocaleString()} <span class="label">${label}</span>
+function count(state, value, tone, title = '') {
+  return html`<td role="cell" class="count-cell ${value > 0 ? tone : 'zero'}" title=${title}>
+    ${value.toLocaleString()} <span class="label">${stateInWords(state).toLowerCase()}</span>
   </td>`
 }
 
@@ -72,16 +73,9 @@ function recent({ recent: { attempts, succeeded, p95DurationMs } }) {
  * @param {Overview} webhook
  */
 function queue(webhook) {
-  const { waitingForFirstAttempt: value } = webhook
   const isLong = isBackedUp(webhook)
-  const tone = isLong ? 'warn' : ''
-  return html`<td
-    role="cell"
-    class="count-cell ${value === 0 ? 'zero' : tone}"
-    title=${isLong ? backlogInWords(webhook) : ''}
-  >
-    ${value.toLocaleString()} <span class="label">queued</span>
-  </td>`
+  const title = isLong ? backlogInWords(webhook) : ''
+  return count('pending', webhook.waitingForFirstAttempt, isLong ? 'warn' : '', title)
 }
 
 /**

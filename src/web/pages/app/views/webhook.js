@@ -9,7 +9,7 @@ import { staleNote } from '../parts/stale.js'
 import { webhookMark, webhookMarkInShort } from '../parts/state-mark.js'
 import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
-import { createIncidents, renderOpenIncident } from './incidents.js'
+import { createIncidents, renderHold, renderOpenIncident } from './incidents.js'
 import { createLive } from './live.js'
 import { sendTest } from './send-test.js'
 import { createWebhookOverview } from './webhook-overview.js'
@@ -90,7 +90,8 @@ export function createWebhookView(app, id, parameters) {
           webhook === null
             ? html`<h1 tabindex="-1">Webhook</h1>
                 ${problem === '' ? html`<p class="faint">Loading …</p>` : nothing}`
-            : html`${isOverview ? renderOpenIncident(app, webhook) : nothing} ${tabs(webhook)}
+            : html`${renderHold(app, webhook)} ${isOverview ? renderOpenIncident(app, webhook) : nothing}
+                ${tabs(webhook)}
                 <div class="tab">
                   ${tab === undefined ? noSuchTab() : tab.render(webhook, asking.refresh)}
                 </div>`

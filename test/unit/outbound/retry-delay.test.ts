@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { reconnectDelayMs } from '../../../src/cli/listen/follow-events.ts'
+import { retryDelayMs } from '../../../src/outbound/api-answer.ts'
 
 const delays = (failures: number, retryAfterMs: number | null = null, retryMs = 3_000) =>
-  [0, 1].map((random) => reconnectDelayMs({ retryMs, failures, retryAfterMs }, random))
+  [0, 1].map((random) => retryDelayMs({ retryMs, failures, retryAfterMs }, random))
 
-describe('reconnectDelayMs', () => {
+describe('retryDelayMs', () => {
   it('doubles the delay of the server with each failure, up to half a minute', () => {
     expect(delays(0)).to.deep.equal([1_500, 3_000])
     expect(delays(1)).to.deep.equal([3_000, 6_000])
@@ -26,7 +26,7 @@ describe('reconnectDelayMs', () => {
         fc.option(amount),
         fc.double({ min: 0, max: 1, noNaN: true }),
         (retryMs, failures, retryAfterMs, random) => {
-          const delayMs = reconnectDelayMs({ retryMs, failures, retryAfterMs }, random)
+          const delayMs = retryDelayMs({ retryMs, failures, retryAfterMs }, random)
           return delayMs >= 0 && delayMs <= 375_000
         },
       ),

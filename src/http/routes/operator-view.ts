@@ -1,0 +1,179 @@
+import { countForOperators, listOperatorWebhooks } from '../../db/queries/operator-view.ts'
+import { deleteOperatorSession, insertOperatorSession } from '../../db/queries/sessions.ts'
+import type { WebhookRow } from '../../db/queries/webhooks.ts'
+import { hashCredential, newToken } from '../../credentials.ts'
+import { holdWebhook, releaseWebhook } from '../../webhooks/change-webhook.ts'
+import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
+import type { ApiDependencies } from '../api.ts'
+import { presentCounts, presentOperatorWebhook } from '../presenters/operator-view.ts'
+import { presentHold } from '../presenters/webhook.ts'
+import { operatorOf, param, routeWithBody, routeWithQuery, type Route, type RouteRequest } from '../route.ts'
+import {
+  HeldWebhookSchema,
+  HoldWebhookSchema,
+  OperatorOverviewSchema,
+  OperatorSessionSchema,
+  OperatorWebhookListSchema,
+  OperatorWebhookQuerySchema,
+} from '../schemas/operator-view.ts'
+import { operatorWebhookCursor } from '../validation/cursor.ts'
+
+const SESSION = '/api/operator/session'
+const WEBHOOK = '/api/operator/organisations/:orgId/webhooks/:id'
+const MAX_BODY_BYTES = 16 * 1024
+
+const observe: Route['access'] = { kind: 'operator', scope: 'observe', sessions: true }
+const manage: Route['access'] = { kind: 'operator', scope: 'manage', sessions: true }
+
+const overviewRoute: Route = {
+  method: 'GET',
+  path: '/api/operator/overview',
+  operationId: 'getOperatorOverview',
+  summary: 'See how all organisations stand, at a glance',
+  description: 'Counts only, each bounded, so that it costs the same with many organisations.',
+  access: observe,
+  responses: { 200: { description: 'The counts', schema: OperatorOverviewSchema } },
+  async handle({ dataSource, readBacklog }) {
+    const [counts, backlog] = await Promise.all([countForOperators(dataSource), readBacklog()])
+    return { status: 200, body: presentCounts(counts, backlog) }
+  },
+}
+
+const listRoute = routeWithQuery({
+  method: 'GET',
+  path: '/api/operator/webhooks',
+  operationId: 'listOperatorWebhooks',
+  summary: 'List the webhooks of all organisations in a state that needs attention',
+  description:
+    'Since when, why, and how many deliveries wait, without payloads, secrets and the queries of URLs. A webhook that was switched off while its incident was open is in two lists.',
+  access: observe,
+  query: OperatorWebhookQuerySchema,
+  responses: { 200: { description: 'One page', schema: OperatorWebhookListSchema } },
+  async handle({ dataSource, temporalUi }, { query }) {
+    const { state, limit, cursor } = query
+    const before = cursor === undefined ? null : operatorWebhookCursor.parse(cursor)
+    const { page, last } = await listOperatorWebhooks(dataSource, { state, before, limit })
+    const data = page.map((row) => presentOperatorWebhook(row, state, temporalUi))
+    const nextCursor = last === null ? null : operatorWebhookCursor.after(last)
+    return { status: 200, body: { data, nextCursor } }
+  },
+})
+
+const disableRoute = routeWithBody({
+  method: 'POST',
+  path: `${WEBHOOK}/disable`,
+  operationId: 'holdWebhook',
+  summary: 'Disable a webhook, and hold it so',
+  description:
+    'Stops its deliveries as its organisation does with `enabled: false`: an attempt under way finishes first. The organisation sees since when and why, and cannot enable the webhook until the hold ends. Repeating it changes nothing but the reason. The audit trail of the organisation records it.',
+  access: manage,
+  body: { schema: HoldWebhookSchema, maxBytes: MAX_BODY_BYTES },
+  responses: { 200: { description: 'Held', schema: HeldWebhookSchema } },
+  async handle(dependencies, request) {
+    const of = await webhookOf(dependencies, request)
+    const webhook = await holdWebhook(dependencies, operatorOf(request), of, request.body.reason)
+    return { status: 200, body: presentHeld(webhook) }
+  },
+})
+
+const enableRoute: Route = {
+  method: 'POST',
+  path: `${WEBHOOK}/enable`,
+  operationId: 'releaseWebhook',
+  summary: "End the operator's hold on a webhook",
+  description:
+    'It is enabled again if it was before the hold, and goes on as after `enabled: true`. One that is not held stays as it is. The audit trail of the organisation records it.',
+  access: manage,
+  responses: { 200: { description: 'Not held', schema: HeldWebhookSchema } },
+  async handle(dependencies, request) {
+    const of = await webhookOf(dependencies, request)
+    return { status: 200, body: presentHeld(await releaseWebhook(dependencies, operatorOf(request), of)) }
+  },
+}
+
+const signInRoute: Route = {
+  method: 'POST',
+  path: SESSION,
+  operationId: 'signInOperator',
+  summary: 'Sign a browser in with an operator key',
+  description:
+    "For the operator's pages at `/operator`: the answer sets a cookie that stands for the key for 12 hours at most, and no longer than the service has the key. It opens what these pages need, and nothing else of the operator API. Over https, or on loopback.",
+  access: { kind: 'operator', scope: 'observe' },
+  countsAddress: true,
+  responses: {
+    200: {
+      description: 'Signed in',
+      schema: OperatorSessionSchema,
+      headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict, over https Secure and __Host-' },
+    },
+    403: {
+      description: '`missing_scope`, or `needs_tls`: the page came over plain HTTP from another machine',
+      problem: ['missing_scope', 'needs_tls'],
+    },
+  },
+  async handle({ dataSource, temporalUi }, request) {
+    const cookie = requireSessionCookie(request.cookie)
+    const token = newToken()
+    const expiresAt = await insertOperatorSession(dataSource, {
+      hash: hashCredential(token),
+      ...operatorOf(request),
+    })
+    const headers = { 'set-cookie': storeSession(cookie, token, expiresAt) }
+    return { status: 200, headers, body: presentSession(request, expiresAt, temporalUi) }
+  },
+}
+
+const whoAmIRoute: Route = {
+  method: 'GET',
+  path: SESSION,
+  operationId: 'getOperatorSession',
+  summary: 'See which operator key one has, and its scopes',
+  access: observe,
+  responses: { 200: { description: 'The operator', schema: OperatorSessionSchema } },
+  handle({ temporalUi }, request) {
+    const body = presentSession(request, request.session?.expiresAt ?? null, temporalUi)
+    return Promise.resolve({ status: 200, body })
+  },
+}
+
+const signOutRoute: Route = {
+  method: 'DELETE',
+  path: SESSION,
+  operationId: 'signOutOperator',
+  summary: "End the operator's session that the request came with",
+  access: observe,
+  responses: { 204: { description: 'Signed out; the cookie is taken back' } },
+  async handle({ dataSource }, { session, cookie }) {
+    if (session !== null) await deleteOperatorSession(dataSource, session.hash)
+    return { status: 204, headers: cookie === null ? {} : { 'set-cookie': clearSession(cookie) } }
+  },
+}
+
+export const operatorViewRoutes: readonly Route[] = [
+  overviewRoute,
+  listRoute,
+  disableRoute,
+  enableRoute,
+  signInRoute,
+  whoAmIRoute,
+  signOutRoute,
+]
+
+async function webhookOf({ requireOrganisation }: ApiDependencies, request: RouteRequest) {
+  const [organisationId, webhookId] = [param(request, 'orgId'), param(request, 'id')]
+  await requireOrganisation(organisationId)
+  return { organisationId, webhookId }
+}
+
+function presentHeld(webhook: WebhookRow) {
+  return { id: webhook.id, enabled: webhook.enabled, operatorHold: presentHold(webhook) }
+}
+
+function presentSession(
+  request: RouteRequest,
+  expiresAt: Date | null,
+  temporalUi: ApiDependencies['temporalUi'],
+) {
+  const { name, scopes } = operatorOf(request)
+  return { name, scopes, expiresAt: expiresAt?.toISOString() ?? null, temporalUi }
+}

@@ -1,0 +1,56 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { PublishedEvent, PublishJob } from './harness/generator.ts'
+import type { Arrival, PathCount } from './harness/receiver.ts'
+import { ORGANISATION } from './organisation.ts'
+import type { Rig } from './rig.ts'
+import { readDeliveryIds, publishRequest } from './target/posthorn.ts'
+
+/** What events are published to, with an API like Posthorn's. */
+export type Load = {
+  publish(
+    eventKey: string,
+    job: Pick<PublishJob, 'pace' | 'limit'> & { bodyBytes?: number },
+  ): Promise<PublishedEvent[]>
+  /** Waits until so many came to a path. Gives up when nothing new has come for a while. */
+  arrived(path: string, expected: Partial<PathCount>): Promise<void>
+  /** What came since it was last asked; waits a moment before, for doubles that are late. */
+  takeArrivals(): Promise<Arrival[]>
+  /** Waits until every delivery is recorded as completed. Answers in words what is not. */
+  settled(): Promise<string[]>
+  /** Processor time in ms so far, by process. */
+  cpu(): Record<string, number>
+}
+
+const POLL_MS = 100
+/** Longer than any wait of the schedule that a scenario measures, and than the 15 s that a receiver may take. */
+const NOTHING_NEW_MS = 40_000
+/** Time for a POST that should not come. */
+const DOUBLES_MS = 1_000
+
+/** `apiUrls`: requests go to them round-robin. */
+export function loadOn(
+  { generator, receiver }: Pick<Rig, 'generator' | 'receiver'>,
+  apiUrls: readonly string[],
+): Pick<Load, 'publish' | 'arrived' | 'takeArrivals'> {
+  return {
+    publish: (eventKey, { bodyBytes, ...job }) =>
+      generator.publish(
+        { apiUrls, request: publishRequest(ORGANISATION, eventKey, bodyBytes), ...job },
+        readDeliveryIds,
+      ),
+    async arrived(path, { posts = 0, deliveries = 0 }) {
+      let last = { posts: 0, at: Date.now() }
+      for (;;) {
+        const came = (await receiver.counts())[path] ?? { posts: 0, deliveries: 0 }
+        if (came.posts >= posts && came.deliveries >= deliveries) return
+        if (came.posts > last.posts) last = { posts: came.posts, at: Date.now() }
+        if (Date.now() - last.at > NOTHING_NEW_MS) return
+        await delay(POLL_MS)
+      }
+    },
+    async takeArrivals() {
+      await delay(DOUBLES_MS)
+      return receiver.take()
+    },
+  }
+}
