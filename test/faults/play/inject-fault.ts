@@ -73,13 +73,16 @@ async function carryOut(
       return lasting(() => {
         each((played) => played.signal('SIGCONT'))
       })
-    case 'pauses':
-      for (const until = nowMs() + forMs; nowMs() < until; await delay(BETWEEN_PAUSES_MS)) {
+    case 'pauses': {
+      const until = nowMs() + forMs
+      while (nowMs() < until) {
         each((played) => played.signal('SIGSTOP'))
         await delay(SHORT_PAUSE_MS)
         each((played) => played.signal('SIGCONT'))
+        await delay(BETWEEN_PAUSES_MS)
       }
       return
+    }
     case 'clock_step':
       each(({ clock }) => clock?.set(planned.offsetSeconds))
       return lasting(() => {
