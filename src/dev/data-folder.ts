@@ -12,6 +12,7 @@ import {
   type Dirent,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { OPERATOR_SCOPES } from '../domain/permissions.ts'
 
 /** Nothing that `npm start` creates is for other users of the machine: keys, payloads, logs, mails. */
 export const OWNER_ONLY_UMASK = 0o077
@@ -67,14 +68,17 @@ export function developmentKeyRing(dataDir: string): string {
   })
 }
 
-/** Returns the operator key of a development instance, created once: name, secret and scopes. */
+const EVERY_SCOPE = OPERATOR_SCOPES.join('+')
+
+/** Returns the operator key of a development instance, created once: name, secret, and every scope that there is. */
 export function developmentOperatorKey(dataDir: string): string {
-  return madeOnce(join(dataDir, 'operator-key'), {
+  const key = madeOnce(join(dataDir, 'operator-key'), {
     what: 'an operator key',
-    pattern: /^dev:[A-Za-z0-9_-]{46}:manage\+publish\+portal$/,
+    pattern: /^dev:[A-Za-z0-9_-]{46}:[a-z+]+$/,
     wayOut: 'remove the file to get another key',
-    make: () => `dev:op_${randomBytes(32).toString('base64url')}:manage+publish+portal+observe`,
+    make: () => `dev:op_${randomBytes(32).toString('base64url')}:${EVERY_SCOPE}`,
   })
+  return key.replace(/[a-z+]+$/, EVERY_SCOPE)
 }
 
 /** Returns the VAPID key of a development instance, created once: browsers subscribe with it. */

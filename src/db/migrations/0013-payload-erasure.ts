@@ -20,8 +20,8 @@ const BY_ERASURE = `"stop_reason" = 'payload_erased'`
 // The constraints hold for all rows from before, so none is read. PostgreSQL checks every row that is written.
 const UP = [
   // No event is without a payload before every process is of this version and one is erased.
-  `-- squawk-ignore ban-drop-not-null
-ALTER TABLE "event"
+  `ALTER TABLE "event"
+    -- squawk-ignore ban-drop-not-null
     ALTER COLUMN "body" DROP NOT NULL,
     ADD COLUMN "erased_at" timestamptz,
     ADD COLUMN "erased_by" text,

@@ -58,6 +58,7 @@ const publishRoute = routeWithBody({
       schema: PublishedSchema,
       links: {
         getEvent: { eventId: '$response.body#/id' },
+        eraseEventPayload: { eventId: '$response.body#/id' },
         getDelivery: FIRST_DELIVERY,
         retryDelivery: FIRST_DELIVERY,
         discardDelivery: FIRST_DELIVERY,

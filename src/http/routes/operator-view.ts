@@ -22,6 +22,8 @@ const SESSION = '/api/operator/session'
 const WEBHOOK = '/api/operator/organisations/:orgId/webhooks/:id'
 const MAX_BODY_BYTES = 16 * 1024
 
+const FIRST_WEBHOOK = { orgId: '$response.body#/data/0/organisation/id', id: '$response.body#/data/0/id' }
+
 const observe: Route['access'] = { kind: 'operator', scope: 'observe', sessions: true }
 const manage: Route['access'] = { kind: 'operator', scope: 'manage', sessions: true }
 
@@ -48,7 +50,17 @@ const listRoute = routeWithQuery({
     'Since when, why, and how many deliveries wait, without payloads, secrets and the queries of URLs. A webhook that was switched off while its incident was open is in two lists.',
   access: observe,
   query: OperatorWebhookQuerySchema,
-  responses: { 200: { description: 'One page', schema: OperatorWebhookListSchema } },
+  responses: {
+    200: {
+      description: 'One page',
+      schema: OperatorWebhookListSchema,
+      links: {
+        listOperatorWebhooks: { cursor: '$response.body#/nextCursor' },
+        holdWebhook: FIRST_WEBHOOK,
+        releaseWebhook: FIRST_WEBHOOK,
+      },
+    },
+  },
   async handle({ dataSource, temporalUi }, { query }) {
     const { state, limit, cursor } = query
     const before = cursor === undefined ? null : operatorWebhookCursor.parse(cursor)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ALL_SETTINGS, loadConfig, type Config, type Environment } from '../../../src/config/load.ts'
+import { OPERATOR_SCOPES } from '../../../src/domain/permissions.ts'
 import { developmentEnvironment, writeEnvironmentFile } from '../../../src/dev/development-environment.ts'
 
 describe('the environment of npm start', () => {
@@ -95,9 +96,15 @@ describe('the environment of npm start', () => {
   it('creates an operator key with every scope once, readable by its owner only', () => {
     const [key, ...others] = configOf({}).operatorKeys
     expect(others).to.deep.equal([])
-    expect(key).to.deep.include({ name: 'dev', scopes: ['manage', 'publish', 'portal'] })
+    expect(key).to.deep.include({ name: 'dev', scopes: OPERATOR_SCOPES })
     expect(configOf({ POSTHORN_OPERATOR_KEYS: '' }).operatorKeys).to.deep.equal([key])
     expect(statSync(join(dataDir, 'operator-key')).mode & 0o777).to.equal(0o600)
+  })
+
+  it('gives an operator key that was created before a scope was added this scope too', () => {
+    const secret = `op_${'Zr8vQ2mT5xWc9KbN4jHs7LdF1gYp6RtE'.repeat(2).slice(0, 43)}`
+    writeFileSync(join(dataDir, 'operator-key'), `dev:${secret}:manage+publish`)
+    expect(configOf({}).operatorKeys.map(({ scopes }) => scopes)).to.deep.equal([OPERATOR_SCOPES])
   })
 
   it('prefers the operator keys that are given', () => {

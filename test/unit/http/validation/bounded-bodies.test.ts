@@ -12,6 +12,7 @@ const WEBHOOK = {
   description: null,
   subscribedEventKeys: ['invoice:paid'],
   enabled: true,
+  heldAt: null,
   createdAt: new Date(),
   updatedAt: new Date(),
 }
