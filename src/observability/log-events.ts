@@ -59,8 +59,8 @@ export const LOG_EVENTS: Readonly<Record<string, readonly [LoggedLevel, string]>
     'error',
     'a fault of Posthorn prevented an inline attempt; its workflow makes it',
   ],
-  'backfill.refused': ['warn', 'the workflow that follows could not be started; it is tried again'],
-  'backfill.failed': ['warn or error', 'deliveries without a workflow could not be read'],
+  'following_workflow.refused': ['warn', 'the workflow that follows could not be started; it is tried again'],
+  'following_workflow.failed': ['warn or error', 'deliveries without a workflow could not be read'],
   'sweep.restarted_workflow': ['warn', 'a delivery had lost its workflow; another one was started'],
   'sweep.found_paused_workflow': [
     'warn',

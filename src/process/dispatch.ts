@@ -5,7 +5,10 @@ import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import { claimLeaseMs } from '../deliveries/sweep-and-lease-times.ts'
-import { createBackfill, type Backfill } from '../deliveries/recovery/backfill.ts'
+import {
+  createFollowingWorkflows,
+  type FollowingWorkflows,
+} from '../deliveries/recovery/following-workflows.ts'
 import { createSweeper, type Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Shutdown } from '../shutdown.ts'
@@ -46,7 +49,7 @@ type Deliveries = {
   commits: Commits
   dispatcher: Dispatcher
   sweep: Sweeper
-  following: Backfill
+  following: FollowingWorkflows
   webhookChanges: WebhookChanges
 }
 
@@ -87,7 +90,7 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts): De
     slots: INLINE_SLOTS,
   })
   const sweep = createSweeper({ ...parts, isServing, rows, dispatcher })
-  const following = createBackfill({ ...parts, rows, isServing, dispatcher })
+  const following = createFollowingWorkflows({ ...parts, rows, isServing, dispatcher })
   const commits: Commits = { reserve: (ids, count) => dispatcher.reserve(ids, count), leaseMs }
   return { attempts, commits, dispatcher, sweep, following, webhookChanges }
 }

@@ -214,11 +214,11 @@ describe('docs/production.md, executed from top to bottom', function () {
           set -a; . /etc/posthorn/posthorn.env; set +a
           posthorn migrate`)
         isFailing = false
-        await machine.start(unit, 'worker', { TEMPORAL_WORKER_BUILD_ID: '0.1.0', METRICS_PORT: '' })
-        await machine.start(unit, 'worker', { TEMPORAL_WORKER_BUILD_ID: '0.2.0', METRICS_PORT: '' })
+        await machine.start(unit, 'worker', { TEMPORAL_WORKER_BUILD_ID: '1.0.0', METRICS_PORT: '' })
+        await machine.start(unit, 'worker', { TEMPORAL_WORKER_BUILD_ID: '1.1.0', METRICS_PORT: '' })
         await eventually(async () => {
           const { stdout } = await run('temporal worker deployment describe --name posthorn || true')
-          expect(stdout).to.include('0.1.0').and.include('0.2.0')
+          expect(stdout).to.include('1.0.0').and.include('1.1.0')
         }, 30_000)
       },
       async after() {

@@ -63,7 +63,7 @@ export const DeliveryDetailSchema = Type.Object(
             'The headers of an attempt that is made now, without its signature; none once the payload is erased',
           examples: [
             {
-              'User-Agent': 'Posthorn/0.1.0',
+              'User-Agent': 'Posthorn/1.0.0',
               'Content-Type': 'application/json',
               'Content-Length': '412',
               'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,

@@ -16,7 +16,7 @@ export type FakeTemporal = {
   starts: Start[]
   startsOf(deliveryId: string): Start[]
   /** Deliveries whose workflow was started from the recorded outcome, in order. */
-  backfilled: { deliveryId: string; attempts: number }[]
+  followed: { deliveryId: string; attempts: number }[]
   /** Since when the workflows of these deliveries are paused. */
   paused: Map<string, Date>
   /** The workflow of this delivery runs, and goes on. */
@@ -37,7 +37,7 @@ export function createFakeTemporal(): FakeTemporal {
     isUnavailable: false,
     starts: [],
     startsOf: (id) => temporal.starts.filter(({ deliveryId }) => deliveryId === id),
-    backfilled: [],
+    followed: [],
     paused: new Map(),
     unpause(deliveryId) {
       temporal.paused.delete(deliveryId)
@@ -57,7 +57,7 @@ export function createFakeTemporal(): FakeTemporal {
         return !runs
       },
       async startFollowing({ deliveryId }, { attempts }) {
-        await note(() => temporal.backfilled.push({ deliveryId, attempts }))
+        await note(() => temporal.followed.push({ deliveryId, attempts }))
         return true
       },
       wake: ({ deliveryId }) => note(() => temporal.woken.push(deliveryId)),

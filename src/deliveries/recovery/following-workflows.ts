@@ -9,7 +9,7 @@ import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 
 /** Starts workflows that follow: of deliveries that ended without one. */
-export type Backfill = Pick<PollLoop, 'start' | 'stop'> & {
+export type FollowingWorkflows = Pick<PollLoop, 'start' | 'stop'> & {
   /** One pass; returns how many workflows it started. */
   runOnce(signal?: AbortSignal): Promise<number>
 }
@@ -27,7 +27,7 @@ const SLEEP_FACTOR = 4
 const MAX_SLEEP_MS = 400
 
 /** Starts one workflow at a time, as fast as fresh deliveries leave room for it. */
-export function createBackfill(dependencies: {
+export function createFollowingWorkflows(dependencies: {
   rows: Pick<DeliveryRows, 'findOwedWorkflows' | 'sweepLater' | 'markWorkflowsStarted'>
   workflows: Pick<DeliveryWorkflows, 'startFollowing'>
   /** False while Temporal is unavailable, as far as this process knows. */
@@ -36,7 +36,7 @@ export function createBackfill(dependencies: {
   logger: Logger
   metrics: Metrics
   timers?: Timers
-}): Backfill {
+}): FollowingWorkflows {
   const { rows, workflows, isServing, dispatcher, logger, metrics } = dependencies
   const { timers = processTimers } = dependencies
 
@@ -69,7 +69,7 @@ export function createBackfill(dependencies: {
     try {
       isFollowing = await workflows.startFollowing(delivery, { state, attempts, ...answer })
     } catch (error) {
-      const fields = { event: 'backfill.refused', deliveryId, err: error }
+      const fields = { event: 'following_workflow.refused', deliveryId, err: error }
       logger.warn(fields, fields.event)
       return isTemporalUnavailable(error) ? 'unavailable' : 'refused'
     }
@@ -83,7 +83,7 @@ export function createBackfill(dependencies: {
   const loop = createPollLoop({
     intervalMs: INTERVAL_MS,
     run: async (signal) => (await runOnce(signal)) === LIMIT,
-    event: 'backfill.failed',
+    event: 'following_workflow.failed',
     logger,
     timers,
   })

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createBackfill } from '../../../src/deliveries/recovery/backfill.ts'
+import { createFollowingWorkflows } from '../../../src/deliveries/recovery/following-workflows.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import type { Timers } from '../../../src/timers.ts'
 import { testRows } from '../../helpers/deliveries/dispatcher.ts'
@@ -48,12 +48,12 @@ describe('workflows that follow', () => {
       return () => undefined
     },
   }
-  type Options = Parameters<typeof createBackfill>[0]
+  type Options = Parameters<typeof createFollowingWorkflows>[0]
   const following = ({
     dispatcher,
     ...options
   }: Partial<Omit<Options, 'dispatcher'>> & { dispatcher?: Partial<Options['dispatcher']> } = {}) =>
-    createBackfill({
+    createFollowingWorkflows({
       rows: testRows(suite.database.dataSource),
       workflows: temporal.workflows,
       isServing: () => true,
@@ -70,7 +70,7 @@ describe('workflows that follow', () => {
     })
   const count = async (condition: string): Promise<number> =>
     (await run<{ count: number }>(`SELECT count(*)::int AS count FROM delivery WHERE ${condition}`))[0]!.count
-  const followedIds = () => temporal.backfilled.map(({ deliveryId }) => deliveryId)
+  const followedIds = () => temporal.followed.map(({ deliveryId }) => deliveryId)
 
   for (const to of [{ state: 'completed' }, { state: 'failed' }, { state: 'stopped', attempts: 1 }] as const)
     it(`start for each ${to.state} delivery that was attempted without one, the oldest first, and are noted`, async () => {
@@ -128,7 +128,7 @@ describe('workflows that follow', () => {
     const ids = await owed(2 * LIMIT)
     const processes = [following(), following(), following()]
     for (let pass = 0; pass < 6; pass++) await Promise.all(processes.map((process) => process.runOnce()))
-    expect(temporal.backfilled).to.have.length(ids.length)
+    expect(temporal.followed).to.have.length(ids.length)
     expect(followedIds()).to.have.members(ids)
   })
 
