@@ -32,14 +32,11 @@ const UNDER_FAULTS = 'crashes|outages|incidents|overflow-burst|refusing-endpoint
  */
 const SUITES: Record<string, string[][]> = {
   fast: [
-    // The tests of a process run one after the other and mostly wait, so that two processors serve four of them.
+    // The tests of a process run one after the other and mostly wait, so that two processors serve five of them.
     [`test/e2e/@(${WITH_ATTEMPTS})*.test.ts`],
     [`test/e2e/!(${WITH_ATTEMPTS})*.test.ts`],
-    [
-      'test/workflows/**/*.test.ts',
-      'test/unit/**/*.test.ts',
-      `test/integration/!(${FIRST_HALF})/**/*.test.ts`,
-    ],
+    ['test/workflows/**/*.test.ts', 'test/unit/**/*.test.ts'],
+    [`test/integration/!(${FIRST_HALF})/**/*.test.ts`],
     [`test/integration/@(${FIRST_HALF})/**/*.test.ts`],
   ],
   browser: [['test/browser/**/*.test.ts']],

@@ -219,11 +219,13 @@ describe('posthorn relay', () => {
     await outbox.insert({ organisation_id: organisationId })
     const relay = await start(toApi(suite.api.url, secretOf('manager')))
     await eventually(() => expect(relay.state()).to.deep.equal({ database: 'up', api: 'down' }))
-    const [row] = await outbox.rows()
-    expect([row!.parked_at, row!.error]).to.deep.equal([
-      null,
-      '403 missing_scope: This operator key lacks the scope publish.',
-    ])
+    await eventually(async () => {
+      const [row] = await outbox.rows()
+      expect([row!.parked_at, row!.error]).to.deep.equal([
+        null,
+        '403 missing_scope: This operator key lacks the scope publish.',
+      ])
+    })
   })
 
   it('waits for an organisation that does not exist yet', async () => {

@@ -136,6 +136,7 @@ function deliveryRow(given: Given, place: number): Row {
     attempt_requested: false,
     stop_reason: given.stopReason ?? null,
     is_test: given.isTest ?? false,
+    is_erased: false,
     created_at: at(0),
     completed_at: isOpen ? null : at(given.isOld === true ? -100 * DAY_MS : 0),
   }

@@ -54,11 +54,11 @@ describe('the pages of the product', () => {
     const named = [...files.keys()].filter(
       (path) => /\.(js|css)$/.test(path) && !path.includes('push-worker'),
     )
-    expect(named).to.have.length(5)
+    expect(named).to.have.length(7)
     for (const path of named) {
       const { headers } = await suite.api.call('GET', path)
       expect(path).to.match(
-        /^\/assets\/bundled\/(app-main|app-theme|developer|docs-main|docs)-[\w-]{16}\.(js|css)$/,
+        /^\/assets\/bundled\/(app-main|app-theme|developer|docs-main|docs|operator-main|operator)-[\w-]{16}\.(js|css)$/,
       )
       expect(headers.get('cache-control')).to.equal('public, max-age=31536000, immutable')
     }
