@@ -106,7 +106,7 @@ volumeMounts:
     mountPath: /run/catalogue
     readOnly: true
   {{- end }}
-  {{- if and .root.Values.brandLogo.existingConfigMap (ne .component "migrate") }}
+  {{- if and .root.Values.brandLogo.existingConfigMap (has .component (list "api" "worker")) }}
   - name: brand-logo
     mountPath: /run/brand-logo
     readOnly: true
@@ -136,7 +136,7 @@ volumeMounts:
   configMap:
     name: {{ .root.Values.catalogue.existingConfigMap }}
 {{- end }}
-{{- if and .root.Values.brandLogo.existingConfigMap (ne .component "migrate") }}
+{{- if and .root.Values.brandLogo.existingConfigMap (has .component (list "api" "worker")) }}
 - name: brand-logo
   configMap:
     name: {{ .root.Values.brandLogo.existingConfigMap }}
@@ -184,7 +184,7 @@ volumeMounts:
 - name: POSTHORN_CATALOGUE
   value: /run/catalogue/{{ .root.Values.catalogue.key }}
 {{- end }}
-{{- if .root.Values.brandLogo.existingConfigMap }}
+{{- if and .root.Values.brandLogo.existingConfigMap (has .component (list "api" "worker")) }}
 - name: BRAND_LOGO_FILE
   value: /run/brand-logo/{{ .root.Values.brandLogo.key }}
 {{- end }}
