@@ -241,7 +241,7 @@ describe('the Helm chart, as Helm renders it', function () {
     const { egress } = find(EVERYTHING, 'NetworkPolicy', 'hooks-posthorn-relay-egress').spec
     expect(egress.map(({ ports }) => ports.map(({ port }) => port))).to.deep.equal([[5432], [3000]])
     const withoutKeys = { ...REQUIRED, relay: { enabled: true } }
-    expect(refusal(withoutKeys)).to.include('secrets.keys.RELAY_DATABASE_URL is required')
+    expect(refusal(withoutKeys)).to.include('is required with relay.enabled')
   })
 
   it('gives a pod longer to stop than the process takes', () => {
