@@ -223,7 +223,7 @@ describe('docs/production.md, executed from top to bottom', function () {
       },
       async after() {
         const { stdout } = await run('temporal worker deployment describe --name posthorn')
-        expect(stdout).to.match(/CurrentVersionBuildID +0\.1\.0/)
+        expect(stdout).to.match(/CurrentVersionBuildID +1\.0\.0/)
         await eventually(async () => {
           const states = await psql('$DATABASE_URL', 'SELECT DISTINCT state FROM delivery')
           expect(states).to.equal('completed')
