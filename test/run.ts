@@ -24,6 +24,9 @@ const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|test-events|erasure|c
 /** Slow tests that take as long as all others: what happens to deliveries under load and faults. */
 const UNDER_FAULTS = 'crashes|outages|incidents|overflow-burst|refusing-endpoint|stream'
 
+/** Tests of faults that take as long as all others: those that keep an outcome from its record, and the random play. */
+const OF_RECORDS = 'confirmed-outcomes|deferred-retries|random-play|recording-faults|relay|stuck-workflow'
+
 /**
  * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
  * `test:browser`): starts one PostgreSQL and
@@ -53,7 +56,7 @@ const SUITES: Record<string, string[][]> = {
   upgrade: [['test/upgrade/**/*.test.ts']],
   // POSTHORN_LASTING_MINUTES, 20 if not given.
   lasting: [['test/lasting/**/*.test.ts']],
-  faults: [['test/faults/**/*.test.ts']],
+  faults: [[`test/faults/@(${OF_RECORDS}).test.ts`], [`test/faults/!(${OF_RECORDS}).test.ts`]],
   // Whether the random play finds defects that are planted into copies of the product.
   planted: [['test/planted/**/*.test.ts']],
   slow: [
