@@ -36,10 +36,10 @@ const OF_RECORDS = 'confirmed-outcomes|deferred-retries|random-play|recording-fa
 const SUITES: Record<string, string[][]> = {
   fast: [
     // The tests of a process run one after the other and mostly wait, so that two processors serve five of them.
-    [`test/e2e/@(${WITH_ATTEMPTS})*.test.ts`],
+    [`test/e2e/@(${WITH_ATTEMPTS})*.test.ts`, 'test/integration/cli/**/*.test.ts'],
     [`test/e2e/!(${WITH_ATTEMPTS})*.test.ts`],
     ['test/workflows/**/*.test.ts', 'test/unit/**/*.test.ts'],
-    [`test/integration/!(${FIRST_HALF})/**/*.test.ts`],
+    [`test/integration/!(cli|${FIRST_HALF})/**/*.test.ts`],
     [`test/integration/@(${FIRST_HALF})/**/*.test.ts`],
   ],
   browser: [['test/browser/**/*.test.ts']],
