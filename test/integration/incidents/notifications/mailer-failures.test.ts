@@ -4,7 +4,7 @@ import type { Manners, Rudeness, RudeMailServer, Stage } from '../../../helpers/
 import { SHORT_TIMEOUT_MS, closeMailers, createTestMailer, mail } from './mailers.ts'
 
 /** Several drips of the server, also where other work keeps it from some of them. */
-const DRAGGED_TIMEOUT_MS = 150
+const DRAGGED_TIMEOUT_MS = 400
 
 /** What the server does, and what becomes of the mail. */
 const BEFORE_THE_MESSAGE: readonly [Stage, Rudeness, 'refused' | 'failed'][] = [
