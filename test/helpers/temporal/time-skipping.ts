@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client'
+import { WorkflowNotFoundError, type ConnectionPlugin, type WorkflowHandle } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import type { Activities } from '../../../activities/index.ts'
@@ -29,11 +29,21 @@ export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   return bundle
 }
 
+/** The time-skipping server drops connections that ping it for longer than a minute or two, which a busy machine takes. */
+const withoutPings: ConnectionPlugin = {
+  name: 'without-pings',
+  configureConnection: (options) => ({
+    ...options,
+    channelArgs: { ...options.channelArgs, 'grpc.keepalive_time_ms': 3_600_000 },
+  }),
+}
+
 /** A Temporal server that skips time, with our search attributes. One per test file; await one result at a time. */
 export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietRuntime()
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path: testServers().timeSkippingServer } },
+    plugins: [withoutPings],
   })
   await environment.connection.operatorService.addSearchAttributes({
     namespace: 'default',
