@@ -1,4 +1,4 @@
-import { EVENT_PUBLISH, type OperatorScope } from '../domain/permissions.ts'
+import type { OperatorScope } from '../domain/permissions.ts'
 import type { Caller } from '../domain/actor.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 
@@ -27,15 +27,15 @@ export function operatorInAudit(
  */
 const OPERATORS = 'operator:*'
 
-/** Returns the caller as which an operator publishes in an organisation: it may do nothing else. */
-export function publishingOperator(organisationId: string): Caller {
+/** Returns the caller as which an operator acts in an organisation: the scope of its key admits it, and no permission. */
+export function callerOfOperator(organisationId: string): Caller {
   return {
     organisationId,
     memberId: OPERATORS,
     apiKeyId: '',
     keyHash: Buffer.alloc(0),
     fullAccess: false,
-    permissions: [EVENT_PUBLISH],
+    permissions: [],
     isErasing: false,
   }
 }

@@ -69,7 +69,7 @@ function isFrameAncestor(text: string): boolean {
 
 const MAX_BRAND_NAME_LENGTH = 40
 
-/** The name stands in the header of every page, next to the organisation's. */
+/** The header of every page shows the name next to the organisation's. */
 export function brandName(text: string): string {
   if (text.length > MAX_BRAND_NAME_LENGTH || !isPlainText(text))
     throw new Error(`must be plain text of at most ${MAX_BRAND_NAME_LENGTH} characters`)

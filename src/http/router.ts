@@ -2,7 +2,7 @@ import { METHODS } from 'node:http'
 import Router, { type RouterContext } from '@koa/router'
 import type { Middleware, Context } from 'koa'
 import type { Caller } from '../domain/actor.ts'
-import { publishingOperator } from '../accounts/operator.ts'
+import { callerOfOperator } from '../accounts/operator.ts'
 import { requirePermissions } from '../accounts/require-permissions.ts'
 import { hashCredential } from '../credentials.ts'
 import { invalidFields, methodNotAllowed, noSuchPath, notFound } from '../errors.ts'
@@ -118,7 +118,7 @@ async function readRequest(
   const { session } = authenticated
   const caller =
     authenticated.operator !== null && access.kind === 'organisation'
-      ? await publisherOf(dependencies, given['orgId'])
+      ? await operatorIn(dependencies, given['orgId'])
       : authenticated.caller
   const actor = { ...caller, address, requestId }
   const operator = authenticated.operator === null ? null : { ...authenticated.operator, address, requestId }
@@ -173,11 +173,11 @@ function readTrace({ metrics }: ApiDependencies, ctx: RouterContext<RequestState
   return trace
 }
 
-/** Returns the caller as which an operator publishes for the organisation. Throws 404 when there is none. */
-async function publisherOf({ requireOrganisation }: ApiDependencies, organisationId = ''): Promise<Caller> {
+/** Returns the caller as which an operator acts in the organisation. Throws 404 when there is none. */
+async function operatorIn({ requireOrganisation }: ApiDependencies, organisationId = ''): Promise<Caller> {
   if (!isPlatformId(organisationId)) throw notFound('organisation')
   await requireOrganisation(organisationId)
-  return publishingOperator(organisationId)
+  return callerOfOperator(organisationId)
 }
 
 /** Throws 404 for every organisation but the caller's own, whether it exists or not. */

@@ -19,7 +19,7 @@ import { shortenUrl } from '../domain/webhook-name.ts'
 // Spans by OpenTelemetry's API. Without an SDK in the process no function here does anything but its work. Attributes
 // are those of the semantic conventions for HTTP clients and messaging, and `posthorn.…`.
 
-/** A trace and a span in it (W3C Trace Context). `isSampled`: whoever began the trace records it. */
+/** A trace and a span in it (W3C Trace Context). `isSampled`: the trace is recorded where it began. */
 export type TraceContext = { traceId: string; spanId: string; isSampled: boolean }
 
 const SYSTEM = 'posthorn'

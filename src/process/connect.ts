@@ -1,11 +1,22 @@
 import type { DataSource } from 'typeorm'
 import { createDataSource, type DatabaseOptions } from '../db/connection/data-source.ts'
+import type { Logger } from '../observability/logger.ts'
 import { describeError } from './visible-text.ts'
 
-/** Opens the pool to the database of `variable`. Throws an error that says in words why that is impossible. */
-export async function connect(options: DatabaseOptions, variable = 'DATABASE_URL'): Promise<DataSource> {
+type ConnectOptions = Omit<DatabaseOptions, 'onIdleError'> & { logger?: Logger }
+
+/**
+ * Opens the pool to the database of `variable`. A `logger` gets each idle connection that breaks. Throws an error that says in
+ * words why that is impossible.
+ */
+export async function connect(
+  { logger, ...options }: ConnectOptions,
+  variable = 'DATABASE_URL',
+): Promise<DataSource> {
+  const onIdleError = (error: Error): void =>
+    logger?.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost')
   try {
-    return await createDataSource(options).initialize()
+    return await createDataSource({ ...options, onIdleError }).initialize()
   } catch (error) {
     throw new Error(describeRefusal(options.url, error).replaceAll('DATABASE_URL', variable), {
       cause: error,

@@ -76,9 +76,7 @@ async function openCountingConnection(
   { databaseUrl: url, databasePooler: pooler }: Pick<Config, 'databaseUrl' | 'databasePooler'>,
   logger: Logger,
 ): Promise<DataSource> {
-  const onIdleError = (error: Error): void =>
-    logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost')
-  return connect({ url, poolSize: 1, pooler, onIdleError })
+  return connect({ url, poolSize: 1, pooler, logger })
 }
 
 /** Adds the metric of the version that runs. */

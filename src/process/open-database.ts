@@ -18,8 +18,7 @@ export async function openDatabase(config: DatabaseConfig, logger: Logger): Prom
     poolSize: config.databasePoolSize,
     pooler: config.databasePooler,
     ...(config.statementTimeoutMs !== undefined && { statementTimeoutMs: config.statementTimeoutMs }),
-    onIdleError: (error) =>
-      logger.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost'),
+    logger,
   })
   if (await dataSource.showMigrations()) {
     await closeDataSource(dataSource)

@@ -35,7 +35,7 @@ export const MAX_DATA_BYTES = 256 * 1024
 
 const IS_WAITING = 'published_at IS NULL AND parked_at IS NULL'
 
-/** Returns up to `limit` organisations with waiting rows, the first one behind `after`: one look at the index for each. */
+/** Returns up to `limit` organisations with waiting rows, the first one behind `after`: one probe of the index for each. */
 export function listHeads(
   db: DataSource,
   { after, limit }: { after: string; limit: number },

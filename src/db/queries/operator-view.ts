@@ -22,24 +22,24 @@ const MAX_PAUSED = 10_000
 /** Organisations, and webhooks that are disabled, are counted no further. */
 const MAX_COUNTED = 100_000
 
-const IS_BEFORE = '(:before::uuid IS NULL OR id < :before)'
+const isBefore = (id: string): string => `(:before::uuid IS NULL OR ${id} < :before)`
 
 /** The ids of the next webhooks that may be in a list, newest first; those of `paused` are found by skipping from one to the next. */
 const CANDIDATES: Record<OperatorState, string> = {
   failing: `SELECT webhook_id AS id FROM incident
-             WHERE closed_at IS NULL AND ${IS_BEFORE.replace('id <', 'webhook_id <')}
+             WHERE closed_at IS NULL AND ${isBefore('webhook_id')}
              ORDER BY webhook_id DESC LIMIT :maxScanned`,
-  degraded: `SELECT id FROM webhook WHERE deleted_at IS NULL AND ${IS_BEFORE} ORDER BY id DESC LIMIT :maxScanned`,
+  degraded: `SELECT id FROM webhook WHERE deleted_at IS NULL AND ${isBefore('id')} ORDER BY id DESC LIMIT :maxScanned`,
   paused: `WITH RECURSIVE paused AS (
              (SELECT webhook_id AS id FROM delivery
-               WHERE paused_since IS NOT NULL AND ${IS_BEFORE.replace('id <', 'webhook_id <')}
+               WHERE paused_since IS NOT NULL AND ${isBefore('webhook_id')}
                ORDER BY webhook_id DESC LIMIT 1)
              UNION ALL
              SELECT (SELECT webhook_id FROM delivery WHERE paused_since IS NOT NULL AND webhook_id < paused.id
                       ORDER BY webhook_id DESC LIMIT 1)
                FROM paused WHERE paused.id IS NOT NULL
            ) SELECT id FROM paused WHERE id IS NOT NULL LIMIT :maxScanned`,
-  disabled: `SELECT id FROM webhook WHERE deleted_at IS NULL AND NOT enabled AND ${IS_BEFORE}
+  disabled: `SELECT id FROM webhook WHERE deleted_at IS NULL AND NOT enabled AND ${isBefore('id')}
              ORDER BY id DESC LIMIT :maxScanned`,
 }
 
@@ -50,11 +50,11 @@ export async function listOperatorWebhooks(
 ): Promise<Page<OperatorWebhookRow>> {
   const byStatus = state === 'failing' || state === 'degraded'
   const maxScanned = byStatus ? MAX_SCANNED : limit + 1
-  const looked = await sql(CANDIDATES[state], { before, maxScanned }).rows<{ id: string }>(db)
-  const ids = looked.map(({ id }) => id)
+  const scanned = await sql(CANDIDATES[state], { before, maxScanned }).rows<{ id: string }>(db)
+  const ids = scanned.map(({ id }) => id)
   const fitting = byStatus ? await withStatus(db, ids, state) : ids
   const shown = fitting.slice(0, limit)
-  const rest = looked.length === maxScanned ? ids.at(-1) : undefined
+  const rest = scanned.length === maxScanned ? ids.at(-1) : undefined
   const last = (fitting.length > limit ? shown.at(-1) : rest) ?? null
   return { page: await readWebhooks(db, shown), last }
 }
@@ -91,7 +91,7 @@ async function readWebhooks(db: Db, ids: readonly string[]): Promise<OperatorWeb
   })
 }
 
-/** Counts over all organisations. `isCapped`: more incidents are open than were looked at. */
+/** Counts over all organisations. `isCapped`: more incidents are open than were read. */
 export type OperatorCounts = {
   organisations: number
   failing: number

@@ -53,25 +53,25 @@ const SINCE_OPENED = `greatest(i.opened_at, now() - interval '1 hour')`
 
 /** Every webhook of the organisation, oldest first. */
 export function listOverview(db: Db, organisationId: string): Promise<OverviewRow[]> {
-  return readOverview(db, 'w.organisation_id = :organisationId', { organisationId })
+  return readOverview(db, 'w.organisation_id = :organisationId', 'w.created_at, w.id', { organisationId })
 }
 
 /** These webhooks of any organisations, newest first: for operators. */
-export async function listOverviewOf(db: Db, ids: readonly string[]): Promise<OverviewRow[]> {
-  return (await readOverview(db, 'w.id = ANY(:ids::uuid[])', { ids })).sort((a, b) => (a.id < b.id ? 1 : -1))
+export function listOverviewOf(db: Db, ids: readonly string[]): Promise<OverviewRow[]> {
+  return readOverview(db, 'w.id = ANY(:ids::uuid[])', 'w.id DESC', { ids })
 }
 
-/** What the status of webhooks follows from, without the rest: `looked` is SQL for their ids. */
+/** What the status of webhooks follows from, without the rest: `ids` is SQL for their ids. */
 export async function listStandings(
   db: Db,
-  looked: string,
+  ids: string,
   parameters: Record<string, unknown>,
 ): Promise<(Standing & { id: string })[]> {
   const found = await sql(
     `SELECT w.id, w.enabled, i.id IS NOT NULL AS "hasOpenIncident", latest.outcome AS "latestOutcome",
             since_opened.attempts, since_opened.succeeded
-       FROM (${looked}) looked
-       JOIN webhook w ON w.id = looked.id AND w.deleted_at IS NULL
+       FROM (${ids}) wanted
+       JOIN webhook w ON w.id = wanted.id AND w.deleted_at IS NULL
        LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL
        LEFT JOIN LATERAL ${LATEST_ATTEMPT} latest ON true
       CROSS JOIN LATERAL (
@@ -90,6 +90,7 @@ export async function listStandings(
 async function readOverview(
   db: Db,
   which: string,
+  order: string,
   parameters: Record<string, unknown>,
 ): Promise<OverviewRow[]> {
   const found = await sql(
@@ -119,7 +120,7 @@ async function readOverview(
            FROM ${recentSql(`now() - interval '24 hours'`)} a
        ) recent
       WHERE ${which} AND w.deleted_at IS NULL
-      ORDER BY w.created_at, w.id`,
+      ORDER BY ${order}`,
     parameters,
   ).rows<FlatRow>(db)
   return found.map(toOverview)

@@ -21,7 +21,7 @@ const PAGE_POLICY = [
 
 /**
  * Of pictures, some of which the operator chose: opened by itself, an SVG is a document, which runs and loads nothing.
- * Its styles stand in it.
+ * It contains its styles.
  */
 const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 

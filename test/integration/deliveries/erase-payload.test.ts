@@ -210,7 +210,7 @@ describe("the erasure of an event's payload", function () {
     expect(await open()).to.deep.equal([false])
   })
 
-  it('is told to a stream that reads the event later, in its place', async () => {
+  it('reaches a stream that reads the event later, in the place of the event', async () => {
     await newWebhook()
     const [before, erased, after] = [await publish(), await publish(), await publish()]
     await erase(erased)

@@ -6,7 +6,7 @@ import { nameOf } from '../app/parts/address.js'
 import { renderPages } from '../app/parts/listing.js'
 import { inWords } from '../app/parts/problem.js'
 import { staleNote } from '../app/parts/stale.js'
-import { mark } from '../app/parts/state-mark.js'
+import { mark, stateInWords } from '../app/parts/state-mark.js'
 import { openHold, openRelease } from './hold.js'
 
 /** @import { App, OperatorOverview, OperatorSession, OperatorWebhook, OperatorWebhooks, Template, View } from '../app/types.d.ts' */
@@ -215,13 +215,13 @@ function row(app, webhook, refresh) {
 /** @param {OperatorWebhook} webhook */
 function counts({ counts: { waitingForFirstAttempt, waitingForRetry, permanentlyFailed, stopped, paused } }) {
   const words = [
-    [waitingForFirstAttempt, 'queued'],
-    [waitingForRetry, 'waiting'],
-    [permanentlyFailed, 'failed'],
-    [stopped, 'stopped'],
+    [waitingForFirstAttempt, stateInWords('pending')],
+    [waitingForRetry, stateInWords('waiting')],
+    [permanentlyFailed, stateInWords('failed')],
+    [stopped, stateInWords('stopped')],
     [paused, 'paused'],
   ].flatMap(([count, state]) =>
-    count === 0 ? [] : [`${/** @type {number} */ (count).toLocaleString()} ${state}`],
+    count === 0 ? [] : [`${/** @type {number} */ (count).toLocaleString()} ${String(state).toLowerCase()}`],
   )
   return words.length === 0 ? 'none' : words.join(', ')
 }
