@@ -93,7 +93,8 @@ export function createListing(app, names, load, parameters = new URLSearchParams
    * @param {string[]} wantedTrail
    */
   const go = (wanted, wantedTrail) => {
-    ;[filter, trail] = [wanted, wantedTrail]
+    // The page that follows is known once this one has come: who presses twice goes one page on.
+    ;[filter, trail, next] = [wanted, wantedTrail, null]
     pushListAddress(filter, trail)
     begin()
   }
