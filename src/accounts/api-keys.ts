@@ -7,9 +7,9 @@ import {
   revokeApiKey,
   type ApiKeyChoice,
   type ApiKeyRow,
-} from '../db/queries/api-key-admin.ts'
+} from '../db/queries/api-keys.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
-import { findMember } from '../db/queries/organisation-admin.ts'
+import { findMember } from '../db/queries/organisations.ts'
 import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../errors.ts'
 import { newId } from '../ids.ts'

@@ -1,7 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
-import { deleteMember } from '../db/queries/organisation-admin.ts'
-import { upsertMember, type MemberInput } from '../db/queries/organisations.ts'
+import { deleteMember, upsertMember, type MemberInput } from '../db/queries/organisations.ts'
 import { notFound } from '../errors.ts'
 import { auditMember } from './account-audit.ts'
 import { callerCachesExpired } from './caller-lookup.ts'

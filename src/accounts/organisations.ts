@@ -2,8 +2,12 @@ import type { DataSource, EntityManager } from 'typeorm'
 import type { Db } from '../db/connection/db.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 import { isErasing } from '../db/queries/erasures.ts'
-import { findOrganisation } from '../db/queries/organisation-admin.ts'
-import { lockOrganisation, upsertOrganisation, type OrganisationInput } from '../db/queries/organisations.ts'
+import {
+  findOrganisation,
+  lockOrganisation,
+  upsertOrganisation,
+  type OrganisationInput,
+} from '../db/queries/organisations.ts'
 import { conflict, notFound } from '../errors.ts'
 import { auditOrganisation } from './account-audit.ts'
 import { DEFAULT_TIME_ZONE } from './account-fields.ts'

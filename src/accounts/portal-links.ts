@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
-import { insertPortalLink, takePortalLink } from '../db/queries/portal-links.ts'
+import { insertPortalLink, takePortalLink } from '../db/queries/one-use-tokens.ts'
 import { findIdentity } from '../db/queries/sessions.ts'
 import { notFound, ProblemError, type NamedMember } from '../errors.ts'
 import type { KnownCredentials } from './caller-lookup.ts'

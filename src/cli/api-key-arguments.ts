@@ -1,4 +1,4 @@
-import type { ApiKeyChoice } from '../db/queries/api-key-admin.ts'
+import type { ApiKeyChoice } from '../db/queries/api-keys.ts'
 import { isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
 import type { ApiKeyCommand } from './api-key.ts'
 import { type Arguments, type Output, UsageError } from './command-line/command.ts'

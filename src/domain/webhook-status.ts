@@ -9,7 +9,7 @@ export const OPERATOR_STATES = ['failing', 'degraded', 'paused', 'disabled'] as 
 export type OperatorState = (typeof OPERATOR_STATES)[number]
 
 /** What the status of a webhook follows from. */
-export type Standing = {
+export type StatusInputs = {
   enabled: boolean
   hasOpenIncident: boolean
   /** Null before the first attempt. */
@@ -31,7 +31,7 @@ export function webhookStatus({
   hasOpenIncident,
   latestOutcome,
   sinceOpened,
-}: Standing): WebhookStatus {
+}: StatusInputs): WebhookStatus {
   const { attempts, succeeded } = sinceOpened
   if (hasOpenIncident) {
     const isPartial = succeeded > 0 && succeeded >= attempts * MIN_SUCCESS_RATE

@@ -1,7 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import type { Context } from 'koa'
 import pLimit from 'p-limit'
-import type { SearchedPage } from '../db/queries/delivery-list.ts'
+import type { SearchedPage } from '../db/connection/db.ts'
 import type { Route } from './route.ts'
 
 export const NDJSON = 'application/x-ndjson'

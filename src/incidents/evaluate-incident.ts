@@ -4,10 +4,10 @@ import {
   findIncident,
   findIncidentWebhook,
   findRecipients,
-  findWebhookStanding,
+  findEvaluationInputs,
   recordEvaluation,
   type IncidentRow,
-  type WebhookStanding,
+  type EvaluationInputs,
 } from '../db/queries/incident-evaluation.ts'
 import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.ts'
 import { type IncidentEvaluation, type NotificationKind, recipientsOf } from '../domain/notification-rules.ts'
@@ -34,12 +34,12 @@ export async function evaluateIncident(
     const incident = await findIncident(manager, organisationId, incidentId)
     if (incident === null) return null
     const { open } = incident
-    const standing = await findWebhookStanding(manager, incident)
-    const due = open && standing.live ? dueKinds(incident, standing, request.dueFor) : []
+    const inputs = await findEvaluationInputs(manager, incident)
+    const due = open && inputs.live ? dueKinds(incident, inputs, request.dueFor) : []
     for (const kind of due) await address(manager, incident, kind)
 
     const isFirstGone = incident.firstNotifiedAt !== null || due.includes(1)
-    const streak = open && standing.live && !isFirstGone ? standing.streak : null
+    const streak = open && inputs.live && !isFirstGone ? inputs.streak : null
     await recordEvaluation(manager, incident.id, {
       resting: open && !isFirstGone && streak === null,
       sweepAfterMs:
@@ -49,7 +49,7 @@ export async function evaluateIncident(
       1: atMs(incident.firstNotifiedAt, due.includes(1)),
       2: atMs(incident.secondNotifiedAt, due.includes(2)),
     }
-    const { waiting, failed, lastFailure, live } = standing
+    const { waiting, failed, lastFailure, live } = inputs
     const { failureCode, statusCode } = lastFailure
     const openedAtMs = incident.openedAt.getTime()
     return {
@@ -69,7 +69,7 @@ export async function evaluateIncident(
 
 function dueKinds(
   incident: IncidentRow,
-  { streak }: WebhookStanding,
+  { streak }: EvaluationInputs,
   dueFor: number | null,
 ): NotificationKind[] {
   const kinds: NotificationKind[] = []

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { hashCredential, newToken } from '../credentials.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { KnownCredentials } from '../accounts/caller-lookup.ts'
-import { insertStreamTicket, takeStreamTicket } from '../db/queries/stream-tickets.ts'
+import { insertStreamTicket, takeStreamTicket } from '../db/queries/one-use-tokens.ts'
 import { unauthenticated } from '../errors.ts'
 
 /** Long enough to open a stream, too short to be of use to a reader of a log. */

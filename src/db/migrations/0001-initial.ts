@@ -1,8 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { CREATE_AUDIT } from './initial/audit.ts'
-import { CREATE_DELIVERIES } from './initial/deliveries.ts'
-import { CREATE_EVENTS } from './initial/events.ts'
-import { CREATE_INCIDENTS } from './initial/incidents.ts'
+import { CREATE_DELIVERIES, CREATE_EVENTS } from './initial/deliveries.ts'
+import { CREATE_AUDIT, CREATE_INCIDENTS } from './initial/incidents.ts'
 import { CREATE_ORGANISATIONS } from './initial/organisations.ts'
 
 /** Creates the schema of the first release. The statements are in `initial/`, one file for each area. */

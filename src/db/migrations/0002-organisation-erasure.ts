@@ -1,18 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { applyStatements } from './apply-statements.ts'
-
-/** Creates the record of an organisation that is being erased, and lets its audit entries go with it. */
-export class OrganisationErasure2 implements MigrationInterface {
-  readonly name = 'OrganisationErasure1764100000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, UP)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, DOWN)
-  }
-}
+import { createMigration } from './migration-steps.ts'
 
 const UP = [
   `CREATE TABLE "organisation_erasure" (
@@ -45,3 +31,6 @@ const DOWN = [
    END $$`,
   `DROP TABLE "organisation_erasure"`,
 ]
+
+/** Creates the record of an organisation that is being erased, and lets its audit entries go with it. */
+export const OrganisationErasure2 = createMigration('OrganisationErasure1764100000000', UP, DOWN)

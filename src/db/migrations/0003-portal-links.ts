@@ -1,18 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { applyStatements } from './apply-statements.ts'
-
-/** Adds one-use links into the developer area, and the sessions of a member that they open. */
-export class PortalLinks3 implements MigrationInterface {
-  readonly name = 'PortalLinks1764200000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, UP)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, DOWN)
-  }
-}
+import { createMigration } from './migration-steps.ts'
 
 const UP = [
   `CREATE TABLE "portal_link" (
@@ -50,3 +36,6 @@ const DOWN = [
     ALTER COLUMN "key_hash" SET NOT NULL`,
   `DROP TABLE "portal_link"`,
 ]
+
+/** Adds one-use links into the developer area, and the sessions of a member that they open. */
+export const PortalLinks3 = createMigration('PortalLinks1764200000000', UP, DOWN)

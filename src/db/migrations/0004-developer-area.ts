@@ -1,18 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { applyStatements } from './apply-statements.ts'
-
-/** Adds descriptions of webhooks, selections of retry jobs and a mark of test events. */
-export class DeveloperArea4 implements MigrationInterface {
-  readonly name = 'DeveloperArea1764300000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, UP)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, DOWN)
-  }
-}
+import { createMigration } from './migration-steps.ts'
 
 const UP = [
   `ALTER TABLE "event" ADD COLUMN "is_test" boolean NOT NULL DEFAULT false`,
@@ -35,3 +21,6 @@ const DOWN = [
   `ALTER TABLE "webhook" DROP COLUMN "description"`,
   `ALTER TABLE "event" DROP COLUMN "is_test"`,
 ]
+
+/** Adds descriptions of webhooks, selections of retry jobs and a mark of test events. */
+export const DeveloperArea4 = createMigration('DeveloperArea1764300000000', UP, DOWN)

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { applyStatements } from './apply-statements.ts'
+import { applyStatements } from './migration-steps.ts'
 
 /**
  * Has PostgreSQL hold what each state of a delivery implies, and gives the protocol its clock. For this step all processes

@@ -1,18 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { applyStatements } from './apply-statements.ts'
-
-/** Lets the payload of an event be erased. */
-export class PayloadErasure13 implements MigrationInterface {
-  readonly name = 'PayloadErasure1765200000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, UP)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, DOWN)
-  }
-}
+import { createMigration } from './migration-steps.ts'
 
 const STOP_REASONS = `'webhook_disabled', 'webhook_deleted', 'unsubscribed', 'discarded', 'test_failed'`
 const BY_ERASURE = `"stop_reason" = 'payload_erased'`
@@ -52,3 +38,6 @@ const DOWN = [
   `UPDATE "event" SET "body" = '{}' WHERE "body" IS NULL`,
   `ALTER TABLE "event" ALTER COLUMN "body" SET NOT NULL, DROP COLUMN "erased_at", DROP COLUMN "erased_by"`,
 ]
+
+/** Lets the payload of an event be erased. */
+export const PayloadErasure13 = createMigration('PayloadErasure1765200000000', UP, DOWN)

@@ -1,33 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { createIndexConcurrently } from './0007-online-indexes.ts'
-import { applyStatements } from './apply-statements.ts'
-
-/** Adds the operator's hold on a webhook, and the sessions of operator keys. */
-export class OperatorView14 implements MigrationInterface {
-  readonly name = 'OperatorView1765300000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, UP)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, DOWN)
-  }
-}
-
-/** Creates the indexes of the webhooks that operators list, while Posthorn runs. */
-export class OperatorIndexes14 implements MigrationInterface {
-  readonly name = 'OperatorIndexes1765300000001'
-  readonly transaction = false
-
-  async up(runner: QueryRunner): Promise<void> {
-    for (const [name, on] of INDEXES) await createIndexConcurrently(runner, name, on)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    for (const [name] of INDEXES) await runner.query(`DROP INDEX IF EXISTS "${name}"`)
-  }
-}
+import { createIndexMigration, createMigration } from './migration-steps.ts'
 
 const UP = [
   // Both tables are small: reading them for the constraints takes milliseconds.
@@ -61,7 +32,11 @@ const DOWN = [
     DROP COLUMN "enabled_before_hold"`,
 ]
 
-const INDEXES = [
+/** Adds the operator's hold on a webhook, and the sessions of operator keys. */
+export const OperatorView14 = createMigration('OperatorView1765300000000', UP, DOWN)
+
+/** Creates the indexes of the webhooks that operators list. */
+export const OperatorIndexes14 = createIndexMigration('OperatorIndexes1765300000001', [
   ['webhook_disabled_idx', `"webhook" ("id") WHERE deleted_at IS NULL AND NOT enabled`],
   ['delivery_paused_idx', `"delivery" ("webhook_id") WHERE paused_since IS NOT NULL`],
-] as const
+])

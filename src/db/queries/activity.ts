@@ -73,10 +73,10 @@ export async function firstAttemptLatency(
             round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms))::int AS "p50Ms",
             round(percentile_cont(0.99) WITHIN GROUP (ORDER BY ms))::int AS "p99Ms"
        FROM (
-         SELECT greatest(extract(epoch FROM a.started_at - d.created_at) * 1000, 0) + a.duration_ms AS ms
-           FROM (${latest('succeeded')} UNION ALL ${latest('failed')}) a
-           JOIN delivery d ON d.id = a.delivery_id
-          WHERE d.organisation_id = :organisationId
+         SELECT greatest(extract(epoch FROM latest.started_at - delivery.created_at) * 1000, 0) + latest.duration_ms AS ms
+           FROM (${latest('succeeded')} UNION ALL ${latest('failed')}) latest
+           JOIN delivery ON delivery.id = latest.delivery_id
+          WHERE delivery.organisation_id = :organisationId
        ) first_attempt`,
     { organisationId, webhookId, rangeMs },
   ).first<FirstAttemptLatency>(db)
@@ -92,13 +92,13 @@ export async function p95Duration(
 ): Promise<number | null> {
   const latest = (outcome: 'succeeded' | 'failed') =>
     `(SELECT started_at, duration_ms FROM attempt
-       WHERE webhook_id = w.id AND outcome = '${outcome}' AND started_at >= now() - :rangeMs * interval '1 ms'
+       WHERE webhook_id = webhook.id AND outcome = '${outcome}' AND started_at >= now() - :rangeMs * interval '1 ms'
        ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE})`
   const found = await sql(
     `SELECT (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms)
                FROM (SELECT duration_ms FROM (${latest('succeeded')} UNION ALL ${latest('failed')}) both_outcomes
-                      ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE}) a) AS ms
-       FROM webhook w WHERE w.id = :webhookId AND w.organisation_id = :organisationId`,
+                      ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE}) latest) AS ms
+       FROM webhook WHERE id = :webhookId AND organisation_id = :organisationId`,
     { organisationId, webhookId, rangeMs },
   ).first<{ ms: number | null }>(db)
   return found?.ms ?? null

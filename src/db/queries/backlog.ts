@@ -39,8 +39,8 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             count(*) FILTER (WHERE overdue AND busy)::int AS "overdueBusy",
             count(*) FILTER (WHERE overdue AND NOT busy)::int AS "overdueIdle",
             count(*) FILTER (WHERE paused_since IS NOT NULL)::int AS paused,
-            (SELECT count(*)::int FROM delivery d WHERE ${IS_OWED_WORKFLOW}) AS "owedWorkflows",
-            (SELECT ${secondsSince('min(d.completed_at)')} FROM delivery d WHERE ${IS_OWED_WORKFLOW}) AS "oldestOwedAge",
+            (SELECT count(*)::int FROM delivery WHERE ${IS_OWED_WORKFLOW}) AS "owedWorkflows",
+            (SELECT ${secondsSince('min(completed_at)')} FROM delivery WHERE ${IS_OWED_WORKFLOW}) AS "oldestOwedAge",
             (SELECT count(*)::int FROM incident WHERE closed_at IS NULL) AS "openIncidents"
        FROM known`).first<BacklogColumns>(db)
   if (found === null) throw new Error('a count without a row')
@@ -71,9 +71,9 @@ export async function countPending(db: Db, limit: number): Promise<number> {
   const near = `state = 'pending' AND sweep_at < now() + ${SWEEP_HORIZON}`
   const found = await sql(
     `SELECT count(*)::int AS pending FROM (
-       (SELECT 1 FROM delivery d WHERE ${near} AND ${UNSTARTED} LIMIT :limit)
+       (SELECT 1 FROM delivery WHERE ${near} AND ${UNSTARTED} LIMIT :limit)
        UNION ALL
-       (SELECT 1 FROM delivery d WHERE ${near} AND ${STARTED} LIMIT :limit)
+       (SELECT 1 FROM delivery WHERE ${near} AND ${STARTED} LIMIT :limit)
      ) AS pending`,
     { limit },
   ).first<{ pending: number }>(db)

@@ -1,9 +1,8 @@
-// Hand-written: pages and statistics over three tables, each part read from an index made for it.
+// Hand-written: a delivery is read with its event, its webhook and its attempts.
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { PAYLOAD_COLUMNS, type StoredPayload } from './events.ts'
-import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
 
 /** A delivery as the API shows it. */
 export type DeliveryRow = {
@@ -31,14 +30,14 @@ export type AttemptSummaryRow = Pick<
   'number' | 'durationMs' | 'outcome' | 'statusCode' | 'failureCode' | 'error'
 > & { startedAt: string }
 
-/** The columns of a {@link DeliveryRow} of delivery `d` and its event `e`. */
-export const DELIVERY_COLUMNS = `d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.key AS "eventKey",
-  e.trace_id AS "traceId", d.state, d.stop_reason AS "stopReason",
-  d.attempts AS "attemptCount", d.next_attempt_at AS "nextAttemptAt", d.paused_since AS "pausedSince",
-  d.created_at AS "createdAt", d.completed_at AS "completedAt",
-  (SELECT json_build_object('number', a.number, 'startedAt', a.started_at, 'durationMs', a.duration_ms,
-            'outcome', a.outcome, 'statusCode', a.status_code, 'failureCode', a.failure_code, 'error', a.error)
-     FROM attempt a WHERE a.delivery_id = d.id AND a.number = d.attempts) AS "latestAttempt"`
+/** The columns of a {@link DeliveryRow}, of a delivery and its event. */
+export const DELIVERY_COLUMNS = `delivery.id, delivery.webhook_id AS "webhookId", delivery.event_id AS "eventId",
+  event.key AS "eventKey", event.trace_id AS "traceId", delivery.state, delivery.stop_reason AS "stopReason",
+  delivery.attempts AS "attemptCount", delivery.next_attempt_at AS "nextAttemptAt",
+  delivery.paused_since AS "pausedSince", delivery.created_at AS "createdAt", delivery.completed_at AS "completedAt",
+  (SELECT json_build_object('number', number, 'startedAt', started_at, 'durationMs', duration_ms, 'outcome', outcome,
+            'statusCode', status_code, 'failureCode', failure_code, 'error', error)
+     FROM attempt WHERE delivery_id = delivery.id AND number = delivery.attempts) AS "latestAttempt"`
 
 export async function listDeliveriesOfEvent(
   db: Db,
@@ -46,8 +45,8 @@ export async function listDeliveriesOfEvent(
   eventId: string,
 ): Promise<DeliveryRow[]> {
   return sql(
-    `SELECT ${DELIVERY_COLUMNS} FROM delivery d JOIN event e ON e.id = d.event_id
-      WHERE d.organisation_id = :organisationId AND d.event_id = :eventId ORDER BY d.id`,
+    `SELECT ${DELIVERY_COLUMNS} FROM delivery JOIN event ON event.id = delivery.event_id
+      WHERE delivery.organisation_id = :organisationId AND delivery.event_id = :eventId ORDER BY delivery.id`,
     { organisationId, eventId },
   ).rows(db)
 }
@@ -60,9 +59,11 @@ export async function findDelivery(
   id: string,
 ): Promise<(DeliveryRow & StoredPayload & { isTest: boolean; subscribedEventKeys: string[] }) | null> {
   return sql(
-    `SELECT ${DELIVERY_COLUMNS}, d.is_test AS "isTest", ${PAYLOAD_COLUMNS}, w.subscribed_event_keys AS "subscribedEventKeys"
-       FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id
-      WHERE d.organisation_id = :organisationId AND d.webhook_id = :webhookId AND d.id = :id AND w.deleted_at IS NULL`,
+    `SELECT ${DELIVERY_COLUMNS}, delivery.is_test AS "isTest", ${PAYLOAD_COLUMNS},
+            webhook.subscribed_event_keys AS "subscribedEventKeys"
+       FROM delivery JOIN event ON event.id = delivery.event_id JOIN webhook ON webhook.id = delivery.webhook_id
+      WHERE delivery.organisation_id = :organisationId AND delivery.webhook_id = :webhookId AND delivery.id = :id
+        AND webhook.deleted_at IS NULL`,
     { organisationId, webhookId, id },
   ).first(db)
 }
@@ -91,96 +92,76 @@ export async function listAttempts(
   last: number,
 ): Promise<AttemptRow[]> {
   return sql(
-    `SELECT a.number, a.trigger, a.url, a.started_at AS "startedAt", a.duration_ms AS "durationMs", a.outcome,
-            a.failure_code AS "failureCode", a.status_code AS "statusCode", a.error,
-            a.response_headers AS "responseHeaders", a.response_body AS "responseBody",
-            a.response_truncated AS "responseTruncated"
-       FROM attempt a JOIN delivery d ON d.id = a.delivery_id
-      WHERE d.organisation_id = :organisationId AND d.id = :deliveryId AND a.number <= :last
-      ORDER BY a.number`,
+    `SELECT number, trigger, url, started_at AS "startedAt", duration_ms AS "durationMs", outcome,
+            failure_code AS "failureCode", status_code AS "statusCode", error, response_headers AS "responseHeaders",
+            response_body AS "responseBody", response_truncated AS "responseTruncated"
+       FROM attempt JOIN delivery ON delivery.id = attempt.delivery_id
+      WHERE delivery.organisation_id = :organisationId AND delivery.id = :deliveryId AND number <= :last
+      ORDER BY number`,
     { organisationId, deliveryId, last },
   ).rows(db)
 }
 
-/** The attempt of a webhook that was begun last; attempts of test events do not count. */
-export type LatestAttemptRow = {
-  deliveryId: string
-  eventKey: string
-  number: number
-  attemptedAt: Date
-  outcome: 'succeeded' | 'failed'
+/** The state of a delivery, and the record of attempt `number` if there is one. */
+export type DeliveryStatus = {
+  state: DeliveryState
+  attempts: number
+  /** When the next attempt is due; null before the first. */
+  dueAt: Date | null
+  /** In how many ms that is; not positive when it may be made by now. */
+  dueInMs: number
+  /** Unix ms of the database's clock. */
+  nowMs: number
+  /** Rest of a run's lease of the row, in ms; 0 without one. */
+  leasedForMs: number
+  /** The webhook takes the delivery, as it is now. */
+  isTaken: boolean
+  recorded: { failureCode: FailureCode | null; statusCode: number | null } | null
+}
+
+type Columns = Omit<DeliveryStatus, 'recorded'> & {
+  outcome: string | null
+  failureCode: FailureCode | null
   statusCode: number | null
-  error: string | null
-  body: Buffer | null
 }
 
-/** How a webhook's deliveries stand (spec 4.3); test events count nowhere. */
-export type WebhookStatsRow = WaitingFirstAttempts & {
-  webhookId: string
-  waitingForRetry: number
-  permanentlyFailed: number
-  stopped: number
-  latestAttempt: LatestAttemptRow | null
+/** Whether a webhook, as it is now, takes the delivery of an event. The SQL function states the rule. */
+const IS_TAKEN = `(stop_reason_of(webhook.deleted_at, webhook.enabled, webhook.subscribed_event_keys, event.key,
+                       event.body IS NULL) IS NULL)`
+
+/** Returns the webhooks, of any organisation, of those deliveries that are not final and that their webhook, as it is now, does not take. */
+export function findRefusing(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<{ organisationId: string; webhookId: string }[]> {
+  return sql(
+    `SELECT DISTINCT delivery.organisation_id AS "organisationId", delivery.webhook_id AS "webhookId"
+       FROM delivery JOIN event ON event.id = delivery.event_id JOIN webhook ON webhook.id = delivery.webhook_id
+      WHERE delivery.id = ANY(:deliveryIds::uuid[]) AND delivery.completed_at IS NULL AND NOT ${IS_TAKEN}`,
+    { deliveryIds },
+  ).rows(db)
 }
 
-/** One row per webhook of the organisation, oldest webhook first. Each part is read from an index made for it. */
-export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {
+/** By PostgreSQL's clock. */
+export async function findDeliveryStatus(
+  db: Db,
+  key: { organisationId: string; deliveryId: string; number: number },
+): Promise<DeliveryStatus | null> {
+  const { organisationId, deliveryId, number } = key
   const found = await sql(
-    `WITH live_webhook AS (
-       SELECT id, created_at FROM webhook WHERE organisation_id = :organisationId AND deleted_at IS NULL
-     ), waiting AS (
-       SELECT d.webhook_id, count(*)::int AS count FROM live_webhook JOIN delivery d ON d.webhook_id = live_webhook.id
-        WHERE d.state = 'waiting' GROUP BY d.webhook_id
-     ), failed AS (
-       SELECT d.webhook_id, count(*)::int AS count FROM live_webhook JOIN delivery d ON d.webhook_id = live_webhook.id
-        WHERE d.state = 'failed' GROUP BY d.webhook_id
-     ), stopped AS (
-       SELECT d.webhook_id, count(*)::int AS count FROM live_webhook JOIN delivery d ON d.webhook_id = live_webhook.id
-        WHERE d.state = 'stopped' AND NOT d.is_test GROUP BY d.webhook_id
-     )
-     SELECT live_webhook.id AS "webhookId", coalesce(waiting.count, 0) AS "waitingForRetry",
-            coalesce(failed.count, 0) AS "permanentlyFailed", coalesce(stopped.count, 0) AS stopped, waiting_first.*, latest.*
-       FROM live_webhook
-      CROSS JOIN ${waitingFirstAttemptsSql('live_webhook.id')} waiting_first
-       LEFT JOIN waiting ON waiting.webhook_id = live_webhook.id
-       LEFT JOIN failed ON failed.webhook_id = live_webhook.id
-       LEFT JOIN stopped ON stopped.webhook_id = live_webhook.id
-       LEFT JOIN LATERAL (
-         SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
-                a.outcome, a.status_code AS "statusCode", a.error, e.body
-           FROM (
-             (SELECT * FROM attempt WHERE webhook_id = live_webhook.id AND outcome = 'succeeded'
-               ORDER BY started_at DESC LIMIT 1)
-             UNION ALL
-             (SELECT * FROM attempt WHERE webhook_id = live_webhook.id AND outcome = 'failed'
-               ORDER BY started_at DESC LIMIT 1)
-             ORDER BY started_at DESC LIMIT 1
-           ) a
-           JOIN delivery d ON d.id = a.delivery_id
-           JOIN event e ON e.id = d.event_id
-       ) latest ON true
-      ORDER BY live_webhook.created_at, live_webhook.id`,
-    { organisationId },
-  ).rows<FlatStats>(db)
-  return found.map((row) => {
-    const { webhookId, waitingForFirstAttempt, oldestWaitingForFirstAttemptMs, ...others } = row
-    const { waitingForRetry, permanentlyFailed, stopped, ...latest } = others
-    return {
-      webhookId,
-      waitingForFirstAttempt,
-      oldestWaitingForFirstAttemptMs,
-      waitingForRetry,
-      permanentlyFailed,
-      stopped,
-      latestAttempt: isAttempt(latest) ? latest : null,
-    }
-  })
-}
-
-type Maybe<Row> = { [Key in keyof Row]: Row[Key] | null }
-type FlatStats = Omit<WebhookStatsRow, 'latestAttempt'> & Maybe<LatestAttemptRow>
-
-/** A webhook that was never attempted has nulls in their place. */
-function isAttempt(latest: Maybe<LatestAttemptRow>): latest is LatestAttemptRow {
-  return latest.deliveryId !== null
+    `SELECT delivery.state, delivery.attempts, delivery.next_attempt_at AS "dueAt",
+            coalesce(extract(epoch FROM delivery.next_attempt_at - delivery_now()) * 1000, 0)::float8 AS "dueInMs",
+            (extract(epoch FROM delivery_now()) * 1000)::float8 AS "nowMs",
+            coalesce(greatest(0, extract(epoch FROM delivery.lease_until - delivery_now()) * 1000), 0)::float8
+              AS "leasedForMs",
+            ${IS_TAKEN} AS "isTaken", attempt.outcome, attempt.failure_code AS "failureCode",
+            attempt.status_code AS "statusCode"
+       FROM delivery JOIN event ON event.id = delivery.event_id JOIN webhook ON webhook.id = delivery.webhook_id
+       LEFT JOIN attempt ON attempt.delivery_id = delivery.id AND attempt.number = :number::int
+      WHERE delivery.id = :deliveryId AND delivery.organisation_id = :organisationId`,
+    { deliveryId, organisationId, number },
+  ).first<Columns>(db)
+  if (found === null) return null
+  const { outcome, failureCode, statusCode, ...status } = found
+  return { ...status, recorded: outcome === null ? null : { failureCode, statusCode } }
 }

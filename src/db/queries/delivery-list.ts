@@ -2,7 +2,7 @@
 import type { DeliveryFilter } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { parseUuid } from '../../ids.ts'
-import { sql, type Db } from '../connection/db.ts'
+import { searchedPage, sql, type Db, type SearchedPage, type SearchedRow } from '../connection/db.ts'
 import { DELIVERY_COLUMNS, type DeliveryRow } from './deliveries.ts'
 import { FITS_FILTER, idRangeOf, MAX_SCANNED } from './delivery-selection.ts'
 
@@ -14,17 +14,11 @@ export type DeliveryListFilter = DeliveryFilter & {
   limit: number
 }
 
-/**
- * A page that a bounded search found. `last` is the `after` of the next page, null at the end of the list.
- * `searchedUntil`: when the oldest row was created that the search looked at, where it ended before the page was full.
- */
-export type SearchedPage<Row> = { page: Row[]; last: string | null; searchedUntil: Date | null }
-
-/** States with an index of their own: only their rows are looked at. No index has both kinds of stopped ones. */
+/** States with an index of their own: only their rows are scanned. No index has both kinds of stopped ones. */
 const INDEXED: Partial<Record<DeliveryState, readonly string[]>> = {
-  waiting: [`d.state = 'waiting'`],
-  failed: [`d.state = 'failed'`],
-  stopped: [`d.state = 'stopped' AND NOT d.is_test`, `d.state = 'stopped' AND d.is_test`],
+  waiting: [`state = 'waiting'`],
+  failed: [`state = 'failed'`],
+  stopped: [`state = 'stopped' AND NOT is_test`, `state = 'stopped' AND is_test`],
 }
 
 /** Of a trace with more events than this, a search finds the deliveries of the newest ones. */
@@ -39,7 +33,7 @@ const FOUND = `(SELECT * FROM delivery WHERE id = ANY (ARRAY(
 
 /**
  * A webhook's deliveries, newest first. Ids are given in the order of time, so that what is published meanwhile never
- * moves a page that begins after a known id. The statement looks at {@link MAX_SCANNED} rows at most.
+ * moves a page that begins after a known id. The statement scans {@link MAX_SCANNED} rows at most.
  *
  * The webhook is named as a list and in the order: with a plain equality PostgreSQL may walk the newest deliveries of
  * all webhooks instead of this one's index, without end where this one has been silent for long.
@@ -63,47 +57,62 @@ export async function listDeliveries(
     ...searched,
     limit: limit + 1,
     maxScanned: MAX_SCANNED,
-  }).rows<(DeliveryRow | NoRow) & Mark>(db)
+  }).rows<SearchedRow<DeliveryRow>>(db)
   return searchedPage(found, limit)
 }
 
-/** The row at which a search gave up: null where it reached the end, or the page is full. */
-export type Mark = { markId: string | null; markAt: Date | null }
-
-/** In the place of the rows where a search found none. */
-export type NoRow = { id: null }
-
 function listSql(table: string, conditions: readonly string[]): string {
-  const looked = conditions.map(
-    (condition) => `(SELECT * FROM ${table} d
-      WHERE d.organisation_id = :organisationId AND d.webhook_id = ANY (ARRAY[:webhookId::uuid])
-        AND d.id >= :from::uuid AND d.id < :before::uuid
-        AND ${condition}
-      ORDER BY d.webhook_id DESC, d.id DESC LIMIT :maxScanned)`,
+  const scanned = conditions.map(
+    (condition) => `(SELECT * FROM ${table} delivery
+      WHERE organisation_id = :organisationId AND webhook_id = ANY (ARRAY[:webhookId::uuid])
+        AND id >= :from::uuid AND id < :before::uuid AND ${condition}
+      ORDER BY webhook_id DESC, id DESC LIMIT :maxScanned)`,
   )
-  return `WITH looked AS MATERIALIZED (
-      SELECT * FROM (${looked.join(' UNION ALL ')}) d ORDER BY d.webhook_id DESC, d.id DESC LIMIT :maxScanned
+  return `WITH scanned AS MATERIALIZED (
+      SELECT * FROM (${scanned.join(' UNION ALL ')}) parts ORDER BY webhook_id DESC, id DESC LIMIT :maxScanned
     ), fitting AS MATERIALIZED (
-      SELECT * FROM looked d WHERE ${FITS_FILTER} ORDER BY d.webhook_id DESC, d.id DESC LIMIT :limit
+      SELECT * FROM scanned AS delivery WHERE ${FITS_FILTER} ORDER BY webhook_id DESC, id DESC LIMIT :limit
     ), mark AS (
-      SELECT id, created_at FROM looked WHERE (SELECT count(*) FROM fitting) < :limit
+      SELECT id, created_at FROM scanned WHERE (SELECT count(*) FROM fitting) < :limit
        ORDER BY webhook_id DESC, id DESC OFFSET :maxScanned - 1 LIMIT 1
     )
     SELECT shown.*, mark.id AS "markId", mark.created_at AS "markAt"
       FROM (VALUES (true)) one
       LEFT JOIN mark ON true
-      LEFT JOIN (SELECT ${DELIVERY_COLUMNS} FROM fitting d JOIN event e ON e.id = d.event_id) shown ON true
+      LEFT JOIN (SELECT ${DELIVERY_COLUMNS} FROM fitting AS delivery JOIN event ON event.id = delivery.event_id) shown ON true
      ORDER BY shown.id DESC`
 }
 
-/** Makes a page of up to `limit` rows of a search, which gave `limit + 1` where another page follows. */
-export function searchedPage<Row extends { id: string }>(
-  found: readonly ((Row | NoRow) & Mark)[],
-  limit: number,
-): SearchedPage<Row> {
-  const { markId = null, markAt = null } = found[0] ?? {}
-  const rows = found.filter((row): row is Row & Mark => row.id !== null)
-  const page = rows.slice(0, limit)
-  if (rows.length > limit) return { page, last: page.at(-1)?.id ?? null, searchedUntil: null }
-  return { page, last: markId, searchedUntil: markAt }
+type RecentDeliveryFilter = { state: DeliveryState | null; eventKey: string | null; limit: number }
+
+/** Of each webhook so many deliveries are scanned. */
+export const MAX_RECENT = 50
+
+/**
+ * Returns the newest deliveries of all webhooks of the organisation that are not deleted, newest first, among the newest
+ * {@link MAX_RECENT} of each webhook.
+ */
+export async function listRecentDeliveries(
+  db: Db,
+  organisationId: string,
+  { state, eventKey, limit }: RecentDeliveryFilter,
+): Promise<DeliveryRow[]> {
+  return sql(
+    `WITH scanned AS MATERIALIZED (
+       SELECT newest.* FROM webhook CROSS JOIN LATERAL (
+         SELECT * FROM delivery
+          WHERE organisation_id = :organisationId AND webhook_id = ANY (ARRAY[webhook.id])
+          ORDER BY webhook_id DESC, id DESC LIMIT ${MAX_RECENT}
+       ) newest
+        WHERE webhook.organisation_id = :organisationId AND webhook.deleted_at IS NULL
+     ), fitting AS MATERIALIZED (
+       SELECT * FROM scanned
+        WHERE (:state::text IS NULL OR state = :state)
+          AND (:eventKey::text IS NULL OR (SELECT key FROM event WHERE id = scanned.event_id) = :eventKey)
+        ORDER BY id DESC LIMIT :limit
+     )
+     SELECT ${DELIVERY_COLUMNS} FROM fitting AS delivery JOIN event ON event.id = delivery.event_id
+      ORDER BY delivery.id DESC`,
+    { organisationId, state, eventKey, limit },
+  ).rows(db)
 }

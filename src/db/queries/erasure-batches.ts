@@ -1,6 +1,5 @@
 // Hand-written: batches of rows are chosen, passed over where locked, and deleted in one statement.
 import { sql, type Db } from '../connection/db.ts'
-import { isErasingSql } from './erasures.ts'
 
 /**
  * Every webhook that the organisation ever had; none where it is not being erased: it may be gone, and another one of the
@@ -8,7 +7,8 @@ import { isErasingSql } from './erasures.ts'
  */
 export async function findAllWebhookIds(db: Db, organisationId: string): Promise<string[]> {
   const found = await sql(
-    `SELECT w.id FROM webhook w WHERE w.organisation_id = :organisationId AND ${isErasingSql('w.organisation_id')}`,
+    `SELECT webhook.id FROM webhook JOIN organisation_erasure USING (organisation_id)
+      WHERE organisation_id = :organisationId`,
     { organisationId },
   ).rows<{ id: string }>(db)
   return found.map(({ id }) => id)
@@ -48,12 +48,12 @@ export async function stopForErasure(db: Db, webhookIds: string[], limit: number
                OR completed_at IS NOT NULL AND sweep_at IS NOT NULL)
         LIMIT :limit FOR UPDATE SKIP LOCKED
      )
-     UPDATE delivery d
+     UPDATE delivery
         SET state = 'stopped', stop_reason = 'webhook_deleted', next_attempt_at = NULL, retry_requested = false,
             attempt_requested = false, paused_since = NULL, runs = 0, owner = NULL, lease_until = NULL,
             completed_at = coalesce(completed_at, delivery_now()), sweep_at = delivery_now() + ${ENDING}
-       FROM chosen WHERE d.id = chosen.id
-     RETURNING d.id`,
+       FROM chosen WHERE delivery.id = chosen.id
+     RETURNING delivery.id`,
     { webhookIds, limit },
   ).rows<{ id: string }>(db)
   return stopped.map(({ id }) => id)
@@ -99,8 +99,8 @@ export async function lockFinalDeliveries(db: Db, webhookIds: string[], limit: n
 export async function deleteEventsOf(db: Db, organisationId: string, limit: number): Promise<number> {
   const deleted = await sql(
     `DELETE FROM event WHERE id IN (
-       SELECT e.id FROM event e
-        WHERE e.organisation_id = :organisationId AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id)
+       SELECT id FROM event
+        WHERE organisation_id = :organisationId AND NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)
         LIMIT :limit
      ) RETURNING id`,
     { organisationId, limit },

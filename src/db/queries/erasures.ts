@@ -11,15 +11,15 @@ export const NOTHING_ERASED: ErasedCounts = {
   auditEntries: 0,
 }
 
-/** SQL for whether the organisation that the expression `organisationId` gives is being erased. */
-export function isErasingSql(organisationId: string): string {
-  return `EXISTS (SELECT 1 FROM organisation_erasure x WHERE x.organisation_id = ${organisationId})`
-}
+/** SQL for whether the organisation of a member is being erased. */
+export const IS_ERASING = `EXISTS (SELECT 1 FROM organisation_erasure
+                           WHERE organisation_erasure.organisation_id = member.organisation_id)`
 
 /** True where there is such an organisation, and it is not being erased. */
 export async function isActiveOrganisation(db: Db, organisationId: string): Promise<boolean> {
   const found = await sql(
-    `SELECT 1 FROM organisation o WHERE o.id = :organisationId AND NOT ${isErasingSql('o.id')}`,
+    `SELECT 1 FROM organisation WHERE id = :organisationId
+        AND NOT EXISTS (SELECT 1 FROM organisation_erasure WHERE organisation_id = :organisationId)`,
     { organisationId },
   ).first(db)
   return found !== null
@@ -77,9 +77,9 @@ export async function takeErasuresForSweep(db: Db, limit: number): Promise<{ org
        SELECT organisation_id FROM organisation_erasure WHERE sweep_at < now()
         ORDER BY sweep_at LIMIT :limit FOR UPDATE SKIP LOCKED
      )
-     UPDATE organisation_erasure x SET sweep_at = now() + interval '15 seconds'
-       FROM due WHERE x.organisation_id = due.organisation_id
-     RETURNING x.organisation_id AS "organisationId"`,
+     UPDATE organisation_erasure SET sweep_at = now() + interval '15 seconds'
+       FROM due WHERE organisation_erasure.organisation_id = due.organisation_id
+     RETURNING organisation_erasure.organisation_id AS "organisationId"`,
     { limit },
   ).rows(db)
 }

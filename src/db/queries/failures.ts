@@ -33,30 +33,30 @@ const RECORDING_DELAY = `interval '10 seconds'`
 const MAX_ATTEMPT_DURATION = `interval '90 seconds'`
 
 type GroupRow = Omit<FailureCauseRow, 'failureCode'> & {
+  /** Of its span. */
+  id: string
   failureCode: FailureCode | null
   total: boolean
-  incidentId: string
 }
 
 /**
- * SQL for the groups of a webhook's failed attempts that ended from `from` on and before `before`; the first row is of
- * all of them. All three are SQL expressions.
+ * SQL for the groups of the failed attempts that ended in each span of a webhook, from `began` on and before `ended`; the
+ * first row of each is of all of them.
  */
-function groupsSql(webhookId: string, from: string, before: string): string {
-  return `LATERAL (
+const GROUPS_OF_SPANS = `SELECT span.id, grouped.*
+  FROM span CROSS JOIN LATERAL (
     SELECT failure_code AS "failureCode", status_code AS "statusCode", error, grouping(failure_code) = 1 AS total,
            count(*)::int AS "failedAttempts", count(DISTINCT delivery_id)::int AS deliveries,
            min(started_at) AS "firstAt", max(started_at) AS "lastAt"
       FROM (SELECT * FROM attempt
-             WHERE webhook_id = ${webhookId} AND outcome = 'failed'
-               AND started_at >= ${from} - ${MAX_ATTEMPT_DURATION} AND started_at < ${before}
-               AND started_at + duration_ms * interval '1 ms' >= ${from}
-               AND started_at + duration_ms * interval '1 ms' < ${before}
+             WHERE webhook_id = span.webhook_id AND outcome = 'failed'
+               AND started_at >= span.began - ${MAX_ATTEMPT_DURATION} AND started_at < span.ended
+               AND started_at + duration_ms * interval '1 ms' >= span.began
+               AND started_at + duration_ms * interval '1 ms' < span.ended
              ORDER BY started_at DESC LIMIT ${MAX_ATTEMPTS_READ}) failed
      GROUP BY GROUPING SETS ((failure_code, status_code, error), ())
      ORDER BY total DESC, count(*) DESC, max(started_at) DESC LIMIT ${MAX_CAUSES + 1}
-  )`
-}
+  ) grouped`
 
 /** The failed attempts of the last `rangeMs`. */
 export async function findFailures(
@@ -65,10 +65,11 @@ export async function findFailures(
   webhookId: string,
   rangeMs: number,
 ): Promise<FailuresRow> {
-  const from = `now() - :rangeMs * interval '1 ms'`
   const found = await sql(
-    `SELECT g.* FROM webhook w CROSS JOIN ${groupsSql('w.id', from, `'infinity'::timestamptz`)} g
-      WHERE w.id = :webhookId AND w.organisation_id = :organisationId`,
+    `WITH span AS (
+       SELECT id, id AS webhook_id, now() - :rangeMs * interval '1 ms' AS began, 'infinity'::timestamptz AS ended
+         FROM webhook WHERE id = :webhookId AND organisation_id = :organisationId
+     ) ${GROUPS_OF_SPANS}`,
     { organisationId, webhookId, rangeMs },
   ).rows<GroupRow>(db)
   return toFailures(found)
@@ -81,20 +82,17 @@ export async function findFailuresOfIncidents(
   incidentIds: readonly string[],
 ): Promise<Map<string, FailuresRow>> {
   const found = await sql(
-    `SELECT i.id AS "incidentId", g.* FROM incident i
-      CROSS JOIN LATERAL (
-        SELECT greatest(i.opened_at - ${RECORDING_DELAY},
-                        (SELECT closed_at FROM incident earlier
-                          WHERE earlier.webhook_id = i.webhook_id AND earlier.opened_at < i.opened_at
-                          ORDER BY earlier.opened_at DESC LIMIT 1)) AS at
-      ) began
-      CROSS JOIN ${groupsSql('i.webhook_id', 'began.at', `coalesce(i.closed_at, 'infinity')`)} g
-      WHERE i.organisation_id = :organisationId AND i.id = ANY(:incidentIds::uuid[])`,
+    `WITH span AS (
+       SELECT id, webhook_id, coalesce(closed_at, 'infinity') AS ended,
+              greatest(opened_at - ${RECORDING_DELAY},
+                       (SELECT closed_at FROM incident earlier
+                         WHERE earlier.webhook_id = incident.webhook_id AND earlier.opened_at < incident.opened_at
+                         ORDER BY earlier.opened_at DESC LIMIT 1)) AS began
+         FROM incident WHERE organisation_id = :organisationId AND id = ANY(:incidentIds::uuid[])
+     ) ${GROUPS_OF_SPANS}`,
     { organisationId, incidentIds },
   ).rows<GroupRow>(db)
-  return new Map(
-    incidentIds.map((id) => [id, toFailures(found.filter(({ incidentId }) => incidentId === id))]),
-  )
+  return new Map(incidentIds.map((id) => [id, toFailures(found.filter((group) => group.id === id))]))
 }
 
 export const NO_FAILURES: FailuresRow = { failedAttempts: 0, deliveries: 0, isCapped: false, causes: [] }

@@ -47,11 +47,11 @@ export async function transactOnce<Answer>(
 /** True when this transaction is the first with the key (or the earlier answer is too old to count). */
 async function claimKey(manager: EntityManager, request: IdempotentRequest): Promise<boolean> {
   const claimed = await sql(
-    `INSERT INTO idempotency_key AS k (organisation_id, member_id, operation, key, digest)
+    `INSERT INTO idempotency_key (organisation_id, member_id, operation, key, digest)
      VALUES (:organisationId, :memberId, :operation, :key, :digest)
      ON CONFLICT (organisation_id, member_id, operation, key) DO UPDATE
        SET digest = EXCLUDED.digest, response = NULL, created_at = now()
-       WHERE k.created_at < now() - interval '${ANSWER_TTL}'
+       WHERE idempotency_key.created_at < now() - interval '${ANSWER_TTL}'
      RETURNING key`,
     { ...identity(request), digest: request.digest },
   ).first(manager)

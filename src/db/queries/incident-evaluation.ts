@@ -44,8 +44,8 @@ export function findIncident(
   ).first(db)
 }
 
-/** How the webhook of an incident stands at this moment. */
-export type WebhookStanding = {
+/** What the evaluation of an incident goes by: its webhook at this moment. */
+export type EvaluationInputs = {
   /** Enabled and not deleted. */
   live: boolean
   waiting: number
@@ -62,47 +62,48 @@ export type WebhookStanding = {
  * order in which attempts began, and counts from its end; never before the incident, since failures that were resolved
  * without a success belong to an earlier one, nor before the webhook was switched on again.
  */
-export async function findWebhookStanding(
+export async function findEvaluationInputs(
   db: Db,
-  incident: Pick<IncidentRow, 'webhookId' | 'openedAt' | 'resumedAt'>,
-): Promise<WebhookStanding> {
+  incident: Pick<IncidentRow, 'organisationId' | 'webhookId' | 'openedAt' | 'resumedAt'>,
+): Promise<EvaluationInputs> {
+  const { organisationId, webhookId, openedAt, resumedAt } = incident
   const found = await sql(
     `WITH success AS (
        SELECT max(started_at) AS at FROM attempt WHERE webhook_id = :webhookId AND outcome = 'succeeded'
      ), first_failure AS (
-       SELECT greatest(a.started_at + a.duration_ms * interval '1 ms', :openedAt::timestamptz) AS at
-         FROM attempt a, success
-        WHERE a.webhook_id = :webhookId AND a.outcome = 'failed'
-          AND a.started_at > greatest(success.at, :resumedAt::timestamptz, '-infinity')
-        ORDER BY a.started_at LIMIT 1
+       SELECT greatest(started_at + duration_ms * interval '1 ms', :openedAt::timestamptz) AS at
+         FROM attempt, success
+        WHERE webhook_id = :webhookId AND outcome = 'failed'
+          AND started_at > greatest(success.at, :resumedAt::timestamptz, '-infinity')
+        ORDER BY started_at LIMIT 1
      ), last_failure AS (
        SELECT failure_code, status_code, error FROM attempt
         WHERE webhook_id = :webhookId AND outcome = 'failed' ORDER BY started_at DESC LIMIT 1
      )
-     SELECT w.enabled AND w.deleted_at IS NULL AS live,
+     SELECT enabled AND deleted_at IS NULL AS live,
             (SELECT count(*)::int FROM delivery WHERE webhook_id = :webhookId AND state = 'waiting') AS waiting,
             (SELECT count(*)::int FROM delivery WHERE webhook_id = :webhookId AND state = 'failed') AS failed,
             (SELECT floor(extract(epoch FROM at) * 1000)::float8 FROM first_failure) AS "sinceMs",
             (SELECT greatest(0, extract(epoch FROM now() - at) * 1000)::float8 FROM first_failure) AS "forMs",
             (SELECT jsonb_build_object('failureCode', failure_code, 'statusCode', status_code, 'error', error)
                FROM last_failure) AS "lastFailure"
-       FROM webhook w WHERE w.id = :webhookId`,
-    { webhookId: incident.webhookId, openedAt: incident.openedAt, resumedAt: incident.resumedAt },
-  ).first<StandingColumns>(db)
+       FROM webhook WHERE id = :webhookId AND organisation_id = :organisationId`,
+    { organisationId, webhookId, openedAt, resumedAt },
+  ).first<InputColumns>(db)
   if (found === null) throw new Error('an incident without its webhook')
-  const { sinceMs, forMs, lastFailure, ...standing } = found
+  const { sinceMs, forMs, lastFailure, ...inputs } = found
   return {
-    ...standing,
+    ...inputs,
     streak: sinceMs === null ? null : { sinceMs, forMs },
     // Purged attempts leave no failure to report.
     lastFailure: lastFailure ?? { failureCode: null, statusCode: null, error: null },
   }
 }
 
-type StandingColumns = Omit<WebhookStanding, 'streak' | 'lastFailure'> & {
+type InputColumns = Omit<EvaluationInputs, 'streak' | 'lastFailure'> & {
   sinceMs: number | null
   forMs: number
-  lastFailure: WebhookStanding['lastFailure'] | null
+  lastFailure: EvaluationInputs['lastFailure'] | null
 }
 
 /** While something is to be sent, the workflow evaluates within a quarter of an hour; then the sweeper signals it. */
@@ -166,13 +167,13 @@ export async function findRecipients(
   ).first<RecipientRows['organisation']>(db)
   if (organisation === null) throw new Error('an incident without its organisation')
   const members = await sql(
-    `SELECT m.id, m.name, m.email,
-            CASE WHEN m.push_enabled THEN ARRAY(
-              SELECT p.id::text FROM push_subscription p
-               WHERE p.organisation_id = m.organisation_id AND p.member_id = m.id ORDER BY p.id
+    `SELECT id, name, email,
+            CASE WHEN push_enabled THEN ARRAY(
+              SELECT id::text FROM push_subscription
+               WHERE organisation_id = :organisationId AND member_id = member.id ORDER BY push_subscription.id
             ) ELSE '{}' END AS "pushSubscriptions"
-       FROM member m
-      WHERE m.organisation_id = :organisationId AND (m.full_access OR :permission = ANY(m.permissions)) ORDER BY m.id`,
+       FROM member
+      WHERE organisation_id = :organisationId AND (full_access OR :permission = ANY(permissions)) ORDER BY id`,
     { organisationId, permission },
   ).rows<RecipientRows['members'][number]>(db)
   return { organisation, members }

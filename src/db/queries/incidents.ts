@@ -1,14 +1,18 @@
 // Hand-written: one upsert opens an incident or updates the open one, and one statement closes it if nothing is unresolved.
+import { In, Raw } from 'typeorm'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
-import { sql, type Db } from '../connection/db.ts'
+import { pageOf, sql, type Db, type Page } from '../connection/db.ts'
+import { Incident, Notification } from '../entities/incident.ts'
+import { findFailuresOfIncidents, NO_FAILURES, type FailuresRow } from './failures.ts'
 
 // What happens to an incident is dated by its statement: `now()` is when the transaction began, before it had the lock.
 
 /** After this time the sweeper sends the signal of a process that died before it did. */
 const SIGNAL_SWEEP_DELAY = `interval '5 seconds'`
 
-const LABEL = `i.organisation_id AS "organisationId", i.webhook_id AS "webhookId", i.id AS "incidentId",
-  (SELECT w.url FROM webhook w WHERE w.id = i.webhook_id) AS url, i.opened_at AS "openedAt"`
+const LABEL = `incident.organisation_id AS "organisationId", incident.webhook_id AS "webhookId",
+  incident.id AS "incidentId", incident.opened_at AS "openedAt",
+  (SELECT url FROM webhook WHERE id = incident.webhook_id) AS url`
 
 /**
  * Records a failure in the incident of a webhook: opens one, or updates the one that is open. `isExhausted`: a delivery
@@ -20,11 +24,11 @@ export async function openIncident(
   isExhausted = false,
 ): Promise<IncidentLabel | null> {
   return sql(
-    `INSERT INTO incident AS i (id, organisation_id, webhook_id, opened_at, exhausted_at, sweep_at)
+    `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, exhausted_at, sweep_at)
      VALUES (:id, :organisationId, :webhookId, statement_timestamp(), CASE WHEN :isExhausted THEN statement_timestamp() END,
              now() + ${SIGNAL_SWEEP_DELAY})
      ON CONFLICT (webhook_id) WHERE closed_at IS NULL DO UPDATE
-        SET resting = false, sweep_at = excluded.sweep_at, exhausted_at = coalesce(i.exhausted_at, excluded.exhausted_at)
+        SET resting = false, sweep_at = excluded.sweep_at, exhausted_at = coalesce(incident.exhausted_at, excluded.exhausted_at)
      RETURNING ${LABEL}`,
     { ...incident, isExhausted },
   ).first(db)
@@ -33,15 +37,15 @@ export async function openIncident(
 /** Notes that the webhook was switched on again. The caller holds the lock of the webhook, here and below. */
 export async function resumeIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident i SET resumed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
-      WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL RETURNING ${LABEL}`,
+    `UPDATE incident SET resumed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
+      WHERE webhook_id = :webhookId AND closed_at IS NULL RETURNING ${LABEL}`,
     { webhookId },
   ).first(db)
 }
 
 /** Closes the webhook's open incident if no delivery is unresolved. */
 export async function closeResolvedIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return closeIncident(db, webhookId, `NOT has_unresolved(i.webhook_id)`)
+  return closeIncident(db, webhookId, `NOT has_unresolved(webhook_id)`)
 }
 
 /** Closes the open incident of a deleted webhook, whatever is left of its deliveries. */
@@ -51,8 +55,8 @@ export async function closeOfDeletedWebhook(db: Db, webhookId: string): Promise<
 
 function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident i SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
-      WHERE i.webhook_id = :webhookId AND i.closed_at IS NULL AND ${condition} RETURNING ${LABEL}`,
+    `UPDATE incident SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
+      WHERE webhook_id = :webhookId AND closed_at IS NULL AND ${condition} RETURNING ${LABEL}`,
     { webhookId },
   ).first(db)
 }
@@ -61,7 +65,7 @@ export async function findIncidentLabel(
   db: Db,
   incidentId: string,
 ): Promise<(IncidentLabel & { resumedAt: Date | null }) | null> {
-  return sql(`SELECT ${LABEL}, i.resumed_at AS "resumedAt" FROM incident i WHERE i.id = :incidentId`, {
+  return sql(`SELECT ${LABEL}, resumed_at AS "resumedAt" FROM incident WHERE id = :incidentId`, {
     incidentId,
   }).first(db)
 }
@@ -76,8 +80,8 @@ export async function findIncidentsToSignal(
   but: readonly string[] = [],
 ): Promise<IncidentLabel[]> {
   return sql(
-    `SELECT ${LABEL} FROM incident i WHERE i.sweep_at < now() AND i.sweep_at IS NOT NULL AND i.id <> ALL(:but::uuid[])
-      ORDER BY i.sweep_at LIMIT :limit`,
+    `SELECT ${LABEL} FROM incident WHERE sweep_at < now() AND sweep_at IS NOT NULL AND id <> ALL(:but::uuid[])
+      ORDER BY sweep_at LIMIT :limit`,
     { limit, but },
   ).rows(db)
 }
@@ -93,4 +97,80 @@ export async function sweepIncidentsAgain(db: Db, incidentIds: string[], delayMs
                       FOR NO KEY UPDATE SKIP LOCKED)`,
     { incidentIds, delayMs },
   ).rows(db)
+}
+
+/** A notification as the API shows it. `recipient`: an e-mail address, or the id of a push subscription. */
+export type NotificationRow = Pick<Notification, 'kind' | 'channel' | 'recipient' | 'state' | 'sentAt'>
+
+/** An incident as the API shows it. */
+export type ListedIncident = Pick<Incident, 'id' | 'openedAt' | 'closedAt' | 'exhaustedAt'> & {
+  failures: FailuresRow
+  notifications: NotificationRow[]
+}
+
+/**
+ * Returns a page of a webhook's incidents, newest first, each with its failures and its notifications in the order of
+ * kind, channel and recipient; recipients by their bytes, so that the order is the same under every collation.
+ * `after`: the incident before the page, or null.
+ */
+export async function listIncidents(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<Page<ListedIncident>> {
+  const found = await db.getRepository(Incident).find({
+    select: { id: true, openedAt: true, closedAt: true, exhaustedAt: true },
+    where: {
+      organisationId,
+      webhookId,
+      ...(after !== null && {
+        id: Raw(
+          (id) =>
+            `(opened_at, ${id}) < (SELECT opened_at, id FROM incident WHERE id = :after AND webhook_id = :webhookId)`,
+          { after, webhookId },
+        ),
+      }),
+    },
+    order: { openedAt: 'DESC', id: 'DESC' },
+    take: limit + 1,
+  })
+  const { page: incidents, last } = pageOf(found, limit)
+  const failures = await findFailuresOfIncidents(
+    db,
+    organisationId,
+    incidents.map(({ id }) => id),
+  )
+  const notifications = await db.getRepository(Notification).find({
+    select: {
+      id: true,
+      incidentId: true,
+      kind: true,
+      channel: true,
+      recipient: true,
+      state: true,
+      sentAt: true,
+    },
+    where: { incidentId: In(incidents.map(({ id }) => id)) },
+  })
+  const page = incidents.map(({ id, openedAt, closedAt, exhaustedAt }) => ({
+    id,
+    openedAt,
+    closedAt,
+    exhaustedAt,
+    failures: failures.get(id) ?? NO_FAILURES,
+    notifications: notifications
+      .filter(({ incidentId }) => incidentId === id)
+      .sort(byKindChannelAndRecipient)
+      .map(({ kind, channel, recipient, state, sentAt }) => ({ kind, channel, recipient, state, sentAt })),
+  }))
+  return { page, last }
+}
+
+function byKindChannelAndRecipient(one: Notification, other: Notification): number {
+  return (
+    one.kind - other.kind ||
+    Buffer.compare(Buffer.from(one.channel), Buffer.from(other.channel)) ||
+    Buffer.compare(Buffer.from(one.recipient), Buffer.from(other.recipient))
+  )
 }

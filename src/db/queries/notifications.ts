@@ -28,7 +28,7 @@ export const TRY_LOST_AFTER = `interval '11 minutes'`
 export const TRIED_FOR = `interval '24 hours'`
 
 /** No notification of this incident may go out any more: it is over, or its webhook is. */
-const OVER = `(i.closed_at IS NOT NULL OR w.deleted_at IS NOT NULL)`
+const OVER = `(incident.closed_at IS NOT NULL OR webhook.deleted_at IS NOT NULL)`
 
 /**
  * Ends what will not be sent: pending notifications of an incident that is over, or that could not be sent for a day,
@@ -37,13 +37,13 @@ const OVER = `(i.closed_at IS NOT NULL OR w.deleted_at IS NOT NULL)`
  */
 export async function settleNotifications(db: Db, incidentId: string): Promise<SettledNotification[]> {
   const ended = await sql(
-    `UPDATE notification n
+    `UPDATE notification
         SET state = 'failed', error = CASE WHEN ${OVER} THEN 'over before it could be sent'
-                                           ELSE coalesce(n.error, 'not accepted') || '; given up' END
-       FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE i.id = :incidentId AND n.incident_id = i.id AND n.state = 'pending'
-        AND (${OVER} OR n.created_at < now() - ${TRIED_FOR})
-      RETURNING n.kind, n.channel, n.state, ${OVER} AS over`,
+                                           ELSE coalesce(error, 'not accepted') || '; given up' END
+       FROM incident JOIN webhook ON webhook.id = incident.webhook_id
+      WHERE incident.id = :incidentId AND notification.incident_id = incident.id AND notification.state = 'pending'
+        AND (${OVER} OR notification.created_at < now() - ${TRIED_FOR})
+      RETURNING notification.kind, notification.channel, notification.state, ${OVER} AS over`,
     { incidentId },
   ).rows<SettledNotification & { over: boolean }>(db)
   const lost = await sql(
@@ -62,10 +62,12 @@ export async function findPending(
   retry: boolean,
 ): Promise<PendingNotification[]> {
   return sql(
-    `SELECT n.id, n.kind, n.channel, n.recipient
-       FROM notification n JOIN incident i ON i.id = n.incident_id JOIN webhook w ON w.id = i.webhook_id
-      WHERE n.incident_id = :incidentId AND n.state = 'pending' AND (:retry OR n.claimed_at IS NULL) AND w.enabled
-      ORDER BY n.kind, n.channel, n.recipient`,
+    `SELECT notification.id, kind, channel, recipient
+       FROM notification
+       JOIN incident ON incident.id = notification.incident_id
+       JOIN webhook ON webhook.id = incident.webhook_id
+      WHERE incident_id = :incidentId AND state = 'pending' AND (:retry OR claimed_at IS NULL) AND webhook.enabled
+      ORDER BY kind, channel, recipient`,
     { incidentId, retry },
   ).rows(db)
 }
@@ -77,10 +79,11 @@ export async function findPending(
  */
 export async function claimNotification(db: Db, id: string, claim: string): Promise<boolean> {
   const claimed = await sql(
-    `UPDATE notification n SET state = 'sending', claim = :claim, claimed_at = now()
-       FROM incident i JOIN webhook w ON w.id = i.webhook_id
-      WHERE n.id = :id AND (n.state = 'pending' OR n.state = 'sending' AND n.claim = :claim) AND i.id = n.incident_id
-        AND w.enabled AND NOT ${OVER} RETURNING n.id`,
+    `UPDATE notification SET state = 'sending', claim = :claim, claimed_at = now()
+       FROM incident JOIN webhook ON webhook.id = incident.webhook_id
+      WHERE notification.id = :id AND (state = 'pending' OR state = 'sending' AND claim = :claim)
+        AND incident.id = notification.incident_id AND webhook.enabled AND NOT ${OVER}
+     RETURNING notification.id`,
     { id, claim },
   ).first(db)
   return claimed !== null

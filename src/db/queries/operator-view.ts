@@ -1,7 +1,7 @@
 // Hand-written: webhooks of all organisations are found along partial indexes, a bounded number at a time.
 import { webhookStatus, type OperatorState } from '../../domain/webhook-status.ts'
 import { sql, type Db, type Page } from '../connection/db.ts'
-import { listOverviewOf, listStandings, type OverviewRow } from './overview.ts'
+import { listOverviewForOperators, listStatusInputsForOperators, type OverviewRow } from './overview.ts'
 
 /** A webhook with its organisation and what an operator acts on. */
 export type OperatorWebhookRow = OverviewRow & {
@@ -61,27 +61,25 @@ export async function listOperatorWebhooks(
 
 /** Returns those of the webhooks that have this status, in their order. */
 async function withStatus(db: Db, ids: readonly string[], status: 'failing' | 'degraded'): Promise<string[]> {
-  const standings = await listStandings(db, 'SELECT unnest(:ids::uuid[]) AS id', { ids })
-  const found = new Set(
-    standings.flatMap((standing) => (webhookStatus(standing) === status ? [standing.id] : [])),
-  )
+  const rows = await listStatusInputsForOperators(db, ids)
+  const found = new Set(rows.filter((inputs) => webhookStatus(inputs) === status).map(({ id }) => id))
   return ids.filter((id) => found.has(id))
 }
 
 async function readWebhooks(db: Db, ids: readonly string[]): Promise<OperatorWebhookRow[]> {
-  const rows = await listOverviewOf(db, ids)
+  const rows = await listOverviewForOperators(db, ids)
   const found = await sql(
-    `SELECT w.id, o.id AS "organisationId", o.name AS "organisationName", paused.*,
-            (SELECT error FROM attempt WHERE webhook_id = w.id AND outcome = 'failed'
+    `SELECT webhook.id, organisation.id AS "organisationId", organisation.name AS "organisationName", paused.*,
+            (SELECT error FROM attempt WHERE webhook_id = webhook.id AND outcome = 'failed'
               ORDER BY started_at DESC LIMIT 1) AS "latestError"
-       FROM webhook w
-       JOIN organisation o ON o.id = w.organisation_id
+       FROM webhook
+       JOIN organisation ON organisation.id = webhook.organisation_id
       CROSS JOIN LATERAL (
          SELECT count(*)::int AS paused, min(paused_since) AS "pausedSince"
-           FROM (SELECT paused_since FROM delivery WHERE webhook_id = w.id AND paused_since IS NOT NULL
-                  LIMIT ${MAX_PAUSED}) d
+           FROM (SELECT paused_since FROM delivery WHERE webhook_id = webhook.id AND paused_since IS NOT NULL
+                  LIMIT ${MAX_PAUSED}) first_paused
        ) paused
-      WHERE w.id = ANY(:ids::uuid[])`,
+      WHERE webhook.id = ANY(:ids::uuid[])`,
     { ids },
   ).rows<Omit<OperatorWebhookRow, keyof OverviewRow> & { id: string }>(db)
   const byId = new Map(found.map((row) => [row.id, row]))

@@ -1,8 +1,9 @@
-// The upserts are hand-written: each returns what its row was before (a subquery of RETURNING reads the statement's
+// Repositories, but for the upserts, which are hand-written: each returns what its row was before (a subquery of RETURNING reads the statement's
 // snapshot), or writes only while nothing was revoked.
 import { ApiKey } from '../entities/api-key.ts'
-import { type Member, Organisation } from '../entities/organisation.ts'
-import { sql, type Db } from '../connection/db.ts'
+import { In, MoreThan } from 'typeorm'
+import { pageOf, sql, type Db, type Page } from '../connection/db.ts'
+import { Member, Organisation, OrganisationErasure } from '../entities/organisation.ts'
 
 /** What a row was before a statement; null where the statement created it. */
 type Before<T> = { before: T | null }
@@ -87,4 +88,60 @@ export async function upsertApiKey(
      RETURNING id, (SELECT old.prefix FROM api_key old WHERE old.id = api_key.id) AS "prefixBefore"`,
     { id, organisationId, memberId, name, prefix, hash },
   ).first(db)
+}
+
+/** An organisation as operators see it; `erasure` is null unless it is being erased. */
+export type OrganisationRow = Pick<Organisation, 'id' | 'name' | 'email' | 'supportEmail' | 'timeZone'> & {
+  erasure: Pick<OrganisationErasure, 'requestedAt' | 'erased'> | null
+}
+
+/** A page of a list by id; `after`: the last id of the page before. */
+type PageAfter = { after: string | null; limit: number }
+
+/** Returns the organisations by id. */
+export async function listOrganisations(db: Db, { after, limit }: PageAfter): Promise<Page<OrganisationRow>> {
+  const found = await db.getRepository(Organisation).find({
+    where: after === null ? {} : { id: MoreThan(after) },
+    order: { id: 'ASC' },
+    take: limit + 1,
+  })
+  return pageOf(await withErasures(db, found), limit)
+}
+
+export async function findOrganisation(db: Db, id: string): Promise<OrganisationRow | null> {
+  const [found] = await withErasures(db, await db.getRepository(Organisation).findBy({ id }))
+  return found ?? null
+}
+
+async function withErasures(db: Db, organisations: Organisation[]): Promise<OrganisationRow[]> {
+  const ids = organisations.map(({ id }) => id)
+  const erasures = await db.getRepository(OrganisationErasure).findBy({ organisationId: In(ids) })
+  return organisations.map(({ id, name, email, supportEmail, timeZone }) => {
+    const erasure = erasures.find(({ organisationId }) => organisationId === id) ?? null
+    return { id, name, email, supportEmail, timeZone, erasure }
+  })
+}
+
+/** Returns the members of an organisation by id. */
+export async function listMembers(
+  db: Db,
+  organisationId: string,
+  { after, limit }: PageAfter,
+): Promise<Page<Member>> {
+  const found = await db.getRepository(Member).find({
+    where: { organisationId, ...(after === null ? {} : { id: MoreThan(after) }) },
+    order: { id: 'ASC' },
+    take: limit + 1,
+  })
+  return pageOf(found, limit)
+}
+
+export function findMember(db: Db, organisationId: string, id: string): Promise<Member | null> {
+  return db.getRepository(Member).findOneBy({ organisationId, id })
+}
+
+/** Deletes a member with its keys, sessions and push subscriptions. False when there is none. */
+export async function deleteMember(db: Db, organisationId: string, id: string): Promise<boolean> {
+  const { affected } = await db.getRepository(Member).delete({ organisationId, id })
+  return affected === 1
 }

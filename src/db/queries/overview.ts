@@ -1,11 +1,19 @@
 // Hand-written: statistics over five tables, each part read from an index made for it.
-import type { Standing } from '../../domain/webhook-status.ts'
+import type { StatusInputs } from '../../domain/webhook-status.ts'
 import { sql, type Db } from '../connection/db.ts'
-import type { LatestAttemptRow } from './deliveries.ts'
-import { waitingFirstAttemptsSql, type WaitingFirstAttempts } from './first-attempts.ts'
+import { WAITING_FIRST_ATTEMPTS, type WaitingFirstAttempts } from './first-attempts.ts'
 import type { WebhookRow } from './webhooks.ts'
 
-type LatestAttempt = Omit<LatestAttemptRow, 'body'>
+/** The attempt of a webhook that was begun last; attempts of test events do not count. */
+type LatestAttempt = {
+  deliveryId: string
+  eventKey: string
+  number: number
+  attemptedAt: Date
+  outcome: 'succeeded' | 'failed'
+  statusCode: number | null
+  error: string | null
+}
 
 /** A webhook and how its deliveries stand, without payloads: little enough to ask for every few seconds. */
 export type OverviewRow = WebhookRow &
@@ -31,96 +39,133 @@ type RecentAttempts = {
 /** Enough for a share and a percentile; reading the rows of more would cost more than all the rest. */
 const MAX_RECENT = 200
 
-/** SQL for the latest attempt of webhook `w`. */
+/** SQL for the latest attempt of a webhook. */
 const LATEST_ATTEMPT = `(
-  (SELECT * FROM attempt WHERE webhook_id = w.id AND outcome = 'succeeded' ORDER BY started_at DESC LIMIT 1)
+  (SELECT * FROM attempt WHERE webhook_id = webhook.id AND outcome = 'succeeded' ORDER BY started_at DESC LIMIT 1)
    UNION ALL
-  (SELECT * FROM attempt WHERE webhook_id = w.id AND outcome = 'failed' ORDER BY started_at DESC LIMIT 1)
+  (SELECT * FROM attempt WHERE webhook_id = webhook.id AND outcome = 'failed' ORDER BY started_at DESC LIMIT 1)
    ORDER BY started_at DESC LIMIT 1)`
 
-/** SQL for the latest {@link MAX_RECENT} attempts of webhook `w` that began from `since` on. */
-function recentSql(since: string): string {
-  const newest = (outcome: 'succeeded' | 'failed') =>
-    `(SELECT outcome, duration_ms, started_at FROM attempt
-       WHERE webhook_id = w.id AND outcome = '${outcome}' AND started_at >= ${since}
-       ORDER BY started_at DESC LIMIT ${MAX_RECENT})`
-  return `(SELECT * FROM (${newest('succeeded')} UNION ALL ${newest('failed')}) both_outcomes
-    ORDER BY started_at DESC LIMIT ${MAX_RECENT})`
-}
+/** SQL for the latest {@link MAX_RECENT} attempts of a webhook that began after the SQL expression `since`. */
+const recentSince = (since: string): string => `(
+  (SELECT outcome, duration_ms, started_at FROM attempt
+    WHERE webhook_id = webhook.id AND outcome = 'succeeded' AND started_at >= ${since}
+    ORDER BY started_at DESC LIMIT ${MAX_RECENT})
+   UNION ALL
+  (SELECT outcome, duration_ms, started_at FROM attempt
+    WHERE webhook_id = webhook.id AND outcome = 'failed' AND started_at >= ${since}
+    ORDER BY started_at DESC LIMIT ${MAX_RECENT})
+   ORDER BY started_at DESC LIMIT ${MAX_RECENT})`
 
-/** From when on attempts count for the status of a webhook with the open incident `i`. */
-const SINCE_OPENED = `greatest(i.opened_at, now() - interval '1 hour')`
+/** From when on attempts count for the status of a webhook with an open incident. */
+const SINCE_OPENED = `greatest(incident.opened_at, now() - interval '1 hour')`
 
 /** Every webhook of the organisation, oldest first. */
 export function listOverview(db: Db, organisationId: string): Promise<OverviewRow[]> {
-  return readOverview(db, 'w.organisation_id = :organisationId', 'w.created_at, w.id', { organisationId })
+  return readOverview(
+    db,
+    `webhook.organisation_id = :organisationId AND webhook.deleted_at IS NULL
+      ORDER BY webhook.created_at, webhook.id`,
+    { organisationId },
+  )
 }
 
-/** These webhooks of any organisations, newest first: for operators. */
-export function listOverviewOf(db: Db, ids: readonly string[]): Promise<OverviewRow[]> {
-  return readOverview(db, 'w.id = ANY(:ids::uuid[])', 'w.id DESC', { ids })
+/** These webhooks of any organisations, newest first. */
+export function listOverviewForOperators(db: Db, ids: readonly string[]): Promise<OverviewRow[]> {
+  return readOverview(
+    db,
+    'webhook.id = ANY(:ids::uuid[]) AND webhook.deleted_at IS NULL ORDER BY webhook.id DESC',
+    { ids },
+  )
 }
 
-/** What the status of webhooks follows from, without the rest: `ids` is SQL for their ids. */
-export async function listStandings(
+/** How a webhook's deliveries stand (spec 4.3), with the payload of its latest attempt; null where that is erased. */
+export type WebhookStatsRow = WaitingFirstAttempts &
+  Pick<OverviewRow, 'waitingForRetry' | 'permanentlyFailed' | 'stopped'> & {
+    webhookId: string
+    latestAttempt: LatestAttemptRow | null
+  }
+
+export type LatestAttemptRow = LatestAttempt & { body: Buffer | null }
+
+/** One row per webhook of the organisation, oldest webhook first; test events count nowhere. */
+export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {
+  const overview = await listOverview(db, organisationId)
+  const payloads = await sql(
+    `SELECT delivery.id, event.body FROM delivery JOIN event ON event.id = delivery.event_id
+      WHERE delivery.organisation_id = :organisationId AND delivery.id = ANY(:ids::uuid[])`,
+    { organisationId, ids: overview.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? []) },
+  ).rows<{ id: string; body: Buffer | null }>(db)
+  const bodies = new Map(payloads.map(({ id, body }) => [id, body]))
+  return overview.map(({ id, latestAttempt, ...row }) => ({
+    webhookId: id,
+    waitingForFirstAttempt: row.waitingForFirstAttempt,
+    oldestWaitingForFirstAttemptMs: row.oldestWaitingForFirstAttemptMs,
+    waitingForRetry: row.waitingForRetry,
+    permanentlyFailed: row.permanentlyFailed,
+    stopped: row.stopped,
+    latestAttempt: latestAttempt && { ...latestAttempt, body: bodies.get(latestAttempt.deliveryId) ?? null },
+  }))
+}
+
+/** What the status of these webhooks of any organisations follows from, without the rest. */
+export async function listStatusInputsForOperators(
   db: Db,
-  ids: string,
-  parameters: Record<string, unknown>,
-): Promise<(Standing & { id: string })[]> {
+  ids: readonly string[],
+): Promise<(StatusInputs & { id: string })[]> {
   const found = await sql(
-    `SELECT w.id, w.enabled, i.id IS NOT NULL AS "hasOpenIncident", latest.outcome AS "latestOutcome",
-            since_opened.attempts, since_opened.succeeded
-       FROM (${ids}) wanted
-       JOIN webhook w ON w.id = wanted.id AND w.deleted_at IS NULL
-       LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL
+    `SELECT webhook.id, webhook.enabled, incident.id IS NOT NULL AS "hasOpenIncident",
+            latest.outcome AS "latestOutcome", since_opened.attempts, since_opened.succeeded
+       FROM unnest(:ids::uuid[]) AS wanted (id)
+       JOIN webhook ON webhook.id = wanted.id AND webhook.deleted_at IS NULL
+       LEFT JOIN incident ON incident.webhook_id = webhook.id AND incident.closed_at IS NULL
        LEFT JOIN LATERAL ${LATEST_ATTEMPT} latest ON true
       CROSS JOIN LATERAL (
          SELECT count(*)::int AS attempts, count(*) FILTER (WHERE outcome = 'succeeded')::int AS succeeded
-           FROM ${recentSql(`CASE WHEN i.id IS NULL THEN 'infinity' ELSE ${SINCE_OPENED} END`)} a
+           FROM ${recentSince(`CASE WHEN incident.id IS NULL THEN 'infinity' ELSE ${SINCE_OPENED} END`)} recent
        ) since_opened`,
-    parameters,
-  ).rows<Omit<Standing, 'sinceOpened'> & Standing['sinceOpened'] & { id: string }>(db)
-  return found.map(({ attempts, succeeded, ...standing }) => ({
-    ...standing,
+    { ids },
+  ).rows<Omit<StatusInputs, 'sinceOpened'> & StatusInputs['sinceOpened'] & { id: string }>(db)
+  return found.map(({ attempts, succeeded, ...inputs }) => ({
+    ...inputs,
     sinceOpened: { attempts, succeeded },
   }))
 }
 
-/** Each part is read from an index made for it. */
+/** Each part is read from an index made for it. `which`: the condition and the order. */
 async function readOverview(
   db: Db,
   which: string,
-  order: string,
   parameters: Record<string, unknown>,
 ): Promise<OverviewRow[]> {
   const found = await sql(
-    `SELECT w.id, w.url, w.description, w.subscribed_event_keys AS "subscribedEventKeys", w.enabled,
-            w.held_at AS "heldAt", w.hold_reason AS "holdReason",
-            w.created_at AS "createdAt", w.updated_at AS "updatedAt",
-            (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'waiting') AS "waitingForRetry",
-            (SELECT count(*)::int FROM delivery WHERE webhook_id = w.id AND state = 'failed') AS "permanentlyFailed",
+    `SELECT webhook.id, webhook.url, webhook.description, webhook.subscribed_event_keys AS "subscribedEventKeys",
+            webhook.enabled, webhook.held_at AS "heldAt", webhook.hold_reason AS "holdReason",
+            webhook.created_at AS "createdAt", webhook.updated_at AS "updatedAt",
+            (SELECT count(*)::int FROM delivery WHERE webhook_id = webhook.id AND state = 'waiting') AS "waitingForRetry",
+            (SELECT count(*)::int FROM delivery WHERE webhook_id = webhook.id AND state = 'failed') AS "permanentlyFailed",
             (SELECT count(*)::int FROM delivery
-              WHERE webhook_id = w.id AND state = 'stopped' AND NOT is_test) AS stopped,
-            i.id AS "incidentId", i.opened_at AS "openedAt", i.exhausted_at AS "exhaustedAt", waiting_first.*, latest.*, recent.*
-       FROM webhook w
-      CROSS JOIN ${waitingFirstAttemptsSql('w.id')} waiting_first
-       LEFT JOIN incident i ON i.webhook_id = w.id AND i.closed_at IS NULL
+              WHERE webhook_id = webhook.id AND state = 'stopped' AND NOT is_test) AS stopped,
+            incident.id AS "incidentId", incident.opened_at AS "openedAt", incident.exhausted_at AS "exhaustedAt",
+            waiting_first.*, latest.*, recent.*
+       FROM webhook
+      CROSS JOIN LATERAL ${WAITING_FIRST_ATTEMPTS} waiting_first
+       LEFT JOIN incident ON incident.webhook_id = webhook.id AND incident.closed_at IS NULL
        LEFT JOIN LATERAL (
-         SELECT a.delivery_id AS "deliveryId", e.key AS "eventKey", a.number, a.started_at AS "attemptedAt",
-                a.outcome, a.status_code AS "statusCode", a.error
-           FROM ${LATEST_ATTEMPT} a
-           JOIN delivery d ON d.id = a.delivery_id
-           JOIN event e ON e.id = d.event_id
+         SELECT latest.delivery_id AS "deliveryId", event.key AS "eventKey", latest.number,
+                latest.started_at AS "attemptedAt", latest.outcome, latest.status_code AS "statusCode", latest.error
+           FROM ${LATEST_ATTEMPT} latest
+           JOIN delivery ON delivery.id = latest.delivery_id
+           JOIN event ON event.id = delivery.event_id
        ) latest ON true
       CROSS JOIN LATERAL (
          SELECT count(*)::int AS attempts, count(*) FILTER (WHERE outcome = 'succeeded')::int AS succeeded,
                 percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms) AS "p95DurationMs",
                 count(*) FILTER (WHERE started_at >= ${SINCE_OPENED})::int AS "attemptsSince",
                 count(*) FILTER (WHERE started_at >= ${SINCE_OPENED} AND outcome = 'succeeded')::int AS "succeededSince"
-           FROM ${recentSql(`now() - interval '24 hours'`)} a
+           FROM ${recentSince(`now() - interval '24 hours'`)} recent
        ) recent
-      WHERE ${which} AND w.deleted_at IS NULL
-      ORDER BY ${order}`,
+      WHERE ${which}`,
     parameters,
   ).rows<FlatRow>(db)
   return found.map(toOverview)

@@ -3,6 +3,7 @@ import { Not } from 'typeorm'
 import { sql, type Db, returning } from '../connection/db.ts'
 import { Member } from '../entities/organisation.ts'
 import { PushSubscription } from '../entities/push-subscription.ts'
+import { IS_IN_FORCE } from './api-keys.ts'
 
 const SHOWN = { id: true, endpoint: true, createdAt: true } as const
 
@@ -15,11 +16,10 @@ export type PushTarget = Pick<PushSubscription, 'id' | 'memberId' | 'endpoint' |
 /** What a subscription ends with: the session in which it was made, and the API key behind it. */
 export type PushOwner = Pick<PushSubscription, 'sessionHash' | 'apiKeyId' | 'keyHash'>
 
-/** Whether the API key behind subscription `p` still has the value that made it. A portal link's session has no key. */
-const HAS_VALID_KEY = `(p.api_key_id IS NULL OR EXISTS (
-  SELECT 1 FROM api_key k
-   WHERE k.id = p.api_key_id AND k.hash = p.key_hash
-     AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)))`
+/** Whether the API key behind a subscription still has the value that made it. A portal link's session has no key. */
+const HAS_VALID_KEY = `(push_subscription.api_key_id IS NULL OR EXISTS (
+  SELECT 1 FROM api_key
+   WHERE id = push_subscription.api_key_id AND hash = push_subscription.key_hash AND ${IS_IN_FORCE}))`
 
 /**
  * Deletes an organisation's subscriptions whose API key is revoked, expired, or has another value by now. Waits for no
@@ -28,8 +28,8 @@ const HAS_VALID_KEY = `(p.api_key_id IS NULL OR EXISTS (
 export async function deleteEndedPushSubscriptions(db: Db, organisationId: string): Promise<void> {
   await sql(
     `DELETE FROM push_subscription WHERE id = ANY(ARRAY(
-       SELECT p.id FROM push_subscription p
-        WHERE p.organisation_id = :organisationId AND NOT ${HAS_VALID_KEY} FOR UPDATE SKIP LOCKED))`,
+       SELECT id FROM push_subscription
+        WHERE organisation_id = :organisationId AND NOT ${HAS_VALID_KEY} FOR UPDATE SKIP LOCKED))`,
     { organisationId },
   ).rows(db)
 }
@@ -41,9 +41,9 @@ export function listPushSubscriptions(
   memberId: string,
 ): Promise<PushSubscriptionRow[]> {
   return sql(
-    `SELECT p.id, p.endpoint, p.created_at AS "createdAt" FROM push_subscription p
-      WHERE p.organisation_id = :organisationId AND p.member_id = :memberId AND ${HAS_VALID_KEY}
-      ORDER BY p.created_at, p.id`,
+    `SELECT id, endpoint, created_at AS "createdAt" FROM push_subscription
+      WHERE organisation_id = :organisationId AND member_id = :memberId AND ${HAS_VALID_KEY}
+      ORDER BY created_at, id`,
     { organisationId, memberId },
   ).rows(db)
 }
@@ -119,8 +119,8 @@ export async function deleteOwnPushSubscriptions(
 /** Returns one subscription of any member; null when it was removed, or its API key has ended. */
 export function findPushSubscription(db: Db, organisationId: string, id: string): Promise<PushTarget | null> {
   return sql(
-    `SELECT p.id, p.member_id AS "memberId", p.endpoint, p.p256dh, p.auth FROM push_subscription p
-      WHERE p.organisation_id = :organisationId AND p.id = :id AND ${HAS_VALID_KEY}`,
+    `SELECT id, member_id AS "memberId", endpoint, p256dh, auth FROM push_subscription
+      WHERE organisation_id = :organisationId AND id = :id AND ${HAS_VALID_KEY}`,
     { organisationId, id },
   ).first(db)
 }

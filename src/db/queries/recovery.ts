@@ -4,47 +4,73 @@ import type { DeliveryState } from '../../domain/delivery-state.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { sql, type Db } from '../connection/db.ts'
 
-/** Deliveries `d` that are not final and have no workflow (`delivery_unstarted_idx`). */
-export const UNSTARTED = `(d.completed_at IS NULL AND d.workflow_started_at IS NULL)`
+/** Deliveries that are not final and have no workflow (`delivery_unstarted_idx`). */
+export const UNSTARTED = `(delivery.completed_at IS NULL AND delivery.workflow_started_at IS NULL)`
 
 /** Those that are not final and have one (`delivery_started_idx`). */
-export const STARTED = `(d.completed_at IS NULL AND d.workflow_started_at IS NOT NULL)`
+export const STARTED = `(delivery.completed_at IS NULL AND delivery.workflow_started_at IS NOT NULL)`
 
 /** Final deliveries that were attempted without a workflow and are owed one (`delivery_follow_idx`). */
-export const IS_OWED_WORKFLOW = `(d.completed_at IS NOT NULL AND d.sweep_at IS NOT NULL AND d.workflow_started_at IS NULL)`
+export const IS_OWED_WORKFLOW = `(delivery.completed_at IS NOT NULL AND delivery.sweep_at IS NOT NULL
+  AND delivery.workflow_started_at IS NULL)`
 
-/** When the next attempt of delivery `d` should have begun. */
-export const DUE_AT = `coalesce(d.next_attempt_at, d.workflow_started_at, d.created_at)`
+/** When the next attempt of a delivery should have begun. */
+export const DUE_AT = `coalesce(delivery.next_attempt_at, delivery.workflow_started_at, delivery.created_at)`
 
-/** What the workflow of delivery `t` is named by, with its event `e` and its webhook `w`. */
-const LABEL = `t.id AS "deliveryId", t.organisation_id AS "organisationId", t.webhook_id AS "webhookId",
-            e.key AS "eventKey", w.url`
+/** What the workflow of a delivery is named by, with its event and its webhook. */
+const LABEL = `delivery.id AS "deliveryId", delivery.organisation_id AS "organisationId",
+            delivery.webhook_id AS "webhookId", event.key AS "eventKey", webhook.url`
 
 /** Of a webhook at least so many are found, if there are and it has room for them: no more are read of each of many. */
 const MIN_PER_WEBHOOK = 20
 
+type SweepOptions = {
+  limit: number
+  defaultRoom: number
+  rooms: readonly { webhookId: string; room: number }[]
+}
+
 /**
- * CTEs that find the rows that are due for the sweeper: `found`, in turn by webhook, of each those that are due longest.
- * `room`: SQL for how many of webhook `hook`.
+ * Finds deliveries, of those that `which` selects, that are due for the sweeper: in turn by webhook, of each those that
+ * are due longest, as many as it has room. `columns`: SQL for what to read of a delivery besides its label.
  */
-function dueSql(which: string, room: string): string {
-  return `RECURSIVE hook AS (
-       (SELECT d.webhook_id AS id FROM delivery d WHERE ${which} ORDER BY d.webhook_id LIMIT 1)
+function findDue<Row>(
+  db: Db,
+  which: string,
+  columns: string,
+  { limit, defaultRoom, rooms }: SweepOptions,
+): Promise<Row[]> {
+  return sql(
+    `WITH RECURSIVE hook AS (
+       (SELECT webhook_id AS id FROM delivery WHERE ${which} ORDER BY webhook_id LIMIT 1)
        UNION ALL
-       SELECT (SELECT d.webhook_id FROM delivery d WHERE ${which} AND d.webhook_id > hook.id
-                ORDER BY d.webhook_id LIMIT 1)
+       SELECT (SELECT webhook_id FROM delivery WHERE ${which} AND webhook_id > hook.id ORDER BY webhook_id LIMIT 1)
          FROM hook WHERE hook.id IS NOT NULL
      ), due AS (
        SELECT oldest.*, row_number() OVER (PARTITION BY hook.id ORDER BY oldest.sweep_at) AS place
          FROM hook CROSS JOIN LATERAL (
-           SELECT d.* FROM delivery d
-            WHERE ${which} AND d.webhook_id = hook.id AND d.sweep_at < delivery_now()
-            ORDER BY d.sweep_at
-            LIMIT least(${room}, greatest(${MIN_PER_WEBHOOK}, 2 * :limit::bigint / (SELECT greatest(1, count(id)) FROM hook)))
+           SELECT * FROM delivery
+            WHERE ${which} AND webhook_id = hook.id AND sweep_at < delivery_now()
+            ORDER BY sweep_at
+            LIMIT least(coalesce((SELECT given.room FROM unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room)
+                                   WHERE given.id = hook.id), :defaultRoom::int),
+                        greatest(${MIN_PER_WEBHOOK}, 2 * :limit::bigint / (SELECT greatest(1, count(id)) FROM hook)))
          ) oldest
      ), found AS (
        SELECT * FROM due ORDER BY place, sweep_at LIMIT :limit::bigint
-     )`
+     )
+     SELECT ${LABEL}, delivery.attempts, delivery.next_attempt_at AS "nextAttemptAt", delivery.sweep_at AS "sweepAt"${columns}
+       FROM found AS delivery
+       JOIN event ON event.id = delivery.event_id
+       JOIN webhook ON webhook.id = delivery.webhook_id
+      ORDER BY delivery.place, delivery.sweep_at`,
+    {
+      limit,
+      defaultRoom,
+      webhookIds: rooms.map(({ webhookId }) => webhookId),
+      rooms: rooms.map(({ room }) => room),
+    },
+  ).rows(db)
 }
 
 /** A delivery without a workflow that any process may take up. `attempts` > 0: its first attempt failed without one. */
@@ -58,25 +84,8 @@ export type UnstartedDelivery = DeliveryLabel & {
  * Finds up to `limit` deliveries without a workflow that are due for the sweeper, in turn by webhook: of each as many as
  * it has room, `defaultRoom` where it is not listed. Takes nothing.
  */
-export function findUnstarted(
-  db: Db,
-  options: { limit: number; defaultRoom: number; rooms: readonly { webhookId: string; room: number }[] },
-): Promise<UnstartedDelivery[]> {
-  const { limit, defaultRoom, rooms } = options
-  const room = `coalesce((SELECT given.room FROM unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room)
-                            WHERE given.id = hook.id), :defaultRoom::int)`
-  return sql(
-    `WITH ${dueSql(UNSTARTED, room)}
-     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.sweep_at AS "sweepAt"
-       FROM found t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id
-      ORDER BY t.place, t.sweep_at`,
-    {
-      limit,
-      defaultRoom,
-      webhookIds: rooms.map(({ webhookId }) => webhookId),
-      rooms: rooms.map(({ room }) => room),
-    },
-  ).rows(db)
+export function findUnstarted(db: Db, options: SweepOptions): Promise<UnstartedDelivery[]> {
+  return findDue(db, UNSTARTED, '', options)
 }
 
 /** A delivery that is late, though it has a workflow. */
@@ -92,15 +101,9 @@ export type OverdueDelivery = UnstartedDelivery & {
 
 /** Finds up to `limit` deliveries with a workflow that are due for the sweeper, in turn by webhook. Takes nothing. */
 export function findOverdue(db: Db, limit: number): Promise<OverdueDelivery[]> {
-  return sql(
-    `WITH ${dueSql(STARTED, ':limit::bigint')}
-     SELECT ${LABEL}, t.attempts, t.next_attempt_at AS "nextAttemptAt", t.sweep_at AS "sweepAt", t.state,
-            t.retry_requested AS "retryRequested", t.paused_since AS "pausedSince",
-            greatest(0, extract(epoch FROM delivery_now() - ${DUE_AT.replaceAll('d.', 't.')}) * 1000)::float8 AS "lateMs"
-       FROM found t JOIN event e ON e.id = t.event_id JOIN webhook w ON w.id = t.webhook_id
-      ORDER BY t.place, t.sweep_at`,
-    { limit },
-  ).rows(db)
+  const columns = `, delivery.state, delivery.retry_requested AS "retryRequested", delivery.paused_since AS "pausedSince",
+            greatest(0, extract(epoch FROM delivery_now() - ${DUE_AT}) * 1000)::float8 AS "lateMs"`
+  return findDue(db, STARTED, columns, { limit, defaultRoom: limit, rooms: [] })
 }
 
 /** A final delivery whose workflow waits and is owed a signal. */
@@ -130,14 +133,14 @@ export type OwedWorkflow = DeliveryLabel & {
 /** Finds final deliveries that are owed a workflow, those first that have waited longest. */
 export function findOwedWorkflows(db: Db, limit: number): Promise<OwedWorkflow[]> {
   return sql(
-    `SELECT ${LABEL}, t.state, t.attempts, a.failure_code AS "failureCode", a.status_code AS "statusCode",
-            a.started_at AS "attemptedAt", t.sweep_at AS "sweepAt"
-       FROM (SELECT * FROM delivery d WHERE ${IS_OWED_WORKFLOW} AND d.sweep_at < delivery_now()
-              ORDER BY d.sweep_at LIMIT :limit) t
-       JOIN event e ON e.id = t.event_id
-       JOIN webhook w ON w.id = t.webhook_id
-       LEFT JOIN attempt a ON a.delivery_id = t.id AND a.number = t.attempts
-      ORDER BY t.sweep_at`,
+    `SELECT ${LABEL}, delivery.state, delivery.attempts, attempt.failure_code AS "failureCode",
+            attempt.status_code AS "statusCode", attempt.started_at AS "attemptedAt", delivery.sweep_at AS "sweepAt"
+       FROM (SELECT * FROM delivery WHERE ${IS_OWED_WORKFLOW} AND sweep_at < delivery_now()
+              ORDER BY sweep_at LIMIT :limit) delivery
+       JOIN event ON event.id = delivery.event_id
+       JOIN webhook ON webhook.id = delivery.webhook_id
+       LEFT JOIN attempt ON attempt.delivery_id = delivery.id AND attempt.number = delivery.attempts
+      ORDER BY delivery.sweep_at`,
     { limit },
   ).rows(db)
 }
@@ -145,7 +148,7 @@ export function findOwedWorkflows(db: Db, limit: number): Promise<OwedWorkflow[]
 /** How many deliveries are owed a workflow, and since when; null where none is. */
 export function findOwed(db: Db): Promise<{ count: number; since: Date } | null> {
   return sql(
-    `SELECT count(*)::int AS count, min(d.completed_at) AS since FROM delivery d WHERE ${IS_OWED_WORKFLOW}
+    `SELECT count(*)::int AS count, min(completed_at) AS since FROM delivery WHERE ${IS_OWED_WORKFLOW}
      HAVING count(*) > 0`,
   ).first(db)
 }
@@ -169,9 +172,9 @@ export async function findFirstAttempts(
  * left to send, retry jobs and erasures. Temporal has lost its data, and with it all workflows.
  */
 export async function sweepOthers(db: Db): Promise<void> {
-  await sql(`UPDATE incident i SET sweep_at = now()
-      WHERE i.closed_at IS NULL
-         OR EXISTS (SELECT 1 FROM notification n WHERE n.incident_id = i.id AND n.state IN ('pending', 'sending'))`).rows(
+  await sql(`UPDATE incident SET sweep_at = now()
+      WHERE closed_at IS NULL
+         OR EXISTS (SELECT 1 FROM notification WHERE incident_id = incident.id AND state IN ('pending', 'sending'))`).rows(
     db,
   )
   await sql(`UPDATE organisation_erasure SET sweep_at = now()`).rows(db)

@@ -4,6 +4,7 @@ import type { ReplayRange } from '../../domain/replay.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import { MAX_SCANNED } from './delivery-selection.ts'
+import { SEQUENCE_DELAY } from './events.ts'
 import { SUMS, type StoredReplay } from './retry-jobs.ts'
 
 /** A replay as the API shows it. Times are ISO 8601, as an answer that is stored for its `Idempotency-Key` has them. */
@@ -30,11 +31,8 @@ const MAX_COUNTED = 100_000
 /** Replays that a list has at most. */
 const MAX_LISTED = 100
 
-/** A sequence number is drawn at most so long after the beginning of its transaction, which is `created_at`. */
-const SEQUENCE_DELAY = `interval '1 minute'`
-
 /**
- * SQL for the next `maxScanned` events in the range (`looked`), and those of them that the webhook, as it is now, takes
+ * SQL for the next `maxScanned` events in the range (`scanned`), and those of them that the webhook, as it is now, takes
  * and that the replay covers (`fitting`). Deliveries older than `keptDays` may be gone, so that `missing` goes back no
  * further.
  */
@@ -43,20 +41,22 @@ const EVENTS = `bounds AS MATERIALIZED (
                                           ORDER BY created_at DESC LIMIT 1)) AS above,
          (SELECT sequence FROM event WHERE created_at >= :until::timestamptz + ${SEQUENCE_DELAY}
            ORDER BY created_at LIMIT 1) AS below
-), looked AS MATERIALIZED (
-  SELECT id, sequence, key, is_test, created_at, body IS NULL AS is_erased FROM event
+), scanned AS MATERIALIZED (
+  SELECT id, sequence, key, is_test, created_at, body FROM event
    WHERE organisation_id = :organisationId AND sequence > (SELECT above FROM bounds)
      AND sequence < coalesce((SELECT below FROM bounds), ${2n ** 63n - 1n})
    ORDER BY sequence LIMIT :maxScanned
 ), fitting AS MATERIALIZED (
-  SELECT e.id, e.sequence
-    FROM looked e JOIN webhook w ON w.id = :webhookId AND w.organisation_id = :organisationId
-   WHERE NOT e.is_test AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, e.is_erased) IS NULL
-     AND e.created_at >= :since::timestamptz AND e.created_at < :until::timestamptz
-     AND (:eventKeys::text[] IS NULL OR e.key = ANY (:eventKeys))
-     AND (:include = 'all' OR e.created_at >= now() - :keptDays::int * interval '24 hours'
-          AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id AND d.webhook_id = w.id))
-   ORDER BY e.sequence LIMIT :limit
+  SELECT event.id, event.sequence
+    FROM scanned AS event JOIN webhook ON webhook.id = :webhookId AND webhook.organisation_id = :organisationId
+   WHERE NOT event.is_test
+     AND stop_reason_of(webhook.deleted_at, webhook.enabled, webhook.subscribed_event_keys, event.key, event.body IS NULL)
+         IS NULL
+     AND event.created_at >= :since::timestamptz AND event.created_at < :until::timestamptz
+     AND (:eventKeys::text[] IS NULL OR event.key = ANY (:eventKeys))
+     AND (:include = 'all' OR event.created_at >= now() - :keptDays::int * interval '24 hours'
+          AND NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id AND webhook_id = :webhookId))
+   ORDER BY event.sequence LIMIT :limit
 )`
 
 const parametersOf = ({ since, until, eventKeys, include, keptDays }: StoredReplay) => ({
@@ -80,7 +80,7 @@ export async function listReplayable(
     `WITH ${EVENTS}
      SELECT coalesce((SELECT array_agg(id ORDER BY sequence) FROM fitting), '{}') AS ids,
             CASE WHEN (SELECT count(*) FROM fitting) = :limit THEN (SELECT max(sequence) FROM fitting)
-                 WHEN (SELECT count(*) FROM looked) = :maxScanned THEN (SELECT max(sequence) FROM looked) END AS last`,
+                 WHEN (SELECT count(*) FROM scanned) = :maxScanned THEN (SELECT max(sequence) FROM scanned) END AS last`,
     { organisationId, webhookId, ...parametersOf(replay), eventCursor, limit, maxScanned: MAX_SCANNED },
   ).first<{ ids: string[]; last: string | null }>(db)
   return found ?? { ids: [], last: null }
@@ -114,7 +114,7 @@ export async function countReplayable(
   const counted = await sql(
     `WITH ${EVENTS}
      SELECT (SELECT count(*)::int FROM fitting) AS total,
-            (SELECT count(*) FROM looked) < :maxScanned AS "isTotalExact"`,
+            (SELECT count(*) FROM scanned) < :maxScanned AS "isTotalExact"`,
     { ...webhook, ...range, ...times, keptDays, eventCursor: '0', limit: null, maxScanned: MAX_COUNTED },
   ).first<{ total: number; isTotalExact: boolean }>(db)
   return { ...times, total: 0, isTotalExact: true, ...counted }
@@ -172,7 +172,7 @@ export async function cancelReplay(
         WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND id = :id AND mode = 'replay'
           AND state = 'running'
        RETURNING id
-     ) UPDATE retry_job_webhook p SET finished = true FROM cancelled WHERE p.job_id = cancelled.id RETURNING p.job_id`,
+     ) UPDATE retry_job_webhook SET finished = true FROM cancelled WHERE job_id = cancelled.id RETURNING job_id`,
     { organisationId, webhookId, id },
   ).rows(db)
   return cancelled.length > 0
@@ -184,11 +184,11 @@ async function read(
   id: string | null,
 ): Promise<ReplayRow[]> {
   const found = await sql(
-    `SELECT j.id, j.webhook_id AS "webhookId", j.state, j.replay, j.created_at AS "createdAt", sums.*
-       FROM retry_job j CROSS JOIN ${SUMS}
-      WHERE j.organisation_id = :organisationId AND j.webhook_id = :webhookId AND j.mode = 'replay'
-        AND (:id::uuid IS NULL OR j.id = :id)
-      ORDER BY j.id DESC LIMIT :limit`,
+    `SELECT id, webhook_id AS "webhookId", state, replay, created_at AS "createdAt", sums.*
+       FROM retry_job CROSS JOIN LATERAL ${SUMS} sums
+      WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND mode = 'replay'
+        AND (:id::uuid IS NULL OR id = :id)
+      ORDER BY id DESC LIMIT :limit`,
     { organisationId, webhookId, id, limit: MAX_LISTED },
   ).rows<
     Omit<ReplayRow, keyof ReplayRange | 'isTotalExact' | 'createdAt'> & {

@@ -100,13 +100,13 @@ async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string
   // the one without the other.
   const deleted = await sql(
     `WITH gone AS (
-       DELETE FROM event e
-        WHERE e.${among(':ids')} AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = e.id)
-       RETURNING e.id, e.organisation_id, e.sequence
+       DELETE FROM event
+        WHERE ${among(':ids')} AND NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)
+       RETURNING id, organisation_id, sequence
      ), noted AS (
-       INSERT INTO event_horizon AS h (organisation_id, sequence)
+       INSERT INTO event_horizon (organisation_id, sequence)
        SELECT organisation_id, max(sequence) FROM gone GROUP BY organisation_id ORDER BY organisation_id
-       ON CONFLICT (organisation_id) DO UPDATE SET sequence = greatest(h.sequence, EXCLUDED.sequence)
+       ON CONFLICT (organisation_id) DO UPDATE SET sequence = greatest(event_horizon.sequence, EXCLUDED.sequence)
      ) SELECT id FROM gone`,
     { ids },
   ).rows(manager)

@@ -10,9 +10,13 @@ import {
 import type { ReplayRange } from '../../domain/replay.ts'
 import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
-import { IS_SELECTED, selectionParameters } from './delivery-selection.ts'
-import { coveredBy, type RequestedAttempt } from './covered-deliveries.ts'
-import { isSubscribedSql } from './webhooks.ts'
+import {
+  coveredBy,
+  IS_SELECTED,
+  IS_SUBSCRIBED,
+  selectionParameters,
+  type RequestedAttempt,
+} from './delivery-selection.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
 export type RetryJobRow = {
@@ -29,13 +33,15 @@ export type RetryJobRow = {
   failed: number
 }
 
-const COLUMNS = `j.id, j.mode, j.webhook_id AS "webhookId", j.created_at AS "createdAt", j.state, sums.*`
-
-/** SQL for the progress of job `j`, over its webhooks. */
-export const SUMS = `LATERAL (
+/** SQL for the progress of a retry job, over its webhooks. */
+export const SUMS = `(
   SELECT coalesce(sum(total), 0)::int AS total, coalesce(sum(done), 0)::int AS done,
          coalesce(sum(succeeded), 0)::int AS succeeded, coalesce(sum(failed), 0)::int AS failed
-    FROM retry_job_webhook p WHERE p.job_id = j.id) sums`
+    FROM retry_job_webhook WHERE job_id = retry_job.id)`
+
+const SELECT_JOB = `SELECT id, mode, webhook_id AS "webhookId", created_at AS "createdAt", state, sums.*
+       FROM retry_job CROSS JOIN LATERAL ${SUMS} sums
+      WHERE organisation_id = :organisationId AND mode <> 'replay'`
 
 /**
  * Makes a job over the enabled webhooks of the organisation, or the one named, and counts what it covers: deliveries
@@ -66,15 +72,15 @@ export async function insertRetryJob(
   if (db instanceof EntityManager) await allowLongerStatements(db)
   await sql(
     `INSERT INTO retry_job_webhook (job_id, webhook_id, total)
-     SELECT :id, w.id, covered.count
-       FROM webhook w
+     SELECT :id, webhook.id, covered.count
+       FROM webhook
        CROSS JOIN LATERAL (
-         SELECT count(*)::int AS count FROM delivery d
-          WHERE d.webhook_id = w.id AND (${covered}) AND ${IS_SELECTED} AND ${isSubscribedSql('d')}
-            AND coalesce(d.completed_at, d.created_at) <= now()
+         SELECT count(*)::int AS count FROM delivery
+          WHERE webhook_id = webhook.id AND (${covered}) AND ${IS_SELECTED} AND ${IS_SUBSCRIBED}
+            AND coalesce(completed_at, created_at) <= now()
        ) covered
-      WHERE w.organisation_id = :organisationId AND w.enabled AND w.deleted_at IS NULL
-        AND (:webhookId::uuid IS NULL OR w.id = :webhookId) AND covered.count > 0`,
+      WHERE organisation_id = :organisationId AND enabled AND deleted_at IS NULL
+        AND (:webhookId::uuid IS NULL OR webhook.id = :webhookId) AND covered.count > 0`,
     { id, organisationId, webhookId, ...selectionParameters(selection) },
   ).rows(db)
   await sql(
@@ -88,11 +94,7 @@ export async function insertRetryJob(
 }
 
 export async function findRetryJob(db: Db, organisationId: string, id: string): Promise<RetryJobRow | null> {
-  return sql(
-    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS}
-      WHERE j.organisation_id = :organisationId AND j.id = :id AND j.mode <> 'replay'`,
-    { organisationId, id },
-  ).first(db)
+  return sql(`${SELECT_JOB} AND id = :id`, { organisationId, id }).first(db)
 }
 
 /** Returns an organisation's jobs, newest first. */
@@ -102,9 +104,7 @@ export async function listRetryJobs(
   { after, limit }: { after: string | null; limit: number },
 ): Promise<Page<RetryJobRow>> {
   const found = await sql(
-    `SELECT ${COLUMNS} FROM retry_job j CROSS JOIN ${SUMS}
-      WHERE j.organisation_id = :organisationId AND j.mode <> 'replay'
-        AND (:after::uuid IS NULL OR j.id < :after) ORDER BY j.id DESC LIMIT :limit`,
+    `${SELECT_JOB} AND (:after::uuid IS NULL OR id < :after) ORDER BY id DESC LIMIT :limit`,
     { organisationId, after, limit: limit + 1 },
   ).rows<RetryJobRow>(db)
   return pageOf(found, limit)
@@ -141,11 +141,13 @@ export async function lockRetryPart(
   part: { organisationId: string; jobId: string; webhookId: string },
 ): Promise<RetryPart | null> {
   const found = await sql(
-    `SELECT j.mode, j.replay, j.filter, j.delivery_ids AS "deliveryIds", p.done, p.succeeded, p.failed, p.cursor,
-            p.event_cursor AS "eventCursor", p.under_way AS ids, p.under_way_numbers AS numbers
-       FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
-      WHERE j.organisation_id = :organisationId AND p.job_id = :jobId AND p.webhook_id = :webhookId AND NOT p.finished
-        FOR UPDATE OF p`,
+    `SELECT mode, replay, filter, delivery_ids AS "deliveryIds", progress.done, progress.succeeded, progress.failed,
+            progress.cursor, progress.event_cursor AS "eventCursor", progress.under_way AS ids,
+            progress.under_way_numbers AS numbers
+       FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
+      WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId
+        AND progress.webhook_id = :webhookId AND NOT progress.finished
+        FOR UPDATE OF progress`,
     { organisationId: part.organisationId, jobId: part.jobId, webhookId: part.webhookId },
   ).first<StoredPart>(db)
   if (found === null) return null
@@ -234,8 +236,10 @@ export async function listUnfinishedWebhooks(
   jobId: string,
 ): Promise<string[]> {
   const found = await sql(
-    `SELECT p.webhook_id AS "webhookId" FROM retry_job_webhook p JOIN retry_job j ON j.id = p.job_id
-      WHERE j.organisation_id = :organisationId AND p.job_id = :jobId AND NOT p.finished ORDER BY p.webhook_id`,
+    `SELECT progress.webhook_id AS "webhookId"
+       FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
+      WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId AND NOT progress.finished
+      ORDER BY progress.webhook_id`,
     { organisationId, jobId },
   ).rows<{ webhookId: string }>(db)
   return found.map(({ webhookId }) => webhookId)
@@ -259,8 +263,8 @@ export async function takeJobsForSweep(
     `WITH due AS (
        SELECT id FROM retry_job WHERE sweep_at < now() ORDER BY sweep_at LIMIT :limit FOR UPDATE SKIP LOCKED
      )
-     UPDATE retry_job j SET sweep_at = now() + interval '15 seconds' FROM due WHERE j.id = due.id
-     RETURNING j.organisation_id AS "organisationId", j.id AS "jobId"`,
+     UPDATE retry_job SET sweep_at = now() + interval '15 seconds' FROM due WHERE retry_job.id = due.id
+     RETURNING retry_job.organisation_id AS "organisationId", retry_job.id AS "jobId"`,
     { limit },
   ).rows(db)
 }

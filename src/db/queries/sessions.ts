@@ -4,7 +4,7 @@ import { Member, Organisation } from '../entities/organisation.ts'
 import { Session as SessionEntity } from '../entities/session.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Caller } from '../../domain/actor.ts'
-import { CALLER, touchApiKey } from './api-keys.ts'
+import { CALLER, IS_IN_FORCE, IS_TO_BE_TOUCHED, touchApiKey } from './api-keys.ts'
 
 /** A session that counts: its row, and until when. */
 export type Session = Pick<SessionEntity, 'hash' | 'expiresAt'>
@@ -122,13 +122,12 @@ export async function findCallerOfSession(
   hash: Buffer,
 ): Promise<{ caller: Caller; session: Session } | null> {
   const found = await sql(
-    `SELECT ${CALLER}, s.expires_at AS "expiresAt"
-       FROM session s
-       LEFT JOIN api_key k ON k.id = s.api_key_id AND k.hash = s.key_hash
-             AND k.revoked_at IS NULL AND coalesce(k.expires_at > now(), true)
-       JOIN member m ON m.organisation_id = coalesce(k.organisation_id, s.organisation_id)
-                    AND m.id = coalesce(k.member_id, s.member_id)
-      WHERE s.hash = :hash AND s.expires_at > now()`,
+    `SELECT ${CALLER}, ${IS_TO_BE_TOUCHED} AS touch, session.expires_at AS "expiresAt"
+       FROM session
+       LEFT JOIN api_key ON api_key.id = session.api_key_id AND api_key.hash = session.key_hash AND ${IS_IN_FORCE}
+       JOIN member ON member.organisation_id = coalesce(api_key.organisation_id, session.organisation_id)
+                  AND member.id = coalesce(api_key.member_id, session.member_id)
+      WHERE session.hash = :hash AND session.expires_at > now()`,
     { hash },
   ).first<Caller & { expiresAt: Date; touch: boolean }>(db)
   if (found === null) return null
@@ -143,10 +142,10 @@ export async function deleteSession(db: Db, organisationId: string, hash: Buffer
     `WITH subscriptions AS (
        DELETE FROM push_subscription WHERE organisation_id = :organisationId AND session_hash = :hash
      )
-     DELETE FROM session s
-      WHERE s.hash = :hash
-        AND (s.organisation_id = :organisationId OR EXISTS (
-          SELECT 1 FROM api_key k WHERE k.id = s.api_key_id AND k.organisation_id = :organisationId))`,
+     DELETE FROM session
+      WHERE hash = :hash
+        AND (organisation_id = :organisationId OR EXISTS (
+          SELECT 1 FROM api_key WHERE id = session.api_key_id AND api_key.organisation_id = :organisationId))`,
     { organisationId, hash },
   ).rows(db)
 }

@@ -14,16 +14,13 @@ const OVERDUE_AFTER = `interval '1 minute'`
 /** Attempts to an endpoint that hangs follow each other more closely than this, also where hundreds hang. */
 const SLOW_FOR = `interval '5 minutes'`
 
-const IS_NEAR = `d.sweep_at < now() + ${SWEEP_HORIZON}`
-
-/**
- * SQL for one row if a webhook had such an attempt; `webhookId` is an SQL expression. With LIMIT, so that it is read from an
- * index for each webhook that is late.
- */
-export function slowAttemptSql(webhookId: string, outcome: 'succeeded' | 'failed'): string {
-  return `(SELECT 1 FROM attempt a WHERE a.webhook_id = ${webhookId} AND a.outcome = '${outcome}'
-              AND a.started_at > now() - ${SLOW_FOR} AND a.duration_ms >= ${SLOW_POST_MS} LIMIT 1)`
-}
+/** SQL for whether a webhook had such an attempt. With LIMIT, so that it is read from the index of each outcome. */
+export const HAD_SLOW_ATTEMPT = `EXISTS (
+  (SELECT 1 FROM attempt WHERE webhook_id = webhook.id AND outcome = 'failed'
+      AND started_at > now() - ${SLOW_FOR} AND duration_ms >= ${SLOW_POST_MS} LIMIT 1)
+   UNION ALL
+  (SELECT 1 FROM attempt WHERE webhook_id = webhook.id AND outcome = 'succeeded'
+      AND started_at > now() - ${SLOW_FOR} AND duration_ms >= ${SLOW_POST_MS} LIMIT 1))`
 
 /**
  * CTEs that define which deliveries are stuck, for the metrics, the alerts and `posthorn doctor`. `known`: those that are
@@ -32,22 +29,21 @@ export function slowAttemptSql(webhookId: string, outcome: 'succeeded' | 'failed
  * last five minutes. What is overdue and not busy is stuck.
  */
 export const KNOWN = `near AS MATERIALIZED (
-       SELECT d.id, d.state, d.webhook_id, d.attempts, d.created_at, d.sweep_at, d.paused_since,
-              coalesce(d.next_attempt_at, d.created_at) AS due_at, d.workflow_started_at IS NULL AS unstarted,
-              d.state = 'in_progress' AND d.lease_until > now() AS under_way
-         FROM delivery d WHERE ${UNSTARTED} AND ${IS_NEAR} OR ${STARTED} AND ${IS_NEAR}
+       SELECT id, state, webhook_id, attempts, created_at, sweep_at, paused_since,
+              coalesce(next_attempt_at, created_at) AS due_at, workflow_started_at IS NULL AS unstarted,
+              state = 'in_progress' AND lease_until > now() AS under_way
+         FROM delivery
+        WHERE ${UNSTARTED} AND sweep_at < now() + ${SWEEP_HORIZON} OR ${STARTED} AND sweep_at < now() + ${SWEEP_HORIZON}
      ), late AS (
        SELECT DISTINCT webhook_id FROM near
         WHERE NOT under_way AND paused_since IS NULL AND due_at < now() - ${OVERDUE_AFTER}
      ), busy AS (
        SELECT webhook_id FROM near WHERE under_way
-       UNION SELECT webhook_id FROM late CROSS JOIN LATERAL (
-         ${slowAttemptSql('late.webhook_id', 'failed')} UNION ALL ${slowAttemptSql('late.webhook_id', 'succeeded')}
-       ) slow
+       UNION SELECT webhook.id FROM late JOIN webhook ON webhook.id = late.webhook_id WHERE ${HAD_SLOW_ATTEMPT}
      ), known AS (
-       SELECT n.*, b.webhook_id IS NOT NULL AS busy,
-              NOT n.under_way AND n.paused_since IS NULL AND n.due_at < now() - ${OVERDUE_AFTER} AS overdue
-         FROM near n LEFT JOIN busy b USING (webhook_id)
+       SELECT near.*, busy.webhook_id IS NOT NULL AS busy,
+              NOT under_way AND paused_since IS NULL AND due_at < now() - ${OVERDUE_AFTER} AS overdue
+         FROM near LEFT JOIN busy USING (webhook_id)
      )`
 
 /** Overdue deliveries: those that are stuck by how late they are, and those that wait for their endpoints. */
@@ -119,10 +115,10 @@ export type PausedDeliveries = { count: number; oldestDueAt: Date; since: Date; 
 /** Counts them; null where there are none. */
 export async function findPaused(db: Db): Promise<PausedDeliveries | null> {
   return sql(
-    `SELECT count(*)::int AS count, min(${DUE_AT}) AS "oldestDueAt", min(d.paused_since) AS since,
-            (array_agg(d.id ORDER BY ${DUE_AT}))[1] AS example
-       FROM delivery d
-      WHERE ${STARTED} AND d.sweep_at < now() + ${SWEEP_HORIZON} AND d.paused_since IS NOT NULL
+    `SELECT count(*)::int AS count, min(${DUE_AT}) AS "oldestDueAt", min(paused_since) AS since,
+            (array_agg(id ORDER BY ${DUE_AT}))[1] AS example
+       FROM delivery
+      WHERE ${STARTED} AND sweep_at < now() + ${SWEEP_HORIZON} AND paused_since IS NOT NULL
      HAVING count(*) > 0`,
   ).first(db)
 }

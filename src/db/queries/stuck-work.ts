@@ -59,16 +59,17 @@ export function countUnsweptJobs(db: Db): Promise<StuckRows | null> {
 export function countJobsWithoutProgress(db: Db): Promise<StuckRows | null> {
   return countStuckRows(
     db,
-    `SELECT j.id, min(coalesce(ended.at, j.created_at)) AS since
-       FROM retry_job j JOIN retry_job_webhook p ON p.job_id = j.id AND NOT p.finished
+    `SELECT retry_job.id, min(coalesce(ended.at, retry_job.created_at)) AS since
+       FROM retry_job
+       JOIN retry_job_webhook progress ON progress.job_id = retry_job.id AND NOT progress.finished
        LEFT JOIN LATERAL (
-         SELECT min(a.started_at + a.duration_ms * interval '1 ms') AS at
-           FROM unnest(p.under_way, p.under_way_numbers) AS requested (delivery_id, number)
-           JOIN attempt a USING (delivery_id, number)
+         SELECT min(attempt.started_at + attempt.duration_ms * interval '1 ms') AS at
+           FROM unnest(progress.under_way, progress.under_way_numbers) AS requested (delivery_id, number)
+           JOIN attempt USING (delivery_id, number)
        ) ended ON true
-      WHERE j.state = 'running' AND j.created_at < now() - ${NO_PROGRESS_AFTER}
-        AND (p.cursor IS NULL AND p.under_way = '{}' OR ended.at < now() - ${NO_PROGRESS_AFTER})
-      GROUP BY j.id`,
+      WHERE retry_job.state = 'running' AND retry_job.created_at < now() - ${NO_PROGRESS_AFTER}
+        AND (progress.cursor IS NULL AND progress.under_way = '{}' OR ended.at < now() - ${NO_PROGRESS_AFTER})
+      GROUP BY retry_job.id`,
   )
 }
 

@@ -19,15 +19,6 @@ const SHOWN = {
 /** A webhook as the API shows it: no secret. */
 export type WebhookRow = Pick<Webhook, keyof typeof SHOWN>
 
-/**
- * SQL for whether the webhook of the delivery with alias `delivery` takes it, and its payload is not erased: two reads by primary key for each row. The
- * SQL function `stop_reason_of` states the rule; `isSubscribedTo` states it for a webhook that was read.
- */
-export function isSubscribedSql(delivery: string): string {
-  return `(SELECT stop_reason_of(w.deleted_at, true, w.subscribed_event_keys, e.key, ${delivery}.is_erased) IS NULL
-             FROM webhook w, event e WHERE w.id = ${delivery}.webhook_id AND e.id = ${delivery}.event_id)`
-}
-
 function notDeleted(organisationId: string): FindOptionsWhere<Webhook> {
   return { organisationId, deletedAt: IsNull() }
 }
@@ -184,8 +175,8 @@ export type SubscribedKey = { eventKey: string; webhooks: number }
 export function findUnknownSubscribedKeys(db: Db, known: readonly string[]): Promise<SubscribedKey[]> {
   return sql(
     `SELECT key AS "eventKey", count(*)::int AS webhooks
-       FROM webhook w, unnest(w.subscribed_event_keys) AS key
-      WHERE w.deleted_at IS NULL AND key <> '${WILDCARD}' AND key <> ALL (:known)
+       FROM webhook, unnest(subscribed_event_keys) AS key
+      WHERE deleted_at IS NULL AND key <> '${WILDCARD}' AND key <> ALL (:known)
       GROUP BY key ORDER BY key`,
     { known },
   ).rows<SubscribedKey>(db)

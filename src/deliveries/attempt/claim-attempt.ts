@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/delivery-status.ts'
+import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/deliveries.ts'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-request.ts'

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findDeliveryStatus } from '../../db/queries/delivery-status.ts'
+import { findDeliveryStatus } from '../../db/queries/deliveries.ts'
 import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'

@@ -5,7 +5,7 @@ import {
   findOwedWorkflows,
   findUnstarted,
 } from '../../db/queries/recovery.ts'
-import { findRefusing } from '../../db/queries/delivery-status.ts'
+import { findRefusing } from '../../db/queries/deliveries.ts'
 import { stopRefused, type StopDependencies } from '../attempt/claim-attempt.ts'
 import { claimAttempts, releaseRuns, type Claim, type ReleasedRun, type Run } from '../protocol/claim.ts'
 import { markWorkflowsStarted, sweepLater, type NextSweep, type SweptRow } from '../protocol/sweep.ts'

@@ -6,7 +6,7 @@ import {
   findRequestedAttempts,
   listCovered,
   type RequestedAttempt,
-} from '../../db/queries/covered-deliveries.ts'
+} from '../../db/queries/delivery-selection.ts'
 import { listReplayable } from '../../db/queries/replays.ts'
 import {
   finishRetryJob,

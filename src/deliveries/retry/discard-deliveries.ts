@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
-import { listDiscardable } from '../../db/queries/covered-deliveries.ts'
+import { listDiscardable } from '../../db/queries/delivery-selection.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../errors.ts'

@@ -1,12 +1,7 @@
-import type {
-  AttemptRow,
-  AttemptSummaryRow,
-  DeliveryRow,
-  LatestAttemptRow,
-  WebhookStatsRow,
-} from '../../db/queries/deliveries.ts'
+import type { AttemptRow, AttemptSummaryRow, DeliveryRow } from '../../db/queries/deliveries.ts'
 import type { StoredPayload } from '../../db/queries/events.ts'
 import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
+import type { LatestAttemptRow, WebhookStatsRow } from '../../db/queries/overview.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
 import type { DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'

@@ -1,7 +1,6 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
 import type { DeliveryRow } from '../../db/queries/deliveries.ts'
-import type { EventSummaryRow } from '../../db/queries/event-list.ts'
-import type { EventRow } from '../../db/queries/events.ts'
+import type { EventSummaryRow, EventRow } from '../../db/queries/events.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
 import { presentDelivery } from './delivery.ts'
 import { embedJson, presentErasure, presentPayload } from './payload.ts'

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { IncidentRow, NotificationRow } from '../../db/queries/incident-history.ts'
+import type { ListedIncident, NotificationRow } from '../../db/queries/incidents.ts'
 import { missingPermissions, ORGANIZATION_SETTINGS_UPDATE, type Grants } from '../../domain/permissions.ts'
 import type { IncidentSchema } from '../schemas/incident.ts'
 import { presentFailures } from './failures.ts'
@@ -10,7 +10,7 @@ type Incident = Static<typeof IncidentSchema>
  * Presents an incident to `reader`, with recipients only for a member that may change the organisation's settings.
  * Typed by its schema, so that an undocumented kind, channel or state does not compile.
  */
-export function presentIncident(incident: IncidentRow, reader: Grants): Incident {
+export function presentIncident(incident: ListedIncident, reader: Grants): Incident {
   const showsRecipients = missingPermissions(reader, [ORGANIZATION_SETTINGS_UPDATE]).length === 0
   const { id, openedAt, closedAt, exhaustedAt, failures, notifications } = incident
   return {

@@ -1,4 +1,4 @@
-import type { ApiKeyRow } from '../../db/queries/api-key-admin.ts'
+import type { ApiKeyRow } from '../../db/queries/api-keys.ts'
 import type { MemberInput } from '../../db/queries/organisations.ts'
 
 export function presentMember(member: MemberInput) {

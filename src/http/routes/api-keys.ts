@@ -1,5 +1,5 @@
 import { createOwnApiKey, revokeKey } from '../../accounts/api-keys.ts'
-import { listKeysInForce } from '../../db/queries/api-key-admin.ts'
+import { listKeysInForce } from '../../db/queries/api-keys.ts'
 import { notFound } from '../../errors.ts'
 import { presentApiKey } from '../presenters/member.ts'
 import { param, routeWithBody, type Route } from '../route.ts'

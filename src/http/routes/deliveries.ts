@@ -1,8 +1,13 @@
 import type { Static } from 'typebox'
-import { deliveryStats, findDelivery, listAttempts, type DeliveryRow } from '../../db/queries/deliveries.ts'
+import { findDelivery, listAttempts, type DeliveryRow } from '../../db/queries/deliveries.ts'
 import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
-import { listDeliveries, type DeliveryListFilter } from '../../db/queries/delivery-list.ts'
-import { listRecentDeliveries, MAX_RECENT } from '../../db/queries/recent-deliveries.ts'
+import {
+  listDeliveries,
+  type DeliveryListFilter,
+  listRecentDeliveries,
+  MAX_RECENT,
+} from '../../db/queries/delivery-list.ts'
+import { deliveryStats } from '../../db/queries/overview.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'

@@ -2,8 +2,7 @@ import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
-import { listEvents, type EventListFilter } from '../../db/queries/event-list.ts'
-import { findEvent } from '../../db/queries/events.ts'
+import { listEvents, type EventListFilter, findEvent } from '../../db/queries/events.ts'
 import {
   EVENT_PUBLISH,
   FULL_ACCESS,

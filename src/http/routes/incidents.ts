@@ -1,4 +1,4 @@
-import { listIncidents } from '../../db/queries/incident-history.ts'
+import { listIncidents } from '../../db/queries/incidents.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'

@@ -1,7 +1,7 @@
 import { putMember, removeMember } from '../../accounts/members.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { endSessionsOf } from '../../accounts/sessions.ts'
-import { findMember, listMembers } from '../../db/queries/organisation-admin.ts'
+import { findMember, listMembers } from '../../db/queries/organisations.ts'
 import { notFound } from '../../errors.ts'
 import { presentMember } from '../presenters/member.ts'
 import { operatorOf, param, routeWithBody, routeWithQuery, type Route } from '../route.ts'

@@ -1,11 +1,7 @@
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { putOrganisation } from '../../accounts/organisations.ts'
 import { requestErasure } from '../../accounts/request-erasure.ts'
-import {
-  findOrganisation,
-  listOrganisations,
-  type OrganisationRow,
-} from '../../db/queries/organisation-admin.ts'
+import { findOrganisation, listOrganisations, type OrganisationRow } from '../../db/queries/organisations.ts'
 import { notFound } from '../../errors.ts'
 import { operatorOf, param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
 import {

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import {
   findRecipients,
-  findWebhookStanding,
+  findEvaluationInputs,
   type RecipientRows,
 } from '../../db/queries/incident-evaluation.ts'
 import { findIncidentLabel } from '../../db/queries/incidents.ts'
@@ -185,7 +185,7 @@ async function findNotice(
   if (incident === null) throw new Error('a notification without its incident')
   const { organisationId, webhookId, url, openedAt } = incident
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
-  const { streak, waiting, failed, lastFailure } = await findWebhookStanding(dataSource, incident)
+  const { streak, waiting, failed, lastFailure } = await findEvaluationInputs(dataSource, incident)
   return {
     kind,
     incidentId,

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import pg from 'pg'
+import type { MigrationInterface } from 'typeorm'
 import { migrate } from '../../../src/cli/migrate.ts'
-import { OnlineIndexes7 } from '../../../src/db/migrations/0007-online-indexes.ts'
-import { PausedWorkflows8 } from '../../../src/db/migrations/0008-paused-workflows.ts'
+import { OnlineIndexes7, PausedWorkflows8 } from '../../../src/db/migrations/0006-to-0009.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/use-database.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -28,7 +28,7 @@ describe('posthorn migrate while events are published', () => {
   afterEach(() => client.end())
 
   /** Reverts one migration that publishing does without, and not those after it, which it needs. */
-  const revert = (migration: OnlineIndexes7 | PausedWorkflows8): Promise<void> =>
+  const revert = (migration: MigrationInterface & { name: string }): Promise<void> =>
     database.dataSource.transaction(async ({ queryRunner }) => {
       await migration.down(queryRunner!)
       await queryRunner!.query('DELETE FROM migrations WHERE name = $1', [migration.name])

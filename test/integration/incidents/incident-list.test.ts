@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { listIncidents } from '../../../src/db/queries/incident-history.ts'
+import { listIncidents } from '../../../src/db/queries/incidents.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import type { ApiResponse } from '../../helpers/api/api.ts'

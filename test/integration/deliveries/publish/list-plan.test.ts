@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { listEvents, type EventListFilter } from '../../../../src/db/queries/event-list.ts'
+import { listEvents, type EventListFilter } from '../../../../src/db/queries/events.ts'
 import { createMember, createWebhookRow } from '../../../helpers/database/factories.ts'
 import { planOf } from '../../../helpers/database/plan.ts'
 import { useDatabase } from '../../../helpers/database/use-database.ts'

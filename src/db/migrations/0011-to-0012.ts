@@ -1,18 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm'
-import { applyStatements } from './apply-statements.ts'
-
-/** Adds replays to retry jobs. */
-export class Replays12 implements MigrationInterface {
-  readonly name = 'Replays1765100000000'
-
-  async up(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, UP)
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await applyStatements(runner, DOWN)
-  }
-}
+import { createIndexMigration, createMigration } from './migration-steps.ts'
 
 const CHANGES = [
   `ADD COLUMN "replay" jsonb`,
@@ -41,3 +27,11 @@ const DOWN = [
     DROP CONSTRAINT "retry_job_mode_check",
     ADD CONSTRAINT "retry_job_mode_check" CHECK ("mode" IN ('failed', 'force', 'stopped', 'undelivered'))`,
 ]
+
+/** Adds replays to retry jobs. */
+export const Replays12 = createMigration('Replays1765100000000', UP, DOWN)
+
+/** Creates the index that lists an organisation's retry jobs, newest first. */
+export const RetryJobList11 = createIndexMigration('RetryJobList1765000000000', [
+  ['retry_job_list_idx', `"retry_job" ("organisation_id", "id")`],
+])
