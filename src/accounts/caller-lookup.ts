@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
-import type { KeyCaller } from '../domain/actor.ts'
+import { type KeyCaller, missingPermissions, type Grants, type Caller } from '../domain/permissions.ts'
 import { createTtlCache } from '../ttl-cache.ts'
 import { isActiveOrganisation } from '../db/queries/erasures.ts'
-import { notFound } from '../errors.ts'
+import { notFound, forbidden, ProblemError } from '../errors.ts'
 
 /** Hashes of keys, session tokens and stream tickets that were valid in this process lately. */
 export type KnownCredentials = {
@@ -85,4 +85,17 @@ export function createOrganisationCheck(dataSource: DataSource, ttlMs = CALLER_T
       (await isActiveOrganisation(dataSource, organisationId)) ? { value: true as const } : null
     if ((await cache(organisationId, find)) === null) throw notFound('organisation')
   }
+}
+
+/** Throws 403 naming the permissions that the member lacks. */
+export function requirePermissions(grants: Grants, required: readonly string[]): void {
+  const missing = missingPermissions(grants, required)
+  if (missing.length > 0) throw forbidden(missing)
+}
+
+/** Returns the caller where it has an API key. Throws 403 where it is signed in by a portal link. */
+export function requireKey<SomeCaller extends Caller>(caller: SomeCaller): SomeCaller & KeyCaller {
+  const { apiKeyId, keyHash } = caller
+  if (apiKeyId !== null && keyHash !== null) return { ...caller, apiKeyId, keyHash }
+  throw new ProblemError('needs_api_key', { detail: 'A session of a portal link cannot do this.' })
 }

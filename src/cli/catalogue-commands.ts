@@ -17,7 +17,7 @@ export async function runCatalogueCheck(
   if (!given.has('database')) return 0
   const database = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
   const [{ describeMissingKeys, findMissingKeys }, { withDatabase }] = await Promise.all([
-    import('../process/missing-keys.ts'),
+    import('../process/start-checks.ts'),
     import('./with-database.ts'),
   ])
   const missing = await withDatabase(database, (db) => findMissingKeys(db, catalogue))

@@ -3,13 +3,23 @@ import { MigrationExecutor, type DataSource } from 'typeorm'
 import { isLockTimeout } from '../db/connection/connection-errors.ts'
 import { closeDataSource } from '../db/connection/data-source.ts'
 import { MIGRATION_STATEMENT_TIMEOUT_MS, type Pooler } from '../db/connection/session-limits.ts'
-import { connect } from '../process/connect.ts'
+import { connect } from '../process/open-database.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Arguments, Output } from './command-line/command.ts'
 
 /** For another transaction that keeps a table locked. */
 const LOCKED_TIMEOUT_MS = 600_000
 
 /** The traffic that waited for the same table runs meanwhile. */
 const LOCKED_RETRY_DELAY_MS = 3_000
+
+/** `posthorn migrate`. */
+export async function runMigrate(_args: Arguments, { print }: Output): Promise<number> {
+  const { databaseUrl, databasePooler } = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
+  const applied = await migrate(databaseUrl, databasePooler)
+  print(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`)
+  return 0
+}
 
 /**
  * Applies what is missing and returns the names of the migrations applied. A migration that cannot have a table's lock

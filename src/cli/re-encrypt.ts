@@ -5,9 +5,24 @@ import {
   replaceSealedSecret,
   type SealedSecret,
 } from '../db/queries/sealed-secrets.ts'
-import type { SecretBox } from '../secret-box.ts'
-import { keyRingProblems } from '../process/assert-key-ring.ts'
+import { loadConfig } from '../config/load.ts'
+import { createSecretBox, type SecretBox } from '../secret-box.ts'
+import { keyRingProblems } from '../process/start-checks.ts'
 import { describeError } from '../process/visible-text.ts'
+import type { Arguments, Output } from './command-line/command.ts'
+import { withDatabase } from './with-database.ts'
+
+/** `posthorn re-encrypt`. */
+export async function runReEncrypt(_args: Arguments, { print, note }: Output): Promise<number> {
+  const config = loadConfig(process.env, ['databaseUrl', 'databasePooler', 'encryptionKeys'])
+  const secretBox = createSecretBox(config.encryptionKeys)
+  const outcome = await withDatabase(config, (db) => reEncrypt(db, secretBox))
+  const { lines, problems } = describeReEncryption(outcome, secretBox.newestKeyId)
+  for (const line of lines) print(line)
+  for (const problem of problems) note(problem)
+  // As long as another key is in use, no script may go on to take it out of the ring.
+  return outcome.left.length > 0 ? 1 : 0
+}
 
 /**
  * What became of it. `left`: secrets that are still not under the newest key, by key; null is a text that names none.

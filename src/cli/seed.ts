@@ -4,15 +4,27 @@ import { auditApiKey } from '../accounts/account-audit.ts'
 import { apiKeyPrefix, generateApiKey } from '../accounts/api-keys.ts'
 import { saveMember } from '../accounts/members.ts'
 import { saveOrganisation } from '../accounts/organisations.ts'
-import { ConfigError } from '../config/load.ts'
+import { ConfigError, loadConfig } from '../config/load.ts'
 import { hasApiKey, upsertApiKey } from '../db/queries/organisations.ts'
 import type { Pooler } from '../db/connection/session-limits.ts'
 import { newId } from '../ids.ts'
+import { visibleText } from '../process/visible-text.ts'
+import type { Arguments, Output } from './command-line/command.ts'
 import { commandLineActor, withDatabase } from './with-database.ts'
 import { readSeedFile, type Seed } from './seed-file.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
 export type NewKey = { organisationId: string; memberId: string; name: string; key: string }
+
+/** `posthorn seed`. */
+export async function runSeed({ operand: file }: Arguments, { print }: Output): Promise<number> {
+  const { databaseUrl, databasePooler } = loadConfig(process.env, ['databaseUrl', 'databasePooler'])
+  const { summary, newKeys } = await seedFromFile(databaseUrl, file, { pooler: databasePooler })
+  for (const { memberId, name, key } of newKeys)
+    print(`New API key "${visibleText(name)}" of ${memberId}, shown only now: ${key}`)
+  print(summary)
+  return 0
+}
 
 /**
  * Brings the file's organisations, members and keys into the database, all or nothing. Repeating it changes nothing.

@@ -18,9 +18,7 @@ import {
   setting,
   secretSetting,
 } from './parsers.ts'
-import { NOTIFICATION_SETTINGS } from './notification-settings.ts'
-import { RELAY_SETTINGS } from './relay-settings.ts'
-import { TEMPORAL_SETTINGS } from './temporal-settings.ts'
+import { NOTIFICATION_SETTINGS, RELAY_SETTINGS, TEMPORAL_SETTINGS } from './external-settings.ts'
 
 /**
  * Every setting of Posthorn, in the order of `.env.example`.

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { assertPortFree, freePort } from '../free-port.ts'
-import { SEARCH_ATTRIBUTE_NAMES } from '../temporal/search-attributes.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../temporal/namespace.ts'
 import { startGuardedProcess } from './child-process.ts'
 
 /** Which executable serves, where it keeps its state and which ports it takes. */

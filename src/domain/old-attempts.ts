@@ -1,5 +1,5 @@
 import type { AttemptOutcome, WaitingOutcome } from './attempt-outcome.ts'
-import type { AttemptRequest, AttemptQueue } from './attempt-request.ts'
+import type { AttemptRequest, AttemptQueue } from './attempt-outcome.ts'
 import { waitAfterAttempt } from './retry-schedule.ts'
 
 // Requests and outcomes as release 0.1 had them, in histories of deliveries that wait. This file goes with release 0.3:

@@ -1,8 +1,7 @@
-import type { FailureCode } from './attempt-outcome.ts'
+import type { FailureCode, AttemptQueue } from './attempt-outcome.ts'
 import type { DeliveryState, FinalState } from './delivery-state.ts'
 import type { IncidentEvaluation, NotificationCounts } from './notification-rules.ts'
 import type { OldAttemptKind } from './old-attempts.ts'
-import type { AttemptQueue } from './attempt-request.ts'
 
 /** Input of `deliverEvent`: ids, numbers and settings; payload, URL and secret stay in PostgreSQL. */
 export type DeliverEventInput = {

@@ -4,7 +4,7 @@ import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
-import { claimLeaseMs } from '../deliveries/sweep-and-lease-times.ts'
+import { claimLeaseMs } from '../deliveries/protocol/sweep.ts'
 import {
   createFollowingWorkflows,
   type FollowingWorkflows,
@@ -22,7 +22,7 @@ import { createBacklogLimit } from '../deliveries/publish/backlog-limit.ts'
 import { createPublisher, type Publisher } from '../deliveries/publish/publish.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
-import { createWebhookChanges, type WebhookChanges } from '../webhooks/webhook-changes.ts'
+import { createWebhookChanges, type WebhookChanges } from '../webhooks/webhook-locks.ts'
 import { createWebhookLocks } from '../webhooks/webhook-locks.ts'
 import { createEndpoints } from '../deliveries/attempt/endpoint-concurrency.ts'
 import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'

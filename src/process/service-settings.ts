@@ -1,9 +1,20 @@
 import type { Config } from '../config/load.ts'
-import type { RateLimitSettings } from '../http/limits/rate-limits.ts'
+import { type RateLimitSettings, createRateLimits } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
 import { MAX_RESPONSE_BYTES } from '../outbound/exchange.ts'
 import { USER_AGENT } from '../outbound/post-headers.ts'
-import { readBrand } from './brand.ts'
+import { readBrand } from './setting-files.ts'
+import type { DataSource } from 'typeorm'
+import { createOperatorKeys } from '../http/auth/operator-key.ts'
+import { createAuthRefusals } from '../http/auth/refusals.ts'
+import {
+  CALLER_TTL_MS,
+  createCallerLookup,
+  createKnownCredentials,
+  createOrganisationCheck,
+} from '../accounts/caller-lookup.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { isLoopbackHost } from '../outbound/host-names.ts'
 
 /* The options of the parts of a process, from its configuration. */
 
@@ -52,7 +63,7 @@ export function retentionLimits({ retentionCompletedDays, retentionFailedDays, r
 const AUTH_FAILURES_PER_MINUTE = 600
 const OPEN_REQUESTS_PER_MINUTE = 6_000
 
-export function rateLimitSettings(config: Config): RateLimitSettings {
+function rateLimitSettings(config: Config): RateLimitSettings {
   return {
     management: config.rateLimitManagement,
     publish: config.rateLimitPublish,
@@ -101,4 +112,23 @@ export function webhookLimit(
   const fields = { event: 'policy.webhooks_capped', configured: webhooksPerOrganisation, limit }
   logger.warn(fields, 'WEBHOOKS_PER_ORGANISATION: an organisation may have 1,000 webhooks at most')
   return limit
+}
+
+/** Everything that decides who a request is from, and how many it may make. */
+export function createAuthentication(
+  dataSource: DataSource,
+  config: Config,
+  { logger, metrics }: { logger: Logger; metrics: Metrics },
+) {
+  const known = createKnownCredentials()
+  const rateLimits = createRateLimits(rateLimitSettings(config), { logger, metrics })
+  return {
+    findCaller: createCallerLookup(dataSource, CALLER_TTL_MS, known),
+    requireOrganisation: createOrganisationCheck(dataSource),
+    known,
+    rateLimits,
+    authRefusals: createAuthRefusals({ limit: rateLimits.authentication, known, logger, metrics }),
+    operatorKeys: createOperatorKeys(config.operatorKeys),
+    acceptsDemoKeys: isLoopbackHost(config.host),
+  }
 }

@@ -19,31 +19,29 @@ import { createHttpClient } from '../outbound/http-client.ts'
 import { assertGuardWorks } from '../outbound/self-test.ts'
 import { createSecretBox } from '../secret-box.ts'
 import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import { readTemporalCredentials } from './temporal-credentials.ts'
+import { readTemporalCredentials } from './setting-files.ts'
 import { createTemporalService, type TemporalWork } from '../temporal/temporal-service.ts'
-import { createIncidentWorkflows } from '../temporal/incident-workflows.ts'
+import { createIncidentWorkflows, createJobWorkflows } from '../temporal/job-workflows.ts'
 import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
-import { createJobWorkflows } from '../temporal/job-workflows.ts'
 import { createWorkers } from '../temporal/worker.ts'
 import type { Shutdown } from '../shutdown.ts'
 import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/workflow-progress.ts'
-import { createAuthentication } from './authentication.ts'
-import { createDeliveries, createPublishing, type Roles } from './dispatch.ts'
-import { createMetering } from './metering.ts'
-import { createBacklogReader } from './metrics/backlog-reader.ts'
-import { createNotifications } from './notifications.ts'
-import { assertKeyRing } from './assert-key-ring.ts'
-import { listenInWords } from '../http/listen.ts'
-import { onUnexpectedError } from './process-events.ts'
-import { warnOfMissingKeys } from './missing-keys.ts'
-import { openDatabase, startDatabaseClock } from './open-database.ts'
 import {
+  createAuthentication,
   apiSettings,
   httpClientSettings,
   retentionLimits,
   warnOfOpenPolicy,
   workerSettings,
 } from './service-settings.ts'
+import { createDeliveries, createPublishing, type Roles } from './dispatch.ts'
+import { createMetering } from './metering.ts'
+import { createBacklogReader } from './metrics/backlog-reader.ts'
+import { createNotifications } from './notifications.ts'
+import { assertKeyRing, warnOfMissingKeys } from './start-checks.ts'
+import { listenInWords } from '../http/listen.ts'
+import { onUnexpectedError } from './process-events.ts'
+import { openDatabase, startDatabaseClock } from './open-database.ts'
 import type { Stack } from './shutdown-stack.ts'
 
 /** A timer of Temporal fires a little late, so a retry goes to a worker ahead of its due time (ADR 0009). */

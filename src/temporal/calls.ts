@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client'
-import { hasGrpcCode } from './grpc-errors.ts'
+import {
+  WorkflowExecutionAlreadyStartedError,
+  type Client,
+  isGrpcServiceError,
+  NamespaceNotFoundError,
+  WorkflowNotFoundError,
+  type WorkflowClientInterceptor,
+} from '@temporalio/client'
 
 const CALL_TIMEOUT_MS = 5_000
 
@@ -66,4 +72,70 @@ export async function withTimeLimit<T>(
   } finally {
     limit.removeEventListener('abort', giveUp)
   }
+}
+
+/** Thrown when Temporal could not be reached; the call itself is valid. */
+export class TemporalUnavailableError extends Error {
+  override readonly name = 'TemporalUnavailableError'
+}
+
+/** The status codes of gRPC that Posthorn distinguishes (github.com/grpc/grpc, doc/statuscodes.md). */
+const CODES = {
+  CANCELLED: 1,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  UNIMPLEMENTED: 12,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+}
+
+/** True when a call to Temporal ended with one of these codes; the client may have wrapped its error. */
+export function hasGrpcCode(error: unknown, ...codes: (keyof typeof CODES)[]): boolean {
+  if (isGrpcServiceError(error)) return codes.some((code) => CODES[code] === (error.code as number))
+  return error instanceof Error && error.cause !== undefined && hasGrpcCode(error.cause, ...codes)
+}
+
+/** True when Temporal is unavailable, and the same call may well succeed later. */
+export function isTemporalUnavailable(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof TemporalUnavailableError) return true
+  return hasGrpcCode(error, 'CANCELLED', 'DEADLINE_EXCEEDED', 'UNAVAILABLE')
+}
+
+/** True when the API key of this process does not permit the call, or Temporal does not implement it. */
+export function isNotPermitted(error: unknown): boolean {
+  return hasGrpcCode(error, 'PERMISSION_DENIED', 'UNIMPLEMENTED')
+}
+
+/** True when Temporal does not accept the identity of this process, or does not permit it the call. */
+export function isAccessRefused(error: unknown): boolean {
+  return hasGrpcCode(error, 'PERMISSION_DENIED', 'UNAUTHENTICATED')
+}
+
+/**
+ * Checks the namespace at once when Temporal refuses a start because it does not know a name in it. Where `isIncomplete`
+ * finds that something is missing, the start throws TemporalUnavailableError: it is accepted a little later.
+ */
+export function checkRefusedStarts(isIncomplete: () => Promise<boolean>): WorkflowClientInterceptor {
+  async function checked<T>(start: Promise<T>): Promise<T> {
+    try {
+      return await start
+    } catch (error) {
+      if (!isUnknownName(error) || !(await isIncomplete())) throw error
+      throw new TemporalUnavailableError('the namespace is incomplete', { cause: error })
+    }
+  }
+  return {
+    startWithDetails: (input, next) => checked(next(input)),
+    signalWithStart: (input, next) => checked(next(input)),
+  }
+}
+
+function isUnknownName(error: unknown): boolean {
+  if (error instanceof NamespaceNotFoundError || error instanceof WorkflowNotFoundError) return true
+  // The error for an unknown search attribute.
+  return hasGrpcCode(error, 'INVALID_ARGUMENT')
 }

@@ -1,9 +1,9 @@
 import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { DeliverEventInput, RecordedAttempt, DeliveryLabel } from '../domain/workflow-inputs.ts'
-import type { AttemptQueue } from '../domain/attempt-request.ts'
+import type { AttemptQueue } from '../domain/attempt-outcome.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
 import { withCallTimeout, signalWithStart, startOnce } from './calls.ts'
-import { searchAttributes } from './search-attributes.ts'
+import { searchAttributes } from './namespace.ts'
 
 /** Starts and signals the workflows of deliveries. Every call throws while Temporal is unavailable. */
 export type DeliveryWorkflows = {

@@ -1,10 +1,8 @@
 import type { Client } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
 import type { Logger } from '../observability/logger.ts'
-import { isTemporalUnavailable } from './grpc-errors.ts'
-import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
-import { readNamespaceId, registerSearchAttributes } from './namespace.ts'
-import { isNotPermitted } from './grpc-errors.ts'
+import { isTemporalUnavailable, isNotPermitted } from './calls.ts'
+import { SEARCH_ATTRIBUTE_NAMES, readNamespaceId, registerSearchAttributes } from './namespace.ts'
 
 type Link = { connection: NativeConnection; client: Client }
 

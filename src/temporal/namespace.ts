@@ -1,8 +1,7 @@
 import type { NativeConnection } from '@temporalio/worker'
-import { withCallTimeout } from './calls.ts'
-import { isNotPermitted, hasGrpcCode, isAccessRefused } from './grpc-errors.ts'
-import { SEARCH_ATTRIBUTE_NAMES } from './search-attributes.ts'
+import { withCallTimeout, isNotPermitted, hasGrpcCode, isAccessRefused } from './calls.ts'
 import { randomUUID } from 'node:crypto'
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of temporal.api.enums.v1.IndexedValueType. */
 const KEYWORD = 2
@@ -91,4 +90,14 @@ export async function mayWrite(connection: TemporalConnection, namespace: string
     if (isAccessRefused(error)) return false
     throw error
   }
+}
+
+/** The search attributes by which operators find deliveries in the Temporal UI. All are keywords. */
+export const SEARCH_ATTRIBUTE_NAMES = ['OrganisationId', 'WebhookId', 'EventKey', 'DeliveryState'] as const
+
+/** The typed keys for workflow starts. `DeliveryState` is set by the workflow, once it waits. */
+export const searchAttributes = {
+  organisationId: defineSearchAttributeKey('OrganisationId', SearchAttributeType.KEYWORD),
+  webhookId: defineSearchAttributeKey('WebhookId', SearchAttributeType.KEYWORD),
+  eventKey: defineSearchAttributeKey('EventKey', SearchAttributeType.KEYWORD),
 }

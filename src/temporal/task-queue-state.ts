@@ -1,7 +1,6 @@
-import { attemptQueue } from '../domain/attempt-request.ts'
-import { withCallTimeout } from './calls.ts'
+import { attemptQueue } from '../domain/attempt-outcome.ts'
+import { withCallTimeout, hasGrpcCode } from './calls.ts'
 import type { TemporalConnection } from './namespace.ts'
-import { hasGrpcCode } from './grpc-errors.ts'
 
 /**
  * Tasks of one kind on one task queue: the workers that serve it, and how many tasks wait for how long. The workers are

@@ -2,10 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker'
 import type { Logger } from '../observability/logger.ts'
-import { withCallTimeout, withTimeLimit } from './calls.ts'
-import { TemporalUnavailableError, isTemporalUnavailable } from './grpc-errors.ts'
+import {
+  withCallTimeout,
+  withTimeLimit,
+  TemporalUnavailableError,
+  isTemporalUnavailable,
+  checkRefusedStarts,
+} from './calls.ts'
 import { createNamespaceGuard, type NamespaceGuardOptions } from './namespace-guard.ts'
-import { checkRefusedStarts } from './refused-starts.ts'
 import { NO_LOAD, type WorkerLoad, type Workers } from './worker.ts'
 
 /** What a connection shows Temporal, and what it trusts. */

@@ -8,7 +8,7 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker'
 import type { Activities } from '../../activities/index.ts'
-import { attemptQueue, type AttemptQueue } from '../domain/attempt-request.ts'
+import { attemptQueue, type AttemptQueue } from '../domain/attempt-outcome.ts'
 
 export type WorkerSettings = {
   namespace: string

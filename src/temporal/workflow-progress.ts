@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client'
 import { withCallTimeout } from './calls.ts'
 import { deliveryWorkflowId } from './delivery-workflows.ts'
-import { incidentWorkflowId } from './incident-workflows.ts'
+import { incidentWorkflowId } from './job-workflows.ts'
 
 /**
  * The progress of a workflow that is late. `alive`: it waits, is queued, or has an activity in flight. `paused`: an

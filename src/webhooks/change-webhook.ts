@@ -1,19 +1,19 @@
 import type { EntityManager } from 'typeorm'
 import { operatorInAudit, type Operator } from '../accounts/operator.ts'
 import { recordAudit } from '../db/queries/audit.ts'
-import { resumeIncident } from '../db/queries/incidents.ts'
+import { resumeIncident, closeOfDeletedWebhook } from '../db/queries/incidents.ts'
 import {
   holdWebhook as holdRow,
   releaseWebhook as releaseRow,
   type WebhookRow,
+  deleteWebhook as deleteRow,
 } from '../db/queries/webhooks.ts'
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
-import { includesSubscription } from '../domain/permissions.ts'
+import { includesSubscription, type Actor } from '../domain/permissions.ts'
 import { notFound } from '../errors.ts'
 import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { WebhookChanges } from './webhook-changes.ts'
-import type { CommandDependencies } from './webhook-locks.ts'
+import type { CommandDependencies, WebhookChanges } from './webhook-locks.ts'
 
 export type ChangeDependencies = CommandDependencies &
   SignalDependencies & {
@@ -92,4 +92,22 @@ export function releaseWebhook(
     await recordAudit(manager, operatorInAudit(operator, organisationId), event)
     return after
   })
+}
+
+/** Deletes a webhook, stops its deliveries and closes its incident. */
+export async function deleteWebhook(
+  dependencies: ChangeDependencies,
+  actor: Actor,
+  id: string,
+): Promise<void> {
+  const { organisationId } = actor
+  const { closed, stopped } = await transactOnOwn(dependencies, actor, id, async (manager) => {
+    if (!(await deleteRow(manager, organisationId, id))) throw notFound('webhook')
+    await recordAudit(manager, actor, { action: 'webhook.deleted', webhookId: id })
+    const incident = await closeOfDeletedWebhook(manager, id)
+    return { closed: incident, stopped: await stopUnwanted(manager, { organisationId, webhookId: id }) }
+  })
+  dependencies.webhooks.changed(id)
+  dependencies.metrics.deliveriesStopped(stopped)
+  void signalIncident(dependencies, closed)
 }

@@ -1,4 +1,4 @@
-import { requirePermissions } from '../accounts/require-permissions.ts'
+import { requirePermissions } from '../accounts/caller-lookup.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { WebhookRow } from '../db/queries/webhooks.ts'
 import {

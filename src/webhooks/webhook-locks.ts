@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { setTimeout as delay } from 'node:timers/promises'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
@@ -141,4 +142,23 @@ export function recordOnWebhook<T>(
   work: Work<T>,
 ): Promise<T> {
   return locks.transact(dataSource, webhookId, work, OUTCOME_TIMEOUT_MS)
+}
+
+/** Which webhooks were changed through this process lately. */
+export type WebhookChanges = {
+  /** Called when a member has changed, disabled or deleted the webhook. */
+  changed(webhookId: string): void
+  /** True when the webhook was changed after `readAtMs`, on `performance.now()`. */
+  hasChangedSince(webhookId: string, readAtMs: number): boolean
+}
+
+/** Far more than are changed while a claimed delivery waits. */
+const MAX_CHANGES = 10_000
+
+export function createWebhookChanges(): WebhookChanges {
+  const changedAtMs = new LRUCache<string, number>({ max: MAX_CHANGES })
+  return {
+    changed: (webhookId) => void changedAtMs.set(webhookId, performance.now()),
+    hasChangedSince: (webhookId, readAtMs) => (changedAtMs.get(webhookId) ?? -Infinity) >= readAtMs,
+  }
 }

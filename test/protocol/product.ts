@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import type { Actor } from '../../src/domain/actor.ts'
+import type { Actor } from '../../src/domain/permissions.ts'
 import {
   discard,
   markErased,
@@ -8,18 +8,23 @@ import {
   type RequestedRetry,
 } from '../../src/deliveries/protocol/change-deliveries.ts'
 import { eraseBody } from '../../src/db/queries/events.ts'
-import { recordAttempts } from '../../src/deliveries/attempt/record-attempts.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../src/deliveries/sweep-and-lease-times.ts'
+import { recordAttempts } from '../../src/deliveries/attempt/record-under-lock.ts'
+import {
+  START_SWEEP_DELAY_MS,
+  SWEEP_DELAY_MS,
+  markWorkflowsStarted,
+  sweepDeliveries,
+  sweepLater,
+} from '../../src/deliveries/protocol/sweep.ts'
 import { claimAttempts, releaseRuns, renewLeases } from '../../src/deliveries/protocol/claim.ts'
 import { commitEvents } from '../../src/deliveries/protocol/commit-events.ts'
 import { recordFirstSuccesses } from '../../src/deliveries/protocol/record-attempts.ts'
-import { markWorkflowsStarted, sweepDeliveries, sweepLater } from '../../src/deliveries/protocol/sweep.ts'
 import { stateAfterAttempt } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { waitAfterAttempt } from '../../src/domain/retry-schedule.ts'
 import { closeIfResolved } from '../../src/incidents/change-incident.ts'
 import { createWebhookLocks, recordOnWebhook, transactOnWebhook } from '../../src/webhooks/webhook-locks.ts'
-import { deleteWebhook } from '../../src/webhooks/delete-webhook.ts'
+import { deleteWebhook } from '../../src/webhooks/change-webhook.ts'
 import { updateWebhook } from '../../src/webhooks/update-webhook.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import type { ExplorerDatabase } from './database.ts'

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { parse } from 'yaml'
 import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
-import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/namespace.ts'
 
 /** The parts of a compose service that promises are made about. `null` hands a variable over from `.env`. */
 type Service = {

@@ -1,7 +1,71 @@
 import { DEFAULT_API } from '../listen/listen-defaults.ts'
-import { API_KEY_COMMANDS } from './api-key-commands.ts'
-import type { Command, CommandGroup, RunCommand } from './command.ts'
 import { LISTEN_COMMAND } from './listen-command.ts'
+import type { Command, CommandGroup, RunCommand, Option } from './command.ts'
+
+const organisation: Option = {
+  name: 'organisation',
+  value: 'ORG',
+  meaning: 'id of the organisation',
+  isRequired: true,
+}
+const member: Option = { name: 'member', value: 'MEMBER', meaning: 'id of the member whose key it is' }
+const name: Option = { name: 'name', value: 'NAME', meaning: 'name of the key, which a member has once' }
+
+const loadApiKey: Command['load'] = async () => (await import('../api-key-arguments.ts')).runApiKey
+
+const API_KEY_COMMANDS: readonly Command[] = [
+  {
+    name: 'api-key create',
+    summary: 'create an API key of a member',
+    details: [
+      'Needs DATABASE_URL. Prints the new key to standard output, this once, and all else to standard error.',
+      'Without --expires and --expires-in-days the key does not expire.',
+    ],
+    options: [
+      organisation,
+      { ...member, isRequired: true },
+      { ...name, isRequired: true },
+      { name: 'expires', value: 'TIME', meaning: 'when it expires, such as 2027-01-01T00:00:00Z' },
+      { name: 'expires-in-days', value: 'N', meaning: 'in how many days it expires' },
+    ],
+    examples: [
+      'api-key create --organisation org_camping --member mem_an --name billing',
+      'api-key create --organisation org_camping --member mem_an --name ci --expires-in-days 365',
+    ],
+    load: loadApiKey,
+  },
+  {
+    name: 'api-key list',
+    summary: 'list the API keys of an organisation',
+    details: ['Needs DATABASE_URL. Shows every key, the revoked ones too, but never its value.'],
+    options: [
+      organisation,
+      { ...member, meaning: 'only the keys of this member' },
+      { name: 'json', meaning: 'print one JSON document' },
+    ],
+    examples: ['api-key list --organisation org_camping'],
+    load: loadApiKey,
+  },
+  {
+    name: 'api-key revoke',
+    summary: 'revoke an API key',
+    details: [
+      'Needs DATABASE_URL, and either --id or --member and --name.',
+      'Counts from the next request on. Revoking twice is harmless.',
+    ],
+    options: [
+      organisation,
+      { name: 'id', value: 'ID', meaning: 'id of the key, as posthorn api-key list shows it' },
+      member,
+      name,
+    ],
+    examples: [
+      'api-key revoke --organisation org_camping --member mem_an --name billing',
+      'api-key revoke --organisation org_camping --id 01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c',
+    ],
+    load: loadApiKey,
+  },
+]
 
 async function loadServe(roles: { api: boolean; worker: boolean }): Promise<RunCommand> {
   const { serve } = await import('../serve.ts')
@@ -53,7 +117,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'bring the database up to date',
     details: ['Needs DATABASE_URL. Repeating it is harmless.'],
     examples: ['migrate'],
-    load: async () => (await import('../database-commands.ts')).runMigrate,
+    load: async () => (await import('../migrate.ts')).runMigrate,
   },
   {
     name: 'seed',
@@ -64,7 +128,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     ],
     operand: 'FILE',
     examples: ['seed organisations.json'],
-    load: async () => (await import('../database-commands.ts')).runSeed,
+    load: async () => (await import('../seed.ts')).runSeed,
   },
   { name: 'api-key', summary: 'create, list and revoke API keys', commands: API_KEY_COMMANDS },
   {
@@ -75,7 +139,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       'Exit code 1 as long as a secret is left under another key.',
     ],
     examples: ['re-encrypt'],
-    load: async () => (await import('../database-commands.ts')).runReEncrypt,
+    load: async () => (await import('../re-encrypt.ts')).runReEncrypt,
   },
   {
     name: 'doctor',

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { Arguments, Command } from './command.ts'
-import { describeUnknown } from './describe-word.ts'
+import { describeUnknown } from './find-command.ts'
 
 /** Reads what follows a command, unparsed, and what is wrong with how it was given. No value is repeated there. */
 export function readArguments(

@@ -1,7 +1,9 @@
 import type { Config } from '../../config/load.ts'
 import { SETTINGS } from '../../config/settings.ts'
-import type { Finding } from './finding.ts'
-import type { ProblemCode } from './problems.ts'
+import { type ProblemCode, PROBLEMS } from './problems.ts'
+import { singleLine } from '../../domain/text-rules.ts'
+import { visibleText, describeError } from '../../process/visible-text.ts'
+import { withTimeLimit } from '../../temporal/calls.ts'
 
 /** One check, ready to run. */
 export type Check = {
@@ -36,5 +38,111 @@ export function defineCheck<Name extends keyof Config = never>(
     badVariables: bad.map((setting) => SETTINGS[setting].variable),
     // Complete where it runs: a check with a bad variable is skipped.
     run: () => run(config as Pick<Config, Name>),
+  }
+}
+
+/** The areas, in the order of the output. */
+const AREAS = [
+  'settings',
+  'database',
+  'temporal',
+  'keys',
+  'http',
+  'outbound',
+  'mail',
+  'push',
+  'deliveries',
+  'incidents',
+  'retry_jobs',
+  'erasures',
+  'relay',
+] as const
+
+/** `skipped`: the check could not run, since what it needs has a problem of its own. */
+export type Level = 'ok' | 'warning' | 'error' | 'skipped'
+
+/**
+ * One line of the result. `code` is that of the problem, or the name of the check where there is none. `seen` never
+ * contains a secret; `cure` is null unless there is a problem.
+ */
+export type Finding = { code: string; level: Level; seen: string; cure: string | null }
+
+const MAX_SEEN_LENGTH = 400
+
+/** Creates the finding of a check without a problem. `check` is its name. */
+export function ok(check: string, seen: string): Finding {
+  return { code: check, level: 'ok', seen: singleLine(seen, MAX_SEEN_LENGTH), cure: null }
+}
+
+/** Creates the finding of a problem, with its level and cure. */
+export function problem(code: ProblemCode, seen: string): Finding {
+  const { level, cure } = PROBLEMS[code]
+  return { code, level, seen: singleLine(seen, MAX_SEEN_LENGTH), cure }
+}
+
+/** Creates the finding of a check that could not run. */
+function skipped(check: string, reason: string): Finding {
+  return { code: check, level: 'skipped', seen: `not checked: ${reason}`, cure: null }
+}
+
+/** What `posthorn doctor` found: `error` where there is an error, else `warning` where there is one, else `ok`. */
+export type Diagnosis = { status: 'ok' | 'warning' | 'error'; version: string; findings: readonly Finding[] }
+
+const LEVEL_WIDTH = 'warning'.length
+
+/** Returns one line for each finding, with its cure, and a last one with the counts. */
+export function renderText({ findings }: Diagnosis): string {
+  const codeWidth = Math.max(...findings.map(({ code }) => code.length))
+  const lines = findings.map(({ level, code, seen, cure }) => {
+    const found = visibleText(seen)
+    const shown = cure === null ? found : `${found}. Cure: ${cure}`
+    return `${level.padEnd(LEVEL_WIDTH)}  ${code.padEnd(codeWidth)}  ${shown}`
+  })
+  const count = (wanted: Level): number => findings.filter(({ level }) => level === wanted).length
+  const counts = `${count('error')} error(s), ${count('warning')} warning(s), ${count('ok')} ok, ${count('skipped')} skipped`
+  return [...lines, counts].join('\n')
+}
+
+/** Returns one JSON document. */
+export function renderJson(diagnosis: Diagnosis): string {
+  return JSON.stringify(diagnosis, null, 2)
+}
+
+/** The time for one check, in which it is not waiting for another. */
+export const CHECK_TIMEOUT_MS = 5_000
+
+/**
+ * Runs all checks at the same time, each as soon as those that it needs have ended, and returns what they found, by
+ * area and in the order of `checks`. Never rejects: a check that throws or takes longer than `timeoutMs` is a problem
+ * of its own, and those that need it are skipped.
+ */
+export async function runChecks(
+  checks: readonly Check[],
+  { timeoutMs = CHECK_TIMEOUT_MS }: { timeoutMs?: number } = {},
+): Promise<Finding[]> {
+  const results = new Map<string, Promise<Finding[]>>()
+  for (const check of checks) results.set(check.name, runAfterNeeded(check, results, timeoutMs))
+  const found = (await Promise.all(results.values())).flat()
+  return AREAS.flatMap((area) => found.filter(({ code }) => code.startsWith(`${area}.`)))
+}
+
+async function runAfterNeeded(
+  check: Check,
+  results: ReadonlyMap<string, Promise<Finding[]>>,
+  timeoutMs: number,
+): Promise<Finding[]> {
+  const { name, needs, badVariables, failure } = check
+  const [badVariable] = badVariables
+  if (badVariable !== undefined) return [skipped(name, `${badVariable} is not valid`)]
+  for (const needed of needs) {
+    const findings = (await results.get(needed)) ?? []
+    if (findings.some(({ level }) => level === 'error' || level === 'skipped'))
+      return [skipped(name, `it needs ${needed}`)]
+  }
+  const limits = { what: 'the check', timeoutMs, signal: new AbortController().signal }
+  try {
+    return await withTimeLimit(check.run(), limits, () => Promise.resolve())
+  } catch (error) {
+    return [problem(failure, describeError(error))]
   }
 }

@@ -9,9 +9,8 @@ import {
 } from '../../db/queries/server-state.ts'
 import type { Pooler } from '../../db/connection/session-limits.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check } from './check.ts'
-import type { DatabaseAccess } from './database-access.ts'
-import { ok, problem, type Finding } from './finding.ts'
+import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
+import type { DatabaseAccess } from './access.ts'
 import type { ProblemCode } from './problems.ts'
 import { readDatabaseMs } from '../../db/connection/database-clock.ts'
 

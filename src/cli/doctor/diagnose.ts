@@ -1,19 +1,31 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import type { Environment } from '../../config/load.ts'
-import { createDatabaseAccess } from './database-access.ts'
+import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../../config/load.ts'
+import { createDatabaseAccess, createTemporalAccess } from './access.ts'
 import { databaseChecks } from './database-checks.ts'
-import { deliveryChecks } from './delivery-checks.ts'
-import { type Level, type Diagnosis, renderJson, renderText } from './finding.ts'
+import {
+  type Level,
+  type Diagnosis,
+  renderJson,
+  renderText,
+  runChecks,
+  ok,
+  problem,
+  type Finding,
+} from './check.ts'
 import { httpChecks, outboundChecks } from './http-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { notificationChecks } from './notification-checks.ts'
-import { pausedChecks, recoveryChecks } from './recovery-checks.ts'
+import { workChecks } from './work-checks.ts'
 import { relayChecks } from './relay-checks.ts'
-import { readSettings } from './read-settings.ts'
-import { runChecks } from './run-checks.ts'
-import { createTemporalAccess } from './temporal-access.ts'
 import { temporalChecks } from './temporal-checks.ts'
 import type { Arguments, Output } from '../command-line/command.ts'
+import { loadCatalogue } from '../catalogue-file.ts'
+import {
+  BRAND_SETTINGS,
+  CREDENTIAL_SETTINGS,
+  readBrand,
+  readTemporalCredentials,
+} from '../../process/setting-files.ts'
 
 /** `posthorn doctor`. Ends the process itself. */
 export async function runDoctor({ given }: Arguments, { print }: Output): Promise<never> {
@@ -41,9 +53,7 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...httpChecks(config),
       ...outboundChecks(config),
       ...notificationChecks(config),
-      ...deliveryChecks(config, { database, temporal }),
-      ...pausedChecks(config, database),
-      ...recoveryChecks(config, { database, temporal }),
+      ...workChecks(config, { database, temporal }),
       ...relayChecks(config, platform),
     ])
     const findings = [...ofSettings, ...found]
@@ -53,4 +63,41 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
   } finally {
     await Promise.all([database.close(), platform.close(), temporal.close()])
   }
+}
+
+/** The settings that are valid, and a finding for each that is not. */
+export type ReadSettings = { config: Partial<Config>; findings: Finding[] }
+
+/** Reads every setting by itself, and the files that settings name, so that one bad variable hides no other. */
+export async function readSettings(env: Environment): Promise<ReadSettings> {
+  const config: Partial<Config> = {}
+  const problems: string[] = []
+  const collect = async (read: () => unknown): Promise<void> => {
+    try {
+      await read()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.problems)
+    }
+  }
+  for (const name of ALL_SETTINGS) await collect(() => Object.assign(config, loadConfig(env, [name])))
+  const { catalogueFile } = config
+  if (catalogueFile !== undefined) await collect(() => loadCatalogue(catalogueFile))
+  await collect(() => {
+    // Only its problems count here: the connection reads the files again.
+    if (hasSettings(config, CREDENTIAL_SETTINGS)) readTemporalCredentials(config)
+  })
+  await collect(() => {
+    if (hasSettings(config, BRAND_SETTINGS)) readBrand(config)
+  })
+  if (problems.length === 0)
+    return { config, findings: [ok('settings.environment', `all ${ALL_SETTINGS.length} settings are valid`)] }
+  return { config, findings: problems.map((text) => problem('settings.invalid', text)) }
+}
+
+function hasSettings<Name extends keyof Config>(
+  config: Partial<Config>,
+  names: readonly Name[],
+): config is Partial<Config> & Pick<Config, Name> {
+  return names.every((name) => config[name] !== undefined)
 }

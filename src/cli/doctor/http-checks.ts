@@ -1,6 +1,5 @@
 import type { Config } from '../../config/load.ts'
-import { defineCheck, type Check } from './check.ts'
-import { ok, problem } from './finding.ts'
+import { defineCheck, type Check, ok, problem } from './check.ts'
 import { assertGuardWorks } from '../../outbound/self-test.ts'
 
 /** Checks that private and metadata addresses are refused, and names what opens the policy. */

@@ -2,10 +2,9 @@ import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
 import { countByKey } from '../../db/queries/sealed-secrets.ts'
 import { createSecretBox, type EncryptionKey } from '../../secret-box.ts'
-import { keyRingProblems } from '../../process/assert-key-ring.ts'
-import { defineCheck, type Check } from './check.ts'
-import type { DatabaseAccess } from './database-access.ts'
-import { ok, problem, type Finding } from './finding.ts'
+import { keyRingProblems } from '../../process/start-checks.ts'
+import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
+import type { DatabaseAccess } from './access.ts'
 
 /** Checks that the key ring opens what is stored, and names the operator keys. */
 export function keyChecks(config: Partial<Config>, access: DatabaseAccess): Check[] {

@@ -1,13 +1,11 @@
 import type { Config } from '../../config/load.ts'
-import { checkMailServer, type MailServerProblem } from '../../incidents/notifications/check-mail-server.ts'
+import { checkMailServer, type MailServerProblem } from '../../incidents/notifications/mailer.ts'
 import { createPusher } from '../../incidents/notifications/push.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { MAILER_SETTINGS, mailerOptions, pushSubject } from '../../process/notifications.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check } from './check.ts'
-import { ok, problem, type Finding } from './finding.ts'
+import { defineCheck, type Check, ok, problem, type Finding, CHECK_TIMEOUT_MS } from './check.ts'
 import type { ProblemCode } from './problems.ts'
-import { CHECK_TIMEOUT_MS } from './run-checks.ts'
 
 /** Ends before the check does, so that the reason is shown. */
 const STEP_TIMEOUT_MS = CHECK_TIMEOUT_MS - 1_000

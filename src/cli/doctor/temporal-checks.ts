@@ -1,13 +1,12 @@
-import { hasGrpcCode, isAccessRefused, isNotPermitted } from '../../temporal/grpc-errors.ts'
+import { hasGrpcCode, isAccessRefused, isNotPermitted } from '../../temporal/calls.ts'
 import type { Connection } from '@temporalio/client'
 import type { Config } from '../../config/load.ts'
 import { findSearchAttributeProblems, readNamespaceId, mayWrite } from '../../temporal/namespace.ts'
 import { readTaskQueues, type TaskQueueState } from '../../temporal/task-queue-state.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check } from './check.ts'
-import { ok, problem, type Finding } from './finding.ts'
-import { CREDENTIAL_SETTINGS } from './read-settings.ts'
-import type { TemporalAccess } from './temporal-access.ts'
+import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
+import { CREDENTIAL_SETTINGS } from '../../process/setting-files.ts'
+import type { TemporalAccess } from './access.ts'
 
 export const CONNECTION_SETTINGS = ['temporalAddress', ...CREDENTIAL_SETTINGS] as const
 

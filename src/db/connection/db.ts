@@ -141,26 +141,3 @@ export function pageOf<Row extends { id: string }>(found: readonly Row[], limit:
   const page = found.slice(0, limit)
   return { page, last: found.length > limit ? (page.at(-1)?.id ?? null) : null }
 }
-
-/**
- * A page that a bounded search found. `last` is the `after` of the next page, null at the end of the list.
- * `searchedUntil`: when the oldest row was created that the search scanned, where it ended before the page was full.
- */
-export type SearchedPage<Row> = Page<Row> & { searchedUntil: Date | null }
-
-/**
- * A row of a search, with the row at which the search gave up: null where it reached the end, or the page is full. Where
- * it found none, there is one row without an id.
- */
-export type SearchedRow<Row> = (Row | { id: null }) & { markId: string | null; markAt: Date | null }
-
-/** Makes a page of up to `limit` rows of a search, which gave `limit + 1` where another page follows. */
-export function searchedPage<Row extends { id: string }>(
-  found: readonly SearchedRow<Row>[],
-  limit: number,
-): SearchedPage<Row> {
-  const { markId = null, markAt = null } = found[0] ?? {}
-  const rows = found.filter((row): row is SearchedRow<Row> & Row => row.id !== null)
-  const { page, last } = pageOf<Row>(rows, limit)
-  return last === null ? { page, last: markId, searchedUntil: markAt } : { page, last, searchedUntil: null }
-}

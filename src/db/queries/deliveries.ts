@@ -2,7 +2,12 @@
 import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
 import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
-import { PAYLOAD_COLUMNS, type StoredPayload } from './events.ts'
+
+/** The payload of an event; where it is erased, since when and by whom. */
+export type StoredPayload = { body: Buffer | null; erasedAt: Date | null; erasedBy: string | null }
+
+/** The columns of a {@link StoredPayload}. */
+export const PAYLOAD_COLUMNS = `event.body, event.erased_at AS "erasedAt", event.erased_by AS "erasedBy"`
 
 /** A delivery as the API shows it. */
 export type DeliveryRow = {

@@ -2,7 +2,7 @@
 import type { DeliveryFilter } from '../../domain/delivery-filter.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { parseUuid } from '../../ids.ts'
-import { searchedPage, sql, type Db, type SearchedPage, type SearchedRow } from '../connection/db.ts'
+import { pageOf, sql, type Db, type Page } from '../connection/db.ts'
 import { DELIVERY_COLUMNS, type DeliveryRow } from './deliveries.ts'
 import { FITS_FILTER, idRangeOf, MAX_SCANNED } from './delivery-selection.ts'
 
@@ -12,6 +12,29 @@ export type DeliveryListFilter = DeliveryFilter & {
   /** Only what comes after this delivery in the list. */
   after: string | null
   limit: number
+}
+
+/**
+ * A page that a bounded search found. `last` is the `after` of the next page, null at the end of the list.
+ * `searchedUntil`: when the oldest row was created that the search scanned, where it ended before the page was full.
+ */
+export type SearchedPage<Row> = Page<Row> & { searchedUntil: Date | null }
+
+/**
+ * A row of a search, with the row at which the search gave up: null where it reached the end, or the page is full. Where
+ * it found none, there is one row without an id.
+ */
+export type SearchedRow<Row> = (Row | { id: null }) & { markId: string | null; markAt: Date | null }
+
+/** Makes a page of up to `limit` rows of a search, which gave `limit + 1` where another page follows. */
+export function searchedPage<Row extends { id: string }>(
+  found: readonly SearchedRow<Row>[],
+  limit: number,
+): SearchedPage<Row> {
+  const { markId = null, markAt = null } = found[0] ?? {}
+  const rows = found.filter((row): row is SearchedRow<Row> & Row => row.id !== null)
+  const { page, last } = pageOf<Row>(rows, limit)
+  return last === null ? { page, last: markId, searchedUntil: markAt } : { page, last, searchedUntil: null }
 }
 
 /** States with an index of their own: only their rows are scanned. No index has both kinds of stopped ones. */

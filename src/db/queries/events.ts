@@ -1,14 +1,10 @@
 // Hand-written: a page is read in the order of publication, a search ends after a bounded number of rows, and an erasure
 // takes three statements.
 import { parseUuid } from '../../ids.ts'
-import { searchedPage, sql, type Db, type SearchedPage, type SearchedRow } from '../connection/db.ts'
+import { sql, type Db } from '../connection/db.ts'
+import { PAYLOAD_COLUMNS, type StoredPayload } from './deliveries.ts'
+import { searchedPage, type SearchedPage, type SearchedRow } from './delivery-list.ts'
 import { MAX_SCANNED } from './delivery-selection.ts'
-
-/** The payload of an event; where it is erased, since when and by whom. */
-export type StoredPayload = { body: Buffer | null; erasedAt: Date | null; erasedBy: string | null }
-
-/** The columns of a {@link StoredPayload}. */
-export const PAYLOAD_COLUMNS = `event.body, event.erased_at AS "erasedAt", event.erased_by AS "erasedBy"`
 
 export type EventRow = { id: string; eventKey: string; traceId: string; createdAt: Date } & StoredPayload
 

@@ -1,6 +1,6 @@
 // Hand-written: events are read in the order of the index of their organisation, a bounded number at a time.
 import { EntityManager } from 'typeorm'
-import type { ReplayRange } from '../../domain/replay.ts'
+import type { ReplayRange } from '../../domain/delivery-filter.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import { MAX_SCANNED } from './delivery-selection.ts'

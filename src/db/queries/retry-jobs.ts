@@ -6,8 +6,8 @@ import {
   type DeliveryFilter,
   type DeliverySelection,
   type RetryMode,
+  type ReplayRange,
 } from '../../domain/delivery-filter.ts'
-import type { ReplayRange } from '../../domain/replay.ts'
 import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import {
@@ -111,9 +111,7 @@ export async function listRetryJobs(
 }
 
 /** What a job does: it retries deliveries, or it makes further ones of the events of a replay. */
-type Work =
-  | { mode: RetryMode; replay: null; selection: DeliverySelection }
-  | { mode: 'replay'; replay: StoredReplay; selection: DeliverySelection }
+type Work = { mode: RetryMode; replay: null } | { mode: 'replay'; replay: StoredReplay }
 
 /** A replay as the row has it. `keptDays`: how long the deliveries that `missing` reads are kept. */
 export type StoredReplay = Omit<ReplayRange, 'since' | 'until'> & {
@@ -133,7 +131,7 @@ type Place = {
 }
 
 /** Where a job stands with one webhook. */
-export type RetryPart = Work & Place
+export type RetryPart = Work & Place & { selection: DeliverySelection }
 
 /** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
 export async function lockRetryPart(
@@ -162,34 +160,27 @@ export async function lockRetryPart(
 }
 
 /** As the row has it: JSON has dates as text. */
-type StoredPart = DistributiveOmit<RetryPart, 'underWay' | 'selection'> & {
-  ids: string[]
-  numbers: number[]
-  filter: StoredFilter | null
-  deliveryIds: string[] | null
-}
-
-type DistributiveOmit<Of, Key extends PropertyKey> = Of extends unknown ? Omit<Of, Key> : never
+type StoredPart = Omit<Place, 'underWay'> &
+  Work & {
+    ids: string[]
+    numbers: number[]
+    filter: StoredFilter | null
+    deliveryIds: string[] | null
+  }
 
 type Times = 'since' | 'until' | 'attemptedSince' | 'attemptedUntil'
 /** A job of the version before lacks the members that are newer. */
 type StoredFilter = Partial<Omit<DeliveryFilter, Times> & Record<Times, string | null>>
 
-function withDates({
-  since = null,
-  until = null,
-  attemptedSince = null,
-  attemptedUntil = null,
-  ...filter
-}: StoredFilter): DeliveryFilter {
-  const dateOf = (text: string | null): Date | null => (text === null ? null : new Date(text))
+function withDates(stored: StoredFilter): DeliveryFilter {
+  const dateOf = (text: string | null = null): Date | null => (text === null ? null : new Date(text))
   return {
     ...NO_FILTER,
-    ...filter,
-    since: dateOf(since),
-    until: dateOf(until),
-    attemptedSince: dateOf(attemptedSince),
-    attemptedUntil: dateOf(attemptedUntil),
+    ...stored,
+    since: dateOf(stored.since),
+    until: dateOf(stored.until),
+    attemptedSince: dateOf(stored.attemptedSince),
+    attemptedUntil: dateOf(stored.attemptedUntil),
   }
 }
 
@@ -201,10 +192,12 @@ const TOTAL = `greatest(total, :minTotal::int)`
  */
 export async function updateRetryPart(
   db: Db,
-  part: { jobId: string; webhookId: string },
+  { jobId, webhookId }: { jobId: string; webhookId: string },
   place: Place & { minTotal: number; finished: boolean },
 ): Promise<void> {
   const { done, succeeded, failed, cursor, eventCursor, underWay, minTotal, finished } = place
+  const deliveryIds = underWay.map(({ deliveryId }) => deliveryId)
+  const numbers = underWay.map(({ number }) => number)
   await sql(
     `UPDATE retry_job_webhook
         SET total = ${TOTAL}, done = CASE WHEN :finished THEN ${TOTAL} ELSE least(${TOTAL}, :done) END,
@@ -214,17 +207,17 @@ export async function updateRetryPart(
             under_way_numbers = :numbers::int[], finished = :finished
       WHERE job_id = :jobId AND webhook_id = :webhookId`,
     {
-      jobId: part.jobId,
-      webhookId: part.webhookId,
+      jobId,
+      webhookId,
       done,
       succeeded,
       failed,
       cursor,
       eventCursor,
       minTotal,
-      deliveryIds: underWay.map(({ deliveryId }) => deliveryId),
       finished,
-      numbers: underWay.map(({ number }) => number),
+      deliveryIds,
+      numbers,
     },
   ).rows(db)
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { SLOW_POST_MS } from '../../domain/attempt-request.ts'
+import { SLOW_POST_MS } from '../../domain/attempt-outcome.ts'
 import { processTimers, type Timers } from '../../timers.ts'
 import {
   isHanging,

@@ -1,9 +1,9 @@
 import { isTimeout, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { AttemptRequest } from '../../domain/attempt-request.ts'
+import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import { signalIncident } from '../../incidents/change-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
-import { claimLeaseMs } from '../sweep-and-lease-times.ts'
+import { claimLeaseMs } from '../protocol/sweep.ts'
 import { releaseRuns, type Claim } from '../protocol/claim.ts'
 import type {
   AttemptDependencies,

@@ -1,5 +1,5 @@
 import { traceAttempt } from '../../observability/tracing.ts'
-import type { AttemptRequest } from '../../domain/attempt-request.ts'
+import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
 import { signedHeaders } from '../../outbound/post-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'

@@ -10,7 +10,7 @@ import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { isFresh, MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
 import type { Claim } from '../protocol/claim.ts'
 import { createRate } from './backpressure.ts'
-import type { WebhookChanges } from '../../webhooks/webhook-changes.ts'
+import type { WebhookChanges } from '../../webhooks/webhook-locks.ts'
 
 /** A delivery that this process has claimed, by a statement that was sent at `claimedAtMs`. */
 export type ClaimedDelivery = DeliveryLabel & { attempts: number; claim: Claim; claimedAtMs: number }

@@ -1,5 +1,5 @@
 import type { Db } from '../../db/connection/db.ts'
-import { SWEEP_DELAY_MS } from '../sweep-and-lease-times.ts'
+import { SWEEP_DELAY_MS } from './sweep.ts'
 import { loadSql } from './load-sql.ts'
 
 const CLAIM = loadSql('claim')

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { isTemporalUnavailable } from '../../temporal/grpc-errors.ts'
+import { isTemporalUnavailable } from '../../temporal/calls.ts'
 
 /** The results of the calls for some rows, and the rows that were not called or whose call failed. */
 type CallResults<Row, Result> = { done: { row: Row; result: Result }[]; left: Row[] }

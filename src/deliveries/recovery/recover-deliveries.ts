@@ -5,8 +5,7 @@ import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/deliv
 import type { TerminateIfStuck, WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import { SWEEP_DELAY_MS } from '../sweep-and-lease-times.ts'
-import type { NextSweep, SweptRow } from '../protocol/sweep.ts'
+import { SWEEP_DELAY_MS, type NextSweep, type SweptRow } from '../protocol/sweep.ts'
 import { callForEach } from './bounded-calls.ts'
 
 /** Overdue deliveries in one pass: most are merely late, and each costs a call to Temporal. */

@@ -2,8 +2,9 @@ import type { DataSource } from 'typeorm'
 import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
 import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
-import { incidentWorkflowId, type IncidentWorkflows } from '../../temporal/incident-workflows.ts'
 import {
+  incidentWorkflowId,
+  type IncidentWorkflows,
   erasureWorkflowId,
   type ErasureWorkflows,
   retryWorkflowId,

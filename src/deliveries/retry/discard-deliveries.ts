@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm'
-import type { Actor } from '../../domain/actor.ts'
+import type { Actor } from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/delivery-selection.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
@@ -14,7 +14,7 @@ import {
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { discard } from '../protocol/change-deliveries.ts'
-import { requireDelivery } from './preconditions.ts'
+import { requireDelivery } from './retry-delivery.ts'
 
 type Dependencies = CommandDependencies &
   SignalDependencies & {

@@ -1,13 +1,34 @@
 import type { DataSource } from 'typeorm'
-import type { Actor } from '../../domain/actor.ts'
+import {
+  type Actor,
+  isSubscribedTo,
+  missingPermissions,
+  permissionsForSubscription,
+} from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts'
-import { type DeliverySelection, type RetryMode, selectionForAudit } from '../../domain/delivery-filter.ts'
+import {
+  type DeliverySelection,
+  type RetryMode,
+  selectionForAudit,
+  type ReplayRange,
+} from '../../domain/delivery-filter.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { RetryWorkflows } from '../../temporal/job-workflows.ts'
-import { requireEnabled } from './preconditions.ts'
+import { requireEnabled, webhookDisabled } from './retry-delivery.ts'
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import {
+  cancelReplay,
+  countReplayable,
+  findReplay,
+  insertReplay,
+  type ReplayCount,
+  type ReplayRow,
+} from '../../db/queries/replays.ts'
+import { findWebhook } from '../../db/queries/webhooks.ts'
+import { conflict, forbidden, notFound } from '../../errors.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
 
@@ -43,7 +64,7 @@ export async function requestRetryJob(
 }
 
 /** Starts the workflow of a committed job. It is not awaited: the answer does not depend on Temporal. */
-export function startJob(
+function startJob(
   { retryWorkflows, logger }: Pick<Dependencies, 'retryWorkflows' | 'logger'>,
   job: { organisationId: string; jobId: string },
 ): void {
@@ -53,4 +74,84 @@ export function startJob(
     .catch((error: unknown) =>
       logger.warn({ event: 'retry_job.start_failed', jobId, err: error }, 'retry_job.start_failed'),
     )
+}
+
+type ReplayDependencies = Dependencies & {
+  catalogue: Pick<Catalogue, 'permissionFor'>
+  /** Days that deliveries in any final state are kept at least. */
+  keptDays: number
+}
+
+type Request = { webhookId: string; range: ReplayRange }
+
+/**
+ * Creates the job of a replay and starts its workflow, as for a retry job. Throws 403 where the member may not see an
+ * event key of the replay, 409 where the webhook is disabled or not subscribed to one that is named.
+ */
+export async function requestReplay(
+  dependencies: ReplayDependencies,
+  actor: Actor,
+  request: Request,
+  idempotency: IdempotentRequest | null,
+): Promise<ReplayRow> {
+  const { dataSource, keptDays } = dependencies
+  const { organisationId, memberId } = actor
+  const { webhookId, range } = request
+  await requireReplayRights(dependencies, actor, request)
+  const { answer: job, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
+    const of = { organisationId, webhookId, range, keptDays }
+    const count = await countReplayable(db, of)
+    const id = newId()
+    const created = await insertReplay(db, { ...of, id, count, requestedBy: memberId })
+    const details = { jobId: id, ...range, since: count.since, until: count.until, total: count.total }
+    await recordAudit(db, actor, { action: 'events.replayed', webhookId, details })
+    return created
+  })
+  if (!replayed && job.state === 'running') startJob(dependencies, { organisationId, jobId: job.id })
+  return job
+}
+
+/** Counts what {@link requestReplay} would send, and throws what it would throw. */
+export async function countReplay(
+  dependencies: ReplayDependencies,
+  actor: Actor,
+  request: Request,
+): Promise<ReplayCount> {
+  await requireReplayRights(dependencies, actor, request)
+  const { organisationId } = actor
+  const { dataSource, keptDays } = dependencies
+  return dataSource.transaction((db) => countReplayable(db, { organisationId, keptDays, ...request }))
+}
+
+/** Cancels a running replay. Throws 404 where there is none; one that has ended stays as it is. */
+export async function cancelReplayJob(
+  { dataSource }: ReplayDependencies,
+  actor: Actor,
+  webhookId: string,
+  jobId: string,
+): Promise<void> {
+  const of = { organisationId: actor.organisationId, webhookId }
+  await dataSource.transaction(async (db) => {
+    if (await cancelReplay(db, of, jobId))
+      await recordAudit(db, actor, { action: 'replay.cancelled', webhookId, details: { jobId } })
+    else if ((await findReplay(db, of, jobId)) === null) throw notFound('replay')
+  })
+}
+
+async function requireReplayRights(
+  { dataSource, catalogue }: ReplayDependencies,
+  actor: Actor,
+  { webhookId, range: { eventKeys } }: Request,
+): Promise<void> {
+  const webhook = await findWebhook(dataSource, actor.organisationId, webhookId)
+  if (webhook === null) throw notFound('webhook')
+  const { subscribedEventKeys, enabled } = webhook
+  const lacking = missingPermissions(
+    actor,
+    permissionsForSubscription(eventKeys ?? subscribedEventKeys, catalogue.permissionFor),
+  )
+  if (lacking.length > 0) throw forbidden(lacking)
+  if (!enabled) throw webhookDisabled()
+  const missing = eventKeys?.find((key) => !isSubscribedTo(subscribedEventKeys, key))
+  if (missing !== undefined) throw conflict('not_subscribed', `The webhook is not subscribed to ${missing}.`)
 }

@@ -1,17 +1,17 @@
 import type { DataSource } from 'typeorm'
-import type { Actor } from '../../domain/actor.ts'
+import { type Actor, isSubscribedTo } from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { isSubscribedTo } from '../../domain/permissions.ts'
 import { conflict, notFound, payloadErased, type ProblemError } from '../../errors.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
-import { requireDelivery, requireEnabled, webhookDisabled } from './preconditions.ts'
 import { callForEach } from '../recovery/bounded-calls.ts'
+import type { Db } from '../../db/connection/db.ts'
+import { parseUuid } from '../../ids.ts'
 
 type Dependencies = CommandDependencies & {
   workflows: Pick<DeliveryWorkflows, 'wake'>
@@ -85,4 +85,25 @@ export async function wakeWorkflows(
     onFailed: ({ deliveryId }, error) =>
       logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }, 'retry.wake_failed'),
   })
+}
+
+/** Throws 404 when the organisation has no such webhook, and 409 when it is disabled. */
+export async function requireEnabled(db: Db, organisationId: string, webhookId: string): Promise<void> {
+  const webhook = parseUuid(webhookId) === null ? null : await findWebhook(db, organisationId, webhookId)
+  if (webhook === null) throw notFound('webhook')
+  if (!webhook.enabled) throw webhookDisabled()
+}
+
+/** Throws 404 when the webhook has no such delivery. */
+export async function requireDelivery(
+  db: Db,
+  organisationId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<void> {
+  if ((await findDelivery(db, organisationId, webhookId, deliveryId)) === null) throw notFound('delivery')
+}
+
+export function webhookDisabled(): ProblemError {
+  return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
 }

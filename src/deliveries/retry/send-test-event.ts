@@ -1,15 +1,14 @@
 import type { DataSource } from 'typeorm'
-import type { Actor } from '../../domain/actor.ts'
+import { type Actor, mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
-import { mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
 import { conflict, forbidden, notFound } from '../../errors.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { commitEvents, type Commits } from '../protocol/commit-events.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import { webhookDisabled } from './preconditions.ts'
+import { webhookDisabled } from './retry-delivery.ts'
 
 type Dependencies = {
   dataSource: DataSource

@@ -1,5 +1,5 @@
 import type { AttemptRow, AttemptSummaryRow, DeliveryRow } from '../../db/queries/deliveries.ts'
-import type { StoredPayload } from '../../db/queries/events.ts'
+import type { StoredPayload } from '../../db/queries/deliveries.ts'
 import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import type { LatestAttemptRow, WebhookStatsRow } from '../../db/queries/overview.ts'
 import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
@@ -8,6 +8,7 @@ import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from
 import { shortenUrl } from '../../domain/webhook-name.ts'
 import { shownHeaders } from '../../outbound/post-headers.ts'
 import { embedJson, presentErasure, presentPayload } from './payload.ts'
+import type { ReplayCount, ReplayRow } from '../../db/queries/replays.ts'
 
 /** Presents a delivery to `reader`. */
 export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
@@ -121,4 +122,16 @@ export function presentRetryJob(job: RetryJobRow) {
   const { id, mode, webhookId, state, total, done, succeeded, failed } = job
   const createdAt = new Date(job.createdAt).toISOString()
   return { id, mode, webhookId, createdAt, state, total, done, succeeded, failed }
+}
+
+/** Presents what a replay would send. */
+export function presentReplayCount({ since, until, total, isTotalExact }: ReplayCount) {
+  return { since: since.toISOString(), until: until.toISOString(), total, isTotalExact }
+}
+
+export function presentReplay(job: ReplayRow) {
+  const { id, webhookId, state, since, until, total, isTotalExact, eventKeys, include } = job
+  const { done, succeeded, failed, createdAt } = job
+  const range = { since, until, total, isTotalExact, eventKeys, include }
+  return { id, webhookId, state, ...range, done, succeeded, failed, createdAt }
 }

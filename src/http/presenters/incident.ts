@@ -2,7 +2,9 @@ import type { Static } from 'typebox'
 import type { ListedIncident, NotificationRow } from '../../db/queries/incidents.ts'
 import { missingPermissions, ORGANIZATION_SETTINGS_UPDATE, type Grants } from '../../domain/permissions.ts'
 import type { IncidentSchema } from '../schemas/incident.ts'
-import { presentFailures } from './failures.ts'
+import type { FailuresRow } from '../../db/queries/failures.ts'
+import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
+import type { FailuresSchema } from '../schemas/failures.ts'
 
 type Incident = Static<typeof IncidentSchema>
 
@@ -34,5 +36,25 @@ function presentNotification(
     recipient: showsRecipient ? recipient : null,
     state,
     sentAt: sentAt?.toISOString() ?? null,
+  }
+}
+
+/** Adds to each cause what to do about it. */
+export function presentFailures(failures: FailuresRow): Static<typeof FailuresSchema> {
+  const { failedAttempts, deliveries, isCapped, causes } = failures
+  return { failedAttempts, deliveries, isCapped, causes: causes.map(presentCause) }
+}
+
+function presentCause(cause: FailuresRow['causes'][number]) {
+  const { failureCode, statusCode, error, failedAttempts, deliveries, firstAt, lastAt } = cause
+  return {
+    failureCode,
+    statusCode,
+    error,
+    cure: FAILURE_TEXTS[failureCode].cure,
+    failedAttempts,
+    deliveries,
+    firstAt: firstAt.toISOString(),
+    lastAt: lastAt.toISOString(),
   }
 }

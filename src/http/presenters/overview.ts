@@ -4,7 +4,7 @@ import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { Grants, PermissionFor } from '../../domain/permissions.ts'
 import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
-import { presentFailures } from './failures.ts'
+import { presentFailures } from './incident.ts'
 import { presentWebhook } from './webhook.ts'
 
 /** Presents a webhook with the state of its deliveries to `reader`. */

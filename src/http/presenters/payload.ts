@@ -1,4 +1,4 @@
-import type { StoredPayload } from '../../db/queries/events.ts'
+import type { StoredPayload } from '../../db/queries/deliveries.ts'
 import { mayReadPayload, type Grants, type PermissionFor } from '../../domain/permissions.ts'
 
 /**

@@ -10,7 +10,7 @@ import {
 import { deliveryStats } from '../../db/queries/overview.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import { requirePermissions } from '../../accounts/require-permissions.ts'
+import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import {

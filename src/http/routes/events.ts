@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
-import { requirePermissions } from '../../accounts/require-permissions.ts'
+import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
 import { listEvents, type EventListFilter, findEvent } from '../../db/queries/events.ts'
 import {

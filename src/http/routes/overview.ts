@@ -2,17 +2,17 @@ import { firstAttemptLatency, listBuckets, p95Duration } from '../../db/queries/
 import { findFailures } from '../../db/queries/failures.ts'
 import { listOverview } from '../../db/queries/overview.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import { ACTIVITY_RANGES } from '../../domain/activity-range.ts'
-import { WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../errors.ts'
-import { presentActivities, presentActivity, presentOverview } from '../presenters/overview.ts'
-import { param, routeWithQuery, type Route } from '../route.ts'
 import {
+  ACTIVITY_RANGES,
   ActivityListSchema,
   ActivityQuerySchema,
   ActivitySchema,
   OverviewListSchema,
 } from '../schemas/overview.ts'
+import { WEBHOOK_READ } from '../../domain/permissions.ts'
+import { notFound } from '../../errors.ts'
+import { presentActivities, presentActivity, presentOverview } from '../presenters/overview.ts'
+import { param, routeWithQuery, type Route } from '../route.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 

@@ -9,7 +9,7 @@ import type { ApiDependencies } from '../api.ts'
 import { presentDelivery } from '../presenters/delivery.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import {
   DiscardDeliveriesSchema,
   DiscardedSchema,

@@ -4,7 +4,7 @@ import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import { presentRetryJob } from '../presenters/delivery.ts'
 import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import {
   MAX_SELECTION_BYTES,
   RetryDeliveriesSchema,

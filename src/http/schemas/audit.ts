@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
 import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../../ids.ts'
-import { cursorOf, id, nextCursor, openObject, orNull, timestamp } from './common.ts'
+import { cursorOf, id, nextCursor, openObject, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
 import { auditCursor } from '../validation/cursor.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** Query of the audit trail. */
 export const AuditQuerySchema = Type.Object(

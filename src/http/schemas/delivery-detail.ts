@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { EnvelopeSchema, orNull, PayloadErasedSchema } from './common.ts'
+import { EnvelopeSchema, orNull, PayloadErasedSchema, EXAMPLE_IDS } from './common.ts'
 import { ATTEMPT_SUMMARY, DeliverySchema, error } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 
 const EndpointAnswerSchema = Type.Object(
   {

@@ -3,9 +3,17 @@ import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
 import { VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
-import { cursorOf, EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
+import {
+  cursorOf,
+  EnvelopeSchema,
+  id,
+  nextCursor,
+  orNull,
+  searchedUntil,
+  timestamp,
+  EXAMPLE_IDS,
+} from './common.ts'
 import { deliveryCursor } from '../validation/cursor.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 
 const eventKey = Type.String({ description: 'Event key', examples: ['invoice:paid'] })
 const outcome = Type.Enum(['succeeded', 'failed'], { examples: ['failed'] })

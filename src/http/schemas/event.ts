@@ -10,10 +10,10 @@ import {
   PayloadErasedSchema,
   searchedUntil,
   timestamp,
+  EXAMPLE_IDS,
 } from './common.ts'
 import { eventCursor } from '../validation/cursor.ts'
 import { DeliveryFilterSchema, DeliverySchema, searched } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** The latest instant that a `Date` can represent. */
 const MAX_TIMESTAMP_MS = 8_640_000_000_000_000

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { incidentCursor } from '../validation/cursor.ts'
-import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { cursorOf, id, nextCursor, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
 import { FailuresSchema } from './failures.ts'
 
 const NotificationSchema = Type.Object(

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { accountName, memberFields } from '../../accounts/account-fields.ts'
-import { id, nextCursor, orNull, timestamp } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { id, nextCursor, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
 import { givenId } from './organisation.ts'
 
 /** Body of `PUT`: the whole member; what is left out gets its default. */

@@ -1,11 +1,21 @@
 import { Type } from 'typebox'
-import { ACTIVITY_RANGES, type ActivityRange } from '../../domain/activity-range.ts'
 import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
-import { id, orNull, timestamp } from './common.ts'
+import { id, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
 import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 import { FailuresSchema } from './failures.ts'
 import { WebhookSchema } from './webhook.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The times that activity is shown for, each in buckets of one length. */
+export const ACTIVITY_RANGES = {
+  '1h': { buckets: 12, bucketMs: 5 * MINUTE_MS },
+  '24h': { buckets: 24, bucketMs: HOUR_MS },
+  '7d': { buckets: 28, bucketMs: 6 * HOUR_MS },
+} as const
+
+export type ActivityRange = keyof typeof ACTIVITY_RANGES
 
 const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {
   title: 'LatestAttemptSummary',

@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
 import { RETRY_MODES } from '../../domain/delivery-filter.ts'
 import { UUID_PATTERN } from '../../ids.ts'
-import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
+import { cursorOf, id, nextCursor, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
 import { retryJobCursor } from '../validation/cursor.ts'
 import { DeliveryFilterSchema } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 import { replaced } from '../openapi/components.ts'
 
 const deliveryIds = Type.Array(

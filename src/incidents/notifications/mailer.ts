@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream'
 import { rootCertificates } from 'node:tls'
-import { createTransport } from 'nodemailer'
-import type { NodemailerError, SMTPPoolOptions } from 'nodemailer'
+import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer'
 import { isMailAddress, singleLine } from '../../domain/text-rules.ts'
 import type { SendOutcome } from './notice.ts'
 
@@ -134,7 +133,7 @@ export function createMailer(options: MailerOptions): Mailer {
 }
 
 /** What nodemailer is given: the same for mails and for the check of the server. */
-export function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: true } {
+function transportOptions(options: MailerOptions): SMTPPoolOptions & { pool: true } {
   const { host, port, tls, user, password, connections, timeoutMs, ca } = options
   return {
     pool: true,
@@ -188,7 +187,7 @@ function replyClass(responseCode: number | undefined): 4 | 5 | null {
 }
 
 /** Describes a failure, with the server's text except where it could contain the password. */
-export function describeMailFailure(failure: NodemailerError, { user, password }: MailerOptions): string {
+function describeMailFailure(failure: NodemailerError, { user, password }: MailerOptions): string {
   const { code = '', response = '', responseCode, originalCode = '' } = failure
   const meaning = MEANINGS[code] ?? 'the message could not be handed to the mail server'
   const detail = code === 'EAUTH' ? String(responseCode ?? '') : response || originalCode
@@ -199,4 +198,30 @@ export function describeMailFailure(failure: NodemailerError, { user, password }
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64')
+}
+
+/** What failed: reaching the server, setting up TLS, or signing in. `error` is text without a secret. */
+export type MailServerProblem = { failed: 'connection' | 'tls' | 'login'; error: string }
+
+/**
+ * Connects to the mail server as the mailer does, with TLS and sign-in, and sends no mail. Returns null when the server
+ * would take one. Never throws; each step takes `timeoutMs` at most.
+ */
+export async function checkMailServer(options: MailerOptions): Promise<MailServerProblem | null> {
+  const transport = createTransport(transportOptions(options))
+  transport.on('error', () => undefined)
+  try {
+    await transport.verify()
+    return null
+  } catch (thrown) {
+    const failure: NodemailerError = thrown instanceof Error ? thrown : new Error('not an error')
+    return { failed: failedStep(failure), error: describeMailFailure(failure, options) }
+  } finally {
+    transport.close()
+  }
+}
+
+function failedStep({ code }: NodemailerError): MailServerProblem['failed'] {
+  if (code === 'EAUTH') return 'login'
+  return code === 'ETLS' ? 'tls' : 'connection'
 }

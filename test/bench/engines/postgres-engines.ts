@@ -7,7 +7,7 @@ import { startGuardedProcess, type GuardedProcess } from '../../../src/dev/child
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
 import { runTool } from '../../../src/dev/run-tool.ts'
 import { assertPortFree } from '../../../src/free-port.ts'
-import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/search-attributes.ts'
+import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/namespace.ts'
 import { cpuOfProcess, cpuWithChildren } from '../measure/cpu.ts'
 import { postmasterOf } from '../measure/postmaster-of.ts'
 import type { Engines, EngineSurroundings } from './engine.ts'

@@ -3,7 +3,7 @@ import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concur
 import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createDeliveryRows, type DeliveryRows } from '../../../src/deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
-import { createWebhookChanges } from '../../../src/webhooks/webhook-changes.ts'
+import { createWebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../src/shutdown.ts'

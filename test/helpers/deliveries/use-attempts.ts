@@ -1,6 +1,6 @@
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
-import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
+import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import type { TestDatabase } from '../database/database.ts'

@@ -19,8 +19,8 @@ import type {
   Dispatcher,
   FirstAttemptMode,
 } from '../../../src/deliveries/dispatch/dispatcher.ts'
-import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-changes.ts'
-import { claimLeaseMs } from '../../../src/deliveries/sweep-and-lease-times.ts'
+import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
+import { claimLeaseMs } from '../../../src/deliveries/protocol/sweep.ts'
 import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import {
   commitEvents,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { diagnose } from '../../../src/cli/doctor/diagnose.ts'
-import type { Finding } from '../../../src/cli/doctor/finding.ts'
+import type { Finding } from '../../../src/cli/doctor/check.ts'
 import { TEST_KEY_RING } from '../database/factories.ts'
 import { testServers } from '../runner/servers.ts'
 

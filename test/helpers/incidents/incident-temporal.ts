@@ -9,7 +9,7 @@ import {
 } from '../../../src/domain/notification-rules.ts'
 import type { IncidentLabel } from '../../../src/domain/workflow-inputs.ts'
 import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
-import type { IncidentWorkflows } from '../../../src/temporal/incident-workflows.ts'
+import type { IncidentWorkflows } from '../../../src/temporal/job-workflows.ts'
 import { keepIncidentOnce, type Death } from './killable-worker.ts'
 
 export const NOTIFY_AFTER_MS = 5 * 60_000

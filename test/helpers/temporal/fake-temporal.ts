@@ -1,6 +1,6 @@
-import type { AttemptQueue } from '../../../src/domain/attempt-request.ts'
+import type { AttemptQueue } from '../../../src/domain/attempt-outcome.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
-import { TemporalUnavailableError } from '../../../src/temporal/grpc-errors.ts'
+import { TemporalUnavailableError } from '../../../src/temporal/calls.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
 
 type Start = {

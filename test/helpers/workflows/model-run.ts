@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
-import type { AttemptQueue } from '../../../src/domain/attempt-request.ts'
-import type { DeliveryRuntime, firstSnapshot, runDelivery } from '../../../workflows/delivery-loop.ts'
 import type {
   DeliverEventInput,
   DeliverEventResult,
   DeliverySnapshot,
 } from '../../../src/domain/workflow-inputs.ts'
+import type { AttemptQueue } from '../../../src/domain/attempt-outcome.ts'
+import type { DeliveryRuntime, firstSnapshot, runDelivery } from '../../../workflows/delivery-loop.ts'
 import type { Choose } from './explore.ts'
 import type { Alphabet, Signal } from './model-events.ts'
 import * as rows from './model-row.ts'

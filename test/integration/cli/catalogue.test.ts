@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
-import { warnOfMissingKeys } from '../../../src/process/missing-keys.ts'
+import { warnOfMissingKeys } from '../../../src/process/start-checks.ts'
 import { runCli, type CliResult } from '../../helpers/cli/run-cli.ts'
 import { useSeedFiles } from '../../helpers/cli/seed-files.ts'
 import { createMember, createWebhookRow, TEST_KEY_RING } from '../../helpers/database/factories.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { assertKeyRing } from '../../../src/process/assert-key-ring.ts'
+import { assertKeyRing } from '../../../src/process/start-checks.ts'
 import { createSecretBox, type SecretBox } from '../../../src/secret-box.ts'
 import { testSecretBox } from '../../helpers/database/factories.ts'
 import { NEW, onlyNew, rotated, useSealedSecrets } from '../../helpers/database/use-sealed-secrets.ts'

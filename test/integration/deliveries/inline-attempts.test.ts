@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
-import { SWEEP_DELAY_MS } from '../../../src/deliveries/sweep-and-lease-times.ts'
+import { SWEEP_DELAY_MS } from '../../../src/deliveries/protocol/sweep.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'

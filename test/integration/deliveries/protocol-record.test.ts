@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/recovery.ts'
-import { recordAttempts } from '../../../src/deliveries/attempt/record-attempts.ts'
+import { recordAttempts } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { stopUnwanted, requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'

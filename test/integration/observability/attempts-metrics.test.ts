@@ -5,7 +5,7 @@ import { addressNotification } from '../../../src/db/queries/incident-evaluation
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
-import type { AttemptRequest } from '../../../src/domain/attempt-request.ts'
+import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { newId } from '../../../src/ids.ts'

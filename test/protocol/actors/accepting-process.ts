@@ -1,5 +1,5 @@
 import type { Step } from '../explore.ts'
-import { START_HOLD_MS } from '../../../src/deliveries/sweep-and-lease-times.ts'
+import { START_HOLD_MS } from '../../../src/deliveries/protocol/sweep.ts'
 import { rowOf, withTask, without, type State, type Task } from '../state.ts'
 import { newOwner, newRun, TASK_MS, type Actor, type Context } from './context.ts'
 import { pull } from './puller.ts'

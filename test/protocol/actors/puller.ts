@@ -1,4 +1,4 @@
-import { START_HOLD_MS } from '../../../src/deliveries/sweep-and-lease-times.ts'
+import { START_HOLD_MS } from '../../../src/deliveries/protocol/sweep.ts'
 import type { Step } from '../explore.ts'
 import { numberOf, type State, type Task } from '../state.ts'
 import { newOwner, newRun, type Actor, type Context } from './context.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
-import { findCommand } from '../../../src/cli/command-line/find-command.ts'
-import { findNearest } from '../../../src/cli/command-line/describe-word.ts'
+import { findCommand, findNearest } from '../../../src/cli/command-line/find-command.ts'
 import { argumentsOf } from '../../helpers/cli/run-cli.ts'
 
 const KNOWN = ['--organisation', '--member', '--name', '--json', '--forward-to', '--help']

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { DataSource } from 'typeorm'
-import { createAuthentication } from '../../../src/process/authentication.ts'
+import { createAuthentication } from '../../../src/process/service-settings.ts'
 import { ALL_SETTINGS, loadConfig } from '../../../src/config/load.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_KEY_RING } from '../../helpers/database/factories.ts'

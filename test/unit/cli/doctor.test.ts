@@ -1,7 +1,12 @@
 import { expect } from 'chai'
-import { defineCheck, type Check } from '../../../src/cli/doctor/check.ts'
-import { ok, problem, type Finding } from '../../../src/cli/doctor/finding.ts'
-import { runChecks } from '../../../src/cli/doctor/run-checks.ts'
+import {
+  defineCheck,
+  type Check,
+  ok,
+  problem,
+  type Finding,
+  runChecks,
+} from '../../../src/cli/doctor/check.ts'
 import {
   durabilityFindings,
   versionFindings,

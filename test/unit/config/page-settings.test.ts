@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { loadConfig } from '../../../src/config/load.ts'
 import { parseFrameAncestors } from '../../../src/config/parsers.ts'
-import { BRAND_SETTINGS } from '../../../src/process/brand.ts'
+import { BRAND_SETTINGS } from '../../../src/process/setting-files.ts'
 
 describe('POSTHORN_FRAME_ANCESTORS', () => {
   it('holds origins', () => {

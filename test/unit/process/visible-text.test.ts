@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describeError, visibleText } from '../../../src/process/visible-text.ts'
-import { renderText } from '../../../src/cli/doctor/finding.ts'
+import { renderText } from '../../../src/cli/doctor/check.ts'
 
 const FOREIGN = 'a\u001b[2J\u0000\u007f\u009b\u00ad\u202e\u2066\u2028\u2029\u{e0001}\ud800\r\nb'
 const SHOWN =

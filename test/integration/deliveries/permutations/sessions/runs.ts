@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm'
-import { recordAttempts } from '../../../../../src/deliveries/attempt/record-attempts.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../../../../src/deliveries/sweep-and-lease-times.ts'
+import { recordAttempts } from '../../../../../src/deliveries/attempt/record-under-lock.ts'
+import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../../../../src/deliveries/protocol/sweep.ts'
 import { stopUnwanted } from '../../../../../src/deliveries/protocol/change-deliveries.ts'
 import { claimAttempts, releaseRuns, renewLeases } from '../../../../../src/deliveries/protocol/claim.ts'
 import { recordFirstSuccesses } from '../../../../../src/deliveries/protocol/record-attempts.ts'

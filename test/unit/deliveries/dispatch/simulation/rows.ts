@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DeliveryRows } from '../../../../../src/deliveries/dispatch/delivery-rows.ts'
-import { SWEEP_DELAY_MS, START_SWEEP_DELAY_MS } from '../../../../../src/deliveries/sweep-and-lease-times.ts'
+import { SWEEP_DELAY_MS, START_SWEEP_DELAY_MS } from '../../../../../src/deliveries/protocol/sweep.ts'
 import type { Claim } from '../../../../../src/deliveries/protocol/claim.ts'
 import type { CommittedDelivery, Rooms } from '../../../../../src/deliveries/protocol/commit-events.ts'
 import type { Random, VirtualTime } from './virtual-time.ts'
