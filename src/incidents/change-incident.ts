@@ -19,12 +19,12 @@ export type Changed<T> = { result: T; toSignal: IncidentLabel | null }
  */
 export async function closeIfResolved<T>(
   manager: EntityManager,
-  webhookId: string,
+  of: { organisationId: string; webhookId: string },
   discard: () => Promise<T>,
 ): Promise<Changed<T>> {
   const result = await discard()
   const hasDiscarded = result !== null && result !== 0
-  return { result, toSignal: hasDiscarded ? await closeResolvedIncident(manager, webhookId) : null }
+  return { result, toSignal: hasDiscarded ? await closeResolvedIncident(manager, of) : null }
 }
 
 /** The caller does not wait for a slow Temporal. */

@@ -47,7 +47,7 @@ export async function changeWebhook(
       if (isWidened) await resumeUnattempted(manager, of)
       // Switching off leaves the open incident as it is: its notifications wait until the webhook is switched on again.
       const isSwitchedOn = after.enabled && !before.enabled
-      return { result: after, toSignal: isSwitchedOn ? await resumeIncident(manager, id) : null }
+      return { result: after, toSignal: isSwitchedOn ? await resumeIncident(manager, of) : null }
     },
   )
   dependencies.webhooks.changed(id)
@@ -104,8 +104,9 @@ export async function deleteWebhook(
   const { closed, stopped } = await transactOnOwn(dependencies, actor, id, async (manager) => {
     if (!(await deleteRow(manager, organisationId, id))) throw notFound('webhook')
     await recordAudit(manager, actor, { action: 'webhook.deleted', webhookId: id })
-    const incident = await closeOfDeletedWebhook(manager, id)
-    return { closed: incident, stopped: await stopUnwanted(manager, { organisationId, webhookId: id }) }
+    const of = { organisationId, webhookId: id }
+    const incident = await closeOfDeletedWebhook(manager, of)
+    return { closed: incident, stopped: await stopUnwanted(manager, of) }
   })
   dependencies.webhooks.changed(id)
   dependencies.metrics.deliveriesStopped(stopped)

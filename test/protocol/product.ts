@@ -183,7 +183,7 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
 
     async discard(state: State, delivery: number): Promise<Done<number>> {
       const { image, result } = await underLock(state, `discard ${delivery}`, (manager) =>
-        closeIfResolved(manager, WEBHOOK, async () => {
+        closeIfResolved(manager, OF_WEBHOOK, async () => {
           const of = { ...OF_WEBHOOK, ids: [deliveryId(delivery)] }
           return (await discard(manager, of)).length
         }),
@@ -225,7 +225,7 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
     /** The second one: what is open of its deliveries is stopped. */
     async stopErased(state: State): Promise<Done<number>> {
       const { image, result } = await underLock(state, 'stop erased', (manager) =>
-        closeIfResolved(manager, WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK)),
+        closeIfResolved(manager, OF_WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK)),
       )
       return { image, result: result.result }
     },

@@ -20,7 +20,7 @@ const LABEL = `incident.organisation_id AS "organisationId", incident.webhook_id
  */
 export async function openIncident(
   db: Db,
-  incident: { id: string; organisationId: string; webhookId: string },
+  incident: OfWebhook & { id: string },
   isExhausted = false,
 ): Promise<IncidentLabel | null> {
   return sql(
@@ -34,40 +34,47 @@ export async function openIncident(
   ).first(db)
 }
 
+type OfWebhook = { organisationId: string; webhookId: string }
+
 /** Notes that the webhook was switched on again. The caller holds the lock of the webhook, here and below. */
-export async function resumeIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return sql(
-    `UPDATE incident SET resumed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
-      WHERE webhook_id = :webhookId AND closed_at IS NULL RETURNING ${LABEL}`,
-    { webhookId },
-  ).first(db)
+export function resumeIncident(db: Db, of: OfWebhook): Promise<IncidentLabel | null> {
+  return changeOpen(db, of, 'resumed_at', 'true')
 }
 
 /** Closes the webhook's open incident if no delivery is unresolved. */
-export async function closeResolvedIncident(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return closeIncident(db, webhookId, `NOT has_unresolved(webhook_id)`)
+export function closeResolvedIncident(db: Db, of: OfWebhook): Promise<IncidentLabel | null> {
+  return changeOpen(db, of, 'closed_at', 'NOT has_unresolved(webhook_id)')
 }
 
 /** Closes the open incident of a deleted webhook, whatever is left of its deliveries. */
-export async function closeOfDeletedWebhook(db: Db, webhookId: string): Promise<IncidentLabel | null> {
-  return closeIncident(db, webhookId, 'true')
+export function closeOfDeletedWebhook(db: Db, of: OfWebhook): Promise<IncidentLabel | null> {
+  return changeOpen(db, of, 'closed_at', 'true')
 }
 
-function closeIncident(db: Db, webhookId: string, condition: string): Promise<IncidentLabel | null> {
+function changeOpen(
+  db: Db,
+  { organisationId, webhookId }: OfWebhook,
+  column: 'resumed_at' | 'closed_at',
+  condition: string,
+): Promise<IncidentLabel | null> {
   return sql(
-    `UPDATE incident SET closed_at = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
-      WHERE webhook_id = :webhookId AND closed_at IS NULL AND ${condition} RETURNING ${LABEL}`,
-    { webhookId },
+    `UPDATE incident SET ${column} = statement_timestamp(), resting = false, sweep_at = now() + ${SIGNAL_SWEEP_DELAY}
+      WHERE organisation_id = :organisationId AND webhook_id = :webhookId AND closed_at IS NULL AND ${condition}
+     RETURNING ${LABEL}`,
+    { organisationId, webhookId },
   ).first(db)
 }
 
 export async function findIncidentLabel(
   db: Db,
+  organisationId: string,
   incidentId: string,
 ): Promise<(IncidentLabel & { resumedAt: Date | null }) | null> {
-  return sql(`SELECT ${LABEL}, resumed_at AS "resumedAt" FROM incident WHERE id = :incidentId`, {
-    incidentId,
-  }).first(db)
+  return sql(
+    `SELECT ${LABEL}, resumed_at AS "resumedAt" FROM incident
+      WHERE id = :incidentId AND organisation_id = :organisationId`,
+    { organisationId, incidentId },
+  ).first(db)
 }
 
 /**

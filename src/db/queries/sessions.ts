@@ -1,7 +1,6 @@
 // Hand-written: a session is opened, found and ended in one statement with the key that it depends on.
-import { Raw } from 'typeorm'
 import { Member, Organisation } from '../entities/organisation.ts'
-import { Session as SessionEntity } from '../entities/session.ts'
+import type { Session as SessionEntity } from '../entities/session.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Caller } from '../../domain/permissions.ts'
 import { CALLER, IS_IN_FORCE, IS_TO_BE_TOUCHED, touchApiKey } from './api-keys.ts'
@@ -10,14 +9,14 @@ import { CALLER, IS_IN_FORCE, IS_TO_BE_TOUCHED, touchApiKey } from './api-keys.t
 export type Session = Pick<SessionEntity, 'hash' | 'expiresAt'>
 
 /** Long enough for a working day. */
-const SESSION_HOURS = 12
+const SESSION_END = `now() + interval '12 hours'`
 
 /** More than the browsers of one member; the oldest are deleted, so that the table stays bounded. */
 const MAX_SESSIONS_EACH = 20
 
 /**
- * Opens a session of an API key with the value of this hash, and deletes those that have expired. Returns its end, the
- * key's where that is earlier; null when the key has another value by now.
+ * Opens a session of an API key with the value of this hash. Returns its end, the key's where that is earlier; null when
+ * the key has another value by now.
  */
 export async function insertSession(
   db: Db,
@@ -25,70 +24,62 @@ export async function insertSession(
   session: { hash: Buffer; apiKeyId: string; keyHash: Buffer },
 ): Promise<Date | null> {
   const { hash, apiKeyId, keyHash } = session
-  await deleteExpired(db)
+  await deleteSurplus(db, 'api_key_id = :apiKeyId', { apiKeyId })
   const inserted = await sql(
     `INSERT INTO session (hash, api_key_id, key_hash, expires_at)
-     SELECT :hash, id, hash, least(now() + make_interval(hours => ${SESSION_HOURS}), expires_at)
+     SELECT :hash, id, hash, least(${SESSION_END}, expires_at)
        FROM api_key WHERE id = :apiKeyId AND organisation_id = :organisationId AND hash = :keyHash
      RETURNING expires_at AS "expiresAt"`,
     { hash, apiKeyId, organisationId, keyHash },
   ).first<{ expiresAt: Date }>(db)
-  if (inserted === null) return null
-  await sql(
-    `DELETE FROM session WHERE api_key_id = :apiKeyId AND hash IN (
-       SELECT hash FROM session WHERE api_key_id = :apiKeyId
-        ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH})`,
-    { apiKeyId },
-  ).rows(db)
-  return inserted.expiresAt
+  return inserted?.expiresAt ?? null
 }
 
-/** Opens a session of a member without an API key, and deletes those that have expired. Returns its end. */
+/** Opens a session of a member without an API key. Returns its end. */
 export async function insertMemberSession(
   db: Db,
   session: { hash: Buffer; organisationId: string; memberId: string },
 ): Promise<Date> {
   const { hash, organisationId, memberId } = session
-  await deleteExpired(db)
-  const inserted = await sql(
+  const owner = 'organisation_id = :organisationId AND member_id = :memberId'
+  await deleteSurplus(db, owner, { organisationId, memberId })
+  const insert = sql(
     `INSERT INTO session (hash, organisation_id, member_id, expires_at)
-     VALUES (:hash, :organisationId, :memberId, now() + make_interval(hours => ${SESSION_HOURS}))
-     RETURNING expires_at AS "expiresAt"`,
+     VALUES (:hash, :organisationId, :memberId, ${SESSION_END}) RETURNING expires_at AS "expiresAt"`,
     { hash, organisationId, memberId },
-  ).first<{ expiresAt: Date }>(db)
-  if (inserted === null) throw new Error('an INSERT of one row returns it')
-  await sql(
-    `DELETE FROM session WHERE hash IN (
-       SELECT hash FROM session WHERE organisation_id = :organisationId AND member_id = :memberId
-        ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH})`,
-    { organisationId, memberId },
-  ).rows(db)
-  return inserted.expiresAt
+  )
+  return endOf(await insert.first(db))
 }
 
-/**
- * Opens a session of an operator key, deletes those that have expired, and those of the key that are beyond what it may
- * have. Returns its end.
- */
+/** Opens a session of an operator key. Returns its end. */
 export async function insertOperatorSession(
   db: Db,
   session: { hash: Buffer; name: string; keyHash: Buffer },
 ): Promise<Date> {
   const { hash, name: operator, keyHash } = session
-  await deleteExpired(db)
-  const inserted = await sql(
-    `WITH surplus AS (
-       DELETE FROM session WHERE operator = :operator AND hash IN (
-         SELECT hash FROM session WHERE operator = :operator
-          ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH - 1})
-     )
-     INSERT INTO session (hash, operator, key_hash, expires_at)
-     VALUES (:hash, :operator, :keyHash, now() + make_interval(hours => ${SESSION_HOURS}))
-     RETURNING expires_at AS "expiresAt"`,
+  await deleteSurplus(db, 'operator = :operator', { operator })
+  const insert = sql(
+    `INSERT INTO session (hash, operator, key_hash, expires_at)
+     VALUES (:hash, :operator, :keyHash, ${SESSION_END}) RETURNING expires_at AS "expiresAt"`,
     { hash, operator, keyHash },
-  ).first<{ expiresAt: Date }>(db)
+  )
+  return endOf(await insert.first(db))
+}
+
+function endOf(inserted: Pick<Session, 'expiresAt'> | null): Date {
   if (inserted === null) throw new Error('an INSERT of one row returns it')
   return inserted.expiresAt
+}
+
+/** Deletes sessions that have expired, and the oldest of an owner, which `owner` selects, so that it may have another. */
+async function deleteSurplus(db: Db, owner: string, parameters: Record<string, unknown>): Promise<void> {
+  await sql(
+    `DELETE FROM session WHERE hash IN (
+       SELECT hash FROM session WHERE expires_at < now()
+       UNION
+       (SELECT hash FROM session WHERE ${owner} ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH - 1}))`,
+    parameters,
+  ).rows(db)
 }
 
 /** The session of an operator key, with the key that it was opened with; null when it is unknown or over. */
@@ -106,10 +97,6 @@ export async function findOperatorSession(
 /** Ends a session of an operator key. */
 export async function deleteOperatorSession(db: Db, hash: Buffer): Promise<void> {
   await sql(`DELETE FROM session WHERE hash = :hash AND operator IS NOT NULL`, { hash }).rows(db)
-}
-
-async function deleteExpired(db: Db): Promise<void> {
-  await db.getRepository(SessionEntity).delete({ expiresAt: Raw((column) => `${column} < now()`) })
 }
 
 /**

@@ -100,7 +100,7 @@ export async function recordAttempts(
   const succeeding = attempts.filter((attempt) => !hasFailed(attempt))
   const successes = await recordSuccesses(manager, succeeding, followAfterMs)
   const resolving = succeeding.find((_, index) => successes[index]?.isCounted === true)
-  const closed = resolving === undefined ? null : await closeResolvedIncident(manager, of.webhookId)
+  const closed = resolving === undefined ? null : await closeResolvedIncident(manager, of)
 
   // Time-outs leave the signal to the sweeper: another failure sends it at once.
   const opening = changing.find(({ failureCode }) => !isTimeout(failureCode)) ?? changing[0]

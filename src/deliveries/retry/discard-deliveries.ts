@@ -32,7 +32,7 @@ export async function discardDelivery(
   const { organisationId } = actor
   await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
   const { result: discarded, toSignal } = await transactOnWebhook(dependencies, webhookId, (manager) =>
-    closeIfResolved(manager, webhookId, async () => {
+    closeIfResolved(manager, { organisationId, webhookId }, async () => {
       const [found = null] = await discard(manager, { organisationId, webhookId, ids: [deliveryId] })
       if (found !== null)
         await recordAudit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
@@ -55,9 +55,10 @@ export async function discardDeliveries(
   webhookId: string,
   which: Discarded,
 ): Promise<number> {
+  const of = { organisationId: actor.organisationId, webhookId }
   const { result, toSignal } = await transactOnOwn(dependencies, actor, webhookId, (manager) =>
-    closeIfResolved(manager, webhookId, async () => {
-      const count = await discardAll(manager, { organisationId: actor.organisationId, webhookId }, which)
+    closeIfResolved(manager, of, async () => {
+      const count = await discardAll(manager, of, which)
       const details = { count, ...selectionForAudit(which.selection) }
       await recordAudit(manager, actor, { action: 'deliveries.discarded', webhookId, details })
       return count

@@ -57,7 +57,7 @@ async function stopErased(
   const { result: stopped, toSignal } = await transactOnWebhook(
     dependencies,
     webhookId,
-    (manager) => closeIfResolved(manager, webhookId, () => stopUnwanted(manager, of)),
+    (manager) => closeIfResolved(manager, of, () => stopUnwanted(manager, of)),
     LOCK_TIMEOUT_MS,
   )
   void signalIncident(dependencies, toSignal)

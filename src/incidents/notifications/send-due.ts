@@ -147,7 +147,7 @@ async function prepare(
     (one) => one.channel === channel && isSame(one.recipient, recipient),
   )
   if (to === undefined) return failing('no longer a recipient')
-  const notice = await findNotice(dataSource, incidentId, kind, recipients)
+  const notice = await findNotice(dataSource, { organisationId, incidentId }, kind, recipients)
   if (channel === 'email') {
     const { email } = channels
     return email === null
@@ -177,13 +177,13 @@ function failing(error: string): () => Promise<SendOutcome> {
 
 async function findNotice(
   dataSource: DataSource,
-  incidentId: string,
+  { organisationId, incidentId }: Pick<SendRequest, 'organisationId' | 'incidentId'>,
   kind: NotificationKind,
   { organisation }: RecipientRows,
 ): Promise<Notice> {
-  const incident = await findIncidentLabel(dataSource, incidentId)
+  const incident = await findIncidentLabel(dataSource, organisationId, incidentId)
   if (incident === null) throw new Error('a notification without its incident')
-  const { organisationId, webhookId, url, openedAt } = incident
+  const { webhookId, url, openedAt } = incident
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
   const { streak, waiting, failed, lastFailure } = await findEvaluationInputs(dataSource, incident)
   return {

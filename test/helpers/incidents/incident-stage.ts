@@ -115,7 +115,7 @@ export async function createIncidentStage(seams: Seams): Promise<IncidentStage> 
       clock.aheadMs += minutes * 60_000
       await putBack(dataSource, webhookId, minutes)
     },
-    label: async (incidentId) => (await findIncidentLabel(dataSource, incidentId))!,
+    label: async (incidentId) => (await findIncidentLabel(dataSource, organisationId, incidentId))!,
   }
 }
 
