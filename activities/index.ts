@@ -5,9 +5,6 @@ import type { MakeAttempt } from '../src/deliveries/attempt/attempt-request.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
 import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
-import type { AttemptRequest } from '../src/domain/attempt-request.ts'
-import { DELIVERY_STATES } from '../src/domain/delivery-state.ts'
-import { toAttemptRequest, withOldFields, type OldAttemptRequest } from '../src/domain/old-attempts.ts'
 import type {
   EraseOrganisationInput,
   PurgeInput,
@@ -15,6 +12,9 @@ import type {
   UpdatedIncident,
   UpdateIncidentRequest,
 } from '../src/domain/workflow-inputs.ts'
+import type { AttemptRequest } from '../src/domain/attempt-outcome.ts'
+import { DELIVERY_STATES } from '../src/domain/delivery-state.ts'
+import { toAttemptRequest, withOldFields, type OldAttemptRequest } from '../src/domain/old-attempts.ts'
 import { evaluateIncident } from '../src/incidents/evaluate-incident.ts'
 import { sendDue, type SendDependencies } from '../src/incidents/notifications/send-due.ts'
 import { purge, type PurgeDependencies } from '../src/retention/purge.ts'

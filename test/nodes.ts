@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { defaultCacheDir } from '../src/dev/cache.ts'
-import { NEWER_NODES, provideNewerNode } from '../src/dev/node-releases.ts'
+import { defaultCacheDir } from '../src/dev/provision.ts'
+import { NEWER_NODES, provideNewerNode } from '../src/dev/npm-programs.ts'
 
 /**
  * Runs `npm run test:nodes`: the unit and integration tests on each newer release of Node.js, one after the other.

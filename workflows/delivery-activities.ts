@@ -1,10 +1,10 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
-import { type AttemptRequest, attemptQueue } from '../src/domain/attempt-request.ts'
+import type { DeliverEventInput } from '../src/domain/workflow-inputs.ts'
+import { type AttemptRequest, attemptQueue } from '../src/domain/attempt-outcome.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
 import { ACTIVITY_OPTIONS } from './run-to-end.ts'
-import type { DeliverEventInput } from '../src/domain/workflow-inputs.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 

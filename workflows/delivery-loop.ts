@@ -1,14 +1,14 @@
 import { describeOutcome, isTimeout, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
 import { dueOf, queueOfKind } from '../src/domain/old-attempts.ts'
-import type { AttemptRequest, AttemptQueue } from '../src/domain/attempt-request.ts'
-import type { DeliveryState } from '../src/domain/delivery-state.ts'
-import { attemptName } from '../src/domain/retry-schedule.ts'
 import type {
   DeliverEventInput,
   DeliverEventResult,
   DeliverySnapshot,
   NextAttempt,
 } from '../src/domain/workflow-inputs.ts'
+import type { AttemptRequest, AttemptQueue } from '../src/domain/attempt-outcome.ts'
+import type { DeliveryState } from '../src/domain/delivery-state.ts'
+import { attemptName } from '../src/domain/retry-schedule.ts'
 
 /** What a run of `deliverEvent` gets from Temporal. */
 export type DeliveryRuntime = {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { DataSource, QueryRunner } from 'typeorm'
 import { createDataSource } from '../db/connection/data-source.ts'
 import { MIGRATION_STATEMENT_TIMEOUT_MS } from '../db/connection/session-limits.ts'
-import { defaultCacheDir } from './cache.ts'
+import { defaultCacheDir } from './provision.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
 import { lintMigrations, type MigrationSql } from './lint-migrations.ts'
 

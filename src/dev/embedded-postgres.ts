@@ -1,14 +1,13 @@
 import { Client, escapeIdentifier } from 'pg'
 import { freePort } from '../free-port.ts'
-import { startGuardedProcess } from './child-process.ts'
-import { awaitEarlierServer, providePostgresCluster } from './postgres-cluster.ts'
+import { startGuardedProcess } from './guarded-process.ts'
+import { awaitEarlierServer, providePostgresCluster, providePostgresUser } from './postgres-cluster.ts'
 import {
   findInstalledPostgres,
   findPostgresHome,
   findPostgresPrograms,
   type InstalledPostgres,
 } from './postgres-home.ts'
-import { providePostgresUser } from './postgres-user.ts'
 
 /** Where PostgreSQL keeps its data and how it is started. */
 export type EmbeddedPostgresOptions = {

@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { OLDER_RELEASES } from './postgres-releases.ts'
-import { provideNpmProgram } from './npm-program.ts'
-import { runTool } from './run-tool.ts'
+import { OLDER_RELEASES, provideNpmProgram } from './npm-programs.ts'
+import { runTool } from './guarded-process.ts'
 
 /** The SQL of a migration, and whether TypeORM applies it in a transaction. */
 export type MigrationSql = { name: string; statements: readonly string[]; isInTransaction: boolean }

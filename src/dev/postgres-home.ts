@@ -8,13 +8,12 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
-import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { canEnter } from './postgres-user.ts'
-import type { PostgresUser } from './postgres-user.ts'
+import { canEnter, type PostgresUser } from './postgres-cluster.ts'
 
 /** The programs of PostgreSQL. */
 export type PostgresPrograms = { postgres: string; initdb: string }

@@ -2,10 +2,8 @@ import { chmodSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { publishFolder } from './cache.ts'
-import type { Way } from './provision.ts'
-import type { RunTool } from './run-tool.ts'
-import { withProgress } from './run-tool.ts'
+import { publishFolder, type Way } from './provision.ts'
+import { type RunTool, withProgress } from './guarded-process.ts'
 
 /** The two servers that the SDK can download. */
 export type SdkServer = 'cli' | 'test-server'

@@ -1,10 +1,13 @@
 import { join } from 'node:path'
-import { publishFolder } from './cache.ts'
-import { findOnPath, foundInCache, namedByEnvironment } from './find-executable.ts'
-import { provision } from './provision.ts'
-import type { Way } from './provision.ts'
-import type { RunTool } from './run-tool.ts'
-import { runTool, withProgress } from './run-tool.ts'
+import {
+  publishFolder,
+  findOnPath,
+  foundInCache,
+  namedByEnvironment,
+  provision,
+  type Way,
+} from './provision.ts'
+import { type RunTool, runTool, withProgress } from './guarded-process.ts'
 import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
 
 /** The inputs of the search for a program. */

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { assertPortFree, freePort } from '../free-port.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../temporal/namespace.ts'
-import { startGuardedProcess } from './child-process.ts'
+import { startGuardedProcess } from './guarded-process.ts'
 
 /** Which executable serves, where it keeps its state and which ports it takes. */
 export type TemporalDevServerOptions = {

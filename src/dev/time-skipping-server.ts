@@ -1,11 +1,15 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { publishFolder } from './cache.ts'
-import { findOnPath, foundInCache, namedByEnvironment } from './find-executable.ts'
-import { provision } from './provision.ts'
-import type { Way } from './provision.ts'
-import { runTool, withProgress } from './run-tool.ts'
+import {
+  publishFolder,
+  findOnPath,
+  foundInCache,
+  namedByEnvironment,
+  provision,
+  type Way,
+} from './provision.ts'
+import { runTool, withProgress } from './guarded-process.ts'
 import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
 import type { ProvideOptions } from './temporal-cli.ts'
 

@@ -9,7 +9,7 @@ import {
   isTemporalUnavailable,
   checkRefusedStarts,
 } from './calls.ts'
-import { createNamespaceGuard, type NamespaceGuardOptions } from './namespace-guard.ts'
+import { createNamespaceGuard, type NamespaceGuardOptions } from './namespace.ts'
 import { NO_LOAD, type WorkerLoad, type Workers } from './worker.ts'
 
 /** What a connection shows Temporal, and what it trusts. */

@@ -1,4 +1,4 @@
-import { startGuardedProcess } from '../../src/dev/child-process.ts'
+import { startGuardedProcess } from '../../src/dev/guarded-process.ts'
 import { freePort } from '../../src/free-port.ts'
 
 export type PosthornProcess = {

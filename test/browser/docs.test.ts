@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import type { Locator } from 'playwright-core'
-import { findOnPath } from '../../src/dev/find-executable.ts'
+import { findOnPath } from '../../src/dev/provision.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 const run = promisify(execFile)

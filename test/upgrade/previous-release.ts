@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defaultCacheDir, publishFolder } from '../../src/dev/cache.ts'
-import { runTool } from '../../src/dev/run-tool.ts'
+import { defaultCacheDir, publishFolder } from '../../src/dev/provision.ts'
+import { runTool } from '../../src/dev/guarded-process.ts'
 
 /** The tag or commit that an upgrade starts from: the newest release before this one. */
 const PREVIOUS_RELEASE = 'a9b26e3d37fe6aeb77ed482b55406ae1274d38c9'

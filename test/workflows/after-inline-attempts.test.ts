@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import { expect } from 'chai'
-import { type DeliverEventInput } from '../../src/domain/workflow-inputs.ts'
+import type { DeliverEventInput } from '../../src/domain/workflow-inputs.ts'
 import { attemptQueue } from '../../src/domain/attempt-outcome.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
 import { proveEndpoint } from '../helpers/deliveries/attempts.ts'

@@ -7,9 +7,14 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
 import { openApiDocument } from '../../http/openapi.ts'
 import { routes } from '../../http/routes/index.ts'
-import { runTool } from '../run-tool.ts'
-import { buildListenPackage, buildServerPackage, packFolder } from './packages.ts'
-import { runtimePackages, type LockFile } from './runtime-packages.ts'
+import { runTool } from '../guarded-process.ts'
+import {
+  buildListenPackage,
+  buildServerPackage,
+  packFolder,
+  runtimePackages,
+  type LockFile,
+} from './packages.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const TOOL_TIMEOUT_MS = 120_000

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { rootCertificates } from 'node:tls'
 import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer'
 import { isMailAddress, singleLine } from '../../domain/text-rules.ts'
-import type { SendOutcome } from './notice.ts'
+import type { SendOutcome } from './mail-text.ts'
 
 /** A message to one recipient. `id` becomes the Message-ID, which stays the same when the message is sent again. */
 export type OutgoingMail = {

@@ -3,7 +3,7 @@ import webPush from 'web-push'
 import type { FailureCode } from '../../domain/attempt-outcome.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
 import { StoppingError } from '../../shutdown.ts'
-import type { SendOutcome } from './notice.ts'
+import type { SendOutcome } from './mail-text.ts'
 import { parseUrl } from '../../domain/text-rules.ts'
 
 /** The address of a browser at its push service, and the keys that encrypt messages for it (RFC 8291). */

@@ -33,7 +33,7 @@ import { ORGANIZATION_SETTINGS_UPDATE } from '../../domain/permissions.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SendLimiter } from './send-limiter.ts'
-import type { Notice, SendOutcome } from './notice.ts'
+import type { Notice, SendOutcome } from './mail-text.ts'
 import type { PushOutcome } from './push.ts'
 
 /** Sends one message to one recipient, and never throws; `limiter` bounds the messages in flight. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { defaultCacheDir } from '../../../src/dev/cache.ts'
+import { defaultCacheDir } from '../../../src/dev/provision.ts'
 import { provideTemporalCli } from '../../../src/dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../../../src/dev/temporal-dev-server.ts'
 import { cpuOfProcess, findProcess } from '../measure/cpu.ts'

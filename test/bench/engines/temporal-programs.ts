@@ -1,8 +1,14 @@
 import { join } from 'node:path'
-import { defaultCacheDir, publishFolder } from '../../../src/dev/cache.ts'
-import { findOnPath, foundInCache, namedByEnvironment } from '../../../src/dev/find-executable.ts'
-import { provision, type Way } from '../../../src/dev/provision.ts'
-import { runTool, withProgress } from '../../../src/dev/run-tool.ts'
+import {
+  defaultCacheDir,
+  publishFolder,
+  findOnPath,
+  foundInCache,
+  namedByEnvironment,
+  provision,
+  type Way,
+} from '../../../src/dev/provision.ts'
+import { runTool, withProgress } from '../../../src/dev/guarded-process.ts'
 
 /** As in docker-compose.yml. */
 const SERVER_VERSION = '1.31.2'

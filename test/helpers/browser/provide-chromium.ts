@@ -1,9 +1,14 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { findOnPath, isExecutable, namedByEnvironment } from '../../../src/dev/find-executable.ts'
-import { provision, type Way } from '../../../src/dev/provision.ts'
-import { runTool } from '../../../src/dev/run-tool.ts'
+import {
+  findOnPath,
+  isExecutable,
+  namedByEnvironment,
+  provision,
+  type Way,
+} from '../../../src/dev/provision.ts'
+import { runTool } from '../../../src/dev/guarded-process.ts'
 
 /** What distributions and vendors call it. */
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']

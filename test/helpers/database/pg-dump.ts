@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { findOnPath } from '../../../src/dev/find-executable.ts'
-import { defaultCacheDir } from '../../../src/dev/cache.ts'
+import { findOnPath, defaultCacheDir } from '../../../src/dev/provision.ts'
 import type { InstalledPostgres } from '../../../src/dev/postgres-home.ts'
-import { OLDER_RELEASES, provideOlderPostgres } from '../../../src/dev/postgres-releases.ts'
-import { runTool } from '../../../src/dev/run-tool.ts'
+import { OLDER_RELEASES, provideOlderPostgres } from '../../../src/dev/npm-programs.ts'
+import { runTool } from '../../../src/dev/guarded-process.ts'
 
 const TIMEOUT_MS = 60_000
 

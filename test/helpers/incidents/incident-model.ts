@@ -4,7 +4,7 @@ import type { OverviewRow } from '../../../src/db/queries/overview.ts'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 import type { NotificationState } from '../../../src/domain/notification-rules.ts'
-import type { SendOutcome } from '../../../src/incidents/notifications/notice.ts'
+import type { SendOutcome } from '../../../src/incidents/notifications/mail-text.ts'
 import { NOTIFY_AFTER_MS, type VirtualClock } from './incident-temporal.ts'
 import type { MadeAttempt, Recipient } from './incident-stage.ts'
 

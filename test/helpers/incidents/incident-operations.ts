@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { SendOutcome } from '../../../src/incidents/notifications/notice.ts'
+import type { SendOutcome } from '../../../src/incidents/notifications/mail-text.ts'
 import type { Crew } from './incident-temporal.ts'
 
 export type Answer = SendOutcome['state']

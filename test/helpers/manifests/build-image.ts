@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runTool } from '../../../src/dev/run-tool.ts'
+import { runTool } from '../../../src/dev/guarded-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const RUN_TIMEOUT_MS = 300_000

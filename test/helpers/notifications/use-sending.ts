@@ -1,5 +1,5 @@
 import type { NotificationCounts } from '../../../src/domain/notification-rules.ts'
-import type { Notice, SendOutcome } from '../../../src/incidents/notifications/notice.ts'
+import type { Notice, SendOutcome } from '../../../src/incidents/notifications/mail-text.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { sendDue, type Channels } from '../../../src/incidents/notifications/send-due.ts'
 import { createExhaustedIncident, type AddressedIncident, type People } from './addressed-incident.ts'

@@ -1,7 +1,7 @@
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runTool } from '../../../src/dev/run-tool.ts'
+import { runTool } from '../../../src/dev/guarded-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { defaultCacheDir } from '../../../src/dev/cache.ts'
+import { defaultCacheDir } from '../../../src/dev/provision.ts'
 import { lintMigrations } from '../../../src/dev/lint-migrations.ts'
 
 const ALLOW_LOCK = `SET LOCAL lock_timeout = '2s'`

@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { startGuardedProcess } from '../../../src/dev/child-process.ts'
+import { startGuardedProcess } from '../../../src/dev/guarded-process.ts'
 
-const guardedProcessModule = new URL('../../../src/dev/child-process.ts', import.meta.url).href
+const guardedProcessModule = new URL('../../../src/dev/guarded-process.ts', import.meta.url).href
 
 // Children note which signal ended them; `first` takes its time, `stubborn` ignores every request to stop.
 const children = {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { SendOutcome } from '../../../src/incidents/notifications/notice.ts'
+import type { SendOutcome } from '../../../src/incidents/notifications/mail-text.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createVirtualClock, type FakeIncidentTemporal } from '../../helpers/incidents/incident-temporal.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ApiResponse } from '../../helpers/api/api.ts'
+import type { ApiResponse } from '../../helpers/api/api.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { useApi } from '../../helpers/api/use-api.ts'
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { defaultCacheDir, publishFolder } from '../../../src/dev/cache.ts'
+import { defaultCacheDir, publishFolder } from '../../../src/dev/provision.ts'
 
 describe('defaultCacheDir', () => {
   it('prefers POSTHORN_CACHE, then XDG_CACHE_HOME, then the home folder', () => {

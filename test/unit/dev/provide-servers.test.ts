@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import type { RunTool, Tool } from '../../../src/dev/run-tool.ts'
+import type { RunTool, Tool } from '../../../src/dev/guarded-process.ts'
 import { provideTemporalCli } from '../../../src/dev/temporal-cli.ts'
 import { provideTimeSkippingServer } from '../../../src/dev/time-skipping-server.ts'
 

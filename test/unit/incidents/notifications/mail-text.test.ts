@@ -1,7 +1,10 @@
 import { expect } from 'chai'
-import { composeMail, composePush } from '../../../../src/incidents/notifications/mail-text.ts'
-import type { MailText } from '../../../../src/incidents/notifications/mail-text.ts'
-import type { Notice } from '../../../../src/incidents/notifications/notice.ts'
+import {
+  composeMail,
+  composePush,
+  type MailText,
+  type Notice,
+} from '../../../../src/incidents/notifications/mail-text.ts'
 
 const NOTICE: Notice = {
   kind: 1,
