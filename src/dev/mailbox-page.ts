@@ -49,7 +49,7 @@ export type MailboxHints = {
 const RELOAD_SECONDS = 5
 
 /** The page of the mailbox. Everything that comes out of a mail is text, or shut up in a frame that runs nothing. */
-export function renderMailbox(mails: readonly Mail[], options: MailboxHints & { paused: boolean }): string {
+function renderMailbox(mails: readonly Mail[], options: MailboxHints & { paused: boolean }): string {
   const { paused } = options
   // Reloading closes open mails, so it can be paused.
   const reload = paused ? '' : `<meta http-equiv="refresh" content="${RELOAD_SECONDS}">`

@@ -113,54 +113,43 @@ async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string
   return deleted.length
 }
 
-/**
- * Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many.
- */
-export async function purgeIncidents(db: Db, days: number, limit: number): Promise<number> {
-  const deleted = await sql(
-    `DELETE FROM incident WHERE id IN (
-       SELECT id FROM incident WHERE closed_at < ${TOO_OLD} AND sweep_at IS NULL
-        ORDER BY closed_at LIMIT :limit FOR UPDATE SKIP LOCKED
-     ) RETURNING id`,
-    { days, limit },
-  ).rows(db)
-  return deleted.length
+/** Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many. */
+export function purgeIncidents(db: Db, days: number, limit: number): Promise<number> {
+  const which = `closed_at < ${TOO_OLD} AND sweep_at IS NULL ORDER BY closed_at`
+  return deleteUnlocked(db, 'incident', which, { days, limit })
 }
 
 /** Deletes up to `limit` audit entries older than `days`, which must be 30 at least; returns how many. */
-export async function purgeAudit(db: Db, days: number, limit: number): Promise<number> {
-  const deleted = await sql(
-    `DELETE FROM audit_entry WHERE id IN (
-       SELECT id FROM audit_entry WHERE at < ${TOO_OLD} ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED
-     ) RETURNING id`,
-    { days, limit },
-  ).rows(db)
-  return deleted.length
+export function purgeAudit(db: Db, days: number, limit: number): Promise<number> {
+  return deleteUnlocked(db, 'audit_entry', `at < ${TOO_OLD} ORDER BY at`, { days, limit })
 }
 
 /** Deletes up to `limit` retry jobs that have ended and are older than 30 days, with their progress; returns how many. */
-export async function purgeRetryJobs(db: Db, limit: number): Promise<number> {
-  const deleted = await sql(
-    `DELETE FROM retry_job WHERE id IN (
-       SELECT id FROM retry_job WHERE state <> 'running' AND created_at < now() - interval '30 days'
-        LIMIT :limit FOR UPDATE SKIP LOCKED
-     ) RETURNING id`,
-    { limit },
-  ).rows(db)
-  return deleted.length
+export function purgeRetryJobs(db: Db, limit: number): Promise<number> {
+  const which = `state <> 'running' AND created_at < now() - interval '30 days'`
+  return deleteUnlocked(db, 'retry_job', which, { limit })
 }
 
 /**
  * Deletes up to `limit` idempotency keys that no longer count; returns how many. They count for 24 hours: the minute
  * more is for a request that has just found its key and goes on to read the answer.
  */
-export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<number> {
+export function purgeIdempotencyKeys(db: Db, limit: number): Promise<number> {
+  const which = `created_at < now() - interval '24 hours 1 minute' ORDER BY created_at`
+  return deleteUnlocked(db, 'idempotency_key', which, { limit })
+}
+
+/** Deletes the first rows of a table that are not locked; `which` is the condition with the order. Returns how many. */
+async function deleteUnlocked(
+  db: Db,
+  table: 'incident' | 'audit_entry' | 'retry_job' | 'idempotency_key',
+  which: string,
+  parameters: { limit: number; days?: number },
+): Promise<number> {
   const deleted = await sql(
-    `DELETE FROM idempotency_key WHERE (organisation_id, member_id, operation, key) IN (
-       SELECT organisation_id, member_id, operation, key FROM idempotency_key
-        WHERE created_at < now() - interval '24 hours 1 minute' ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED
-     ) RETURNING 1`,
-    { limit },
+    `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+       SELECT ctid FROM ${table} WHERE ${which} LIMIT :limit FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    parameters,
   ).rows(db)
   return deleted.length
 }

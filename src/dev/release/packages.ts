@@ -130,7 +130,7 @@ const UNNAMED_LICENCES: Record<string, string> = { unionfs: 'Unlicense' }
 export type RuntimePackage = { name: string; version: string; licence: string; hasInstallScript: boolean }
 
 /** Returns the lock file of an installation without the packages for development. */
-export function withoutDevelopment<L extends LockFile>(lock: L): L {
+function withoutDevelopment<L extends LockFile>(lock: L): L {
   const packages = Object.entries(lock.packages)
     .filter(([, { dev }]) => dev !== true)
     .map(([path, entry]) => [path, path === '' ? { ...entry, devDependencies: undefined } : entry] as const)
