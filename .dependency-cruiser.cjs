@@ -3,7 +3,7 @@
 
 /** Files without a folder, which know of nothing above them. */
 const shared =
-  '^src/(ajv-errors|credentials|errors|free-port|ids|poll-loop|round-robin-queue|secret-box|shutdown|timers|ttl-cache)\\.ts$'
+  '^src/(ajv-errors|errors|free-port|ids|poll-loop|round-robin-queue|secret-box|shutdown|timers|ttl-cache)\\.ts$'
 const database = '^src/db/'
 const domain = '^src/domain/'
 const observed = '^src/observability/'
@@ -24,7 +24,7 @@ const folders = {
   '^src/accounts/': [database, domain, shared, observed, '^src/temporal/'],
   '^src/stream/': [database, domain, shared, observed, '^src/(accounts|catalogue)/'],
   '^src/retention/': [database, domain, observed],
-  '^src/deliveries/protocol/': [database, domain, '^src/deliveries/sweep-and-lease-times'],
+  '^src/deliveries/protocol/': [database, domain],
   // Both take the lock of a webhook, whose folder is above them.
   '^src/incidents/': [
     database,
@@ -44,7 +44,7 @@ const folders = {
     '^src/outbound/',
     '^src/incidents/',
     '^src/temporal/',
-    '^src/webhooks/webhook-(changes|locks)',
+    '^src/webhooks/webhook-locks',
   ],
   '^src/webhooks/': [
     database,
@@ -74,7 +74,7 @@ const folders = {
     '^src/(accounts|catalogue|incidents|json-schema|stream|webhooks)/',
     '^src/deliveries/(publish/|retry/|dispatch/dispatcher|protocol/commit-events|recovery/sweeper)',
     // What the handlers call, by type: the process gives it to them.
-    '^src/temporal/((delivery|incident|job)-workflows|temporal-service)',
+    '^src/temporal/((delivery|job)-workflows|temporal-service)',
     '^src/outbound/(host-names|post-headers|url-rules)',
     '^package.json$',
   ],

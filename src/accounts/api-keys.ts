@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import { hashCredential } from '../credentials.ts'
+import { hashCredential } from '../secret-box.ts'
 import {
   countRecentKeys,
   findApiKey,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import { hashCredential } from '../credentials.ts'
+import { hashCredential } from '../secret-box.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
 import { type KeyCaller, missingPermissions, type Grants, type Caller } from '../domain/permissions.ts'
 import { createTtlCache } from '../ttl-cache.ts'

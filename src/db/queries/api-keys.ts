@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { IsNull, MoreThan } from 'typeorm'
 import type { KeyCaller, Grants } from '../../domain/permissions.ts'
-import { hashCredential } from '../../credentials.ts'
+import { hashCredential } from '../../secret-box.ts'
 import { ApiKey } from '../entities/api-key.ts'
 import { Member, Organisation } from '../entities/organisation.ts'
 import { returning, sql, type Db } from '../connection/db.ts'

@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { hashCredential } from '../../credentials.ts'
+import { hashCredential } from '../../secret-box.ts'
 import type { Caller, KeyCaller, OperatorScope } from '../../domain/permissions.ts'
 import type { Operator } from '../../accounts/operator.ts'
 import { findCallerOfSession, findOperatorSession, type Session } from '../../db/queries/sessions.ts'

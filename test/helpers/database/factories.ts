@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { hashCredential } from '../../../src/credentials.ts'
+import { hashCredential, createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
 import type { DataSource } from 'typeorm'
 import {
   commitEvents,
@@ -12,7 +12,6 @@ import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks
 import { newEvent } from '../../../src/deliveries/publish/envelope.ts'
 import { newId } from '../../../src/ids.ts'
 import { createPositions } from '../../../src/stream/positions.ts'
-import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
 
 /** Key ring of the tests, as configuration text and opened. */
 export const TEST_KEY_RING = `test1:${'ab'.repeat(32)}`
