@@ -83,7 +83,10 @@ describe('what closes an incident', () => {
     await database.dataSource.transaction(async (manager) => {
       await manager.query('SELECT pg_sleep(0.05)')
       await recordSuccesses(manager, [record], null)
-      await closeResolvedIncident(manager, { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId })
+      await closeResolvedIncident(manager, {
+        organisationId: webhook.member.organisationId,
+        webhookId: webhook.webhookId,
+      })
     })
     const [closed] = await database.dataSource.query<{ afterMs: number }[]>(
       `SELECT (extract(epoch FROM i.closed_at - d.completed_at) * 1000)::float8 AS "afterMs"
@@ -105,9 +108,15 @@ describe('what closes an incident', () => {
       await waiting.startTransaction()
       await waiting.query('SELECT now()')
       await openIncident(database.dataSource.manager, ids())
-      await closeResolvedIncident(database.dataSource.manager, { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId })
+      await closeResolvedIncident(database.dataSource.manager, {
+        organisationId: webhook.member.organisationId,
+        webhookId: webhook.webhookId,
+      })
       await openIncident(waiting.manager, second, true)
-      await resumeIncident(waiting.manager, { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId })
+      await resumeIncident(waiting.manager, {
+        organisationId: webhook.member.organisationId,
+        webhookId: webhook.webhookId,
+      })
       await waiting.commitTransaction()
     } finally {
       await waiting.release()

@@ -287,7 +287,11 @@ describe('incidents under concurrency', () => {
       const isSoon = await endsMeanwhile(() =>
         database.dataSource.transaction(async (manager) => {
           await lockWebhook(manager, webhook.webhookId)
-          return closeIfResolved(manager, { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId }, () => Promise.resolve(true))
+          return closeIfResolved(
+            manager,
+            { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId },
+            () => Promise.resolve(true),
+          )
         }),
       )
       expect(isSoon).to.equal(true)
