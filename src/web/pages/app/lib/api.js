@@ -1,4 +1,4 @@
-import { BRAND } from './brand.js'
+import { BRAND } from './html.js'
 import { memberText } from './json-text.js'
 
 /** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */

@@ -6,7 +6,7 @@ import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/task.js'
+import { createTask } from '../parts/dialog.js'
 import { previewRetry } from './retry-preview.js'
 
 /** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */

@@ -2,9 +2,10 @@ import { html, nothing } from '../lib/html.js'
 import { eventLink, workflowLink } from '../lib/links.js'
 import { retryInWords } from '../lib/schedule.js'
 import { copyButton } from '../parts/copy-button.js'
-import { problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/task.js'
+import { openConfirm } from '../parts/dialog.js'
+import { staleNote } from '../parts/problem.js'
 
+/** @import { Answers } from '../lib/poll.js' */
 /** @import { App, Delivery, DeliveryDetail, EventDetail, Template } from '../types.d.ts' */
 
 /**
@@ -68,19 +69,16 @@ export function renderIds(app, { id, webhookId, eventId, traceId }) {
  * @param {() => Promise<void>} retry
  */
 export function openRetry(app, delivery, retry) {
-  const confirm = () => {
-    app.closeDialog()
-    void retry()
-  }
-  app.openDialog({
+  openConfirm(app, {
     label: 'Retry delivery',
-    render: () =>
-      html`<h2>Retry this delivery?</h2>
-        <p>${retryInWords(app.session, delivery)}</p>
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="primary" @click=${confirm}>Retry</button>
-        </div>`,
+    title: 'Retry this delivery?',
+    text: html`<p>${retryInWords(app.session, delivery)}</p>`,
+    button: 'Retry',
+    isDanger: false,
+    run: () => {
+      app.closeDialog()
+      return retry()
+    },
   })
 }
 
@@ -89,19 +87,15 @@ export function openRetry(app, delivery, retry) {
  * @param {() => Promise<void>} discard
  */
 export function openDiscard(app, discard) {
-  const confirm = () => {
-    app.closeDialog()
-    void discard()
-  }
-  app.openDialog({
+  openConfirm(app, {
     label: 'Discard delivery',
-    render: () =>
-      html`<h2>Discard this delivery?</h2>
-        <p>It is stopped and not attempted again, unless it is retried.</p>
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" @click=${confirm}>Discard</button>
-        </div>`,
+    title: 'Discard this delivery?',
+    text: html`<p>It is stopped and not attempted again, unless it is retried.</p>`,
+    button: 'Discard',
+    run: () => {
+      app.closeDialog()
+      return discard()
+    },
   })
 }
 
@@ -137,28 +131,43 @@ export function eraseButton(app, eventId, erased, refresh) {
  * @param {() => Promise<void>} refresh
  */
 function openErase(app, eventId, refresh) {
-  const task = createTask(app)
-  const erase = () =>
-    task.run(async () => {
+  openConfirm(app, {
+    label: 'Erase payload',
+    title: 'Erase the payload of this event?',
+    text: html`<p>
+      The envelope and what endpoints answered to it are gone for good, for all webhooks. Deliveries that are
+      open are stopped; an attempt that has begun finishes first. None of them can be retried or replayed.
+      Ids, times and outcomes stay. What was delivered stays with its receivers, and in backups until they are
+      deleted.
+    </p>`,
+    button: 'Erase',
+    run: async () => {
       await app.api.erasePayload(eventId)
       app.closeDialog()
       app.showMessage('The payload is erased.')
       await refresh()
-    })
-  app.openDialog({
-    label: 'Erase payload',
-    render: () =>
-      html`<h2>Erase the payload of this event?</h2>
-        <p>
-          The envelope and what endpoints answered to it are gone for good, for all webhooks. Deliveries that
-          are open are stopped; an attempt that has begun finishes first. None of them can be retried or
-          replayed. Ids, times and outcomes stay. What was delivered stays with its receivers, and in backups
-          until they are deleted.
-        </p>
-        ${problemNote(task.problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" ?disabled=${task.isBusy} @click=${erase}>Erase</button>
-        </div>`,
+    },
   })
+}
+
+/**
+ * Stands for what is not there yet, or may not be seen.
+ * @param {Pick<App, 'times'>} app
+ * @param {Answers} answers
+ * @param {{ title: string, refused: string, heading?: (words: string) => Template }} options
+ * @returns {Template}
+ */
+export function renderMissing(app, answers, { title, refused, heading = mainHeading }) {
+  return [403, 404].includes(answers.status)
+    ? html`<section class="empty">
+        ${heading(refused)}
+        <p>${answers.problem}</p>
+      </section>`
+    : html`${staleNote(app, answers)} ${heading(title)}
+        <p class="faint">Loading …</p>`
+}
+
+/** @param {Template} words */
+export function mainHeading(words) {
+  return html`<h1 tabindex="-1">${words}</h1>`
 }

@@ -1,5 +1,4 @@
-import { BRAND } from '../lib/brand.js'
-import { html, nothing, repeat } from '../lib/html.js'
+import { BRAND, html, nothing, repeat } from '../lib/html.js'
 import { keepInAddress, liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
@@ -7,8 +6,8 @@ import { hasWords } from '../lib/search.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { isBackedUp } from '../parts/first-attempts.js'
-import { inWords } from '../parts/problem.js'
-import { staleNote } from '../parts/stale.js'
+import { loading } from '../parts/listing.js'
+import { staleNote } from '../parts/problem.js'
 import { stateInWords } from '../parts/state-mark.js'
 import { forceAllAction, openAction } from './actions.js'
 import { openWebhookForm } from './webhook-form.js'
@@ -29,26 +28,24 @@ const SEARCH = 'q'
  * @returns {View}
  */
 export function createWebhookList(app, parameters) {
-  let problem = ''
   let search = parameters.get(SEARCH) ?? ''
   /** By the id of their webhook. @type {Map<string, Activity['buckets']>} */
   let activity = new Map()
-  const asking = poll(async () => {
-    try {
+  const polling = poll(
+    app,
+    async () => {
       app.webhooks = (await app.api.overview()).data
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }, EVERY_MS)
-  const askingForActivity = poll(async () => {
-    const { data } = await app.api.activities()
-    activity = new Map(data.map(({ webhookId, buckets }) => [webhookId, buckets]))
-    app.update()
-  }, ACTIVITY_EVERY_MS)
+    },
+    EVERY_MS,
+  )
+  const pollingActivity = poll(
+    app,
+    async () => {
+      const { data } = await app.api.activities()
+      activity = new Map(data.map(({ webhookId, buckets }) => [webhookId, buckets]))
+    },
+    ACTIVITY_EVERY_MS,
+  )
   const mayManage = may(app.session, MANAGE)
   const create = () => openWebhookForm(app, null, (id) => app.go(searchOf(webhookLink(id))))
   /** @param {Event} event */
@@ -61,8 +58,8 @@ export function createWebhookList(app, parameters) {
   return {
     title: 'Webhooks',
     stop() {
-      asking.stop()
-      askingForActivity.stop()
+      polling.stop()
+      pollingActivity.stop()
     },
     render() {
       const { webhooks } = app
@@ -88,14 +85,14 @@ export function createWebhookList(app, parameters) {
               : nothing
           }
         </div>
-        ${staleNote(app, asking, problem)} ${webhooks === null ? loading(problem) : nothing}
+        ${staleNote(app, polling.answers)} ${webhooks === null ? loading(polling.answers) : nothing}
         ${webhooks?.length === 0 ? empty(mayManage, create) : nothing} ${hasAny ? table(webhooks) : nothing}`
     },
   }
 
   function buttons() {
     return html`<a href=${retryJobsLink()}>Retry jobs</a>
-      <button type="button" @click=${() => openAction(app, forceAllAction(app), asking.refresh)}>
+      <button type="button" @click=${() => openAction(app, forceAllAction(app), polling.refresh)}>
         Force retry all
       </button>
       <button type="button" class="primary" @click=${create}>New webhook</button>`
@@ -128,7 +125,7 @@ export function createWebhookList(app, parameters) {
         ${repeat(
           found,
           ({ id }) => id,
-          (webhook) => renderWebhookRow(app, webhook, activity.get(webhook.id), asking.refresh),
+          (webhook) => renderWebhookRow(app, webhook, activity.get(webhook.id), polling.refresh),
         )}
       </tbody>
     </table>`
@@ -158,11 +155,6 @@ function urgency(webhook) {
 /** @param {Overview} webhook */
 function textOf({ id, url, name, description, subscribedEventKeys }) {
   return [description, name, url, id, ...subscribedEventKeys].join(' ')
-}
-
-/** @param {string} problem */
-function loading(problem) {
-  return problem === '' ? html`<p class="faint">Loading …</p>` : nothing
 }
 
 /** @param {readonly Overview[]} webhooks */

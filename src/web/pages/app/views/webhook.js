@@ -1,11 +1,10 @@
-import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
 import { webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { address, nameOf, shortAddress } from '../parts/address.js'
-import { inWords } from '../parts/problem.js'
-import { staleNote } from '../parts/stale.js'
+import { loading } from '../parts/listing.js'
+import { staleNote } from '../parts/problem.js'
 import { webhookMark, webhookMarkInShort } from '../parts/state-mark.js'
 import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
@@ -54,46 +53,39 @@ export function createWebhookView(app, id, parameters) {
   const isOverview = addressed?.name === ''
   const found = () => app.webhooks?.find((candidate) => candidate.id === id) ?? null
   let webhook = found()
-  let problem = ''
-  let isGone = false
-  const load = async () => {
-    try {
+  let isDeleted = false
+  const polling = poll(
+    app,
+    async () => {
       app.webhooks = (await app.api.overview()).data
       webhook = found()
-      isGone = webhook === null
-      problem = ''
+      isDeleted = webhook === null
       if (webhook !== null) await tab?.refresh(webhook)
-    } catch (error) {
-      isGone = error instanceof ApiProblem && error.problem.status === 404
-      problem = isGone ? '' : inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }
-  const asking = poll(load, EVERY_MS)
+    },
+    EVERY_MS,
+  )
 
   return {
     get title() {
       return [addressed?.title ?? 'No such tab', webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
     },
     stop() {
-      asking.stop()
+      polling.stop()
       tab?.stop?.()
     },
     render() {
-      if (isGone) return gone()
+      if (isDeleted || polling.answers.status === 404) return gone()
       return html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        ${webhook === null ? nothing : heading(app, webhook, isOverview, asking.refresh)}
-        ${staleNote(app, asking, problem)}
+        ${webhook === null ? nothing : heading(app, webhook, isOverview, polling.refresh)}
+        ${staleNote(app, polling.answers)}
         ${
           webhook === null
             ? html`<h1 tabindex="-1">Webhook</h1>
-                ${problem === '' ? html`<p class="faint">Loading …</p>` : nothing}`
+                ${loading(polling.answers)}`
             : html`${renderHold(app, webhook)} ${isOverview ? renderOpenIncident(app, webhook) : nothing}
                 ${tabs(webhook)}
                 <div class="tab">
-                  ${tab === undefined ? noSuchTab() : tab.render(webhook, asking.refresh)}
+                  ${tab === undefined ? noSuchTab() : tab.render(webhook, polling.refresh)}
                 </div>`
         }`
     },
