@@ -206,7 +206,7 @@ describe('acting on deliveries in the developer area', () => {
       await route.continue()
     })
     await older.evaluate((button) => {
-      for (let press = 0; press < 3; press++) (button as HTMLElement).click()
+      for (let press = 0; press < 3; press++) (button as unknown as { click(): void }).click()
     })
     await page.getByText('Page 2').waitFor()
     await page.locator('button:enabled', { hasText: 'Older' }).click()

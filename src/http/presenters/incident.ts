@@ -1,38 +1,27 @@
-import type { Static } from 'typebox'
-import type { IncidentRow, NotificationRow } from '../../db/queries/incident-history.ts'
+import type { FailuresRow } from '../../db/queries/failures.ts'
+import type { IncidentRow } from '../../db/queries/incident-history.ts'
+import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
 import { missingPermissions, ORGANIZATION_SETTINGS_UPDATE, type Grants } from '../../domain/permissions.ts'
-import type { IncidentSchema } from '../schemas/incident.ts'
-import { presentFailures } from './failures.ts'
+import { FailuresSchema } from '../schemas/failures.ts'
+import { IncidentSchema } from '../schemas/incident.ts'
+import { presenter } from './presenter.ts'
 
-type Incident = Static<typeof IncidentSchema>
+const presentShown = presenter(IncidentSchema)
 
-/**
- * Presents an incident to `reader`, with recipients only for a member that may change the organisation's settings.
- * Typed by its schema, so that an undocumented kind, channel or state does not compile.
- */
-export function presentIncident(incident: IncidentRow, reader: Grants): Incident {
+/** Presents an incident to `reader`, with recipients only for a member that may change the organisation's settings. */
+export function presentIncident(incident: IncidentRow, reader: Grants) {
   const showsRecipients = missingPermissions(reader, [ORGANIZATION_SETTINGS_UPDATE]).length === 0
-  const { id, openedAt, closedAt, exhaustedAt, failures, notifications } = incident
-  return {
-    id,
-    openedAt: openedAt.toISOString(),
-    closedAt: closedAt?.toISOString() ?? null,
-    exhaustedAt: exhaustedAt?.toISOString() ?? null,
-    failures: presentFailures(failures),
-    notifications: notifications.map((notification) => presentNotification(notification, showsRecipients)),
-  }
+  const notifications = incident.notifications.map((notification) => ({
+    ...notification,
+    recipient: showsRecipients ? notification.recipient : null,
+  }))
+  return presentShown({ ...incident, failures: presentFailures(incident.failures), notifications })
 }
 
-function presentNotification(
-  notification: NotificationRow,
-  showsRecipient: boolean,
-): Incident['notifications'][number] {
-  const { kind, channel, recipient, state, sentAt } = notification
-  return {
-    kind,
-    channel,
-    recipient: showsRecipient ? recipient : null,
-    state,
-    sentAt: sentAt?.toISOString() ?? null,
-  }
+const presentShownFailures = presenter(FailuresSchema)
+
+/** Adds to each cause what to do about it. */
+export function presentFailures(failures: FailuresRow) {
+  const causes = failures.causes.map((cause) => ({ ...cause, cure: FAILURE_TEXTS[cause.failureCode].cure }))
+  return presentShownFailures({ ...failures, causes })
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
-import { orNull, timestamp } from './common.ts'
+import { timestamp, orNull } from './common.ts'
 import { FAILURE_CODE } from './delivery.ts'
 
 const FailureCauseSchema = Type.Object(

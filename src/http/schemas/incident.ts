@@ -1,7 +1,5 @@
 import { Type } from 'typebox'
-import { incidentCursor } from '../validation/cursor.ts'
-import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { FailuresSchema } from './failures.ts'
 
 const NotificationSchema = Type.Object(
@@ -38,18 +36,4 @@ export const IncidentSchema = Type.Object(
     }),
   },
   { title: 'Incident' },
-)
-
-/** Query of the list of incidents. */
-export const IncidentQuerySchema = Type.Object(
-  {
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Incidents per page' }),
-    cursor: cursorOf('IncidentCursor', incidentCursor),
-  },
-  { additionalProperties: false },
-)
-
-export const IncidentListSchema = Type.Object(
-  { data: Type.Array(IncidentSchema), nextCursor: nextCursor('i101977a400b6c7f11b2c3d4e5f6a7b8c9') },
-  { title: 'IncidentList' },
 )
