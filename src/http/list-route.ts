@@ -2,7 +2,7 @@ import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { ApiDependencies } from './api.ts'
 import { exportRows, NDJSON_DESCRIPTION } from './export-rows.ts'
 import { routeWithQuery, type Links, type Route, type RouteRequest } from './route.ts'
-import { id, timestamp, orNull } from './schemas/common.ts'
+import { orNull, timestamp } from './schemas/common.ts'
 import type { Cursor } from './validation/cursor.ts'
 
 type Page<Row> = { page: Row[]; last: string | null; searchedUntil?: Date | null }

@@ -1,7 +1,7 @@
 import { listAudit } from '../../db/queries/audit.ts'
 import { FULL_ACCESS } from '../../domain/permissions.ts'
 import { listRoute } from '../list-route.ts'
-import { presentAuditEntry } from '../presenters/rows.ts'
+import { presentAuditEntry } from '../presenters/presenter.ts'
 import type { Route } from '../route.ts'
 import { AuditEntrySchema, AuditFilterSchema } from '../schemas/audit.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'

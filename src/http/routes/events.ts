@@ -16,10 +16,10 @@ import { notFound, type FieldError } from '../../errors.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
-import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
+import { bytesOfCatalogue } from '../answer.ts'
 import { listRoute } from '../list-route.ts'
 import { presentEvent } from '../presenters/delivery.ts'
-import { presentEventKey, presentEventSummary } from '../presenters/rows.ts'
+import { presentEventKey, presentEventSummary } from '../presenters/presenter.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   EventFilterSchema,

@@ -5,7 +5,7 @@ import {
   unsubscribeAllFromPush,
   unsubscribeFromPush,
 } from '../../incidents/notifications/push-subscriptions.ts'
-import { presentPushSubscription } from '../presenters/rows.ts'
+import { presentPushSubscription } from '../presenters/presenter.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   CreatePushSubscriptionSchema,

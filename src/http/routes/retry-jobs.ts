@@ -5,7 +5,7 @@ import { requestRetryJob } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import { listRoute } from '../list-route.ts'
-import { presentRetryJob } from '../presenters/rows.ts'
+import { presentRetryJob } from '../presenters/presenter.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   MAX_SELECTION_BYTES,

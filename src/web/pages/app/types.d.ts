@@ -48,6 +48,13 @@ export type Failures = Static<typeof FailuresSchema>
 export type RetryJob = Static<typeof RetryJobSchema>
 export type Replay = Static<typeof ReplaySchema>
 export type ReplayCount = Static<typeof ReplayCountSchema>
+/** What a user sets of a webhook. */
+export type WebhookBody = {
+  url?: string
+  subscribedEventKeys?: string[]
+  enabled?: boolean
+  description?: string
+}
 /** Which past events a replay sends. */
 export type ReplayBody = { since: string; until?: string; eventKeys?: string[]; include: Replay['include'] }
 export type RetryMode = RetryJob['mode']

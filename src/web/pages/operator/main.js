@@ -38,10 +38,9 @@ const WITH_OPERATOR_KEY = {
   purpose: 'See the webhooks of all organisations that need attention, and hold those that do harm.',
   key: 'Operator key',
   hint: 'It needs the scope observe, and manage to hold webhooks. The key itself is not kept in this browser.',
+  /** @returns {Promise<OperatorSession>} */
   send: async (/** @type {string} */ key) =>
-    /** @type {OperatorSession} */ (
-      parsed(await call('POST', SESSION, { headers: { 'x-operator-key': key } }))
-    ),
+    parsed(await call('POST', SESSION, { headers: { 'x-operator-key': key } })),
 }
 
 function showSignIn(reason = '') {
@@ -61,14 +60,14 @@ function start(session) {
     times,
     ...screen.parts,
     async ask(method, path, body) {
-      try {
-        const text = await call(method, path, body === undefined ? {} : { body })
-        return /** @type {any} */ (parsed(text))
-      } catch (error) {
-        const hasEnded = error instanceof ApiProblem && error.problem.status === 401
-        if (hasEnded && signedIn === session) showSignIn('Your session has ended. Sign in again.')
-        throw error
-      }
+      const text = await call(method, path, body === undefined ? {} : { body }).catch(
+        (/** @type {unknown} */ error) => {
+          const hasEnded = error instanceof ApiProblem && error.problem.status === 401
+          if (hasEnded && signedIn === session) showSignIn('Your session has ended. Sign in again.')
+          throw error
+        },
+      )
+      return parsed(text)
     },
   }
   signedIn = session

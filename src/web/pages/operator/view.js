@@ -3,9 +3,9 @@ import { createListing } from '../app/lib/listing.js'
 import { poll } from '../app/lib/poll.js'
 import { duration } from '../app/lib/times.js'
 import { nameOf } from '../app/parts/address.js'
-import { renderListing } from '../app/parts/listing.js'
+import { renderHeading, renderListing } from '../app/parts/listing.js'
 import { staleNote } from '../app/parts/problem.js'
-import { mark, stateInWords } from '../app/parts/state-mark.js'
+import { mark, renderFact, stateInWords } from '../app/parts/state-mark.js'
 import { ACTION, renderTable } from '../app/parts/table.js'
 import { openHold, openRelease } from './hold.js'
 
@@ -73,10 +73,8 @@ export function createOperatorView(app) {
     stop: polling.stop,
     render() {
       const state = listing.filter.state
-      return html`<div class="heading">
-          <div><h1 tabindex="-1">All organisations</h1></div>
-        </div>
-        ${staleNote(app, polling.answers)} ${overview === null ? nothing : facts(overview)}
+      return html`${renderHeading('All organisations')} ${staleNote(app, polling.answers)}
+        ${overview === null ? nothing : facts(overview)}
         <nav class="tabs" aria-label="Webhooks by state">
           ${Object.entries(LISTS).map(
             ([name, { title }]) =>
@@ -107,14 +105,10 @@ function facts({ organisations, webhooks, backlog }) {
   /**
    * @param {string} label
    * @param {number} count
-   * @param {string} tone
+   * @param {string} [tone]
    * @param {string} [note]
    */
-  const fact = (label, count, tone, note = '') =>
-    html`<div class=${count > 0 ? tone : ''}>
-      <dt>${label}</dt>
-      <dd>${count.toLocaleString()}${note === '' ? nothing : html` <span class="hint">${note}</span>`}</dd>
-    </div>`
+  const fact = (label, count, tone, note) => renderFact({ label, count, tone, note })
   /** @param {number} ms */
   const oldest = (ms) => (ms === 0 ? '' : `the oldest for ${duration(ms)}`)
   const more = (/** @type {boolean} */ isMore) => (isMore ? 'or more' : '')

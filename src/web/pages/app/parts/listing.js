@@ -64,3 +64,25 @@ function renderPages({ page: { number, hasNewer, hasOlder }, newer, older }, wha
     <button type="button" ?disabled=${!hasOlder} @click=${older}>Older</button>
   </nav>`
 }
+
+/** Leads from what belongs to all webhooks back to their list. */
+export const CRUMBS = html`<nav class="crumbs" aria-label="Breadcrumbs">
+  <a href="/developer">Webhooks</a>
+</nav>`
+
+/**
+ * The heading of a page, with a line about it and what can be done there.
+ * @param {string} title
+ * @param {Template} [words]
+ * @param {Template} [buttons]
+ * @returns {Template}
+ */
+export function renderHeading(title, words = nothing, buttons = nothing) {
+  return html`<div class="heading">
+    <div>
+      <h1 tabindex="-1">${title}</h1>
+      ${words === nothing ? nothing : html`<p class="faint">${words}</p>`}
+    </div>
+    ${buttons === nothing ? nothing : html`<div class="buttons">${buttons}</div>`}
+  </div>`
+}

@@ -1,5 +1,6 @@
 import { html, nothing } from '../lib/html.js'
-import { copyButton } from '../parts/copy-button.js'
+import { renderHeading } from '../parts/listing.js'
+import { copyButton } from '../parts/payload.js'
 import { createTask, openConfirm } from '../parts/dialog.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { ACTION, renderTable } from '../parts/table.js'
@@ -34,21 +35,15 @@ export function createApiKeysView(app) {
   return {
     title: 'API keys',
     render: () =>
-      html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">API keys</h1>
-            <p class="faint">Each acts as you, ${app.session.member.name}, with your permissions.</p>
-          </div>
-          ${
-            known?.isCreationEnabled === true
-              ? html`<div class="buttons">
-                  <button type="button" class="primary" @click=${() => openCreate(app, load)}>
-                    New API key
-                  </button>
-                </div>`
-              : nothing
-          }
-        </div>
+      html`${renderHeading(
+          'API keys',
+          `Each acts as you, ${app.session.member.name}, with your permissions.`,
+          known?.isCreationEnabled === true
+            ? html`<button type="button" class="primary" @click=${() => openCreate(app, load)}>
+                New API key
+              </button>`
+            : nothing,
+        )}
         <section class="card deliveries" aria-label="API keys">
           ${problemNote(problem)}
           ${known === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}

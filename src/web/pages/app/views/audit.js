@@ -3,7 +3,7 @@ import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
 import { auditLink, deliveryLink, webhookLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { nameOf } from '../parts/address.js'
-import { renderListing } from '../parts/listing.js'
+import { renderHeading, renderListing } from '../parts/listing.js'
 import { renderTable } from '../parts/table.js'
 
 /** @import { App, AuditEntry, View } from '../types.d.ts' */
@@ -30,24 +30,18 @@ export function createAuditView(app, parameters) {
     title: 'Audit',
     render() {
       const { filter, query, rows, change } = listing
-      return html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">Audit</h1>
-            <p class="faint">
-              ${
-                filter.webhookId === ''
-                  ? 'Every management action and every access to a secret, newest first.'
-                  : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${auditLink()}>Show all</a>`
-              }
-            </p>
-          </div>
-        </div>
-        ${renderFilter(app, filter, rows ?? [], change)}
-        ${renderListing(app, listing, {
-          what: 'entries',
-          none: Object.keys(query).length > 0 ? 'No entries match the filter.' : 'No entries.',
-          show: (entries) => table(app, entries),
-        })}`
+      return html`${renderHeading(
+        'Audit',
+        filter.webhookId === ''
+          ? 'Every management action and every access to a secret, newest first.'
+          : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${auditLink()}>Show all</a>`,
+      )}
+      ${renderFilter(app, filter, rows ?? [], change)}
+      ${renderListing(app, listing, {
+        what: 'entries',
+        none: Object.keys(query).length > 0 ? 'No entries match the filter.' : 'No entries.',
+        show: (entries) => table(app, entries),
+      })}`
     },
   }
 }

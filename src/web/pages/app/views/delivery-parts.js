@@ -1,9 +1,9 @@
 import { html, nothing } from '../lib/html.js'
-import { eventLink, workflowLink } from '../lib/links.js'
-import { retryInWords } from '../lib/schedule.js'
-import { copyButton } from '../parts/copy-button.js'
+import { deliveryLink, eventLink, searchOf, workflowLink } from '../lib/links.js'
+import { retryInWords } from './retry-preview.js'
+import { copyButton } from '../parts/payload.js'
 import { openConfirm } from '../parts/dialog.js'
-import { staleNote } from '../parts/problem.js'
+import { inWords, staleNote } from '../parts/problem.js'
 
 /** @import { Answers } from '../lib/poll.js' */
 /** @import { App, Delivery, DeliveryDetail, EventDetail, Template } from '../types.d.ts' */
@@ -170,4 +170,57 @@ export function renderMissing(app, answers, { title, refused, heading = mainHead
 /** @param {Template} words */
 export function mainHeading(words) {
   return html`<h1 tabindex="-1">${words}</h1>`
+}
+
+/**
+ * Sends a test event to the webhook, and shows its delivery.
+ * @param {App} app
+ * @param {string} webhookId
+ * @param {string} [eventKey] whose example is sent
+ */
+export async function sendTest(app, webhookId, eventKey) {
+  try {
+    const { deliveryId } = await app.api.sendTest(webhookId, eventKey)
+    app.go(searchOf(deliveryLink(webhookId, deliveryId)))
+    app.showMessage('A test event is on its way.')
+  } catch (error) {
+    app.showMessage(inWords(error))
+  }
+}
+
+/** A double click is one request, however fast the first one was answered. */
+const ACT_AGAIN_AFTER_MS = 1_000
+
+/**
+ * Acts on deliveries, on each of them once at a time, and says what came of it.
+ * @param {App} app
+ * @param {() => Promise<void>} refresh
+ */
+export function createActs(app, refresh) {
+  /** @type {Set<string>} */
+  const acting = new Set()
+  return {
+    /** @param {string} id */
+    isActing: (id) => acting.has(id),
+    /**
+     * @param {string} id
+     * @param {() => Promise<unknown>} work
+     * @param {string} [done]
+     */
+    act: async (id, work, done = 'It is attempted at once.') => {
+      if (acting.has(id)) return
+      acting.add(id)
+      app.update()
+      const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
+      try {
+        await work()
+        app.showMessage(done)
+      } catch (error) {
+        app.showMessage(inWords(error))
+      }
+      await Promise.all([refresh(), pause])
+      acting.delete(id)
+      app.update()
+    },
+  }
 }

@@ -2,10 +2,9 @@ import { html, live, nothing } from '../lib/html.js'
 import { deliveryLink } from '../lib/links.js'
 import { milliseconds } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
-import { inWords } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
 import { ACTION, renderTable } from '../parts/table.js'
-import { openRetry } from './delivery-parts.js'
+import { createActs, openRetry } from './delivery-parts.js'
 
 /** @import { Column } from '../parts/table.js' */
 /** @import { App, Delivery } from '../types.d.ts' */
@@ -17,9 +16,6 @@ import { openRetry } from './delivery-parts.js'
  *   toggle: (id: string) => void, togglePage: () => void,
  * }} Selection
  */
-
-/** A double click is one request, however fast the first one was answered. */
-const ACT_AGAIN_AFTER_MS = 1_000
 
 /** The last characters of an id are random. */
 const SHORT_ID_LENGTH = 8
@@ -35,36 +31,19 @@ const RETRIED = ['waiting', 'failed', 'stopped']
  */
 export function createDeliveryTable(app, webhookId, selection, refresh, panel) {
   const maxAttempts = app.session.retryWaitsMs.length + 1
-  /** @type {Set<string>} */
-  const acting = new Set()
-
+  const { isActing, act } = createActs(app, refresh)
   /** @param {Delivery} delivery */
-  const retry = async (delivery) => {
-    const { id } = delivery
-    if (acting.has(id)) return
-    acting.add(id)
-    app.update()
-    const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
-    try {
-      await app.api.retryOne(delivery.webhookId, delivery.id)
-      app.showMessage('It is attempted at once.')
-    } catch (error) {
-      app.showMessage(inWords(error))
-    }
-    await Promise.all([refresh(), pause])
-    acting.delete(id)
-    app.update()
-  }
+  const retry = ({ id, webhookId: of }) => act(id, () => app.api.retryOne(of, id))
 
   /** @param {Delivery} delivery */
   const retryButton = (delivery) => {
     const { id, state } = delivery
-    return RETRIED.includes(state) || acting.has(id)
+    return RETRIED.includes(state) || isActing(id)
       ? html`<button
           type="button"
           class="quiet"
           aria-label="Retry delivery ${shortId(id)}"
-          ?disabled=${acting.has(id)}
+          ?disabled=${isActing(id)}
           @click=${() => openRetry(app, delivery, () => retry(delivery))}
         >
           Retry

@@ -3,10 +3,11 @@ import { deliveriesLink } from '../lib/links.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { nameOf, shortName } from '../parts/address.js'
-import { inWords, staleNote } from '../parts/problem.js'
+import { staleNote } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
 import { renderTimeline, stopInWords } from '../parts/timeline.js'
 import {
+  createActs,
   erasedNote,
   eraseButton,
   mainHeading,
@@ -21,9 +22,6 @@ import { findStop } from './stopped-by.js'
 /** @import { App, AuditEntry, DeliveryDetail, Overview, Template, View } from '../types.d.ts' */
 
 const EVERY_MS = 1_000
-
-/** A double click is one request, however fast the first one was answered. */
-const ACT_AGAIN_AFTER_MS = 1_000
 
 /** What is over changes only when it is retried. */
 const FINAL_EVERY_MS = 5_000
@@ -46,7 +44,6 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   /** The attempt that is shown; null for the latest one. @type {number | null} */
   let chosen = null
   let readAt = 0
-  let isActing = false
   /** @param {Template} words */
   const heading = (words) => (isBeside ? html`<h2 tabindex="-1">${words}</h2>` : mainHeading(words))
   const exchange = createExchange(app, () => app.api.deliveryRequest(webhookId, id))
@@ -80,28 +77,10 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
     return polling.refresh()
   }
 
-  /**
-   * @param {() => Promise<unknown>} work
-   * @param {string} done
-   */
-  const act = async (work, done) => {
-    if (isActing) return
-    isActing = true
-    app.update()
-    const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
-    try {
-      await work()
-      app.showMessage(done)
-    } catch (error) {
-      app.showMessage(inWords(error))
-    }
-    await Promise.all([refresh(), pause])
-    isActing = false
-    app.update()
-  }
-  const retry = () => act(() => app.api.retryOne(webhookId, id), 'It is attempted at once.')
+  const { isActing, act } = createActs(app, refresh)
+  const retry = () => act(id, () => app.api.retryOne(webhookId, id))
   const askToRetry = () => delivery !== null && openRetry(app, delivery, retry)
-  const discard = () => openDiscard(app, () => act(() => app.api.discardOne(webhookId, id), 'Discarded.'))
+  const discard = () => openDiscard(app, () => act(id, () => app.api.discardOne(webhookId, id), 'Discarded.'))
   const choose = (/** @type {number} */ number) => {
     chosen = number === delivery?.attempts.at(-1)?.number ? null : number
     app.update()
@@ -181,12 +160,14 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   function buttons({ state, payloadErased }) {
     return html`${
       payloadErased === null
-        ? html`<button type="button" ?disabled=${isActing} @click=${askToRetry}>Retry now</button>`
+        ? html`<button type="button" ?disabled=${isActing(id)} @click=${askToRetry}>Retry now</button>`
         : nothing
     }
     ${
       state === 'waiting' || state === 'failed'
-        ? html`<button type="button" class="danger" ?disabled=${isActing} @click=${discard}>Discard</button>`
+        ? html`<button type="button" class="danger" ?disabled=${isActing(id)} @click=${discard}>
+            Discard
+          </button>`
         : nothing
     }`
   }

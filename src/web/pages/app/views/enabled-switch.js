@@ -4,7 +4,7 @@ import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { openConfirm } from '../parts/dialog.js'
 import { inWords } from '../parts/problem.js'
-import { openAction, resumeStoppedAction } from './actions.js'
+import { openAction, webhookAction } from './actions.js'
 
 /** @import { App, Overview, Template } from '../types.d.ts' */
 
@@ -61,7 +61,7 @@ function whyNot(hold, lacking) {
  * @param {() => Promise<void>} refresh
  */
 async function offerToResume(app, webhook, refresh) {
-  const action = resumeStoppedAction(app, { ...webhook, name: nameOf(webhook) })
+  const action = webhookAction(app, { ...webhook, name: nameOf(webhook) }, 'stopped')
   if ((await action.count()) > 0) openAction(app, action, refresh)
 }
 

@@ -4,7 +4,7 @@ import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { createExportButton } from '../parts/export-button.js'
 import { createFilterPanel, keyField, rangeFields, searchField } from '../parts/filter-fields.js'
-import { renderListing } from '../parts/listing.js'
+import { renderHeading, renderListing } from '../parts/listing.js'
 import { stateInWords } from '../parts/state-mark.js'
 import { renderTable } from '../parts/table.js'
 import { shortId } from './delivery-table.js'
@@ -60,12 +60,7 @@ export function createEventsView(app, parameters) {
     stop: polling.stop,
     render() {
       const { rows, filter, query, change } = listing
-      return html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">Events</h1>
-            <p class="faint">What was published, and what became of its deliveries.</p>
-          </div>
-        </div>
+      return html`${renderHeading('Events', 'What was published, and what became of its deliveries.')}
         <section class="card deliveries" aria-label="Events">
           ${renderFilter(app, filter, change, {
             first: html`${keyField(app, filter.eventKey, change)}

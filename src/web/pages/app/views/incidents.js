@@ -4,8 +4,7 @@ import { createListing } from '../lib/listing.js'
 import { duration, plural } from '../lib/times.js'
 import { renderFailures } from '../parts/failures.js'
 import { renderListing } from '../parts/listing.js'
-import { mark } from '../parts/state-mark.js'
-import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
+import { backlogInWords, isBackedUp, mark } from '../parts/state-mark.js'
 
 /** @import { App, Incident, Overview, Tab, Template } from '../types.d.ts' */
 

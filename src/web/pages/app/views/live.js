@@ -5,7 +5,7 @@ import { poll } from '../lib/poll.js'
 import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
 import { keyField } from '../parts/filter-fields.js'
-import { loading } from '../parts/listing.js'
+import { CRUMBS, loading, renderHeading } from '../parts/listing.js'
 import { createSidePanel } from '../parts/side-panel.js'
 import { staleNote } from '../parts/problem.js'
 import { mark } from '../parts/state-mark.js'
@@ -157,13 +157,7 @@ export function createLiveView(app) {
     title: 'Live deliveries',
     stop: live.stop,
     render: () =>
-      html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        <div class="heading">
-          <div>
-            <h1 tabindex="-1">Live deliveries</h1>
-            <p class="faint">Of all webhooks, newest first, as they come.</p>
-          </div>
-        </div>
-        ${live.render()}`,
+      html`${CRUMBS} ${renderHeading('Live deliveries', 'Of all webhooks, newest first, as they come.')}
+      ${live.render()}`,
   }
 }

@@ -4,7 +4,7 @@ import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { nameOf } from '../parts/address.js'
 import { jobMark, progressInWords } from '../parts/job-progress.js'
-import { renderListing } from '../parts/listing.js'
+import { CRUMBS, renderHeading, renderListing } from '../parts/listing.js'
 import { renderTable } from '../parts/table.js'
 
 /** @import { Column } from '../parts/table.js' */
@@ -49,13 +49,8 @@ export function createRetryJobsView(app, parameters) {
     title: 'Retry jobs',
     stop: polling.stop,
     render: () =>
-      html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        <div class="heading">
-          <div>
-            <h1 tabindex="-1">Retry jobs</h1>
-            <p class="faint">Retries of many deliveries and their outcome, newest first. Kept for 30 days.</p>
-          </div>
-        </div>
+      html`${CRUMBS}
+        ${renderHeading('Retry jobs', 'Retries of many deliveries and their outcome, newest first. Kept for 30 days.')}
         <section class="card deliveries" aria-label="Retry jobs">
           ${renderListing(app, listing, {
             what: 'retry jobs',

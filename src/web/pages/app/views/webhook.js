@@ -3,14 +3,14 @@ import { webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { address, nameOf, shortAddress } from '../parts/address.js'
-import { loading } from '../parts/listing.js'
+import { CRUMBS, loading } from '../parts/listing.js'
 import { staleNote } from '../parts/problem.js'
-import { webhookMark, webhookMarkInShort } from '../parts/state-mark.js'
+import { webhookMark } from '../parts/state-mark.js'
 import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
 import { createIncidents, renderHold, renderOpenIncident } from './incidents.js'
 import { createLive } from './live.js'
-import { sendTest } from './send-test.js'
+import { sendTest } from './delivery-parts.js'
 import { createWebhookOverview } from './webhook-overview.js'
 import { createWebhookSettings } from './webhook-settings.js'
 
@@ -75,19 +75,18 @@ export function createWebhookView(app, id, parameters) {
     },
     render() {
       if (isDeleted || polling.answers.status === 404) return gone()
-      return html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        ${webhook === null ? nothing : heading(app, webhook, isOverview, polling.refresh)}
-        ${staleNote(app, polling.answers)}
-        ${
-          webhook === null
-            ? html`<h1 tabindex="-1">Webhook</h1>
-                ${loading(polling.answers)}`
-            : html`${renderHold(app, webhook)} ${isOverview ? renderOpenIncident(app, webhook) : nothing}
-                ${tabs(webhook)}
-                <div class="tab">
-                  ${tab === undefined ? noSuchTab() : tab.render(webhook, polling.refresh)}
-                </div>`
-        }`
+      return html`${CRUMBS} ${webhook === null ? nothing : heading(app, webhook, isOverview, polling.refresh)}
+      ${staleNote(app, polling.answers)}
+      ${
+        webhook === null
+          ? html`<h1 tabindex="-1">Webhook</h1>
+              ${loading(polling.answers)}`
+          : html`${renderHold(app, webhook)} ${isOverview ? renderOpenIncident(app, webhook) : nothing}
+              ${tabs(webhook)}
+              <div class="tab">
+                ${tab === undefined ? noSuchTab() : tab.render(webhook, polling.refresh)}
+              </div>`
+      }`
     },
   }
 
@@ -119,10 +118,7 @@ function heading(app, webhook, isOverview, refresh) {
     <div>
       <h1 tabindex="-1">${description === '' ? shown : description}</h1>
       <div class="under">
-        <p>
-          ${isOverview ? webhookMark(webhook, app.times) : webhookMarkInShort(webhook, app.times)}
-          ${enabledSwitch(app, webhook, refresh)}
-        </p>
+        <p>${webhookMark(webhook, app.times, !isOverview)} ${enabledSwitch(app, webhook, refresh)}</p>
         ${description === '' ? nothing : html`<p>${shown}</p>`}
       </div>
     </div>
