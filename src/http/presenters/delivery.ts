@@ -120,7 +120,7 @@ export function presentEvent(
  * Returns the payload of an event as JSON text, byte for byte as it is delivered; `null` to a reader that may not see it,
  * and where it is erased.
  */
-export function presentPayload(
+function presentPayload(
   { eventKey, body }: { eventKey: string; body: Buffer | null },
   reader: Grants,
   permissionFor: PermissionFor,
@@ -129,6 +129,6 @@ export function presentPayload(
 }
 
 /** Presents since when the payload is erased, and by whom; null where it is not. */
-export function presentErasure({ erasedAt, erasedBy }: Omit<StoredPayload, 'body'>) {
+function presentErasure({ erasedAt, erasedBy }: Omit<StoredPayload, 'body'>) {
   return erasedAt === null || erasedBy === null ? null : { at: erasedAt.toISOString(), by: erasedBy }
 }

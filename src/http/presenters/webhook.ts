@@ -1,13 +1,20 @@
 import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/queries/activity.ts'
 import type { FailuresRow } from '../../db/queries/failures.ts'
+import type { IncidentRow } from '../../db/queries/incident-history.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
-import type { Grants, PermissionFor } from '../../domain/permissions.ts'
+import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
+import {
+  missingPermissions,
+  ORGANIZATION_SETTINGS_UPDATE,
+  type Grants,
+  type PermissionFor,
+} from '../../domain/permissions.ts'
 import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook, urlFor } from '../../domain/webhook-name.ts'
+import { FailuresSchema, IncidentSchema } from '../schemas/incident.ts'
 import { WebhookOverviewSchema } from '../schemas/overview.ts'
 import { WebhookSchema } from '../schemas/webhook.ts'
-import { presentFailures } from './incident.ts'
 import { presenter } from './presenter.ts'
 
 const presentShown = presenter(WebhookSchema)
@@ -78,4 +85,24 @@ function presentBuckets(bucketMs: number, rows: Buckets) {
     failed,
   }))
   return { bucketMs, buckets, isCapped: isFull('succeeded') || isFull('failed') }
+}
+
+const presentShownIncident = presenter(IncidentSchema)
+
+/** Presents an incident to `reader`, with recipients only for a member that may change the organisation's settings. */
+export function presentIncident(incident: IncidentRow, reader: Grants) {
+  const showsRecipients = missingPermissions(reader, [ORGANIZATION_SETTINGS_UPDATE]).length === 0
+  const notifications = incident.notifications.map((notification) => ({
+    ...notification,
+    recipient: showsRecipients ? notification.recipient : null,
+  }))
+  return presentShownIncident({ ...incident, failures: presentFailures(incident.failures), notifications })
+}
+
+const presentShownFailures = presenter(FailuresSchema)
+
+/** Adds to each cause what to do about it. */
+function presentFailures(failures: FailuresRow) {
+  const causes = failures.causes.map((cause) => ({ ...cause, cure: FAILURE_TEXTS[cause.failureCode].cure }))
+  return presentShownFailures({ ...failures, causes })
 }

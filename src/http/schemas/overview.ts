@@ -3,7 +3,7 @@ import { ACTIVITY_RANGES, type ActivityRange } from '../../domain/activity-range
 import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
 import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
-import { FailuresSchema } from './failures.ts'
+import { FailuresSchema } from './incident.ts'
 import { WebhookSchema } from './webhook.ts'
 
 const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {

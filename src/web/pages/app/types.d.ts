@@ -5,8 +5,7 @@ import type { ProblemSchema } from '../../../http/schemas/common.ts'
 import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
 import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
 import type { EventKeyListSchema, EventSummarySchema, EventSchema } from '../../../http/schemas/event.ts'
-import type { FailuresSchema } from '../../../http/schemas/failures.ts'
-import type { IncidentSchema } from '../../../http/schemas/incident.ts'
+import type { FailuresSchema, IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {
   ActivityListSchema,
   ActivityQuerySchema,
