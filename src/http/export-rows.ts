@@ -1,7 +1,6 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import type { Context } from 'koa'
 import pLimit from 'p-limit'
-import type { Page } from '../db/connection/db.ts'
 import type { Route } from './route.ts'
 
 export const NDJSON = 'application/x-ndjson'
@@ -25,7 +24,7 @@ const turns = pLimit(2)
 
 /** `load`: reads one page, after a row or from the beginning. */
 type ExportSource<Row> = {
-  load: (after: string | null, limit: number) => Promise<Page<Row>>
+  load: (after: string | null, limit: number) => Promise<{ page: Row[]; last: string | null }>
   present: (row: Row) => unknown
   cursorAfter: (last: string) => string
   after: string | null
