@@ -10,7 +10,7 @@ import {
 } from '../db/queries/api-keys.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { findMember } from '../db/queries/organisations.ts'
-import type { Actor } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { callerCachesExpired } from './caller-lookup.ts'

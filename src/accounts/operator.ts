@@ -1,4 +1,5 @@
-import type { OperatorScope, Caller } from '../domain/permissions.ts'
+import type { Caller } from '../domain/actor.ts'
+import type { OperatorScope } from '../domain/permissions.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 
 /** The platform's own backend, known by an operator key, with the origin of its request. */

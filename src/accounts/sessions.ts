@@ -11,7 +11,7 @@ import {
   type Session,
 } from '../db/queries/sessions.ts'
 import { notFound, unauthenticated } from '../errors.ts'
-import type { Actor, Caller, KeyCaller } from '../domain/permissions.ts'
+import type { Actor, Caller, KeyCaller } from '../domain/actor.ts'
 import { requireOrganisation } from './organisations.ts'
 
 type Dependencies = { dataSource: DataSource }

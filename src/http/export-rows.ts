@@ -1,10 +1,9 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import type { Context } from 'koa'
 import pLimit from 'p-limit'
-import type { SearchedPage } from '../db/queries/delivery-list.ts'
 import type { Route } from './route.ts'
 
-const NDJSON = 'application/x-ndjson'
+export const NDJSON = 'application/x-ndjson'
 
 /** Rows of one export at most; a last line says how the rest is requested. */
 const MAX_EXPORT_ROWS = 10_000
@@ -23,9 +22,9 @@ const PAGE_ROWS = 200
 /** Pages that a process reads at once for exports, so that these leave the database to everything else. */
 const turns = pLimit(2)
 
-/** `load`: reads one page, after a row or from the beginning; `last`: see {@link SearchedPage}. */
+/** `load`: reads one page, after a row or from the beginning. */
 type ExportSource<Row> = {
-  load: (after: string | null, limit: number) => Promise<SearchedPage<Row>>
+  load: (after: string | null, limit: number) => Promise<{ page: Row[]; last: string | null }>
   present: (row: Row) => unknown
   cursorAfter: (last: string) => string
   after: string | null
@@ -77,28 +76,4 @@ async function* readLines<Row>({
     if (last === null) return
   }
   if (last !== null) yield `${JSON.stringify({ nextCursor: cursorAfter(last) })}\n`
-}
-
-/** Keeps proxies from storing, compressing or buffering the stream. */
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-  // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
-  connection: 'close',
-}
-
-/** Opens no stream for HEAD, which gets the headers only. */
-export async function answerWithStream(ctx: Context, open: () => Promise<Readable>): Promise<void> {
-  const stream = ctx.method === 'HEAD' ? null : await open()
-  ctx.status = 200
-  ctx.set(STREAM_HEADERS)
-  // Koa destroys the stream when the connection closes, and the connection when the stream is destroyed.
-  if (stream !== null) ctx.body = stream
-}
-
-/** Answers with rows as they come: compression would hold them back to the end. */
-export function answerWithRows(ctx: Context, rows: Readable): void {
-  ctx.set({ 'content-type': NDJSON, 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
-  ctx.body = rows
 }

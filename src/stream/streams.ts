@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
-import type { KeyCaller } from '../domain/permissions.ts'
+import type { KeyCaller } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { findKeyRights, type KeyRights } from '../db/queries/api-keys.ts'
 import {

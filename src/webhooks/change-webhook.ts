@@ -9,7 +9,8 @@ import {
   deleteWebhook as deleteRow,
 } from '../db/queries/webhooks.ts'
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
-import { includesSubscription, type Actor } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
+import { includesSubscription } from '../domain/permissions.ts'
 import { notFound } from '../errors.ts'
 import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
 import type { Metrics } from '../observability/metrics.ts'

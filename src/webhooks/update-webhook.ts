@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'

@@ -2,7 +2,8 @@
 // request, and the conflict of the INSERT is with the partial index of names that are not revoked.
 import { timingSafeEqual } from 'node:crypto'
 import { IsNull, MoreThan } from 'typeorm'
-import type { KeyCaller, Grants } from '../../domain/permissions.ts'
+import type { KeyCaller } from '../../domain/actor.ts'
+import type { Grants } from '../../domain/permissions.ts'
 import { hashCredential } from '../../secret-box.ts'
 import { ApiKey } from '../entities/api-key.ts'
 import { Member, Organisation } from '../entities/organisation.ts'

@@ -107,7 +107,7 @@ export async function sweepIncidentsAgain(db: Db, incidentIds: string[], delayMs
 }
 
 /** A notification as the API shows it. `recipient`: an e-mail address, or the id of a push subscription. */
-export type NotificationRow = Pick<Notification, 'kind' | 'channel' | 'recipient' | 'state' | 'sentAt'>
+type NotificationRow = Pick<Notification, 'kind' | 'channel' | 'recipient' | 'state' | 'sentAt'>
 
 /** An incident as the API shows it. */
 export type ListedIncident = Pick<Incident, 'id' | 'openedAt' | 'closedAt' | 'exhaustedAt'> & {

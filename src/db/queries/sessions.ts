@@ -2,7 +2,7 @@
 import { Member, Organisation } from '../entities/organisation.ts'
 import type { Session as SessionEntity } from '../entities/session.ts'
 import { sql, type Db } from '../connection/db.ts'
-import type { Caller } from '../../domain/permissions.ts'
+import type { Caller } from '../../domain/actor.ts'
 import { CALLER, IS_IN_FORCE, IS_TO_BE_TOUCHED, touchApiKey } from './api-keys.ts'
 
 /** A session that counts: its row, and until when. */

@@ -1,4 +1,4 @@
-import type { Actor } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Metrics } from '../../observability/metrics.ts'

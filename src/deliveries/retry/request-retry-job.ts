@@ -1,10 +1,6 @@
 import type { DataSource } from 'typeorm'
-import {
-  type Actor,
-  isSubscribedTo,
-  missingPermissions,
-  permissionsForSubscription,
-} from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
+import { isSubscribedTo, missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts'

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { hashCredential } from '../../secret-box.ts'
-import type { Caller, KeyCaller, OperatorScope } from '../../domain/permissions.ts'
+import type { Caller, KeyCaller } from '../../domain/actor.ts'
+import type { OperatorScope } from '../../domain/permissions.ts'
 import type { Operator } from '../../accounts/operator.ts'
 import { findCallerOfSession, findOperatorSession, type Session } from '../../db/queries/sessions.ts'
 import { MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH, isKeyShaped } from '../../domain/api-key-shape.ts'

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
-import { id, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
-import { FailuresSchema } from './failures.ts'
+import { FailuresSchema } from './incident.ts'
 import { WebhookSchema } from './webhook.ts'
 
 const MINUTE_MS = 60_000
@@ -44,7 +44,7 @@ const RecentAttemptsSchema = Type.Object(
   },
 )
 
-const WebhookOverviewSchema = Type.Object(
+export const WebhookOverviewSchema = Type.Object(
   {
     ...WebhookSchema.properties,
     name: Type.String({

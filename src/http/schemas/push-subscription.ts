@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { id, orNull, timestamp, URL_FORM, EXAMPLE_IDS } from './common.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull, URL_FORM } from './common.ts'
 
 const ENDPOINT = {
   maxLength: 2048,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { REPLAY_INCLUDES } from '../../domain/delivery-filter.ts'
-import { id, orNull, timestamp, EXAMPLE_IDS } from './common.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 
 const eventKeys = Type.Array(
   Type.String({ title: 'ReplayedEventKey', maxLength: 100, examples: ['invoice:paid'] }),

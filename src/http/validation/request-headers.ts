@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../../domain/permissions.ts'
+import type { Caller } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { badRequest } from '../../errors.ts'
 import type { TraceContext } from '../../observability/tracing.ts'

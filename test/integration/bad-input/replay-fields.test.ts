@@ -12,18 +12,10 @@ const bad = (title: string, json: unknown, ...pointers: string[]): BadInput => (
 })
 
 describeBadInput('bad fields of a replay', [
-  bad('no range', {}, '/since'),
   bad('a start in the future', { since: '2100-01-01T00:00:00.000Z' }, '/since'),
   bad('a start that is no time', { since: 'yesterday' }, '/since'),
-  bad('a start that is null', { since: null }, '/since'),
   bad('an end before the start', { since: SINCE, until: '2025-01-01T00:00:00.000Z' }, '/until'),
   bad('an end at the start', { since: SINCE, until: SINCE }, '/until'),
-  bad('an end that is a number', { since: SINCE, until: 5 }, '/until'),
   bad('an unknown event key', { since: SINCE, eventKeys: ['invoice:paid', 'invoice:eaten'] }, '/eventKeys/1'),
   bad('* as an event key', { since: SINCE, eventKeys: ['*'] }, '/eventKeys/0'),
-  bad('no event keys', { since: SINCE, eventKeys: [] }, '/eventKeys'),
-  bad('event keys that are text', { since: SINCE, eventKeys: 'invoice:paid' }, '/eventKeys'),
-  bad('another include', { since: SINCE, include: 'some' }, '/include'),
-  bad('dryRun as text', { since: SINCE, dryRun: 'true' }, '/dryRun'),
-  bad('an unknown field', { since: SINCE, from: SINCE }, '/from'),
 ])

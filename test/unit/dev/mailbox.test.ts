@@ -10,7 +10,7 @@ import { openMailFolder, type Mail, startMailbox, type Mailbox } from '../../../
 import { mailboxPage } from '../../../src/dev/mailbox-page.ts'
 import { listen, type Listening } from '../../../src/http/listen.ts'
 import { errorHandler } from '../../../src/http/middleware/error-handler.ts'
-import { securityHeaders } from '../../../src/http/middleware/security-headers.ts'
+import { securityHeaders } from '../../../src/http/app.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
