@@ -35,11 +35,11 @@ export const KNOWN = `near AS MATERIALIZED (
          FROM delivery
         WHERE ${UNSTARTED} AND sweep_at < now() + ${SWEEP_HORIZON} OR ${STARTED} AND sweep_at < now() + ${SWEEP_HORIZON}
      ), late AS (
-       SELECT DISTINCT webhook_id FROM near
+       SELECT DISTINCT webhook_id AS id FROM near
         WHERE NOT under_way AND paused_since IS NULL AND due_at < now() - ${OVERDUE_AFTER}
      ), busy AS (
        SELECT webhook_id FROM near WHERE under_way
-       UNION SELECT webhook.id FROM late JOIN webhook ON webhook.id = late.webhook_id WHERE ${HAD_SLOW_ATTEMPT}
+       UNION SELECT webhook.id FROM late AS webhook WHERE ${HAD_SLOW_ATTEMPT}
      ), known AS (
        SELECT near.*, busy.webhook_id IS NOT NULL AS busy,
               NOT under_way AND paused_since IS NULL AND due_at < now() - ${OVERDUE_AFTER} AS overdue
