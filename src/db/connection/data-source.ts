@@ -18,14 +18,13 @@ import { OrganisationErasure2 } from '../migrations/0002-organisation-erasure.ts
 import { PortalLinks3 } from '../migrations/0003-portal-links.ts'
 import { DeveloperArea4 } from '../migrations/0004-developer-area.ts'
 import { Uuidv7Function5 } from '../migrations/0005-uuidv7.ts'
-import {
-  ValidateConstraints6,
-  OnlineIndexes7,
-  PausedWorkflows8,
-  PushOwners9,
-} from '../migrations/0006-to-0009.ts'
+import { ValidateConstraints6 } from '../migrations/0006-validate-constraints.ts'
+import { OnlineIndexes7 } from '../migrations/0007-online-indexes.ts'
+import { PausedWorkflows8 } from '../migrations/0008-paused-workflows.ts'
+import { PushOwners9 } from '../migrations/0009-push-owners.ts'
 import { DeliveryProtocol10 } from '../migrations/0010-delivery-protocol.ts'
-import { RetryJobList11, Replays12 } from '../migrations/0011-to-0012.ts'
+import { RetryJobList11 } from '../migrations/0011-retry-job-list.ts'
+import { Replays12 } from '../migrations/0012-replays.ts'
 import { PayloadErasure13 } from '../migrations/0013-payload-erasure.ts'
 import { OperatorIndexes14, OperatorView14 } from '../migrations/0014-operator-view.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'

@@ -1,4 +1,4 @@
-import { createIndexMigration, createMigration } from './migration-steps.ts'
+import { createMigration } from './migration-steps.ts'
 
 const CHANGES = [
   `ADD COLUMN "replay" jsonb`,
@@ -30,8 +30,3 @@ const DOWN = [
 
 /** Adds replays to retry jobs. */
 export const Replays12 = createMigration('Replays1765100000000', UP, DOWN)
-
-/** Creates the index that lists an organisation's retry jobs, newest first. */
-export const RetryJobList11 = createIndexMigration('RetryJobList1765000000000', [
-  ['retry_job_list_idx', `"retry_job" ("organisation_id", "id")`],
-])
