@@ -17,7 +17,7 @@ export async function createTestDatabase(
 ): Promise<TestDatabase> {
   const { adminUrl } = testServers()
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`)
+  await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase} STRATEGY file_copy`)
   const url = Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href
   const dataSource = createDataSource({ url, poolSize: 20, statementTimeoutMs: FILLING_TIMEOUT_MS })
   await dataSource.initialize()

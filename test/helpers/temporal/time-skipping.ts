@@ -74,6 +74,8 @@ export async function withWorker<T>(
     taskQueue,
     workflowBundle: await workflowBundle(),
     activities,
+    // In this thread: to start another takes longer than most tests.
+    debugMode: true,
     // A bug of ours fails the test instead of being tried again for ever.
     workflowFailureErrorTypes: { '*': ['Error'] },
   })

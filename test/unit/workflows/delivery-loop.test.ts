@@ -26,29 +26,32 @@ const PRODUCTION: Settings = { alphabet: EVERYTHING, leadMs: 1_000, aheadMs: 0, 
 /** A history of two turns of the loop is long. */
 const SHORT_HISTORY = 8
 
+/** `npm run test:protocol` goes further, which takes five times as long. */
+const FURTHER_STEPS = Number(process.env['POSTHORN_FURTHER_STEPS'] ?? 0)
+
 type Part = { title: string; scenes: readonly Scene[]; depth: number; settings: Settings }
 
 const PARTS: readonly Part[] = [
-  { title: 'everything that can happen', scenes: SCENES, depth: 4, settings: PRODUCTION },
+  { title: 'everything that can happen', scenes: SCENES, depth: 3 + FURTHER_STEPS, settings: PRODUCTION },
   {
     title: 'wake-ups, deferrals and waits',
     scenes: SCENES,
-    depth: 8,
+    depth: 7 + FURTHER_STEPS,
     settings: { ...PRODUCTION, alphabet: WAKING },
   },
   {
     title: 'the same without a lead, with the clocks an hour apart',
     scenes: SCENES,
-    depth: 6,
+    depth: 5 + FURTHER_STEPS,
     settings: { ...PRODUCTION, alphabet: WAKING, leadMs: 0, aheadMs: 3_600_000 },
   },
   {
     title: 'the same with histories that are soon long',
     scenes: SCENES,
-    depth: 8,
+    depth: 7 + FURTHER_STEPS,
     settings: { ...PRODUCTION, alphabet: WAKING, longHistory: SHORT_HISTORY },
   },
-  { title: 'workflows that only follow', scenes: FOLLOWING_SCENES, depth: 3, settings: PRODUCTION },
+  { title: 'workflows that only follow', scenes: FOLLOWING_SCENES, depth: 2 + FURTHER_STEPS, settings: PRODUCTION },
 ]
 
 /** Throws where the loop breaks a promise, with the sequence that shows it. */

@@ -4,7 +4,7 @@ import { MUTANTS, withMutant } from './simulation/mutants.ts'
 import { play } from './simulation/play.ts'
 
 /** Seconds of the machine's time for scenarios, and more of them by this variable. */
-const SECONDS = Number(process.env['POSTHORN_SIMULATION_SECONDS'] ?? 15)
+const SECONDS = Number(process.env['POSTHORN_SIMULATION_SECONDS'] ?? 4)
 
 /** A defect has to show within so many scenarios. */
 const MAX_SCENARIOS = 400
