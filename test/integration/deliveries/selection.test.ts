@@ -168,11 +168,6 @@ describe('acting on selected deliveries', () => {
       expect((await call('POST', `/${webhookId}/discard`, { filter })).json).to.deep.equal({ discarded: 2 })
       expect(await idsWhere(`state = 'stopped'`)).to.deep.equal(paid)
     })
-
-    it('answers 404 to an unknown webhook', async () => {
-      const answer = await call('POST', `/${UNKNOWN_ID}/discard`, { filter: { state: 'failed' } })
-      expect(answer.status).to.equal(404)
-    })
   })
 
   const REFUSED: [title: string, path: () => string, body: () => object, pointers: string[]][] = [

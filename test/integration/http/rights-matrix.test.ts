@@ -24,6 +24,9 @@ import {
 import { useApi } from '../../helpers/api/use-api.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 
+/** What has broken parsers and databases in the place of an id. */
+const NO_IDS = ['garbled', '%00', '1%27%20OR%201=1']
+
 /** What a caller gets whom the table does not name. */
 function refusalFor(caller: CallerName, { access }: Route): number {
   if (caller in OPERATORS) {
@@ -164,8 +167,11 @@ describe('the access rights of the API', () => {
         expect(status, `${name}: ${text}`).to.equal(refusalFor(name, route))
         if (status === 401) expect(json).to.include({ code: 'unauthenticated' })
         if (status === 403 && name in OPERATORS) expect(json).to.include({ code: 'missing_scope' })
-        else if (status === 403)
-          expect((json as { missingPermissions: string[] }).missingPermissions, name).not.to.be.empty
+        else if (status === 403) {
+          const { missingPermissions } = json as { missingPermissions: string[] }
+          expect(missingPermissions, name).not.to.be.empty
+          expect(CALLERS[name], name).not.to.include.members(missingPermissions)
+        }
       }
       for (const name of allowed) {
         const world = method === 'GET' ? shared : await createWorld(right)
@@ -176,7 +182,7 @@ describe('the access rights of the API', () => {
   }
 
   for (const route of ofOrganisations.filter(({ path }) => /:(?!orgId)\w+/.test(path))) {
-    it(`${route.operationId}: answers a foreign id exactly like an unknown one`, async () => {
+    it(`${route.operationId}: answers an id that is foreign, deleted or none exactly like an unknown one`, async () => {
       const right = RIGHTS.find(({ operation }) => operation === route.operationId)!
       const [own, foreign] = [await createWorld(right), await createWorld(right)]
       const at = async (world: World, subscriptionId: string) => {
@@ -203,6 +209,16 @@ describe('the access rights of the API', () => {
         expect(await at({ ...own, deliveryId: foreign.deliveryId }, newId())).to.deep.equal(
           await at({ ...own, deliveryId: newId() }, newId()),
         )
+      for (const none of NO_IDS) {
+        const ids = { webhookId: none, deliveryId: none, eventId: none, jobId: none, replayId: none }
+        expect((await at({ ...own, ...ids }, none)).status, none).to.equal(404)
+      }
+      // A replay is shown, and can be cancelled, also after its webhook.
+      if (!route.path.includes('/webhooks/:id') || route.path.includes('/replays/')) return
+      await suite.database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [
+        own.webhookId,
+      ])
+      expect((await at(own, newId())).status, 'deleted').to.equal(404)
     })
   }
 })

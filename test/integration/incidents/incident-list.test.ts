@@ -284,31 +284,4 @@ describe('GET /webhooks/:id/incidents', () => {
     await open({ openedAt: OPENED }, { organisationId })
     expect(await incidents()).to.deep.equal([])
   })
-
-  it('shows them to a member who may read webhooks, and to no other', async () => {
-    const { organisationId } = member
-    const keyWith = async (permissions: string[]): Promise<string> =>
-      (await createMember(suite.database.dataSource, { organisationId, permissions })).apiKey
-    expect((await list({ apiKey: await keyWith(['webhook:read']) })).status).to.equal(200)
-    const answer = await list({ apiKey: await keyWith(['webhook:manage', 'event:publish']) })
-    expect(answer.status).to.equal(403)
-    expect(answer.json).to.deep.include({ missingPermissions: ['webhook:read'] })
-  })
-
-  it('answers 404 for a webhook that is unknown, foreign or deleted', async () => {
-    const { organisationId } = await createMember(suite.database.dataSource)
-    const foreign = await createWebhook(organisationId)
-    await open({ openedAt: OPENED }, { organisationId, webhookId: foreign.id })
-    await open({ openedAt: OPENED })
-    await suite.api.call('DELETE', `/api/orgs/${member.organisationId}/webhooks/${webhook.id}`, {
-      apiKey: member.apiKey,
-    })
-    const answers = await Promise.all(
-      [UNKNOWN_ID, 'garbled', foreign.id, webhook.id].map((id) => list({ id })),
-    )
-    for (const answer of answers) {
-      expect(answer.status, answer.text).to.equal(404)
-      expect(answer.json).to.include({ code: 'not_found' })
-    }
-  })
 })

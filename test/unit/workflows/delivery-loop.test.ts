@@ -26,8 +26,8 @@ const PRODUCTION: Settings = { alphabet: EVERYTHING, leadMs: 1_000, aheadMs: 0, 
 /** A history of two turns of the loop is long. */
 const SHORT_HISTORY = 8
 
-/** `npm run test:protocol` goes further, which takes five times as long. */
-const FURTHER_STEPS = Number(process.env['POSTHORN_FURTHER_STEPS'] ?? 0)
+/** `npm run test:protocol` goes a step further, which takes five times as long. */
+const FURTHER_STEPS = process.env['POSTHORN_TEST_FURTHER'] === undefined ? 0 : 1
 
 type Part = { title: string; scenes: readonly Scene[]; depth: number; settings: Settings }
 
@@ -51,7 +51,12 @@ const PARTS: readonly Part[] = [
     depth: 7 + FURTHER_STEPS,
     settings: { ...PRODUCTION, alphabet: WAKING, longHistory: SHORT_HISTORY },
   },
-  { title: 'workflows that only follow', scenes: FOLLOWING_SCENES, depth: 2 + FURTHER_STEPS, settings: PRODUCTION },
+  {
+    title: 'workflows that only follow',
+    scenes: FOLLOWING_SCENES,
+    depth: 2 + FURTHER_STEPS,
+    settings: PRODUCTION,
+  },
 ]
 
 /** Throws where the loop breaks a promise, with the sequence that shows it. */
