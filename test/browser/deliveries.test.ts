@@ -195,28 +195,6 @@ describe('acting on deliveries in the developer area', () => {
     await page.getByText('No delivery matches the filter.').waitFor()
   })
 
-  it('goes one page on however often "Older" is pressed before the page has come', async () => {
-    const { id } = await otherWebhook(false)
-    await backlog(id, 'failed', 45)
-    const { page } = await area.signIn(area.stage.member, deliveriesAt(id))
-    const older = page.getByRole('button', { name: 'Older' })
-    const asked = new Set<string>()
-    await page.route(/\/deliveries\?.*cursor=/, async (route) => {
-      asked.add(new URL(route.request().url()).searchParams.get('cursor')!)
-      await route.continue()
-    })
-    await older.evaluate((button) => {
-      for (let press = 0; press < 3; press++) (button as HTMLElement).click()
-    })
-    await page.getByText('Page 2').waitFor()
-    await page.locator('button:enabled', { hasText: 'Older' }).click()
-    await page.getByText('Page 3').waitFor()
-    const rows = page.getByRole('table', { name: 'Deliveries' }).locator('tbody').getByRole('row')
-    await rows.nth(5).waitFor({ state: 'detached' })
-    expect(await rows.count()).to.equal(5)
-    expect(asked.size).to.equal(2)
-  })
-
   it('offers to resume what was stopped when the webhook is switched on, and shows the result', async () => {
     const { stage } = area
     let count = 0

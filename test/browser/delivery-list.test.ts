@@ -142,6 +142,28 @@ describe('the deliveries of a webhook in the developer area', () => {
     expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).to.equal(true)
   })
 
+  it('goes one page on however often "Older" is pressed before that page has come', async () => {
+    const id = await newWebhook(false)
+    await backlog(id, 'failed', 45)
+    const { page } = await area.signIn(area.stage.member, at(id))
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/\/deliveries\?.*cursor=/, async (route) => {
+      await held
+      await route.continue()
+    })
+    const older = page.getByRole('button', { name: 'Older' })
+    for (let press = 0; press < 3; press++) await older.dispatchEvent('click')
+    await page.getByText('Page 2').waitFor()
+    release()
+    await older.click()
+    await page.getByText('Page 3').waitFor()
+    await rowsOf(page).nth(5).waitFor({ state: 'detached' })
+    expect(await rowsOf(page).count()).to.equal(5)
+  })
+
   it('retries what is selected, and shows the result by outcome also after a reload', async () => {
     const { stage } = area
     let release = (): void => undefined

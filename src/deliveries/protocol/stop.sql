@@ -1,6 +1,7 @@
 -- Stops the deliveries of a webhook that it, as it is now, does not take: it is switched off, deleted, or no longer
--- subscribed to their keys, or their payload is erased. An attempt under way finishes first, and its record goes by the webhook; one whose run was
--- lost is stopped here, and keeps its count of runs. The caller holds the lock of the webhook.
+-- subscribed to their keys, or their payload is erased. An attempt under way finishes first, and its record goes by the
+-- webhook; one whose run was lost is stopped here, and keeps its count of runs. The caller holds the lock of the
+-- webhook.
 -- A workflow that waits is owed a signal; a delivery that was attempted without a workflow is owed one that follows.
 --
 -- MATERIALIZED, since PostgreSQL rechecks a row that another transaction had locked against the row that it was joined

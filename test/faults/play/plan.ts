@@ -225,7 +225,7 @@ function planAction(dice: Dice): PlannedAction {
       return planPublish(dice)
     case 'switch':
     case 'narrow':
-      return { kind, which, offMs: dice.int(500, 6_000) }
+      return { kind, which, offMs: dice.int(500, 12_000) }
     case 'retry_all':
       return {
         kind,
