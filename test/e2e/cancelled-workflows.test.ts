@@ -6,7 +6,7 @@ import { incidentWorkflowId } from '../../src/temporal/incident-workflows.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/search-attributes.ts'
 import type { DeliverySnapshot } from '../../src/domain/workflow-inputs.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useServedStage } from '../helpers/processes/use-stage.ts'
+import { useServedStage } from '../helpers/processes/stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 /** Later than that is no longer the same instant; measured at most 60 ms. */

@@ -10,7 +10,7 @@ import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createPushBrowser, readVapid } from '../helpers/notifications/push-browser.ts'
 import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { useServedStage } from '../helpers/processes/use-stage.ts'
+import { useServedStage } from '../helpers/processes/stage.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
 const NOTIFY_AFTER_S = 3

@@ -3,7 +3,7 @@ import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { runRetryJob } from '../helpers/processes/retry-job.ts'
-import { useServedStage, useStage } from '../helpers/processes/use-stage.ts'
+import { useServedStage, useStage } from '../helpers/processes/stage.ts'
 
 describe('retry-deliveries, on a real Temporal server', () => {
   const stage = useServedStage()

@@ -7,7 +7,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 /** Where there is a body to bend; the others vary by their query and ids alone. */
 const RUNS_PER_ROUTE = 60

@@ -5,7 +5,7 @@ import { warnOfMissingKeys } from '../../../src/process/missing-keys.ts'
 import { argumentsOf, runCli, type CliResult } from '../../helpers/cli/run-cli.ts'
 import { useSeedFiles } from '../../helpers/cli/seed-files.ts'
 import { createMember, createWebhookRow, TEST_KEY_RING } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { readDocument } from '../../helpers/documents/documents.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { runCli } from '../../helpers/cli/run-cli.ts'
 import { useSeedFiles } from '../../helpers/cli/seed-files.ts'
 import { TEST_KEY_RING } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const PASSWORD = 'pa55w0rd-in-clear'
 

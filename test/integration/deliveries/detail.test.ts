@@ -9,7 +9,7 @@ import {
 } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attempt } from './delivery-rows.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 const url = 'https://receiver.example.com/hook'
 

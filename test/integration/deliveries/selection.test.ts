@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'

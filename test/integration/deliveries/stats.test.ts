@@ -7,7 +7,7 @@ import {
 } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attempt, type AttemptFacts } from './delivery-rows.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 type Latest = { deliveryId: string; number: number; payload: unknown }
 type Row = {

@@ -3,10 +3,10 @@ import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
-  resolveReference,
-  requestsOf,
   type DocumentedOperation,
   type DocumentedRequest,
+  requestsOf,
+  resolveReference,
 } from '../../helpers/api/document-requests.ts'
 import {
   createMember,
@@ -15,8 +15,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { secretOf } from '../../helpers/api/operator.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
-import type { ApiResponse } from '../../helpers/api/api.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 
 const RUNS_PER_OPERATION = 15
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -1,27 +1,26 @@
 import { expect } from 'chai'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
-import { createReplayRow } from '../../helpers/database/replay.ts'
-import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
-import type { Route } from '../../../src/http/route.ts'
-import { routes } from '../../../src/http/routes/index.ts'
-import { newId } from '../../../src/ids.ts'
-import type { ApiResponse } from '../../helpers/api/api.ts'
 import {
   createMember,
+  createReplayRow,
   createWebhookRow,
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
+import type { Route } from '../../../src/http/route.ts'
+import { routes } from '../../../src/http/routes/index.ts'
+import { newId } from '../../../src/ids.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import {
+  type CallerName,
   CALLERS,
   OPERATORS,
+  type Right,
   RIGHTS,
   URL_OF_WEBHOOK,
-  type CallerName,
-  type Right,
 } from '../../helpers/api/rights.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 
 /** What has broken parsers and databases in the place of an id. */

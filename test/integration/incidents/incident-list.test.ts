@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { listIncidents } from '../../../src/db/queries/incident-history.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
-import type { ApiResponse } from '../../helpers/api/api.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { FAILURE_TEXTS } from '../../../src/domain/failure-texts.ts'
 import {
   createMember,
@@ -10,7 +10,6 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 
 type Notification = {
   kind: number

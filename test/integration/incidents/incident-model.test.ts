@@ -12,7 +12,7 @@ import {
 import { unbounded } from '../../helpers/deliveries/attempts.ts'
 import { turns, type Answer, type Operation, type Turn } from '../../helpers/incidents/incident-operations.ts'
 import { createIncidentStage, type UnderWay } from '../../helpers/incidents/incident-stage.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 /** Fewer than an attempt loses before it is recorded as failed by itself. */
 const MAX_LOST = 4
