@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { createApiKey, revokeKey } from '../accounts/api-keys.ts'
 import { findMissing, listApiKeys, type ApiKeyChoice, type ApiKeyRow } from '../db/queries/api-key-admin.ts'
 import type { Output } from './command-line/command.ts'
-import { presentApiKey } from '../http/presenters/member.ts'
+import { presentApiKey } from '../http/presenters/presenter.ts'
 import { commandLineActor } from './with-database.ts'
 import { visibleText } from '../process/visible-text.ts'
 

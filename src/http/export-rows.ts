@@ -1,7 +1,6 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import type { Context } from 'koa'
 import pLimit from 'p-limit'
-import type { SearchedPage } from '../db/queries/delivery-list.ts'
 import type { Route } from './route.ts'
 
 export const NDJSON = 'application/x-ndjson'
@@ -23,9 +22,9 @@ const PAGE_ROWS = 200
 /** Pages that a process reads at once for exports, so that these leave the database to everything else. */
 const turns = pLimit(2)
 
-/** `load`: reads one page, after a row or from the beginning; `last`: see {@link SearchedPage}. */
+/** `load`: reads one page, after a row or from the beginning. */
 type ExportSource<Row> = {
-  load: (after: string | null, limit: number) => Promise<SearchedPage<Row>>
+  load: (after: string | null, limit: number) => Promise<{ page: Row[]; last: string | null }>
   present: (row: Row) => unknown
   cursorAfter: (last: string) => string
   after: string | null

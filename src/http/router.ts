@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http'
 import Router, { type RouterContext } from '@koa/router'
-import type { Middleware, Context } from 'koa'
+import type { Middleware } from 'koa'
 import type { Caller } from '../domain/actor.ts'
 import { callerOfOperator } from '../accounts/operator.ts'
 import { requirePermissions } from '../accounts/require-permissions.ts'
@@ -19,8 +19,8 @@ import {
 import type { RequestState } from './middleware/request-log.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
 import { wantsNdjson } from './export-rows.ts'
-import { answerWithRows, answerWithStream } from './streamed-answers.ts'
-import type { Route, RouteRequest, Reply } from './route.ts'
+import { answer } from './answer.ts'
+import type { Route, RouteRequest } from './route.ts'
 import { bodyCheck } from './validation/check-body.ts'
 import { queryCheck } from './validation/check-query.ts'
 import { parseIdempotencyKey, parseTraceparent } from './validation/request-headers.ts'
@@ -235,26 +235,4 @@ function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {
 
 function unmatched(): never {
   throw noSuchPath()
-}
-
-/** Writes the reply of a route to the response. Throws what opening a stream throws. */
-async function answer(ctx: Context, reply: Reply): Promise<void> {
-  if (reply.trace) ctx.state['trace'] = reply.trace
-  if (reply.stream !== undefined) {
-    await answerWithStream(ctx, reply.stream)
-    return
-  }
-  ctx.status = reply.status
-  if (reply.ndjson !== undefined) {
-    answerWithRows(ctx, reply.ndjson)
-    return
-  }
-  ctx.set(reply.headers ?? {})
-  if (reply.isSecret === true) ctx.compress = false
-  if (reply.status === 204) {
-    ctx.body = null
-    return
-  }
-  ctx.body = reply.json ?? JSON.stringify(reply.body)
-  ctx.type = 'application/json'
 }

@@ -69,7 +69,7 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', (
         new RegExp(`Running +${workflowId()} +deliverEvent`),
       ),
     )
-    expect(await run('workflow count')).to.match(/^Total: [1-9]/)
+    await eventually(async () => expect(await run('workflow count')).to.match(/^Total: [1-9]/))
   })
 
   it('do not list it as overdue or as failed by a fault of Posthorn', async () => {

@@ -51,7 +51,7 @@ export const PROBLEMS = {
     'start `posthorn worker` or `posthorn serve` with this TEMPORAL_NAMESPACE and TEMPORAL_TASK_QUEUE',
   ),
   'temporal.workers_differ': warning('replace the workers of the older build, if no upgrade is in progress'),
-  'temporal.backlog_old': warning('add workers, or raise the slots of those that run'),
+  'temporal.backlog_old': warning('add workers'),
 
   'keys.missing': error('put this key into POSTHORN_ENCRYPTION_KEYS again, behind the newest one'),
   'keys.wrong': error('give this id in POSTHORN_ENCRYPTION_KEYS the key that the secrets were sealed with'),

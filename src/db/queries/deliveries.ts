@@ -26,7 +26,7 @@ export type DeliveryRow = {
 }
 
 /** What an attempt brought. `startedAt`: ISO 8601. */
-export type AttemptSummaryRow = Pick<
+type AttemptSummaryRow = Pick<
   AttemptRow,
   'number' | 'durationMs' | 'outcome' | 'statusCode' | 'failureCode' | 'error'
 > & { startedAt: string }

@@ -5,7 +5,7 @@ import { Notification } from '../entities/notification.ts'
 import { findFailuresOfIncidents, NO_FAILURES, type FailuresRow } from './failures.ts'
 
 /** A notification as the API shows it. `recipient`: an e-mail address, or the id of a push subscription. */
-export type NotificationRow = Pick<Notification, 'kind' | 'channel' | 'recipient' | 'state' | 'sentAt'>
+type NotificationRow = Pick<Notification, 'kind' | 'channel' | 'recipient' | 'state' | 'sentAt'>
 
 /** An incident as the API shows it. */
 export type IncidentRow = Pick<Incident, 'id' | 'openedAt' | 'closedAt' | 'exhaustedAt'> & {

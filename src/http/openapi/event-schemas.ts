@@ -1,7 +1,6 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
 import { TEST_EVENT_KEY } from '../../domain/permissions.ts'
-import { ENVELOPE_FIELDS, EnvelopeSchema } from '../schemas/common.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
+import { EXAMPLE_IDS, ENVELOPE_FIELDS, EnvelopeSchema } from '../schemas/common.ts'
 import { referenceTo, type Components } from './components.ts'
 import { isSchema, mapSubschemas, type JsonSchema } from './json-schema.ts'
 

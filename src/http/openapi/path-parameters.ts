@@ -1,6 +1,6 @@
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { UUID_PATTERN } from '../../ids.ts'
 import type { Route } from '../route.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 
 /** The platform chooses these ids; all others are made by Posthorn. */
 const GIVEN_ID = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }

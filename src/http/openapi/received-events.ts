@@ -1,7 +1,7 @@
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { referenceTo } from './components.ts'
 import type { NamedEvent } from './event-schemas.ts'
 import { envelopeExample } from './refinements.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 
 /** The tag of what endpoints receive. */
 export const RECEIVED = 'Received events'

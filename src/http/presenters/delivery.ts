@@ -1,51 +1,38 @@
 import type {
   AttemptRow,
-  AttemptSummaryRow,
   DeliveryRow,
   LatestAttemptRow,
   WebhookStatsRow,
 } from '../../db/queries/deliveries.ts'
-import type { StoredPayload } from '../../db/queries/events.ts'
+import type { EventRow, StoredPayload } from '../../db/queries/events.ts'
 import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
-import type { RetryJobRow } from '../../db/queries/retry-jobs.ts'
 import type { DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
-import { mayChangeWebhook, mayReadErrors, type Grants, type PermissionFor } from '../../domain/permissions.ts'
+import {
+  mayChangeWebhook,
+  mayReadErrors,
+  mayReadPayload,
+  type Grants,
+  type PermissionFor,
+} from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
 import { shownHeaders } from '../../outbound/post-headers.ts'
-import { embedJson, presentErasure, presentPayload } from './payload.ts'
+import { AttemptSchema } from '../schemas/delivery-detail.ts'
+import { DeliverySchema } from '../schemas/delivery.ts'
+import { embedJson, presenter } from './presenter.ts'
+
+const presentShown = presenter(DeliverySchema)
 
 /** Presents a delivery to `reader`. */
 export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
-  const { id, webhookId, eventId, eventKey, traceId, state, stopReason } = delivery
-  const { attemptCount, nextAttemptAt, pausedSince, createdAt, completedAt, latestAttempt } = delivery
-  return {
-    id,
-    webhookId,
-    eventId,
-    eventKey,
-    traceId,
-    state,
-    stopReason,
-    attemptCount,
-    nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
-    pausedSince: pausedSince?.toISOString() ?? null,
-    createdAt: createdAt.toISOString(),
-    completedAt: completedAt?.toISOString() ?? null,
-    latestAttempt: latestAttempt === null ? null : presentAttemptSummary(latestAttempt, reader),
-  }
-}
-
-function presentAttemptSummary(attempt: AttemptSummaryRow, reader: Grants) {
-  const { number, startedAt, durationMs, outcome, statusCode, failureCode, error } = attempt
-  return {
-    number,
-    startedAt: new Date(startedAt).toISOString(),
-    durationMs,
-    outcome,
-    statusCode,
-    failureCode,
-    error: mayReadErrors(reader) ? error : null,
-  }
+  const { latestAttempt } = delivery
+  return presentShown({
+    ...delivery,
+    latestAttempt: latestAttempt && {
+      ...latestAttempt,
+      startedAt: new Date(latestAttempt.startedAt),
+      error: mayReadErrors(reader) ? latestAttempt.error : null,
+    },
+  })
 }
 
 /**
@@ -73,21 +60,15 @@ export function presentDeliveryRequest({ url, headers, body }: DeliveryRequest) 
   return { method: 'POST', url, headers, body }
 }
 
+const presentShownAttempt = presenter(AttemptSchema)
+
 function presentAttempt(attempt: AttemptRow, showsUrl: boolean) {
-  const { number, trigger, url, startedAt, durationMs, outcome, failureCode, statusCode, error } = attempt
-  const { responseHeaders: headers, responseBody, responseTruncated: truncated } = attempt
-  return {
-    number,
-    trigger,
+  const { url, responseHeaders: headers, responseBody, responseTruncated: truncated } = attempt
+  return presentShownAttempt({
+    ...attempt,
     url: showsUrl ? url : shortenUrl(url),
-    startedAt: startedAt.toISOString(),
-    durationMs,
-    outcome,
-    failureCode,
-    statusCode,
-    error,
     response: headers === null ? null : { headers, body: responseBody ?? '', truncated },
-  }
+  })
 }
 
 /** Returns the JSON text of the statistics. */
@@ -119,11 +100,35 @@ function presentLatestAttempt(
   )
 }
 
+/** Returns the JSON text of an event with the states of its deliveries. */
+export function presentEvent(
+  event: EventRow,
+  deliveries: DeliveryRow[],
+  reader: Grants,
+  permissionFor: PermissionFor,
+): string {
+  const { id, eventKey, createdAt, traceId } = event
+  return embedJson(
+    { id, eventKey, createdAt: createdAt.toISOString(), traceId, payloadErased: presentErasure(event) },
+    'payload',
+    presentPayload(event, reader, permissionFor),
+    { deliveries: deliveries.map((delivery) => presentDelivery(delivery, reader)) },
+  )
+}
+
 /**
- * Names each field: the stored answer to an idempotent request is `jsonb`, has lost their order, and has instants as text.
+ * Returns the payload of an event as JSON text, byte for byte as it is delivered; `null` to a reader that may not see it,
+ * and where it is erased.
  */
-export function presentRetryJob(job: RetryJobRow) {
-  const { id, mode, webhookId, state, total, done, succeeded, failed } = job
-  const createdAt = new Date(job.createdAt).toISOString()
-  return { id, mode, webhookId, createdAt, state, total, done, succeeded, failed }
+function presentPayload(
+  { eventKey, body }: { eventKey: string; body: Buffer | null },
+  reader: Grants,
+  permissionFor: PermissionFor,
+): string {
+  return body !== null && mayReadPayload(reader, eventKey, permissionFor) ? body.toString('utf8') : 'null'
+}
+
+/** Presents since when the payload is erased, and by whom; null where it is not. */
+function presentErasure({ erasedAt, erasedBy }: Omit<StoredPayload, 'body'>) {
+  return erasedAt === null || erasedBy === null ? null : { at: erasedAt.toISOString(), by: erasedBy }
 }

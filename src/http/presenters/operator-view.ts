@@ -3,8 +3,9 @@ import type { OperatorCounts, OperatorWebhookRow } from '../../db/queries/operat
 import { nameWebhook } from '../../domain/webhook-name.ts'
 import type { OperatorState } from '../../domain/webhook-status.ts'
 import type { ApiDependencies } from '../api.ts'
-import { statusOf } from './overview.ts'
-import { presentHold } from './webhook.ts'
+import { OperatorWebhookSchema } from '../schemas/operator-view.ts'
+import { presenter } from './presenter.ts'
+import { holdOf, statusOf } from './webhook.ts'
 
 export function presentCounts({ organisations, ...webhooks }: OperatorCounts, backlog: Backlog | null) {
   return { organisations, webhooks, backlog: backlog === null ? null : presentBacklog(backlog) }
@@ -26,27 +27,25 @@ function presentBacklog(backlog: Backlog) {
 
 const toMs = (seconds: number): number => Math.round(seconds * 1_000)
 
+const presentShown = presenter(OperatorWebhookSchema)
+
 /** Presents a webhook of the list of `state` to operators, without what belongs to its organisation. */
 export function presentOperatorWebhook(
   row: OperatorWebhookRow,
   state: OperatorState,
   temporalUi: ApiDependencies['temporalUi'],
 ) {
-  const { id, url, description, organisationId, organisationName, enabled } = row
-  const { waitingForFirstAttempt, waitingForRetry, permanentlyFailed, stopped, paused } = row
-  return {
-    id,
-    organisation: { id: organisationId, name: organisationName },
-    name: nameWebhook(url, id),
-    description,
+  return presentShown({
+    ...row,
+    organisation: { id: row.organisationId, name: row.organisationName },
+    name: nameWebhook(row.url, row.id),
     status: statusOf(row),
-    enabled,
-    operatorHold: presentHold(row),
-    since: sinceWhen(row, state).toISOString(),
+    operatorHold: holdOf(row),
+    since: sinceWhen(row, state),
     cause: state === 'disabled' ? row.holdReason : row.latestError,
-    counts: { waitingForFirstAttempt, waitingForRetry, permanentlyFailed, stopped, paused },
-    temporalUrl: temporalUi === null ? null : workflowsOf(id, temporalUi),
-  }
+    counts: row,
+    temporalUrl: temporalUi === null ? null : workflowsOf(row.id, temporalUi),
+  })
 }
 
 function sinceWhen(row: OperatorWebhookRow, state: OperatorState): Date {

@@ -1,23 +1,108 @@
+import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/queries/activity.ts'
+import type { FailuresRow } from '../../db/queries/failures.ts'
+import type { IncidentRow } from '../../db/queries/incident-history.ts'
+import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
-import type { Grants, PermissionFor } from '../../domain/permissions.ts'
-import { urlFor } from '../../domain/webhook-name.ts'
+import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
+import {
+  missingPermissions,
+  ORGANIZATION_SETTINGS_UPDATE,
+  type Grants,
+  type PermissionFor,
+} from '../../domain/permissions.ts'
+import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
+import { nameWebhook, urlFor } from '../../domain/webhook-name.ts'
+import { FailuresSchema, IncidentSchema } from '../schemas/incident.ts'
+import { WebhookOverviewSchema } from '../schemas/overview.ts'
+import { WebhookSchema } from '../schemas/webhook.ts'
+import { presenter } from './presenter.ts'
+
+const presentShown = presenter(WebhookSchema)
 
 /** Presents a webhook to `reader`. A secret has no presenter. */
 export function presentWebhook(webhook: WebhookRow, reader: Grants, permissionFor: PermissionFor) {
-  const { id, description, subscribedEventKeys, enabled, createdAt, updatedAt } = webhook
+  const url = urlFor(reader, webhook, permissionFor)
+  return presentShown({ ...webhook, url, operatorHold: holdOf(webhook) })
+}
+
+/** The operator's hold on a webhook; null without one. */
+export function holdOf({ heldAt, holdReason }: Pick<WebhookRow, 'heldAt' | 'holdReason'>) {
+  return heldAt === null ? null : { since: heldAt, reason: holdReason ?? '' }
+}
+
+const presentShownOverview = presenter(WebhookOverviewSchema)
+
+/** Presents a webhook with the state of its deliveries to `reader`. */
+export function presentOverview(row: OverviewRow, reader: Grants, permissionFor: PermissionFor) {
+  return presentShownOverview({
+    ...row,
+    url: urlFor(reader, row, permissionFor),
+    operatorHold: holdOf(row),
+    name: nameWebhook(row.url, row.id),
+    status: statusOf(row),
+  })
+}
+
+export function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow): WebhookStatus {
+  const latestOutcome = latestAttempt?.outcome ?? null
+  const { sinceOpened } = recent
+  return webhookStatus({ enabled, hasOpenIncident: openIncident !== null, latestOutcome, sinceOpened })
+}
+
+type Buckets = (BucketRow & { webhookId: string })[]
+
+export function presentActivity(
+  bucketMs: number,
+  buckets: Buckets,
+  found: { p95DurationMs: number | null; firstAttempt: FirstAttemptLatency; failures: FailuresRow },
+) {
+  const { p95DurationMs, firstAttempt, failures } = found
+  const { count, p50Ms, p99Ms } = firstAttempt
   return {
-    id,
-    url: urlFor(reader, webhook, permissionFor),
-    description,
-    subscribedEventKeys,
-    enabled,
-    operatorHold: presentHold(webhook),
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
+    ...presentBuckets(bucketMs, buckets),
+    p95DurationMs,
+    firstAttempt: { count, p50Ms, p99Ms },
+    failures: presentFailures(failures),
   }
 }
 
-/** Presents the operator's hold on a webhook; null without one. */
-export function presentHold({ heldAt, holdReason }: Pick<WebhookRow, 'heldAt' | 'holdReason'>) {
-  return heldAt === null ? null : { since: heldAt.toISOString(), reason: holdReason ?? '' }
+/** Groups the buckets of several webhooks: as many of each, one webhook after the other. */
+export function presentActivities(bucketMs: number, buckets: Buckets) {
+  const webhookIds = [...new Set(buckets.map(({ webhookId }) => webhookId))]
+  const perWebhook = buckets.length / webhookIds.length
+  return webhookIds.map((webhookId, index) => ({
+    webhookId,
+    ...presentBuckets(bucketMs, buckets.slice(index * perWebhook, (index + 1) * perWebhook)),
+  }))
+}
+
+function presentBuckets(bucketMs: number, rows: Buckets) {
+  const isFull = (outcome: 'succeeded' | 'failed') =>
+    rows.reduce((sum, row) => sum + row[outcome], 0) >= MAX_COUNTED
+  const buckets = rows.map(({ startedAt, succeeded, failed }) => ({
+    startedAt: startedAt.toISOString(),
+    succeeded,
+    failed,
+  }))
+  return { bucketMs, buckets, isCapped: isFull('succeeded') || isFull('failed') }
+}
+
+const presentShownIncident = presenter(IncidentSchema)
+
+/** Presents an incident to `reader`, with recipients only for a member that may change the organisation's settings. */
+export function presentIncident(incident: IncidentRow, reader: Grants) {
+  const showsRecipients = missingPermissions(reader, [ORGANIZATION_SETTINGS_UPDATE]).length === 0
+  const notifications = incident.notifications.map((notification) => ({
+    ...notification,
+    recipient: showsRecipients ? notification.recipient : null,
+  }))
+  return presentShownIncident({ ...incident, failures: presentFailures(incident.failures), notifications })
+}
+
+const presentShownFailures = presenter(FailuresSchema)
+
+/** Adds to each cause what to do about it. */
+function presentFailures(failures: FailuresRow) {
+  const causes = failures.causes.map((cause) => ({ ...cause, cure: FAILURE_TEXTS[cause.failureCode].cure }))
+  return presentShownFailures({ ...failures, causes })
 }

@@ -1,7 +1,7 @@
 import { createOwnApiKey, revokeKey } from '../../accounts/api-keys.ts'
 import { listKeysInForce } from '../../db/queries/api-key-admin.ts'
 import { notFound } from '../../errors.ts'
-import { presentApiKey } from '../presenters/member.ts'
+import { presentApiKey } from '../presenters/presenter.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { OwnApiKeyListSchema } from '../schemas/member.ts'
 import { KEY_BODY, KEY_CREATED, wantedKey } from './operator-api-keys.ts'

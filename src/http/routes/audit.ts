@@ -1,53 +1,30 @@
-import { listAudit, type AuditRow } from '../../db/queries/audit.ts'
+import { listAudit } from '../../db/queries/audit.ts'
 import { FULL_ACCESS } from '../../domain/permissions.ts'
-import { routeWithQuery, type Route } from '../route.ts'
-import { AuditListSchema, AuditQuerySchema } from '../schemas/audit.ts'
+import { listRoute } from '../list-route.ts'
+import { presentAuditEntry } from '../presenters/presenter.ts'
+import type { Route } from '../route.ts'
+import { AuditEntrySchema, AuditFilterSchema } from '../schemas/audit.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { auditCursor } from '../validation/cursor.ts'
 
-const listRoute = routeWithQuery({
-  method: 'GET',
-  path: '/api/orgs/:orgId/audit',
-  operationId: 'listAudit',
-  summary: 'See who did what, newest first',
-  description:
-    'Every management action, every access to a signing secret and every change at the command line, with member, key, address and time. Entries cannot be changed. Needs full access.',
-  access: { kind: 'organisation', permission: FULL_ACCESS },
-  query: AuditQuerySchema,
-  responses: {
-    200: {
-      description: 'One page',
-      schema: AuditListSchema,
-      links: { listAudit: { cursor: '$response.body#/nextCursor' } },
+export const auditRoutes: readonly Route[] = [
+  listRoute({
+    path: '/api/orgs/:orgId/audit',
+    operationId: 'listAudit',
+    summary: 'See who did what, newest first',
+    description:
+      'Every management action, every access to a signing secret and every change at the command line, with member, key, address and time. Entries cannot be changed. Needs full access.',
+    access: { kind: 'organisation', permission: FULL_ACCESS },
+    title: 'AuditList',
+    item: AuditEntrySchema,
+    what: 'Entries',
+    cursor: auditCursor,
+    exampleId: EXAMPLE_IDS.auditEntry,
+    filter: AuditFilterSchema,
+    open({ dataSource }, { actor, query: { webhookId = null, memberId = null, action = null } }) {
+      const filter = { webhookId, memberId, action }
+      return (range) => listAudit(dataSource, actor.organisationId, { ...filter, ...range })
     },
-  },
-  async handle({ dataSource }, { actor, query }) {
-    const { webhookId = null, memberId = null, action = null, limit, cursor } = query
-    const { page, last } = await listAudit(dataSource, actor.organisationId, {
-      webhookId,
-      memberId,
-      action,
-      after: cursor === undefined ? null : auditCursor.parse(cursor),
-      limit,
-    })
-    const nextCursor = last === null ? null : auditCursor.after(last)
-    return { status: 200, body: { data: page.map(presentAuditEntry), nextCursor } }
-  },
-})
-
-export const auditRoutes: readonly Route[] = [listRoute]
-
-function presentAuditEntry(entry: AuditRow) {
-  const { id, at, memberId, apiKeyId, action, webhookId, deliveryId, details, address, requestId } = entry
-  return {
-    id,
-    at: at.toISOString(),
-    memberId,
-    apiKeyId,
-    action,
-    webhookId,
-    deliveryId,
-    details,
-    address,
-    requestId,
-  }
-}
+    present: presentAuditEntry,
+  }),
+]

@@ -1,10 +1,8 @@
-import type { Static } from 'typebox'
-import { deliveryStats, findDelivery, listAttempts, type DeliveryRow } from '../../db/queries/deliveries.ts'
+import { deliveryStats, findDelivery, listAttempts } from '../../db/queries/deliveries.ts'
 import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
-import { listDeliveries, type DeliveryListFilter } from '../../db/queries/delivery-list.ts'
+import { listDeliveries } from '../../db/queries/delivery-list.ts'
 import { listRecentDeliveries, MAX_RECENT } from '../../db/queries/recent-deliveries.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
-import { findWebhook } from '../../db/queries/webhooks.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
@@ -14,20 +12,21 @@ import {
   presentDeliveryRequest,
   presentDeliveryStats,
 } from '../presenters/delivery.ts'
-import { exportRows, NDJSON_DESCRIPTION } from '../export-rows.ts'
+import { listRoute } from '../list-route.ts'
 import { param, routeWithQuery, type Route } from '../route.ts'
 import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
 import {
-  DeliveryListSchema,
+  DeliveryListFilterSchema,
   DeliverySchema,
-  DeliveryQuerySchema,
   DeliveryStatsSchema,
   RecentDeliveriesSchema,
   RecentDeliveryQuerySchema,
 } from '../schemas/delivery.ts'
 import { PAYLOAD_ERASED } from '../schemas/retry.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { deliveryCursor } from '../validation/cursor.ts'
 import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
+import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const COLLECTION = `${WEBHOOKS}/:id/deliveries`
@@ -47,56 +46,34 @@ const statsRoute: Route = {
   },
 }
 
-const listRoute = routeWithQuery({
-  method: 'GET',
+const deliveriesRoute = listRoute({
   path: COLLECTION,
   operationId: 'listDeliveries',
   summary: "List a webhook's deliveries, newest first",
   description:
-    'One request looks at 5,000 deliveries at most for those that fit. Where it ends there, the page is shorter than `limit` or empty, `searchedUntil` says how far back it has looked, and `nextCursor` goes on. ' +
-    NDJSON_DESCRIPTION,
+    'One request looks at 5,000 deliveries at most for those that fit. Where it ends there, the page is shorter than `limit` or empty, `searchedUntil` says how far back it has looked, and `nextCursor` goes on.',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
-  query: DeliveryQuerySchema,
-  responses: {
-    200: {
-      description: 'One page',
-      schema: DeliveryListSchema,
-      ndjson: DeliverySchema,
-      links: {
-        listDeliveries: { cursor: '$response.body#/nextCursor' },
-        getDelivery: FIRST_DELIVERY,
-        getDeliveryRequest: FIRST_DELIVERY,
-        retryDelivery: FIRST_DELIVERY,
-        discardDelivery: FIRST_DELIVERY,
-      },
-    },
+  title: 'DeliveryList',
+  item: DeliverySchema,
+  what: 'Deliveries',
+  cursor: deliveryCursor,
+  exampleId: EXAMPLE_IDS.delivery,
+  filter: DeliveryListFilterSchema,
+  isSearched: true,
+  links: {
+    getDelivery: FIRST_DELIVERY,
+    getDeliveryRequest: FIRST_DELIVERY,
+    retryDelivery: FIRST_DELIVERY,
+    discardDelivery: FIRST_DELIVERY,
   },
-  async handle({ dataSource }, request) {
-    const { actor } = request
-    const { organisationId } = actor
-    const filter = toFilter(request.query)
-    const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
-    if (webhook === null) throw notFound('webhook')
-    const present = (delivery: DeliveryRow) => presentDelivery(delivery, actor)
-    if (request.wantsNdjson) {
-      const load = (after: string | null, limit: number) =>
-        listDeliveries(dataSource, organisationId, webhook.id, { ...filter, after, limit })
-      const { after } = filter
-      return {
-        status: 200,
-        ndjson: await exportRows({
-          load,
-          present,
-          cursorAfter: (last: string) => deliveryCursor.after(last),
-          after,
-        }),
-      }
-    }
-    const { page, last, searchedUntil } = await listDeliveries(dataSource, organisationId, webhook.id, filter)
-    const data = page.map(present)
-    const nextCursor = last === null ? null : deliveryCursor.after(last)
-    return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }
+  async open(dependencies, request) {
+    const { actor, query } = request
+    const filter = { ...parseDeliveryFilter(query), search: query.search ?? null }
+    const { id } = await requireWebhook(dependencies, request)
+    return (range) =>
+      listDeliveries(dependencies.dataSource, actor.organisationId, id, { ...filter, ...range })
   },
+  present: (delivery, { actor }) => presentDelivery(delivery, actor),
 })
 
 const recentRoute = routeWithQuery({
@@ -163,14 +140,10 @@ const requestRoute: Route = {
   },
 }
 
-export const deliveryRoutes: readonly Route[] = [statsRoute, recentRoute, listRoute, getRoute, requestRoute]
-
-function toFilter(query: Static<typeof DeliveryQuerySchema>): DeliveryListFilter {
-  const { search, limit, cursor } = query
-  return {
-    ...parseDeliveryFilter(query),
-    search: search ?? null,
-    after: cursor === undefined ? null : deliveryCursor.parse(cursor),
-    limit,
-  }
-}
+export const deliveryRoutes: readonly Route[] = [
+  statsRoute,
+  recentRoute,
+  deliveriesRoute,
+  getRoute,
+  requestRoute,
+]

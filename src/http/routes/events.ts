@@ -2,7 +2,7 @@ import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { requirePermissions } from '../../accounts/require-permissions.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
-import { listEvents, type EventListFilter } from '../../db/queries/event-list.ts'
+import { listEvents } from '../../db/queries/event-list.ts'
 import { findEvent } from '../../db/queries/events.ts'
 import {
   EVENT_PUBLISH,
@@ -16,19 +16,20 @@ import { notFound, type FieldError } from '../../errors.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
-import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
-import { presentEvent, presentEventKey, presentEventSummary } from '../presenters/event.ts'
-import { exportRows, NDJSON_DESCRIPTION } from '../export-rows.ts'
-import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
+import { bytesOfCatalogue } from '../answer.ts'
+import { listRoute } from '../list-route.ts'
+import { presentEvent } from '../presenters/delivery.ts'
+import { presentEventKey, presentEventSummary } from '../presenters/presenter.ts'
+import { param, routeWithBody, type Route } from '../route.ts'
 import {
+  EventFilterSchema,
   EventKeyListSchema,
-  EventListSchema,
-  EventQuerySchema,
   EventSchema,
   EventSummarySchema,
   PublishedSchema,
   PublishEventSchema,
 } from '../schemas/event.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { checkCostlyPayload } from '../validation/check-body.ts'
 import { eventCursor } from '../validation/cursor.ts'
 
@@ -79,54 +80,33 @@ const publishRoute = routeWithBody({
   },
 })
 
-const listRoute = routeWithQuery({
-  method: 'GET',
+const eventsRoute = listRoute({
   path: '/api/orgs/:orgId/events',
   operationId: 'listEvents',
   summary: "List the organisation's events, newest first",
   description:
-    'Shows the events whose key the member may read, without payloads. One request looks at 5,000 events at most for those that fit; `searchedUntil` and `nextCursor` are those of a bounded search. ' +
-    NDJSON_DESCRIPTION,
+    'Shows the events whose key the member may read, without payloads. One request looks at 5,000 events at most for those that fit; `searchedUntil` and `nextCursor` are those of a bounded search.',
   access: { kind: 'organisation', permission: null },
-  query: EventQuerySchema,
-  responses: {
-    200: {
-      description: 'One page',
-      schema: EventListSchema,
-      ndjson: EventSummarySchema,
-      links: {
-        listEvents: { cursor: '$response.body#/nextCursor' },
-        getEvent: { eventId: '$response.body#/data/0/id' },
-      },
-    },
-  },
-  async handle({ dataSource, catalogue }, { actor, query, wantsNdjson }) {
-    const { eventKey, since, until, search, limit, cursor } = query
-    const filter: EventListFilter = {
+  title: 'EventList',
+  item: EventSummarySchema,
+  what: 'Events',
+  cursor: eventCursor,
+  exampleId: EXAMPLE_IDS.event,
+  filter: EventFilterSchema,
+  isSearched: true,
+  links: { getEvent: { eventId: '$response.body#/data/0/id' } },
+  open({ dataSource, catalogue }, { actor, query }) {
+    const { eventKey = null, since, until, search = null } = query
+    const filter = {
       readableKeys: readableKeys(actor, catalogue),
-      eventKey: eventKey ?? null,
+      eventKey,
       since: since === undefined ? null : new Date(since),
       until: until === undefined ? null : new Date(until),
-      search: search ?? null,
-      after: cursor === undefined ? null : eventCursor.parse(cursor),
-      limit,
+      search,
     }
-    if (wantsNdjson) {
-      const load = (after: string | null, limit: number) =>
-        listEvents(dataSource, actor.organisationId, { ...filter, after, limit })
-      const source = {
-        load,
-        present: presentEventSummary,
-        cursorAfter: (last: string) => eventCursor.after(last),
-        after: filter.after,
-      }
-      return { status: 200, ndjson: await exportRows(source) }
-    }
-    const { page, last, searchedUntil } = await listEvents(dataSource, actor.organisationId, filter)
-    const nextCursor = last === null ? null : eventCursor.after(last)
-    const data = page.map(presentEventSummary)
-    return { status: 200, body: { data, nextCursor, searchedUntil: searchedUntil?.toISOString() ?? null } }
+    return (range) => listEvents(dataSource, actor.organisationId, { ...filter, ...range })
   },
+  present: presentEventSummary,
 })
 
 const getRoute: Route = {
@@ -180,7 +160,7 @@ const eventKeysRoute: Route = {
 
 export const eventRoutes: readonly Route[] = [
   publishRoute,
-  listRoute,
+  eventsRoute,
   getRoute,
   erasePayloadRoute,
   eventKeysRoute,

@@ -5,7 +5,7 @@ import { listApiKeys } from '../../db/queries/api-key-admin.ts'
 import { findMember } from '../../db/queries/organisation-admin.ts'
 import { notFound, type FieldError } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
-import { presentApiKey } from '../presenters/member.ts'
+import { presentApiKey } from '../presenters/presenter.ts'
 import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
 import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
 

@@ -1,12 +1,13 @@
+import { Type } from 'typebox'
 import { putMember, removeMember } from '../../accounts/members.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { endSessionsOf } from '../../accounts/sessions.ts'
 import { findMember, listMembers } from '../../db/queries/organisation-admin.ts'
 import { notFound } from '../../errors.ts'
-import { presentMember } from '../presenters/member.ts'
-import { operatorOf, param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
-import { MemberListSchema, MemberSchema, PutMemberSchema } from '../schemas/member.ts'
-import { MemberListQuerySchema } from '../schemas/organisation.ts'
+import { listRoute } from '../list-route.ts'
+import { presentMember } from '../presenters/presenter.ts'
+import { operatorOf, param, routeWithBody, type Route } from '../route.ts'
+import { MemberSchema, PutMemberSchema } from '../schemas/member.ts'
 import { memberCursor } from '../validation/cursor.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members'
@@ -15,23 +16,23 @@ const MAX_BODY_BYTES = 64 * 1024
 
 const access: Route['access'] = { kind: 'operator', scope: 'manage' }
 
-const listRoute = routeWithQuery({
-  method: 'GET',
+const membersRoute = listRoute({
   path: COLLECTION,
   operationId: 'listMembers',
   summary: 'List the members of an organisation, by id',
   access,
-  query: MemberListQuerySchema,
-  responses: { 200: { description: 'One page', schema: MemberListSchema } },
-  async handle({ dataSource, requireOrganisation }, request) {
-    const { limit, cursor } = request.query
+  title: 'MemberList',
+  item: MemberSchema,
+  what: 'Entries',
+  cursor: memberCursor,
+  exampleId: 'mem_an',
+  filter: Type.Object({}),
+  async open({ dataSource, requireOrganisation }, request) {
     const organisationId = param(request, 'orgId')
     await requireOrganisation(organisationId)
-    const after = cursor === undefined ? null : memberCursor.parse(cursor)
-    const { page, last } = await listMembers(dataSource, organisationId, { after, limit })
-    const nextCursor = last === null ? null : memberCursor.after(last)
-    return { status: 200, body: { data: page.map(presentMember), nextCursor } }
+    return (range) => listMembers(dataSource, organisationId, range)
   },
+  present: presentMember,
 })
 
 const getRoute: Route = {
@@ -110,7 +111,7 @@ const endSessionsRoute: Route = {
 }
 
 export const operatorMemberRoutes: readonly Route[] = [
-  listRoute,
+  membersRoute,
   getRoute,
   putRoute,
   deleteRoute,

@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { putOrganisation } from '../../accounts/organisations.ts'
 import { requestErasure } from '../../accounts/request-erasure.ts'
@@ -7,36 +8,36 @@ import {
   type OrganisationRow,
 } from '../../db/queries/organisation-admin.ts'
 import { notFound } from '../../errors.ts'
-import { operatorOf, param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
-import {
-  OrganisationListQuerySchema,
-  OrganisationListSchema,
-  OrganisationSchema,
-  PutOrganisationSchema,
-} from '../schemas/organisation.ts'
+import { listRoute } from '../list-route.ts'
+import { presenter } from '../presenters/presenter.ts'
+import { operatorOf, param, routeWithBody, type Route } from '../route.ts'
+import { OrganisationSchema, PutOrganisationSchema } from '../schemas/organisation.ts'
 import { organisationCursor } from '../validation/cursor.ts'
 
 const COLLECTION = '/api/operator/organisations'
 const ONE = `${COLLECTION}/:orgId`
 const MAX_BODY_BYTES = 16 * 1024
 
+const presentShown = presenter(OrganisationSchema)
+
 const access: Route['access'] = { kind: 'operator', scope: 'manage' }
 
-const listRoute = routeWithQuery({
-  method: 'GET',
+const organisationsRoute = listRoute({
   path: COLLECTION,
   operationId: 'listOrganisations',
   summary: 'List all organisations, by id',
   access,
-  query: OrganisationListQuerySchema,
-  responses: { 200: { description: 'One page', schema: OrganisationListSchema } },
-  async handle({ dataSource }, { query }) {
-    const { limit, cursor } = query
-    const after = cursor === undefined ? null : organisationCursor.parse(cursor)
-    const { page, last } = await listOrganisations(dataSource, { after, limit })
-    const nextCursor = last === null ? null : organisationCursor.after(last)
-    return { status: 200, body: { data: page.map(presentOrganisation), nextCursor } }
-  },
+  title: 'OrganisationList',
+  item: OrganisationSchema,
+  what: 'Entries',
+  cursor: organisationCursor,
+  exampleId: 'org_camping',
+  filter: Type.Object({}),
+  open:
+    ({ dataSource }) =>
+    (range) =>
+      listOrganisations(dataSource, range),
+  present: presentOrganisation,
 })
 
 const getRoute: Route = {
@@ -99,20 +100,17 @@ const deleteRoute: Route = {
   },
 }
 
-export const operatorOrganisationRoutes: readonly Route[] = [listRoute, getRoute, putRoute, deleteRoute]
+export const operatorOrganisationRoutes: readonly Route[] = [
+  organisationsRoute,
+  getRoute,
+  putRoute,
+  deleteRoute,
+]
 
-function presentOrganisation(organisation: OrganisationRow) {
-  const { id, name, email, supportEmail, timeZone, erasure } = organisation
-  return {
-    id,
-    name,
-    email,
-    supportEmail,
-    timeZone,
+function presentOrganisation({ erasure, ...organisation }: OrganisationRow) {
+  return presentShown({
+    ...organisation,
     state: erasure === null ? 'active' : 'erasing',
-    erasure:
-      erasure === null
-        ? null
-        : { requestedAt: erasure.requestedAt.toISOString(), erased: erasure.erased, retained: [] },
-  }
+    erasure: erasure && { ...erasure, retained: [] },
+  })
 }

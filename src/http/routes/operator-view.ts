@@ -1,20 +1,27 @@
-import { countForOperators, listOperatorWebhooks } from '../../db/queries/operator-view.ts'
+import {
+  countForOperators,
+  listOperatorWebhooks,
+  type OperatorWebhookRow,
+} from '../../db/queries/operator-view.ts'
 import { deleteOperatorSession, insertOperatorSession } from '../../db/queries/sessions.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
 import { hashCredential, newToken } from '../../credentials.ts'
 import { holdWebhook, releaseWebhook } from '../../webhooks/change-webhook.ts'
 import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import type { ApiDependencies } from '../api.ts'
+import { listRoute } from '../list-route.ts'
 import { presentCounts, presentOperatorWebhook } from '../presenters/operator-view.ts'
-import { presentHold } from '../presenters/webhook.ts'
-import { operatorOf, param, routeWithBody, routeWithQuery, type Route, type RouteRequest } from '../route.ts'
+import { presenter } from '../presenters/presenter.ts'
+import { holdOf } from '../presenters/webhook.ts'
+import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import {
   HeldWebhookSchema,
   HoldWebhookSchema,
   OperatorOverviewSchema,
   OperatorSessionSchema,
-  OperatorWebhookListSchema,
-  OperatorWebhookQuerySchema,
+  OperatorWebhookFilterSchema,
+  OperatorWebhookSchema,
 } from '../schemas/operator-view.ts'
 import { operatorWebhookCursor } from '../validation/cursor.ts'
 
@@ -23,6 +30,8 @@ const WEBHOOK = '/api/operator/organisations/:orgId/webhooks/:id'
 const MAX_BODY_BYTES = 16 * 1024
 
 const FIRST_WEBHOOK = { orgId: '$response.body#/data/0/organisation/id', id: '$response.body#/data/0/id' }
+
+const presentShown = presenter(HeldWebhookSchema)
 
 const observe: Route['access'] = { kind: 'operator', scope: 'observe', sessions: true }
 const manage: Route['access'] = { kind: 'operator', scope: 'manage', sessions: true }
@@ -41,34 +50,29 @@ const overviewRoute: Route = {
   },
 }
 
-const listRoute = routeWithQuery({
-  method: 'GET',
+const webhooksRoute = listRoute({
   path: '/api/operator/webhooks',
   operationId: 'listOperatorWebhooks',
   summary: 'List the webhooks of all organisations in a state that needs attention',
   description:
     'Since when, why, and how many deliveries wait, without payloads, secrets and the queries of URLs. A webhook that was switched off while its incident was open is in two lists.',
   access: observe,
-  query: OperatorWebhookQuerySchema,
-  responses: {
-    200: {
-      description: 'One page',
-      schema: OperatorWebhookListSchema,
-      links: {
-        listOperatorWebhooks: { cursor: '$response.body#/nextCursor' },
-        holdWebhook: FIRST_WEBHOOK,
-        releaseWebhook: FIRST_WEBHOOK,
-      },
-    },
+  title: 'OperatorWebhookList',
+  item: OperatorWebhookSchema,
+  what: 'Webhooks',
+  order: 'Newest webhooks first; fewer than `limit` also before the last page',
+  cursor: operatorWebhookCursor,
+  exampleId: EXAMPLE_IDS.webhook,
+  filter: OperatorWebhookFilterSchema,
+  links: { holdWebhook: FIRST_WEBHOOK, releaseWebhook: FIRST_WEBHOOK },
+  open({ dataSource, temporalUi }, { query: { state } }) {
+    const present = (row: OperatorWebhookRow) => presentOperatorWebhook(row, state, temporalUi)
+    return async ({ after, limit }) => {
+      const { page, last } = await listOperatorWebhooks(dataSource, { state, before: after, limit })
+      return { page: page.map(present), last }
+    }
   },
-  async handle({ dataSource, temporalUi }, { query }) {
-    const { state, limit, cursor } = query
-    const before = cursor === undefined ? null : operatorWebhookCursor.parse(cursor)
-    const { page, last } = await listOperatorWebhooks(dataSource, { state, before, limit })
-    const data = page.map((row) => presentOperatorWebhook(row, state, temporalUi))
-    const nextCursor = last === null ? null : operatorWebhookCursor.after(last)
-    return { status: 200, body: { data, nextCursor } }
-  },
+  present: (webhook) => webhook,
 })
 
 const disableRoute = routeWithBody({
@@ -163,7 +167,7 @@ const signOutRoute: Route = {
 
 export const operatorViewRoutes: readonly Route[] = [
   overviewRoute,
-  listRoute,
+  webhooksRoute,
   disableRoute,
   enableRoute,
   signInRoute,
@@ -178,7 +182,7 @@ async function webhookOf({ requireOrganisation }: ApiDependencies, request: Rout
 }
 
 function presentHeld(webhook: WebhookRow) {
-  return { id: webhook.id, enabled: webhook.enabled, operatorHold: presentHold(webhook) }
+  return presentShown({ ...webhook, operatorHold: holdOf(webhook) })
 }
 
 function presentSession(

@@ -1,18 +1,17 @@
 import { firstAttemptLatency, listBuckets, p95Duration } from '../../db/queries/activity.ts'
 import { findFailures } from '../../db/queries/failures.ts'
 import { listOverview } from '../../db/queries/overview.ts'
-import { findWebhook } from '../../db/queries/webhooks.ts'
 import { ACTIVITY_RANGES } from '../../domain/activity-range.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../errors.ts'
-import { presentActivities, presentActivity, presentOverview } from '../presenters/overview.ts'
-import { param, routeWithQuery, type Route } from '../route.ts'
+import { presentActivities, presentActivity, presentOverview } from '../presenters/webhook.ts'
+import { routeWithQuery, type Route } from '../route.ts'
 import {
   ActivityListSchema,
   ActivityQuerySchema,
   ActivitySchema,
   OverviewListSchema,
 } from '../schemas/overview.ts'
+import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 
@@ -41,11 +40,11 @@ const activityRoute = routeWithQuery({
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   query: ActivityQuerySchema,
   responses: { 200: { description: 'The activity', schema: ActivitySchema } },
-  async handle({ dataSource }, request) {
+  async handle(dependencies, request) {
+    const { dataSource } = dependencies
     const { organisationId } = request.actor
     const range = ACTIVITY_RANGES[request.query.range]
-    const webhook = await findWebhook(dataSource, organisationId, param(request, 'id'))
-    if (webhook === null) throw notFound('webhook')
+    const webhook = await requireWebhook(dependencies, request)
     const within = [dataSource, organisationId, webhook.id, range.buckets * range.bucketMs] as const
     const [buckets, p95DurationMs, firstAttempt, failures] = await Promise.all([
       listBuckets(dataSource, organisationId, webhook.id, range),

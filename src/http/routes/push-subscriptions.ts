@@ -1,10 +1,11 @@
-import { listPushSubscriptions, type PushSubscriptionRow } from '../../db/queries/push-subscriptions.ts'
+import { listPushSubscriptions } from '../../db/queries/push-subscriptions.ts'
 import { pushSubscriptionFieldErrors } from '../../incidents/notifications/push-subscription-rules.ts'
 import {
   subscribeToPush,
   unsubscribeAllFromPush,
   unsubscribeFromPush,
 } from '../../incidents/notifications/push-subscriptions.ts'
+import { presentPushSubscription } from '../presenters/presenter.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import {
   CreatePushSubscriptionSchema,
@@ -98,8 +99,3 @@ export const pushSubscriptionRoutes: readonly Route[] = [
   deleteRoute,
   deleteAllRoute,
 ]
-
-/** Presents a push subscription. Its keys have no presenter. */
-function presentPushSubscription({ id, endpoint, createdAt }: PushSubscriptionRow) {
-  return { id, endpoint, createdAt: createdAt.toISOString() }
-}

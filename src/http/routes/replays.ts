@@ -1,14 +1,14 @@
 import type { Static } from 'typebox'
 import { findReplay, listReplays } from '../../db/queries/replays.ts'
-import { findWebhook } from '../../db/queries/webhooks.ts'
 import { cancelReplayJob, countReplay, requestReplay } from '../../deliveries/retry/request-replay.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import type { ReplayRange } from '../../domain/replay.ts'
 import { notFound, type FieldError } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
-import { presentReplay, presentReplayCount } from '../presenters/replay.ts'
+import { presentReplay, presentReplayCount } from '../presenters/presenter.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { ReplayCountSchema, ReplayListSchema, ReplaySchema, RequestReplaySchema } from '../schemas/replay.ts'
+import { requireWebhook } from './webhooks.ts'
 
 const REPLAYS = '/api/orgs/:orgId/webhooks/:id/replays'
 /** For a hundred event keys. */
@@ -57,11 +57,10 @@ const listRoute: Route = {
   summary: 'List the replays to a webhook, newest first',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The newest 100 at most', schema: ReplayListSchema } },
-  async handle({ dataSource }, request) {
+  async handle(dependencies, request) {
     const { organisationId } = request.actor
-    const webhookId = param(request, 'id')
-    if ((await findWebhook(dataSource, organisationId, webhookId)) === null) throw notFound('webhook')
-    const data = await listReplays(dataSource, { organisationId, webhookId })
+    const { id: webhookId } = await requireWebhook(dependencies, request)
+    const data = await listReplays(dependencies.dataSource, { organisationId, webhookId })
     return { status: 200, body: { data: data.map(presentReplay) } }
   },
 }

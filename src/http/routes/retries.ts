@@ -1,3 +1,4 @@
+import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { discardDeliveries, discardDelivery } from '../../deliveries/retry/discard-deliveries.ts'
 import { retryDelivery } from '../../deliveries/retry/retry-delivery.ts'
@@ -9,7 +10,6 @@ import type { ApiDependencies } from '../api.ts'
 import { presentDelivery } from '../presenters/delivery.ts'
 import { param, routeWithBody, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
 import {
   DiscardDeliveriesSchema,
   DiscardedSchema,

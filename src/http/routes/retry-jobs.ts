@@ -1,15 +1,15 @@
+import { EXAMPLE_IDS } from '../schemas/common.ts'
+import { Type } from 'typebox'
 import { findRetryJob, listRetryJobs } from '../../db/queries/retry-jobs.ts'
 import { requestRetryJob } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
-import { presentRetryJob } from '../presenters/delivery.ts'
-import { param, routeWithBody, routeWithQuery, type Route } from '../route.ts'
-import { EXAMPLE_IDS } from '../schemas/example-ids.ts'
+import { listRoute } from '../list-route.ts'
+import { presentRetryJob } from '../presenters/presenter.ts'
+import { param, routeWithBody, type Route } from '../route.ts'
 import {
   MAX_SELECTION_BYTES,
   RetryDeliveriesSchema,
-  RetryJobListSchema,
-  RetryJobQuerySchema,
   RetryJobSchema,
   STATE_CONFLICT,
 } from '../schemas/retry.ts'
@@ -51,30 +51,24 @@ const retryDeliveriesRoute = routeWithBody({
   },
 })
 
-const listJobsRoute = routeWithQuery({
-  method: 'GET',
+const listJobsRoute = listRoute({
   path: JOBS,
   operationId: 'listRetryJobs',
   summary: "List the organisation's retry jobs, newest first",
   description: 'Each with its progress and outcome. A job that has ended is kept for 30 days.',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
-  query: RetryJobQuerySchema,
-  responses: {
-    200: {
-      description: 'One page',
-      schema: RetryJobListSchema,
-      links: {
-        listRetryJobs: { cursor: '$response.body#/nextCursor' },
-        getRetryJob: { jobId: '$response.body#/data/0/id' },
-      },
-    },
-  },
-  async handle({ dataSource }, { actor, query: { limit, cursor } }) {
-    const after = cursor === undefined ? null : retryJobCursor.parse(cursor)
-    const { page, last } = await listRetryJobs(dataSource, actor.organisationId, { after, limit })
-    const nextCursor = last === null ? null : retryJobCursor.after(last)
-    return { status: 200, body: { data: page.map(presentRetryJob), nextCursor } }
-  },
+  title: 'RetryJobList',
+  item: RetryJobSchema,
+  what: 'Jobs',
+  cursor: retryJobCursor,
+  exampleId: EXAMPLE_IDS.retryJob,
+  filter: Type.Object({}),
+  links: { getRetryJob: { jobId: '$response.body#/data/0/id' } },
+  open:
+    ({ dataSource }, { actor }) =>
+    (range) =>
+      listRetryJobs(dataSource, actor.organisationId, range),
+  present: presentRetryJob,
 })
 
 const retryJobRoute: Route = {

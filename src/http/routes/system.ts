@@ -1,5 +1,5 @@
 import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
-import { bytesOfCatalogue } from '../bytes-of-catalogue.ts'
+import { bytesOfCatalogue } from '../answer.ts'
 import type { ApiDependencies } from '../api.ts'
 import { openApiDocument } from '../openapi.ts'
 import { readReadiness } from '../readiness.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { findWebhook, listWebhooks } from '../../db/queries/webhooks.ts'
+import { findWebhook, listWebhooks, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound, type FieldError } from '../../errors.ts'
 import { createWebhook } from '../../webhooks/create-webhook.ts'
@@ -94,10 +94,9 @@ const getRoute: Route = {
   summary: 'Get one webhook',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The webhook', schema: WebhookSchema } },
-  async handle({ dataSource, catalogue }, request) {
-    const webhook = await findWebhook(dataSource, request.actor.organisationId, param(request, 'id'))
-    if (webhook === null) throw notFound('webhook')
-    return { status: 200, body: presentWebhook(webhook, request.actor, catalogue.permissionFor) }
+  async handle(dependencies, request) {
+    const webhook = await requireWebhook(dependencies, request)
+    return { status: 200, body: presentWebhook(webhook, request.actor, dependencies.catalogue.permissionFor) }
   },
 }
 
@@ -173,6 +172,16 @@ export const webhookRoutes: readonly Route[] = [
   signingSecretRoute,
 ]
 
+/** Returns the webhook of the path. Throws 404 where the organisation has no such webhook. */
+export async function requireWebhook(
+  { dataSource }: Pick<ApiDependencies, 'dataSource'>,
+  request: Pick<RouteRequest, 'actor' | 'params'>,
+): Promise<WebhookRow> {
+  const webhook = await findWebhook(dataSource, request.actor.organisationId, param(request, 'id'))
+  if (webhook === null) throw notFound('webhook')
+  return webhook
+}
+
 const READ_ONLY = ['id', 'operatorHold', 'createdAt', 'updatedAt']
 
 /** Checks the fields that differ from what GET shows to the member: rules may have changed since the others were set. */
@@ -182,8 +191,7 @@ async function updateErrors(
   request: Pick<RouteRequest, 'actor' | 'params'>,
 ): Promise<FieldError[]> {
   const { actor } = request
-  const webhook = await findWebhook(dependencies.dataSource, actor.organisationId, param(request, 'id'))
-  if (webhook === null) throw notFound('webhook')
+  const webhook = await requireWebhook(dependencies, request)
   const shown = new Map<string, unknown>(
     Object.entries(presentWebhook(webhook, actor, dependencies.catalogue.permissionFor)),
   )

@@ -1,31 +1,24 @@
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS } from '../../domain/audit-action.ts'
 import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../../ids.ts'
-import { cursorOf, id, nextCursor, openObject, orNull, timestamp } from './common.ts'
-import { auditCursor } from '../validation/cursor.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull, openObject } from './common.ts'
 
-/** Query of the audit trail. */
-export const AuditQuerySchema = Type.Object(
-  {
-    webhookId: Type.Optional(
-      Type.String({ pattern: UUID_PATTERN, description: 'What was done to this webhook only' }),
-    ),
-    memberId: Type.Optional(
-      Type.String({
-        pattern: PLATFORM_ID_PATTERN,
-        description: 'What this member did only',
-        examples: ['mem_an'],
-      }),
-    ),
-    action: Type.Optional(Type.Enum([...AUDIT_ACTIONS], { description: 'Entries of this action only' })),
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
-    cursor: cursorOf('AuditCursor', auditCursor),
-  },
-  { additionalProperties: false },
-)
+/** What the audit trail is filtered by. */
+export const AuditFilterSchema = Type.Object({
+  webhookId: Type.Optional(
+    Type.String({ pattern: UUID_PATTERN, description: 'What was done to this webhook only' }),
+  ),
+  memberId: Type.Optional(
+    Type.String({
+      pattern: PLATFORM_ID_PATTERN,
+      description: 'What this member did only',
+      examples: ['mem_an'],
+    }),
+  ),
+  action: Type.Optional(Type.Enum([...AUDIT_ACTIONS], { description: 'Entries of this action only' })),
+})
 
-const AuditEntrySchema = Type.Object(
+export const AuditEntrySchema = Type.Object(
   {
     id: id(EXAMPLE_IDS.auditEntry),
     at: timestamp('2026-05-04T08:00:00.000Z'),
@@ -48,12 +41,4 @@ const AuditEntrySchema = Type.Object(
     }),
   },
   { title: 'AuditEntry' },
-)
-
-export const AuditListSchema = Type.Object(
-  {
-    data: Type.Array(AuditEntrySchema),
-    nextCursor: nextCursor('a101976f3e8c207a01b23456789abcdef0'),
-  },
-  { title: 'AuditList' },
 )

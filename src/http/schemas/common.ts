@@ -1,6 +1,17 @@
-import type { Cursor } from '../validation/cursor.ts'
 import { Type, type TSchema, type TSchemaOptions } from 'typebox'
 import { FIELD_PROBLEMS, PROBLEMS } from '../../domain/problems.ts'
+
+/** Ids in the examples of the OpenAPI document: the same thing has the same id wherever it is shown. */
+export const EXAMPLE_IDS = {
+  webhook: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c',
+  event: '01977012-4f0a-7c31-8e25-90ab5c6d7e8f',
+  delivery: '01977012-4f0b-7d02-a1b3-c4d5e6f70819',
+  retryJob: '01977a40-0b6c-7f11-b2c3-d4e5f6a7b8c9',
+  incident: '01977012-6a2d-7e44-9c0d-1e2f3a4b5c6d',
+  pushSubscription: '01976f40-11aa-7b0c-8d1e-2f3a4b5c6d7e',
+  auditEntry: '01976f3e-8c20-7a01-b234-56789abcdef0',
+  apiKey: '01976e00-0a1b-7c2d-9e3f-405162738495',
+} as const
 
 /** `example`: one of `EXAMPLE_IDS`. */
 export const id = (example: string) =>
@@ -17,12 +28,6 @@ export const orNull = <Schema extends TSchema>(schema: Schema, options: TSchemaO
 export const openObject = (options: TSchemaOptions = {}) =>
   Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true, ...options }))
 
-/** The `cursor` of a list's query. */
-export const cursorOf = (title: string, { pattern }: Pick<Cursor, 'pattern'>) =>
-  Type.Optional(
-    Type.String({ title, description: '`nextCursor` of the page before', documented: { pattern } }),
-  )
-
 /** A host name with a dot, a port that webhooks may have, and a path and query of characters that stay as they are. */
 const URL_PATTERN =
   '^https://([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.)+[A-Za-z]{2,63}' +
@@ -31,15 +36,6 @@ const URL_PATTERN =
 
 /** What is documented of the URLs that events and push messages go to. A canonical one without a path has a slash more. */
 export const URL_FORM = { pattern: URL_PATTERN, maxLength: 2047 }
-
-export const nextCursor = (example: string) =>
-  orNull(Type.String({ examples: [example] }), { description: 'For the next page; null on the last' })
-
-export const searchedUntil = orNull(timestamp('2026-05-03T22:14:00.000Z'), {
-  description:
-    'How far back the request has looked, where it ended before the page was full; `nextCursor` goes on from there',
-  examples: [null],
-})
 
 const TriggeredBySchema = Type.Object(
   {

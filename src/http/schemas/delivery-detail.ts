@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { EnvelopeSchema, orNull, PayloadErasedSchema } from './common.ts'
+import { EXAMPLE_IDS, orNull, EnvelopeSchema, PayloadErasedSchema } from './common.ts'
 import { ATTEMPT_SUMMARY, DeliverySchema, error } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 
 const EndpointAnswerSchema = Type.Object(
   {
@@ -14,7 +13,7 @@ const EndpointAnswerSchema = Type.Object(
   { title: 'EndpointAnswer', description: "The endpoint's answer" },
 )
 
-const AttemptSchema = Type.Object(
+export const AttemptSchema = Type.Object(
   {
     ...ATTEMPT_SUMMARY,
     trigger: Type.Enum(['schedule', 'retry'], {

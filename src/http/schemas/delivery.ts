@@ -3,9 +3,7 @@ import { Type } from 'typebox'
 import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
 import { VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
-import { cursorOf, EnvelopeSchema, id, nextCursor, orNull, searchedUntil, timestamp } from './common.ts'
-import { deliveryCursor } from '../validation/cursor.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull, EnvelopeSchema } from './common.ts'
 
 const eventKey = Type.String({ description: 'Event key', examples: ['invoice:paid'] })
 const outcome = Type.Enum(['succeeded', 'failed'], { examples: ['failed'] })
@@ -75,20 +73,15 @@ export const searched = (description: string) =>
     examples: [EXAMPLE_IDS.event],
   })
 
-/** Query of the delivery list. */
-export const DeliveryQuerySchema = Type.Object(
-  {
-    ...DeliveryFilterSchema.properties,
-    search: Type.Optional(
-      searched(
-        'Exactly the id of a delivery, of its event, or a trace id; of a trace, the newest 1,000 events are searched',
-      ),
+/** What the list of deliveries is filtered by. */
+export const DeliveryListFilterSchema = Type.Object({
+  ...DeliveryFilterSchema.properties,
+  search: Type.Optional(
+    searched(
+      'Exactly the id of a delivery, of its event, or a trace id; of a trace, the newest 1,000 events are searched',
     ),
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Deliveries per page' }),
-    cursor: cursorOf('DeliveryCursor', deliveryCursor),
-  },
-  { additionalProperties: false },
-)
+  ),
+})
 
 /** Members of an attempt that a summary of it has too. */
 export const ATTEMPT_SUMMARY = {
@@ -139,15 +132,6 @@ export const DeliverySchema = Type.Object(
     latestAttempt: orNull(AttemptSummarySchema, { description: 'The last recorded attempt' }),
   },
   { title: 'Delivery', description: 'One event on its way to one webhook' },
-)
-
-export const DeliveryListSchema = Type.Object(
-  {
-    data: Type.Array(DeliverySchema),
-    nextCursor: nextCursor('d1019770124f0b7d02a1b3c4d5e6f70819'),
-    searchedUntil,
-  },
-  { title: 'DeliveryList' },
 )
 
 /** Query of the newest deliveries of all webhooks. */

@@ -1,19 +1,15 @@
 import { Type } from 'typebox'
 import { NO_NUL_PATTERN, VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
 import {
-  cursorOf,
-  EnvelopeSchema,
+  EXAMPLE_IDS,
   id,
-  nextCursor,
-  openObject,
-  orNull,
-  PayloadErasedSchema,
-  searchedUntil,
   timestamp,
+  orNull,
+  openObject,
+  EnvelopeSchema,
+  PayloadErasedSchema,
 } from './common.ts'
-import { eventCursor } from '../validation/cursor.ts'
 import { DeliveryFilterSchema, DeliverySchema, searched } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 
 /** The latest instant that a `Date` can represent. */
 const MAX_TIMESTAMP_MS = 8_640_000_000_000_000
@@ -93,18 +89,13 @@ export const EventSchema = Type.Object(
   { title: 'Event' },
 )
 
-/** Query of the list of events. */
-export const EventQuerySchema = Type.Object(
-  {
-    eventKey: DeliveryFilterSchema.properties.eventKey,
-    since: Type.Optional(timestamp('2026-05-04T00:00:00.000Z', 'Events created at that time or later')),
-    until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Events created before that time')),
-    search: Type.Optional(searched('Exactly the id of an event, or a trace id')),
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Events per page' }),
-    cursor: cursorOf('EventCursor', eventCursor),
-  },
-  { additionalProperties: false },
-)
+/** What the list of events is filtered by. */
+export const EventFilterSchema = Type.Object({
+  eventKey: DeliveryFilterSchema.properties.eventKey,
+  since: Type.Optional(timestamp('2026-05-04T00:00:00.000Z', 'Events created at that time or later')),
+  until: Type.Optional(timestamp('2026-05-05T00:00:00.000Z', 'Events created before that time')),
+  search: Type.Optional(searched('Exactly the id of an event, or a trace id')),
+})
 
 const count = Type.Integer({ minimum: 0 })
 
@@ -136,16 +127,7 @@ export const EventSummarySchema = Type.Object(
   { title: 'EventSummary', description: 'An event without its payload' },
 )
 
-export const EventListSchema = Type.Object(
-  {
-    data: Type.Array(EventSummarySchema),
-    nextCursor: nextCursor('e1019770124f0a7c318e2590ab5c6d7e8f'),
-    searchedUntil,
-  },
-  { title: 'EventList' },
-)
-
-const EventKeyEntrySchema = Type.Object(
+export const EventKeyEntrySchema = Type.Object(
   {
     key: Type.String({ examples: ['invoice:paid'] }),
     meaning: Type.String({ examples: ['Invoice paid'] }),

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { accountName, memberFields } from '../../accounts/account-fields.ts'
-import { id, nextCursor, orNull, timestamp } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { givenId } from './organisation.ts'
 
 /** Body of `PUT`: the whole member; what is left out gets its default. */
@@ -33,11 +32,6 @@ export const MemberSchema = Type.Object(
   { title: 'Member' },
 )
 
-export const MemberListSchema = Type.Object(
-  { data: Type.Array(MemberSchema), nextCursor: nextCursor('m1mem_an') },
-  { title: 'MemberList' },
-)
-
 /** Body of a new API key. */
 export const CreateApiKeySchema = Type.Object(
   {
@@ -58,7 +52,7 @@ export const CreateApiKeySchema = Type.Object(
   },
 )
 
-const ApiKeySchema = Type.Object(
+export const ApiKeySchema = Type.Object(
   {
     id: id(EXAMPLE_IDS.apiKey),
     prefix: Type.String({

@@ -1,9 +1,7 @@
 import { Type } from 'typebox'
 import { OPERATOR_SCOPES } from '../../domain/permissions.ts'
 import { OPERATOR_STATES, WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
-import { operatorWebhookCursor } from '../validation/cursor.ts'
-import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { givenId } from './organisation.ts'
 import { TemporalUiSchema } from './session.ts'
 import { holdReason, operatorHold } from './webhook.ts'
@@ -49,20 +47,15 @@ export const OperatorOverviewSchema = Type.Object(
   { title: 'OperatorOverview' },
 )
 
-/** Query of the list of webhooks. */
-export const OperatorWebhookQuerySchema = Type.Object(
-  {
-    state: Type.Enum([...OPERATOR_STATES], {
-      description:
-        '`failing` and `degraded`: by their status, disabled ones too. `paused`: workflows of their deliveries are paused in Temporal. `disabled`: by their organisation, or held by the operator',
-    }),
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Webhooks per page' }),
-    cursor: cursorOf('OperatorWebhookCursor', operatorWebhookCursor),
-  },
-  { additionalProperties: false },
-)
+/** Which list of webhooks it is. */
+export const OperatorWebhookFilterSchema = Type.Object({
+  state: Type.Enum([...OPERATOR_STATES], {
+    description:
+      '`failing` and `degraded`: by their status, disabled ones too. `paused`: workflows of their deliveries are paused in Temporal. `disabled`: by their organisation, or held by the operator',
+  }),
+})
 
-const OperatorWebhookSchema = Type.Object(
+export const OperatorWebhookSchema = Type.Object(
   {
     id: id(EXAMPLE_IDS.webhook),
     organisation: Type.Object(
@@ -106,16 +99,6 @@ const OperatorWebhookSchema = Type.Object(
     ),
   },
   { title: 'OperatorWebhook', description: 'Without payloads, secrets and the query of its URL' },
-)
-
-export const OperatorWebhookListSchema = Type.Object(
-  {
-    data: Type.Array(OperatorWebhookSchema, {
-      description: 'Newest webhooks first; fewer than `limit` also before the last page',
-    }),
-    nextCursor: nextCursor('w101976f3e8c1d7a529b406d1f2e3a4b5c'),
-  },
-  { title: 'OperatorWebhookList' },
 )
 
 /** Body of a hold. */

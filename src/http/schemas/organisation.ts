@@ -1,25 +1,11 @@
 import { Type } from 'typebox'
 import { organisationFields } from '../../accounts/account-fields.ts'
 import { PLATFORM_ID_PATTERN } from '../../ids.ts'
-import { cursorOf, nextCursor, orNull, timestamp } from './common.ts'
-import { memberCursor, organisationCursor } from '../validation/cursor.ts'
+import { timestamp, orNull } from './common.ts'
 
 /** An id that the platform gives. */
 export const givenId = (example: string) =>
   Type.String({ pattern: PLATFORM_ID_PATTERN, description: 'Given by the platform', examples: [example] })
-
-/** Query of a list of organisations or members. */
-const listQuery = (...cursor: Parameters<typeof cursorOf>) =>
-  Type.Object(
-    {
-      limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Entries per page' }),
-      cursor: cursorOf(...cursor),
-    },
-    { additionalProperties: false },
-  )
-
-export const OrganisationListQuerySchema = listQuery('OrganisationCursor', organisationCursor)
-export const MemberListQuerySchema = listQuery('MemberCursor', memberCursor)
 
 /** Body of `PUT`: the whole organisation; what is left out gets its default. */
 export const PutOrganisationSchema = Type.Object(organisationFields, {
@@ -75,9 +61,4 @@ export const OrganisationSchema = Type.Object(
     }),
   },
   { title: 'Organisation' },
-)
-
-export const OrganisationListSchema = Type.Object(
-  { data: Type.Array(OrganisationSchema), nextCursor: nextCursor('o1org_camping') },
-  { title: 'OrganisationList' },
 )

@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
 import { ACTIVITY_RANGES, type ActivityRange } from '../../domain/activity-range.ts'
 import { WEBHOOK_STATUSES } from '../../domain/webhook-status.ts'
-import { id, orNull, timestamp } from './common.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { LatestAttemptSchema, STOPPED, WAITING_FIRST_ATTEMPTS } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
-import { FailuresSchema } from './failures.ts'
+import { FailuresSchema } from './incident.ts'
 import { WebhookSchema } from './webhook.ts'
 
 const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {
@@ -34,7 +33,7 @@ const RecentAttemptsSchema = Type.Object(
   },
 )
 
-const WebhookOverviewSchema = Type.Object(
+export const WebhookOverviewSchema = Type.Object(
   {
     ...WebhookSchema.properties,
     name: Type.String({

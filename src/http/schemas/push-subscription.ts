@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
-import { id, orNull, timestamp, URL_FORM } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull, URL_FORM } from './common.ts'
 
 const ENDPOINT = {
   maxLength: 2048,

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { REPLAY_INCLUDES } from '../../domain/replay.ts'
-import { id, orNull, timestamp } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 
 const eventKeys = Type.Array(
   Type.String({ title: 'ReplayedEventKey', maxLength: 100, examples: ['invoice:paid'] }),

@@ -1,10 +1,8 @@
 import { Type } from 'typebox'
 import { RETRY_MODES } from '../../domain/delivery-filter.ts'
 import { UUID_PATTERN } from '../../ids.ts'
-import { cursorOf, id, nextCursor, orNull, timestamp } from './common.ts'
-import { retryJobCursor } from '../validation/cursor.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { DeliveryFilterSchema } from './delivery.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
 import { replaced } from '../openapi/components.ts'
 
 const deliveryIds = Type.Array(
@@ -90,20 +88,6 @@ export const RetryJobSchema = Type.Object(
     }),
   },
   { title: 'RetryJob' },
-)
-
-/** Query of the list of jobs. */
-export const RetryJobQuerySchema = Type.Object(
-  {
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Jobs per page' }),
-    cursor: cursorOf('RetryJobCursor', retryJobCursor),
-  },
-  { additionalProperties: false },
-)
-
-export const RetryJobListSchema = Type.Object(
-  { data: Type.Array(RetryJobSchema), nextCursor: nextCursor('r101977a400b6c7f11b2c3d4e5f6a7b8c9') },
-  { title: 'RetryJobList' },
 )
 
 /** Body of test, which may be left out. */

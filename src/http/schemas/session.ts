@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { orNull, timestamp } from './common.ts'
+import { timestamp, orNull } from './common.ts'
 
 const SessionOrganisationSchema = Type.Object(
   {

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { PLAIN_TEXT_PATTERN, PLAIN_TEXT_RULE } from '../../domain/text-rules.ts'
-import { id, orNull, timestamp, URL_FORM } from './common.ts'
-import { EXAMPLE_IDS } from './example-ids.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull, URL_FORM } from './common.ts'
 
 const URL_EXAMPLE = 'https://hooks.example.com/posthorn'
 

@@ -2,6 +2,8 @@ import { badRequest } from '../../errors.ts'
 
 /** The cursors of one kind of list. */
 export type Cursor = {
+  /** The name of their schema. */
+  title: string
   /** A regular expression of exactly the cursors that `parse` takes. */
   pattern: string
   /** Returns the cursor of the page that begins after the row `id`. */
@@ -14,19 +16,20 @@ export type Cursor = {
 const UUID_DIGITS = '([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})'
 const PLATFORM_ID = '([A-Za-z0-9_-]{1,64})'
 
-export const deliveryCursor = cursorOf('d1', UUID_DIGITS, '-')
-export const eventCursor = cursorOf('e1', UUID_DIGITS, '-')
-export const incidentCursor = cursorOf('i1', UUID_DIGITS, '-')
-export const retryJobCursor = cursorOf('r1', UUID_DIGITS, '-')
-export const auditCursor = cursorOf('a1', UUID_DIGITS, '-')
-export const operatorWebhookCursor = cursorOf('w1', UUID_DIGITS, '-')
-export const organisationCursor = cursorOf('o1', PLATFORM_ID)
-export const memberCursor = cursorOf('m1', PLATFORM_ID)
+export const deliveryCursor = cursorOf('DeliveryCursor', 'd1', UUID_DIGITS, '-')
+export const eventCursor = cursorOf('EventCursor', 'e1', UUID_DIGITS, '-')
+export const incidentCursor = cursorOf('IncidentCursor', 'i1', UUID_DIGITS, '-')
+export const retryJobCursor = cursorOf('RetryJobCursor', 'r1', UUID_DIGITS, '-')
+export const auditCursor = cursorOf('AuditCursor', 'a1', UUID_DIGITS, '-')
+export const operatorWebhookCursor = cursorOf('OperatorWebhookCursor', 'w1', UUID_DIGITS, '-')
+export const organisationCursor = cursorOf('OrganisationCursor', 'o1', PLATFORM_ID)
+export const memberCursor = cursorOf('MemberCursor', 'm1', PLATFORM_ID)
 
 /** `prefix` names the list and the version of the format; the groups of an id follow, without their `separator`. */
-function cursorOf(prefix: string, groups: string, separator = ''): Cursor {
+function cursorOf(title: string, prefix: string, groups: string, separator = ''): Cursor {
   const pattern = `^${prefix}${groups}$`
   return {
+    title,
     pattern,
     after: (id) => prefix + (separator === '' ? id : id.replaceAll(separator, '')),
     parse(cursor) {

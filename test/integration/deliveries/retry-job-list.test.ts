@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import type { Static } from 'typebox'
-import type { RetryJobListSchema } from '../../../src/http/schemas/retry.ts'
+import type { RetryJobSchema } from '../../../src/http/schemas/retry.ts'
 import { describeBadInput, WEBHOOKS } from '../../helpers/api/bad-input.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
 import { listRetryJobs } from '../../../src/db/queries/retry-jobs.ts'
 
-type JobList = Static<typeof RetryJobListSchema>
+type JobList = { data: Static<typeof RetryJobSchema>[]; nextCursor: string | null }
 const JOBS = `${WEBHOOKS}/retry-deliveries`
 const invalid = { status: 422, code: 'invalid_fields' }
 

@@ -1,14 +1,9 @@
-import { ApiProblem, createApi, currentSession, isTransient, openPortalLink } from './lib/api.js'
-import { BRAND } from './lib/brand.js'
-import { html, render } from './lib/html.js'
-import { takePortalToken } from './lib/portal-link.js'
+import { ApiProblem, createApi, currentSession, openPortalLink } from './lib/api.js'
 import { adoptSubscription } from './lib/push.js'
 import { listenForShortcuts } from './lib/shortcuts.js'
 import { createTimes } from './lib/times.js'
-import { createDialog } from './parts/dialog.js'
-import { createToast } from './parts/toast.js'
-import { createClosedLink } from './views/closed-link.js'
-import { createAccountQuestion, createLeftAccount } from './views/other-account.js'
+import { createScreen, reasonOf } from './parts/screen.js'
+import { createAccountQuestion, createClosedLink, createLeftAccount } from './views/other-account.js'
 import { renderShell } from './views/shell.js'
 import { openShortcutHelp } from './views/shortcut-help.js'
 import { createSignIn, WITH_API_KEY } from './views/sign-in.js'
@@ -16,57 +11,26 @@ import { createView } from './views/view-of.js'
 
 /** @import { App, Session, View } from './types.d.ts' */
 
-const root = /** @type {HTMLElement} */ (document.getElementById('app'))
-const MIN_RETRY_MS = 1_000
-const MAX_RETRY_MS = 15_000
+/** @type {App | null} */
+let app = null
 
-const dialog = createDialog(update)
-const toast = createToast(update)
-
-/** @type {View} */
-const LOADING = { title: 'Developer area', render: () => html`<p class="alone">Loading …</p>` }
-
-/** @type {{ app: App | null, view: View }} */
-const state = { app: null, view: LOADING }
-
-let isScheduled = false
-
-/** Renders once for all changes of the same event-loop iteration. */
-function update() {
-  if (isScheduled) return
-  isScheduled = true
-  queueMicrotask(() => {
-    isScheduled = false
-    document.title = `${state.view.title} · ${BRAND.name}`
-    render(
-      html`${state.app === null ? state.view.render() : renderShell(state.app, state.view)} ${dialog.render()}
-      ${toast.render()}`,
-      root,
-    )
-    dialog.afterRender()
-  })
-}
-
-/** @param {View} view */
-function show(view) {
-  state.view.stop?.()
-  state.view = view
-  update()
-}
+const screen = createScreen('Developer area', (view) =>
+  app === null ? view.render() : renderShell(app, view),
+)
 
 /**
  * Shows a view without a signed-in member.
  * @param {View} view
  */
 function showSignedOut(view) {
-  dialog.close()
-  state.app = null
-  show(view)
+  app = null
+  screen.show(view)
 }
 
-/** @param {string} [reason] */
-function showSignIn(reason) {
-  showSignedOut(createSignIn(WITH_API_KEY, { update, reason: reason ?? '', onSignedIn: startSignedIn }))
+function showSignIn(reason = '') {
+  showSignedOut(
+    createSignIn(WITH_API_KEY, { update: screen.parts.update, reason, onSignedIn: startSignedIn }),
+  )
 }
 
 /**
@@ -82,9 +46,9 @@ function identityOf({ organisation, member }) {
 }
 
 tabs.addEventListener('message', ({ data }) => {
-  if (state.app === null || data === identityOf(state.app.session)) return
+  if (app === null || data === identityOf(app.session)) return
   if (data === SIGNED_OUT) showSignIn('You signed out in another tab.')
-  else showSignedOut(createLeftAccount(state.app.session))
+  else showSignedOut(createLeftAccount(app.session))
 })
 
 /**
@@ -94,73 +58,65 @@ tabs.addEventListener('message', ({ data }) => {
 async function startSignedIn(session) {
   await start(session)
   // Without it they stay as they are; the view of notifications shows that.
-  if (state.app !== null) await adoptSubscription(state.app.api).catch(() => undefined)
+  if (app !== null) await adoptSubscription(app.api).catch(() => undefined)
 }
 
 /** @param {Session} session */
 async function start(session) {
   tabs.postMessage(identityOf(session))
   const onSignedOut = () => {
-    if (state.app !== null) showSignIn('Your session has ended. Sign in again.')
+    if (app !== null) showSignIn('Your session has ended. Sign in again.')
   }
   const api = createApi(session.organisation.id, onSignedOut)
   const { data: eventKeys } = await api.eventKeys()
   /** @type {App} */
-  const app = {
+  const started = {
     session,
     eventKeys,
     webhooks: null,
     api,
     times: createTimes(session.organisation.timeZone),
-    update,
+    ...screen.parts,
     go(search) {
       history.pushState(null, '', `${location.pathname}${search}`)
-      showAddressed(app)
+      showAddressed(started)
     },
-    openDialog: dialog.open,
-    closeDialog: dialog.close,
-    showMessage: toast.show,
     async signOut() {
-      await app.api.signOut().catch(() => undefined)
+      await api.signOut().catch(() => undefined)
       tabs.postMessage(SIGNED_OUT)
       showSignIn('You are signed out.')
     },
   }
-  state.app = app
-  showAddressed(app)
+  app = started
+  showAddressed(started)
 }
 
 /**
  * Shows the view of the address, and focuses its heading for screen readers and keyboards.
- * @param {App} app
+ * @param {App} shown
  */
-function showAddressed(app) {
-  dialog.close()
-  show(createView(app, new URLSearchParams(location.search)))
+function showAddressed(shown) {
+  screen.show(createView(shown, new URLSearchParams(location.search)))
   queueMicrotask(() => {
     scrollTo(0, 0)
-    root.querySelector('h1')?.focus()
+    screen.root.querySelector('h1')?.focus()
   })
 }
 
 /** Links to other views of this page are followed without loading it again; those to be opened elsewhere are not ours. */
-root.addEventListener('click', (event) => {
+screen.root.addEventListener('click', (event) => {
   const link = /** @type {Element} */ (event.target).closest('a')
-  if (link === null || state.app === null || link.target !== '' || link.pathname !== location.pathname) return
+  if (link === null || app === null || link.target !== '' || link.pathname !== location.pathname) return
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return
   event.preventDefault()
-  state.app.go(link.search)
+  app.go(link.search)
 })
 addEventListener('popstate', () => {
-  if (state.app !== null) showAddressed(state.app)
+  if (app !== null) showAddressed(app)
 })
 listenForShortcuts(() => {
-  if (state.app !== null) openShortcutHelp(state.app)
+  if (app !== null) openShortcutHelp(app)
 })
-// Countdowns and "5 seconds ago" go on by themselves.
-setInterval(() => {
-  if (!document.hidden) update()
-}, 1_000)
 
 /**
  * Shows the address's view, or `signedOut` where there is no session. An error that may pass says nothing of the session:
@@ -168,9 +124,9 @@ setInterval(() => {
  */
 async function openArea(signedOut = () => showSignIn(), startArea = start) {
   try {
-    const session = await patiently(() => currentSession())
+    const session = await screen.patiently(() => currentSession())
     if (session === null) signedOut()
-    else await patiently(() => startArea(session))
+    else await screen.patiently(() => startArea(session))
   } catch (error) {
     showSignIn(reasonOf(error))
   }
@@ -183,14 +139,15 @@ async function openArea(signedOut = () => showSignIn(), startArea = start) {
  * @param {boolean} [isConfirmed]
  */
 async function openLink(token, isConfirmed = false) {
-  showSignedOut(LOADING)
+  app = null
+  screen.showLoading()
   /**
    * @param {string} title
    * @param {string} reason
    */
-  const refuse = (title, reason) => showSignedOut(createClosedLink({ title, reason }))
+  const refuse = (title, reason) => showSignedOut(createClosedLink(title, reason))
   try {
-    const { address } = await patiently(() => openPortalLink(token, isConfirmed))
+    const { address } = await screen.patiently(() => openPortalLink(token, isConfirmed))
     history.replaceState(null, '', address)
   } catch (error) {
     const { signedIn, requested } = error instanceof ApiProblem ? error.problem : {}
@@ -210,31 +167,14 @@ async function openLink(token, isConfirmed = false) {
   )
 }
 
-/**
- * Repeats the work after errors that may pass, and says so meanwhile.
- * @template T
- * @param {() => Promise<T>} work
- * @returns {Promise<T>}
- */
-async function patiently(work) {
-  for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isTransient(error)) throw error
-      const reason = reasonOf(error)
-      showSignedOut({
-        title: 'Not available',
-        render: () => html`<p class="alone" role="status">${reason} Trying again …</p>`,
-      })
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
-    }
-  }
-}
+/** `#portal=…`: the fragment that a portal link has, and that browsers send to no server. */
+const TOKEN = /^#portal=(.+)$/
 
-/** @param {unknown} error */
-function reasonOf(error) {
-  return error instanceof ApiProblem ? error.message : `${BRAND.name} cannot be reached.`
+/** Returns the token of the portal link that the page was opened with, and removes it from the address; null without one. */
+function takePortalToken() {
+  const token = TOKEN.exec(location.hash)?.[1] ?? null
+  if (token !== null) history.replaceState(null, '', `${location.pathname}${location.search}`)
+  return token
 }
 
 // Where the page is open already, another link changes no more than the fragment.
@@ -242,6 +182,5 @@ addEventListener('hashchange', () => {
   const token = takePortalToken()
   if (token !== null) void openLink(token)
 })
-update()
 const portalToken = takePortalToken()
 void (portalToken === null ? openArea() : openLink(portalToken))

@@ -1,12 +1,11 @@
 import type { nothing, TemplateResult } from 'lit-html'
 import type { Static } from 'typebox'
-import type { AuditListSchema } from '../../../http/schemas/audit.ts'
+import type { AuditEntrySchema } from '../../../http/schemas/audit.ts'
 import type { ProblemSchema } from '../../../http/schemas/common.ts'
 import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
 import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
-import type { EventKeyListSchema, EventListSchema, EventSchema } from '../../../http/schemas/event.ts'
-import type { FailuresSchema } from '../../../http/schemas/failures.ts'
-import type { IncidentSchema } from '../../../http/schemas/incident.ts'
+import type { EventKeyListSchema, EventSummarySchema, EventSchema } from '../../../http/schemas/event.ts'
+import type { FailuresSchema, IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {
   ActivityListSchema,
   ActivityQuerySchema,
@@ -17,7 +16,7 @@ import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/sch
 import type {
   OperatorOverviewSchema,
   OperatorSessionSchema,
-  OperatorWebhookListSchema,
+  OperatorWebhookSchema,
 } from '../../../http/schemas/operator-view.ts'
 import type { PushSubscriptionListSchema } from '../../../http/schemas/push-subscription.ts'
 import type { ReplayCountSchema, ReplaySchema } from '../../../http/schemas/replay.ts'
@@ -48,19 +47,26 @@ export type Failures = Static<typeof FailuresSchema>
 export type RetryJob = Static<typeof RetryJobSchema>
 export type Replay = Static<typeof ReplaySchema>
 export type ReplayCount = Static<typeof ReplayCountSchema>
+/** What a user sets of a webhook. */
+export type WebhookBody = {
+  url?: string
+  subscribedEventKeys?: string[]
+  enabled?: boolean
+  description?: string
+}
 /** Which past events a replay sends. */
 export type ReplayBody = { since: string; until?: string; eventKeys?: string[]; include: Replay['include'] }
 export type RetryMode = RetryJob['mode']
 export type EventKey = Static<typeof EventKeyListSchema>['data'][number]
-export type EventSummary = Static<typeof EventListSchema>['data'][number]
-export type AuditEntry = Static<typeof AuditListSchema>['data'][number]
+export type EventSummary = Static<typeof EventSummarySchema>
+export type AuditEntry = Static<typeof AuditEntrySchema>
 export type OwnApiKeys = Static<typeof OwnApiKeyListSchema>
 export type ApiKey = OwnApiKeys['data'][number]
 export type CreatedApiKey = Static<typeof CreatedApiKeySchema>
 export type OperatorSession = Static<typeof OperatorSessionSchema>
 export type OperatorOverview = Static<typeof OperatorOverviewSchema>
-export type OperatorWebhooks = Static<typeof OperatorWebhookListSchema>
-export type OperatorWebhook = OperatorWebhooks['data'][number]
+export type OperatorWebhook = Static<typeof OperatorWebhookSchema>
+export type OperatorWebhooks = { data: OperatorWebhook[]; nextCursor: string | null }
 export type PushSubscriptions = Static<typeof PushSubscriptionListSchema>
 /** Deliveries of one webhook, by id or by what they have in common. */
 export type Chosen = { deliveryIds: string[] } | { filter: Record<string, string | number> }

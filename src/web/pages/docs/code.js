@@ -1,5 +1,5 @@
 import { html } from '../app/lib/html.js'
-import { copyButton } from '../app/parts/copy-button.js'
+import { copyButton } from '../app/parts/payload.js'
 import { LANGUAGES } from './languages.js'
 
 /** @import { Template } from '../app/types.d.ts' */

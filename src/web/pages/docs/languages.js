@@ -1,3 +1,4 @@
+import { shellQuoted } from '../app/lib/curl.js'
 import { headersOf, pathOf } from './request.js'
 
 /** @import { Entry } from './document.js' */
@@ -38,16 +39,13 @@ function curlOf(entry, filled, origin) {
   const { method } = entry
   const key = keyOf(entry)
   return [
-    `curl${isStream(entry) ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} ${quoted(origin + pathOf(entry, filled))}`,
+    `curl${isStream(entry) ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} ${shellQuoted(origin + pathOf(entry, filled))}`,
     ...(key === null ? [] : [`-H "${key.header}: $${key.variable}"`]),
-    ...Object.entries(headersOf(entry, filled)).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(filled.body === null ? [] : [`-d ${quoted(filled.body)}`]),
+    ...Object.entries(headersOf(entry, filled)).map(
+      ([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`,
+    ),
+    ...(filled.body === null ? [] : [`-d ${shellQuoted(filled.body)}`]),
   ].join(' \\\n  ')
-}
-
-/** @param {string} text */
-function quoted(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /**

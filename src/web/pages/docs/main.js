@@ -1,9 +1,9 @@
 import { currentSession } from '../app/lib/api.js'
-import { BRAND } from '../app/lib/brand.js'
-import { html, nothing, render } from '../app/lib/html.js'
+import { BRAND, html, nothing, render } from '../app/lib/html.js'
 import { fetchDocument, inGroups } from './document.js'
-import { renderThemeSwitch } from '../app/parts/theme-switch.js'
-import { createToast } from '../app/parts/toast.js'
+import { renderThemeSwitch } from '../app/parts/screen.js'
+import { hasWords } from '../app/parts/finder.js'
+import { createToast } from '../app/parts/dialog.js'
 import { renderContents } from './contents.js'
 import { renderAuthentication, renderProblems, renderReceiving } from './guide.js'
 import { renderOperation } from './operation.js'
@@ -23,11 +23,7 @@ const toast = createToast(() => update())
 
 /** @param {Entry} entry */
 function isWanted({ method, path, operation }) {
-  const text = `${method} ${path} ${operation.summary} ${operation.operationId}`.toLowerCase()
-  return search
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word))
+  return hasWords(`${method} ${path} ${operation.summary} ${operation.operationId}`, search)
 }
 
 /** @param {Event} event */

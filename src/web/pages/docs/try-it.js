@@ -1,5 +1,4 @@
-import { BRAND } from '../app/lib/brand.js'
-import { html, nothing } from '../app/lib/html.js'
+import { BRAND, html, nothing } from '../app/lib/html.js'
 import { headersOf, pathOf } from './request.js'
 
 /** @import { Template } from '../app/types.d.ts' */

@@ -1,7 +1,7 @@
 import { html } from '../app/lib/html.js'
 import { nameOf } from '../app/parts/address.js'
+import { createTask, openConfirm } from '../app/parts/dialog.js'
 import { problemNote } from '../app/parts/problem.js'
-import { createTask } from '../app/parts/task.js'
 
 /** @import { OperatorWebhook } from '../app/types.d.ts' */
 /** @import { OperatorApp } from './view.js' */
@@ -69,27 +69,20 @@ export function openHold(app, webhook, refresh) {
  * @param {() => Promise<void>} refresh
  */
 export function openRelease(app, webhook, refresh) {
-  const task = createTask(app)
-  const release = () =>
-    task.run(async () => {
+  openConfirm(app, {
+    title: `End the hold on ${nameOf(webhook)}?`,
+    text: html`<p>The reason was: ${webhook.operatorHold?.reason}</p>
+      <p>
+        It is on again if it was before the hold. Deliveries that were never attempted go on by themselves;
+        ${webhook.organisation.name} can resume the others.
+      </p>`,
+    button: 'End hold',
+    isDanger: false,
+    run: async () => {
       await app.ask('POST', pathOf(webhook, 'enable'))
       app.closeDialog()
       app.showMessage('The hold has ended.')
       await refresh()
-    })
-  app.openDialog({
-    label: 'End hold',
-    render: () =>
-      html`<h2>End the hold on ${nameOf(webhook)}?</h2>
-        <p>The reason was: ${webhook.operatorHold?.reason}</p>
-        <p>
-          It is on again if it was before the hold. Deliveries that were never attempted go on by themselves;
-          ${webhook.organisation.name} can resume the others.
-        </p>
-        ${problemNote(task.problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="primary" ?disabled=${task.isBusy} @click=${release}>End hold</button>
-        </div>`,
+    },
   })
 }

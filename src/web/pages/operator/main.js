@@ -1,59 +1,36 @@
-import { ApiProblem, call, currentSession, isTransient, parsed } from '../app/lib/api.js'
-import { BRAND } from '../app/lib/brand.js'
-import { html, render } from '../app/lib/html.js'
+import { ApiProblem, call, currentSession, parsed } from '../app/lib/api.js'
+import { html } from '../app/lib/html.js'
 import { createTimes } from '../app/lib/times.js'
-import { createDialog } from '../app/parts/dialog.js'
-import { renderThemeSwitch } from '../app/parts/theme-switch.js'
-import { createToast } from '../app/parts/toast.js'
+import { createScreen, reasonOf, renderFrame } from '../app/parts/screen.js'
 import { createSignIn } from '../app/views/sign-in.js'
 import { createOperatorView } from './view.js'
 
-/** @import { OperatorSession, View } from '../app/types.d.ts' */
+/** @import { OperatorSession } from '../app/types.d.ts' */
 /** @import { OperatorApp } from './view.js' */
 
 const SESSION = '/api/operator/session'
-const RETRY_MS = 3_000
 
-const root = /** @type {HTMLElement} */ (document.getElementById('app'))
-const dialog = createDialog(update)
-const toast = createToast(update)
 const times = createTimes(Intl.DateTimeFormat().resolvedOptions().timeZone)
 
-/** @type {{ session: OperatorSession | null, view: View }} */
-const state = {
-  session: null,
-  view: { title: 'Operator', render: () => html`<p class="alone">Loading …</p>` },
-}
+/** @type {OperatorSession | null} */
+let signedIn = null
 
-let isScheduled = false
-
-/** Renders once for all changes of the same event-loop iteration. */
-function update() {
-  if (isScheduled) return
-  isScheduled = true
-  queueMicrotask(() => {
-    isScheduled = false
-    const { session, view } = state
-    document.title = `${view.title} · ${BRAND.name}`
-    render(
-      html`${session === null ? view.render() : renderShell(session, view)} ${dialog.render()}
-      ${toast.render()}`,
-      root,
-    )
-    dialog.afterRender()
-  })
-}
-
-/**
- * @param {OperatorSession | null} session
- * @param {View} view
- */
-function show(session, view) {
-  dialog.close()
-  state.view.stop?.()
-  Object.assign(state, { session, view })
-  update()
-}
+const screen = createScreen('Operator', (view) =>
+  signedIn === null
+    ? view.render()
+    : renderFrame(
+        {
+          home: '/operator',
+          places: html`<a href="/operator" aria-current="page">Operator</a>`,
+          who: signedIn.name,
+          of: 'operator key',
+          label: `Operator key ${signedIn.name}`,
+          signOut,
+          timeZone: times.timeZone,
+        },
+        view,
+      ),
+)
 
 /** @satisfies {import('../app/views/sign-in.js').SignInForm<OperatorSession>} */
 const WITH_OPERATOR_KEY = {
@@ -61,10 +38,9 @@ const WITH_OPERATOR_KEY = {
   purpose: 'See the webhooks of all organisations that need attention, and hold those that do harm.',
   key: 'Operator key',
   hint: 'It needs the scope observe, and manage to hold webhooks. The key itself is not kept in this browser.',
+  /** @returns {Promise<OperatorSession>} */
   send: async (/** @type {string} */ key) =>
-    /** @type {OperatorSession} */ (
-      parsed(await call('POST', SESSION, { headers: { 'x-operator-key': key } }))
-    ),
+    parsed(await call('POST', SESSION, { headers: { 'x-operator-key': key } })),
 }
 
 function showSignIn(reason = '') {
@@ -72,7 +48,8 @@ function showSignIn(reason = '') {
     start(session)
     return Promise.resolve()
   }
-  show(null, createSignIn(WITH_OPERATOR_KEY, { update, reason, onSignedIn }))
+  signedIn = null
+  screen.show(createSignIn(WITH_OPERATOR_KEY, { update: screen.parts.update, reason, onSignedIn }))
 }
 
 /** @param {OperatorSession} session */
@@ -81,22 +58,20 @@ function start(session) {
   const app = {
     session,
     times,
-    update,
-    openDialog: dialog.open,
-    closeDialog: dialog.close,
-    showMessage: toast.show,
+    ...screen.parts,
     async ask(method, path, body) {
-      try {
-        const text = await call(method, path, body === undefined ? {} : { body })
-        return parsed(text)
-      } catch (error) {
-        const hasEnded = error instanceof ApiProblem && error.problem.status === 401
-        if (hasEnded && state.session === session) showSignIn('Your session has ended. Sign in again.')
-        throw error
-      }
+      const text = await call(method, path, body === undefined ? {} : { body }).catch(
+        (/** @type {unknown} */ error) => {
+          const hasEnded = error instanceof ApiProblem && error.problem.status === 401
+          if (hasEnded && signedIn === session) showSignIn('Your session has ended. Sign in again.')
+          throw error
+        },
+      )
+      return parsed(text)
     },
   }
-  show(session, createOperatorView(app))
+  signedIn = session
+  screen.show(createOperatorView(app))
 }
 
 async function signOut() {
@@ -104,58 +79,16 @@ async function signOut() {
   showSignIn('You are signed out.')
 }
 
-/**
- * The frame around the view.
- * @param {OperatorSession} session
- * @param {View} view
- */
-function renderShell({ name }, view) {
-  return html`<a class="skip" href="#main">Skip to content</a>
-    <header class="top">
-      <div class="inner">
-        <a class="brand" href="/operator"
-          ><img src=${BRAND.logo} alt="" width="24" height="24" /> <span>${BRAND.name}</span></a
-        >
-        <nav class="places" aria-label="Site">
-          <a href="/operator" aria-current="page">Operator</a>
-          <a href="/docs" target="_blank" rel="noopener">API reference</a>
-        </nav>
-        <div class="account">
-          <span class="who" title="Operator key ${name}"
-            ><b>${name}</b> <span class="faint">operator key</span></span
-          >
-          <button type="button" class="quiet" @click=${signOut}>Sign out</button>
-        </div>
-      </div>
-    </header>
-    <main id="main" tabindex="-1">${view.render()}</main>
-    <footer class="faint">
-      <span>Times are in ${times.timeZone.replace('_', ' ')}; rest the pointer on one for UTC.</span>
-      ${renderThemeSwitch()}
-    </footer>`
-}
-
 /** An error that may pass says nothing of the session: it is asked for again. */
 async function open() {
   try {
     /** @type {OperatorSession | null} */
-    const session = await currentSession(SESSION)
+    const session = await screen.patiently(() => currentSession(SESSION))
     if (session === null) showSignIn()
     else start(session)
   } catch (error) {
-    if (!isTransient(error)) {
-      showSignIn(error instanceof ApiProblem ? error.message : '')
-      return
-    }
-    const text = `${BRAND.name} cannot be reached. Trying again …`
-    show(null, { title: 'Not available', render: () => html`<p class="alone" role="status">${text}</p>` })
-    setTimeout(() => void open(), RETRY_MS)
+    showSignIn(reasonOf(error))
   }
 }
 
-// "5 seconds ago" goes on by itself.
-setInterval(() => {
-  if (!document.hidden) update()
-}, 1_000)
-update()
 void open()

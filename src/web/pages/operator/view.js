@@ -1,12 +1,12 @@
-import { html, nothing, repeat } from '../app/lib/html.js'
+import { html, nothing } from '../app/lib/html.js'
 import { createListing } from '../app/lib/listing.js'
 import { poll } from '../app/lib/poll.js'
 import { duration } from '../app/lib/times.js'
 import { nameOf } from '../app/parts/address.js'
-import { renderPages } from '../app/parts/listing.js'
-import { inWords } from '../app/parts/problem.js'
-import { staleNote } from '../app/parts/stale.js'
-import { mark, stateInWords } from '../app/parts/state-mark.js'
+import { renderHeading, renderListing } from '../app/parts/listing.js'
+import { staleNote } from '../app/parts/problem.js'
+import { mark, renderFact, stateInWords } from '../app/parts/state-mark.js'
+import { ACTION, renderTable } from '../app/parts/table.js'
 import { openHold, openRelease } from './hold.js'
 
 /** @import { App, OperatorOverview, OperatorSession, OperatorWebhook, OperatorWebhooks, Template, View } from '../app/types.d.ts' */
@@ -15,7 +15,7 @@ import { openHold, openRelease } from './hold.js'
  * What the view of an operator works with.
  * @typedef {Pick<App, 'times' | 'update' | 'openDialog' | 'closeDialog' | 'showMessage'> & {
  *   session: OperatorSession,
- *   ask: (method: string, path: string, body?: object) => Promise<unknown>,
+ *   ask: <T>(method: string, path: string, body?: object) => Promise<T>,
  * }} OperatorApp
  */
 
@@ -40,33 +40,24 @@ const LISTS = {
 export function createOperatorView(app) {
   /** @type {OperatorOverview | null} */
   let overview = null
-  let problem = ''
   const parameters = new URLSearchParams(location.search)
   const wanted = parameters.get('state') ?? ''
   parameters.set('state', wanted in LISTS ? wanted : 'failing')
-  const listing = createListing(
+  /**
+   * @param {Record<string, string>} query
+   * @returns {Promise<OperatorWebhooks>}
+   */
+  const load = (query) => app.ask('GET', `/api/operator/webhooks?${new URLSearchParams(query).toString()}`)
+  const listing = createListing(app, ['state'], load, parameters)
+  const polling = poll(
     app,
-    ['state'],
-    async (query) => ({
-      .../** @type {OperatorWebhooks} */ (
-        await app.ask('GET', `/api/operator/webhooks?${new URLSearchParams(query).toString()}`)
-      ),
-      searchedUntil: null,
-    }),
-    parameters,
+    async () => {
+      /** @type {Promise<OperatorOverview>} */
+      const found = app.ask('GET', '/api/operator/overview')
+      ;[overview] = await Promise.all([found, listing.refresh()])
+    },
+    EVERY_MS,
   )
-  const asking = poll(async () => {
-    try {
-      const [found] = await Promise.all([app.ask('GET', '/api/operator/overview'), listing.refresh()])
-      overview = /** @type {OperatorOverview} */ (found)
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }, EVERY_MS)
   /**
    * @param {MouseEvent} event
    * @param {string} state
@@ -79,14 +70,11 @@ export function createOperatorView(app) {
 
   return {
     title: 'Operator',
-    stop: asking.stop,
+    stop: polling.stop,
     render() {
-      const { rows } = listing
       const state = listing.filter.state
-      return html`<div class="heading">
-          <div><h1 tabindex="-1">All organisations</h1></div>
-        </div>
-        ${staleNote(app, asking, problem)} ${overview === null ? nothing : facts(overview)}
+      return html`${renderHeading('All organisations')} ${staleNote(app, polling.answers)}
+        ${overview === null ? nothing : facts(overview)}
         <nav class="tabs" aria-label="Webhooks by state">
           ${Object.entries(LISTS).map(
             ([name, { title }]) =>
@@ -99,10 +87,11 @@ export function createOperatorView(app) {
           )}
         </nav>
         <section class="card deliveries" aria-label="Webhooks">
-          ${rows === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
-          ${rows?.length === 0 ? html`<p class="faint">${LISTS[state]?.none}</p>` : nothing}
-          ${rows === null || rows.length === 0 ? nothing : table(app, rows, asking.refresh)}
-          ${renderPages(listing, 'webhooks')}
+          ${renderListing(app, listing, {
+            what: 'webhooks',
+            none: LISTS[state]?.none ?? '',
+            show: (rows) => table(app, rows, polling.refresh),
+          })}
         </section>`
     },
   }
@@ -116,14 +105,10 @@ function facts({ organisations, webhooks, backlog }) {
   /**
    * @param {string} label
    * @param {number} count
-   * @param {string} tone
+   * @param {string} [tone]
    * @param {string} [note]
    */
-  const fact = (label, count, tone, note = '') =>
-    html`<div class=${count > 0 ? tone : ''}>
-      <dt>${label}</dt>
-      <dd>${count.toLocaleString()}${note === '' ? nothing : html` <span class="hint">${note}</span>`}</dd>
-    </div>`
+  const fact = (label, count, tone, note) => renderFact({ label, count, tone, note })
   /** @param {number} ms */
   const oldest = (ms) => (ms === 0 ? '' : `the oldest for ${duration(ms)}`)
   const more = (/** @type {boolean} */ isMore) => (isMore ? 'or more' : '')
@@ -152,27 +137,29 @@ function facts({ organisations, webhooks, backlog }) {
  * @param {() => Promise<void>} refresh
  */
 function table(app, webhooks, refresh) {
-  return html`<table class="events-table operator" role="table">
-    <caption class="unseen">
-      Webhooks, newest first
-    </caption>
-    <thead role="rowgroup">
-      <tr role="row">
-        <th role="columnheader" scope="col">Webhook</th>
-        <th role="columnheader" scope="col">Since</th>
-        <th role="columnheader" scope="col">Why</th>
-        <th role="columnheader" scope="col">Deliveries</th>
-        <th role="columnheader" scope="col"><span class="unseen">Action</span></th>
-      </tr>
-    </thead>
-    <tbody role="rowgroup">
-      ${repeat(
-        webhooks,
-        ({ id }) => id,
-        (webhook) => row(app, webhook, refresh),
-      )}
-    </tbody>
-  </table>`
+  return renderTable({
+    caption: 'Webhooks, newest first',
+    columns: [
+      {
+        head: 'Webhook',
+        cell: ({ organisation, ...webhook }) =>
+          html`<b>${nameOf(webhook)}</b>
+            <span class="faint" title=${organisation.id}>${organisation.name}</span>`,
+        tooltip: ({ id }) => id,
+      },
+      {
+        head: 'Since',
+        className: 'when',
+        cell: ({ since, operatorHold, enabled }) =>
+          html`${app.times.ago(since)} ${operatorHold === null ? nothing : mark('warn', 'Held', 'off')}
+          ${operatorHold === null && !enabled ? mark('calm', 'Disabled', 'off') : nothing}`,
+      },
+      { head: 'Why', cell: ({ cause }) => cause ?? '–' },
+      { head: 'Deliveries', cell: counts },
+      { head: ACTION, cell: (webhook) => actions(app, webhook, refresh) },
+    ],
+    rows: webhooks,
+  })
 }
 
 /**
@@ -180,36 +167,22 @@ function table(app, webhooks, refresh) {
  * @param {OperatorWebhook} webhook
  * @param {() => Promise<void>} refresh
  */
-function row(app, webhook, refresh) {
-  const { organisation, since, cause, temporalUrl, operatorHold, enabled } = webhook
-  const name = nameOf(webhook)
-  const isHeld = operatorHold !== null
-  return html`<tr role="row">
-    <td role="cell" class="webhook" title=${webhook.id}>
-      <b>${name}</b> <span class="faint" title=${organisation.id}>${organisation.name}</span>
-    </td>
-    <td role="cell" class="when">
-      ${app.times.ago(since)} ${isHeld ? mark('warn', 'Held', 'off') : nothing}
-      ${!isHeld && !enabled ? mark('calm', 'Disabled', 'off') : nothing}
-    </td>
-    <td role="cell" class="cause">${cause ?? '–'}</td>
-    <td role="cell" class="waiting">${counts(webhook)}</td>
-    <td role="cell" class="actions">
-      ${temporalUrl === null ? nothing : html`<a href=${temporalUrl} target="_blank" rel="noopener noreferrer" aria-label="Workflows of ${name}">Workflows</a>`}
-      ${
-        app.session.scopes.includes('manage')
-          ? html`<button
-              type="button"
-              class="quiet"
-              aria-label="${isHeld ? 'End hold on' : 'Hold'} ${name}"
-              @click=${() => (isHeld ? openRelease : openHold)(app, webhook, refresh)}
-            >
-              ${isHeld ? 'End hold' : 'Hold'}
-            </button>`
-          : nothing
-      }
-    </td>
-  </tr>`
+function actions(app, webhook, refresh) {
+  const { temporalUrl, operatorHold } = webhook
+  const [name, isHeld] = [nameOf(webhook), operatorHold !== null]
+  return html`${temporalUrl === null ? nothing : html`<a href=${temporalUrl} target="_blank" rel="noopener noreferrer" aria-label="Workflows of ${name}">Workflows</a>`}
+  ${
+    app.session.scopes.includes('manage')
+      ? html`<button
+          type="button"
+          class="quiet"
+          aria-label="${isHeld ? 'End hold on' : 'Hold'} ${name}"
+          @click=${() => (isHeld ? openRelease : openHold)(app, webhook, refresh)}
+        >
+          ${isHeld ? 'End hold' : 'Hold'}
+        </button>`
+      : nothing
+  }`
 }
 
 /** @param {OperatorWebhook} webhook */

@@ -1,7 +1,7 @@
-import { BRAND } from './brand.js'
+import { BRAND } from './html.js'
 import { memberText } from './json-text.js'
 
-/** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity } from '../types.d.ts' */
+/** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity, WebhookBody } from '../types.d.ts' */
 
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
@@ -23,11 +23,14 @@ export function isTransient(error) {
 }
 
 /**
+ * @template T
  * @param {string} text
- * @returns {unknown}
+ * @returns {T}
  */
 export function parsed(text) {
-  return JSON.parse(text)
+  /** @type {unknown} */
+  const value = JSON.parse(text)
+  return /** @type {T} */ (value)
 }
 
 /**
@@ -64,7 +67,7 @@ export async function call(method, path, { body, headers = {} } = {}) {
  */
 function toProblem(text, status) {
   try {
-    return /** @type {Problem} */ (parsed(text))
+    return parsed(text)
   } catch {
     return { type: '', title: `HTTP ${String(status)}`, status, code: 'unknown' }
   }
@@ -75,9 +78,7 @@ function toProblem(text, status) {
  * @returns {Promise<Session>}
  */
 export async function signIn(key) {
-  return /** @type {Session} */ (
-    parsed(await call('POST', '/api/session', { headers: { 'x-api-key': key } }))
-  )
+  return parsed(await call('POST', '/api/session', { headers: { 'x-api-key': key } }))
 }
 
 /**
@@ -87,9 +88,7 @@ export async function signIn(key) {
  * @returns {Promise<{ address: string }>} where the link leads
  */
 export async function openPortalLink(token, replace) {
-  return /** @type {{ address: string }} */ (
-    parsed(await call('POST', '/api/session/portal-link', { body: { token, replace } }))
-  )
+  return parsed(await call('POST', '/api/session/portal-link', { body: { token, replace } }))
 }
 
 /**
@@ -99,35 +98,40 @@ export async function openPortalLink(token, replace) {
  */
 export async function currentSession(path = '/api/session') {
   try {
-    return /** @type {S} */ (parsed(await call('GET', path)))
+    /** @type {S} */
+    const session = parsed(await call('GET', path))
+    return session
   } catch (error) {
     if (error instanceof ApiProblem && error.problem.status === 401) return null
     throw error
   }
 }
 
+/** @typedef {Record<string, string>} Query */
+
 /**
- * The management API, of one organisation.
+ * @template T
+ * @typedef {{ data: T[], nextCursor: string | null, searchedUntil?: string | null }} Page
+ */
+
+/**
+ * The management API, of one organisation. A `requestId` is the same for a request that is sent again: it makes one job.
  * @param {string} organisationId
  * @param {() => void} onSignedOut called when the session has ended
  */
 export function createApi(organisationId, onSignedOut) {
-  const organisation = `/api/orgs/${encodeURIComponent(organisationId)}`
-  const webhooks = `${organisation}/webhooks`
-  const apiKeys = `${organisation}/api-keys`
-  const pushSubscriptions = `${organisation}/push-subscriptions`
-  /** @param {string} id */
-  const one = (id) => `${webhooks}/${encodeURIComponent(id)}`
-  /**
-   * @param {string} id
-   * @param {string} deliveryId
-   */
-  const delivery = (id, deliveryId) => `${one(id)}/deliveries/${encodeURIComponent(deliveryId)}`
+  const organisation = pathOf('/api/orgs', organisationId)
+  const [webhooks, events] = [`${organisation}/webhooks`, `${organisation}/events`]
+  const [apiKeys, pushSubscriptions] = [`${organisation}/api-keys`, `${organisation}/push-subscriptions`]
+  const [retryJobs, audit] = [`${webhooks}/retry-deliveries`, `${organisation}/audit`]
+  const one = (/** @type {string} */ id) => pathOf(webhooks, id)
+  /** @type {(id: string, deliveryId: string) => string} */
+  const delivery = (id, deliveryId) => pathOf(`${one(id)}/deliveries`, deliveryId)
 
   /**
    * @param {string} method
    * @param {string} path
-   * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
+   * @param {{ body?: unknown, headers?: Query }} [options]
    */
   const ask = async (method, path, options) => {
     try {
@@ -137,215 +141,117 @@ export function createApi(organisationId, onSignedOut) {
       throw error
     }
   }
-  /**
-   * @template T
-   * @param {string} method
-   * @param {string} path
-   * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
-   * @returns {Promise<T>}
-   */
-  const json = async (method, path, options) => /** @type {T} */ (parsed(await ask(method, path, options)))
-
-  /**
-   * @param {string} path of a list
-   * @param {Record<string, string>} query
-   */
+  /** @type {<T>(path: string, query?: Query) => Promise<T>} */
+  const get = async (path, query) => parsed(await ask('GET', withQuery(path, query)))
+  /** @type {<T>(path: string, body?: unknown, requestId?: string) => Promise<T>} */
+  const post = async (path, body, requestId) => {
+    const headers = requestId === undefined ? {} : { 'idempotency-key': requestId }
+    return parsed(await ask('POST', path, { headers, ...(body !== undefined && { body }) }))
+  }
+  /** A list as lines of JSON, all pages of it. @type {(path: string, query: Query) => Promise<string>} */
   const lines = (path, query) =>
-    ask('GET', `${path}?${new URLSearchParams(query).toString()}`, {
-      headers: { accept: 'application/x-ndjson' },
-    })
+    ask('GET', withQuery(path, query), { headers: { accept: 'application/x-ndjson' } })
 
   return {
-    /** @returns {Promise<{ data: Overview[] }>} */
-    overview: () => json('GET', `${webhooks}/overview`),
-    /** @returns {Promise<{ data: EventKey[] }>} */
-    eventKeys: () => json('GET', '/api/event-keys'),
-    /**
-     * @param {{ url: string, subscribedEventKeys: string[], enabled: boolean, description?: string }} body
-     * @returns {Promise<{ id: string, signingSecret: string }>}
-     */
-    create: (body) => json('POST', webhooks, { body, headers: { 'idempotency-key': crypto.randomUUID() } }),
-    /**
-     * @param {string} id
-     * @param {{ url?: string, subscribedEventKeys?: string[], enabled?: boolean, description?: string }} body
-     */
+    /** @type {() => Promise<{ data: Overview[] }>} */
+    overview: () => get(`${webhooks}/overview`),
+    /** @type {() => Promise<{ data: EventKey[] }>} */
+    eventKeys: () => get('/api/event-keys'),
+    /** @type {(body: WebhookBody) => Promise<{ id: string, signingSecret: string }>} */
+    create: (body) => post(webhooks, body, crypto.randomUUID()),
+    /** @type {(id: string, body: WebhookBody) => Promise<string>} */
     change: (id, body) => ask('PATCH', one(id), { body }),
-    /** @param {string} id */
+    /** @type {(id: string) => Promise<string>} */
     remove: (id) => ask('DELETE', one(id)),
-    /**
-     * @param {string} id
-     * @returns {Promise<{ signingSecret: string }>}
-     */
-    signingSecret: (id) => json('GET', `${one(id)}/signing-secret`),
-    /**
-     * @param {string} id
-     * @param {ActivityRange} range
-     * @returns {Promise<Activity>}
-     */
-    activity: (id, range) => json('GET', `${one(id)}/activity?range=${range}`),
-    /**
-     * @param {string} id
-     * @param {Record<string, string>} query
-     * @returns {Promise<{ data: Incident[], nextCursor: string | null }>}
-     */
-    incidents: (id, query) => json('GET', `${one(id)}/incidents?${new URLSearchParams(query).toString()}`),
-    /**
-     * @param {string} id
-     * @param {Record<string, string>} query
-     * @returns {Promise<{ data: Delivery[], nextCursor: string | null, searchedUntil: string | null }>}
-     */
-    deliveries: (id, query) => json('GET', `${one(id)}/deliveries?${new URLSearchParams(query).toString()}`),
-    /**
-     * The same as lines of JSON, all pages of it.
-     * @param {string} id
-     * @param {Record<string, string>} query
-     */
+    /** @type {(id: string) => Promise<{ signingSecret: string }>} */
+    signingSecret: (id) => get(`${one(id)}/signing-secret`),
+    /** @type {(id: string, range: ActivityRange) => Promise<Activity>} */
+    activity: (id, range) => get(`${one(id)}/activity`, { range }),
+    /** @type {() => Promise<{ data: WebhookActivity[] }>} */
+    activities: () => get(`${webhooks}/activity`),
+    /** @type {(id: string, query: Query) => Promise<Page<Incident>>} */
+    incidents: (id, query) => get(`${one(id)}/incidents`, query),
+    /** @type {(id: string, query: Query) => Promise<Page<Delivery>>} */
+    deliveries: (id, query) => get(`${one(id)}/deliveries`, query),
+    /** @type {(id: string, query: Query) => Promise<string>} */
     deliveryLines: (id, query) => lines(`${one(id)}/deliveries`, query),
-    /**
-     * @param {Record<string, string>} query
-     * @returns {Promise<{ data: Delivery[] }>}
-     */
-    recentDeliveries: (query) =>
-      json('GET', `${webhooks}/recent-deliveries?${new URLSearchParams(query).toString()}`),
+    /** @type {(query: Query) => Promise<{ data: Delivery[] }>} */
+    recentDeliveries: (query) => get(`${webhooks}/recent-deliveries`, query),
     /** @returns {Promise<string>} an address of the event stream, good for one request */
     async streamUrl() {
       /** @type {{ ticket: string }} */
-      const { ticket } = await json('POST', `${organisation}/events/stream-tickets`)
-      return `${organisation}/events/stream?${new URLSearchParams({ ticket }).toString()}`
+      const { ticket } = await post(`${events}/stream-tickets`)
+      return withQuery(`${events}/stream`, { ticket })
     },
-    /**
-     * @param {string} id
-     * @param {string} deliveryId
-     * @returns {Promise<DeliveryDetail>}
-     */
-    async delivery(id, deliveryId) {
-      const text = await ask('GET', delivery(id, deliveryId))
-      return withPayloadText(/** @type {DeliveryDetail & { payload: unknown }} */ (parsed(text)), text)
-    },
-    /**
-     * @param {string} id
-     * @param {string} deliveryId
-     */
+    /** @type {(id: string, deliveryId: string) => Promise<DeliveryDetail>} */
+    delivery: async (id, deliveryId) => withPayloadText(await ask('GET', delivery(id, deliveryId))),
+    /** @type {(id: string, deliveryId: string) => Promise<SignedRequest>} */
+    deliveryRequest: (id, deliveryId) => get(`${delivery(id, deliveryId)}/request`),
+    /** @type {(id: string, deliveryId: string) => Promise<string>} */
     retryOne: (id, deliveryId) => ask('POST', `${delivery(id, deliveryId)}/retry`),
-    /**
-     * @param {string} id
-     * @param {string} deliveryId
-     */
+    /** @type {(id: string, deliveryId: string) => Promise<string>} */
     discardOne: (id, deliveryId) => ask('POST', `${delivery(id, deliveryId)}/discard`),
-    /**
-     * @param {string} id
-     * @returns {Promise<{ discarded: number }>}
-     */
-    discardFailed: (id) => json('POST', `${one(id)}/discard-failed`),
-    /**
-     * @param {string} id
-     * @param {string} [eventKey] whose example is sent; `webhook:test` without one
-     * @returns {Promise<{ deliveryId: string }>}
-     */
-    sendTest: (id, eventKey) =>
-      json('POST', `${one(id)}/test`, eventKey === undefined ? {} : { body: { eventKey } }),
-    /**
-     * @param {{ mode: RetryMode, id?: string } & Partial<Chosen>} body
-     * @param {string} requestId the same for a request that is sent again: it makes one job
-     * @returns {Promise<RetryJob>}
-     */
-    retryDeliveries: (body, requestId) =>
-      json('POST', `${webhooks}/retry-deliveries`, { body, headers: { 'idempotency-key': requestId } }),
-    /**
-     * @param {string} jobId
-     * @returns {Promise<RetryJob>}
-     */
-    retryJob: (jobId) => json('GET', `${webhooks}/retry-deliveries/${encodeURIComponent(jobId)}`),
-    /**
-     * @param {Record<string, string>} query
-     * @returns {Promise<{ data: RetryJob[], nextCursor: string | null }>}
-     */
-    retryJobs: (query) =>
-      json('GET', `${webhooks}/retry-deliveries?${new URLSearchParams(query).toString()}`),
-    /**
-     * @param {string} id
-     * @param {ReplayBody} body
-     * @returns {Promise<ReplayCount>}
-     */
-    countReplay: (id, body) => json('POST', `${one(id)}/replays`, { body: { ...body, dryRun: true } }),
-    /**
-     * @param {string} id
-     * @param {ReplayBody} body
-     * @param {string} requestId the same for a request that is sent again: it makes one job
-     */
-    replay: (id, body, requestId) =>
-      ask('POST', `${one(id)}/replays`, { body, headers: { 'idempotency-key': requestId } }),
-    /**
-     * @param {string} id
-     * @returns {Promise<{ data: Replay[] }>}
-     */
-    replays: (id) => json('GET', `${one(id)}/replays`),
-    /**
-     * @param {string} id
-     * @param {string} jobId
-     */
-    cancelReplay: (id, jobId) => ask('DELETE', `${one(id)}/replays/${encodeURIComponent(jobId)}`),
+    /** @type {(id: string) => Promise<{ discarded: number }>} */
+    discardFailed: (id) => post(`${one(id)}/discard-failed`),
+    /** @type {(id: string, body: Chosen) => Promise<{ discarded: number }>} */
+    discardDeliveries: (id, body) => post(`${one(id)}/discard`, body),
+    /** Of `eventKey` the example is sent; `webhook:test` without one. @type {(id: string, eventKey?: string) => Promise<{ deliveryId: string }>} */
+    sendTest: (id, eventKey) => post(`${one(id)}/test`, eventKey === undefined ? undefined : { eventKey }),
+    /** @type {(body: { mode: RetryMode, id?: string } & Partial<Chosen>, requestId: string) => Promise<RetryJob>} */
+    retryDeliveries: (body, requestId) => post(retryJobs, body, requestId),
+    /** @type {(jobId: string) => Promise<RetryJob>} */
+    retryJob: (jobId) => get(pathOf(retryJobs, jobId)),
+    /** @type {(query: Query) => Promise<Page<RetryJob>>} */
+    retryJobs: (query) => get(retryJobs, query),
+    /** @type {(id: string, body: ReplayBody) => Promise<ReplayCount>} */
+    countReplay: (id, body) => post(`${one(id)}/replays`, { ...body, dryRun: true }),
+    /** @type {(id: string, body: ReplayBody, requestId: string) => Promise<Replay>} */
+    replay: (id, body, requestId) => post(`${one(id)}/replays`, body, requestId),
+    /** @type {(id: string) => Promise<{ data: Replay[] }>} */
+    replays: (id) => get(`${one(id)}/replays`),
+    /** @type {(id: string, jobId: string) => Promise<string>} */
+    cancelReplay: (id, jobId) => ask('DELETE', pathOf(`${one(id)}/replays`, jobId)),
     signOut: () => call('DELETE', '/api/session'),
-    /**
-     * @param {string} id
-     * @param {Chosen} body
-     * @returns {Promise<{ discarded: number }>}
-     */
-    discardDeliveries: (id, body) => json('POST', `${one(id)}/discard`, { body }),
-    /**
-     * @param {string} id
-     * @param {string} deliveryId
-     * @returns {Promise<SignedRequest>}
-     */
-    deliveryRequest: (id, deliveryId) => json('GET', `${delivery(id, deliveryId)}/request`),
-    /**
-     * @param {Record<string, string>} query
-     * @returns {Promise<{ data: EventSummary[], nextCursor: string | null, searchedUntil: string | null }>}
-     */
-    events: (query) => json('GET', `${organisation}/events?${new URLSearchParams(query).toString()}`),
-    /** @param {Record<string, string>} query */
-    eventLines: (query) => lines(`${organisation}/events`, query),
-    /**
-     * @param {string} eventId
-     * @returns {Promise<EventDetail>}
-     */
-    async event(eventId) {
-      const text = await ask('GET', `${organisation}/events/${encodeURIComponent(eventId)}`)
-      return withPayloadText(/** @type {EventDetail & { payload: unknown }} */ (parsed(text)), text)
-    },
-    /** @param {string} eventId */
-    erasePayload: (eventId) => ask('DELETE', `${organisation}/events/${encodeURIComponent(eventId)}/payload`),
-    /** @returns {Promise<{ data: WebhookActivity[] }>} */
-    activities: () => json('GET', `${webhooks}/activity`),
-    /**
-     * @param {Record<string, string>} query
-     * @returns {Promise<{ data: AuditEntry[], nextCursor: string | null }>}
-     */
-    audit: (query) => json('GET', `${organisation}/audit?${new URLSearchParams(query).toString()}`),
-    /** @returns {Promise<OwnApiKeys>} */
-    ownApiKeys: () => json('GET', apiKeys),
-    /**
-     * @param {{ name: string, expiresAt: string | null }} body
-     * @returns {Promise<CreatedApiKey>}
-     */
-    createOwnApiKey: (body) => json('POST', apiKeys, { body }),
-    /** @param {string} id */
-    revokeOwnApiKey: (id) => ask('DELETE', `${apiKeys}/${encodeURIComponent(id)}`),
-    /** @returns {Promise<PushSubscriptions>} */
-    pushSubscriptions: () => json('GET', pushSubscriptions),
-    /** @param {PushSubscriptionJSON} body */
-    subscribeToPush: (body) => ask('POST', pushSubscriptions, { body }),
-    /** @param {string} id */
-    unsubscribeFromPush: (id) => ask('DELETE', `${pushSubscriptions}/${encodeURIComponent(id)}`),
+    /** @type {(query: Query) => Promise<Page<EventSummary>>} */
+    events: (query) => get(events, query),
+    eventLines: (/** @type {Query} */ query) => lines(events, query),
+    /** @type {(eventId: string) => Promise<EventDetail>} */
+    event: async (eventId) => withPayloadText(await ask('GET', pathOf(events, eventId))),
+    /** @type {(eventId: string) => Promise<string>} */
+    erasePayload: (eventId) => ask('DELETE', `${pathOf(events, eventId)}/payload`),
+    /** @type {(query: Query) => Promise<Page<AuditEntry>>} */
+    audit: (query) => get(audit, query),
+    /** @type {() => Promise<OwnApiKeys>} */
+    ownApiKeys: () => get(apiKeys),
+    /** @type {(body: { name: string, expiresAt: string | null }) => Promise<CreatedApiKey>} */
+    createOwnApiKey: (body) => post(apiKeys, body),
+    /** @type {(id: string) => Promise<string>} */
+    revokeOwnApiKey: (id) => ask('DELETE', pathOf(apiKeys, id)),
+    /** @type {() => Promise<PushSubscriptions>} */
+    pushSubscriptions: () => get(pushSubscriptions),
+    /** @type {(body: PushSubscriptionJSON) => Promise<unknown>} */
+    subscribeToPush: (body) => post(pushSubscriptions, body),
+    /** @type {(id: string) => Promise<string>} */
+    unsubscribeFromPush: (id) => ask('DELETE', pathOf(pushSubscriptions, id)),
   }
 }
 
+/** @type {(collection: string, id: string) => string} */
+const pathOf = (collection, id) => `${collection}/${encodeURIComponent(id)}`
+
+/** @type {(path: string, query?: Query) => string} */
+const withQuery = (path, query) =>
+  query === undefined ? path : `${path}?${new URLSearchParams(query).toString()}`
+
 /**
- * Adds the payload's text, token by token as it is in the answer.
- * @template {{ payload: unknown }} Detail
- * @param {Detail} detail
+ * Reads an answer with a payload, and adds its text, token by token as it is in the answer.
+ * @template T
  * @param {string} text
+ * @returns {T}
  */
-function withPayloadText(detail, text) {
-  return { ...detail, payloadText: detail.payload === null ? null : memberText(text, 'payload') }
+function withPayloadText(text) {
+  /** @type {{ payload: unknown }} */
+  const detail = parsed(text)
+  const payloadText = detail.payload === null ? null : memberText(text, 'payload')
+  return /** @type {T} */ (/** @type {unknown} */ ({ ...detail, payloadText }))
 }

@@ -61,10 +61,20 @@ export const searchOf = (link) => new URL(link, location.href).search
  * @param {string} value
  */
 export function keepInAddress(name, value) {
+  history.replaceState(history.state, '', addressWith({ [name]: value }))
+}
+
+/**
+ * The address of the page with other parameters, in their order; without those that are empty.
+ * @param {Record<string, string>} changes
+ */
+export function addressWith(changes) {
   const url = new URL(location.href)
-  if (value === '') url.searchParams.delete(name)
-  else url.searchParams.set(name, value)
-  history.replaceState(history.state, '', url)
+  for (const [name, value] of Object.entries(changes)) {
+    url.searchParams.delete(name)
+    if (value !== '') url.searchParams.set(name, value)
+  }
+  return url
 }
 
 /**

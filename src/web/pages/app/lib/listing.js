@@ -1,15 +1,15 @@
-import { inWords } from '../parts/problem.js'
-import { pushListAddress, readListAddress } from './list-address.js'
+import { addressWith } from './links.js'
+import { createAnswers } from './poll.js'
 
 /** @import { App } from '../types.d.ts' */
+
+/** Parameter of the address. The cursors of the pages before are in the entry of the history. */
+const CURSOR = 'cursor'
 
 const PAGE_SIZE = 20
 
 /** A page that took several requests is not requested again with every refresh. */
 const LONG_SEARCH_EVERY_MS = 15_000
-
-/** An answer that takes longer leaves what is shown stale. */
-const STALE_AFTER_MS = 5_000
 
 /**
  * A page under way. `rows`: found so far; `cursor`: where it goes on, null at the end.
@@ -24,11 +24,22 @@ const STALE_AFTER_MS = 5_000
  * @template {string} N
  * @param {Pick<App, 'update'>} app
  * @param {readonly N[]} names parameters of the filter
- * @param {(query: Record<string, string>) => Promise<{ data: T[], nextCursor: string | null, searchedUntil: string | null }>} load
+ * @param {(query: Record<string, string>) => Promise<{ data: T[], nextCursor: string | null, searchedUntil?: string | null }>} load
  * @param {URLSearchParams} [parameters] of the address
+ * @param {number} [pageSize]
  */
-export function createListing(app, names, load, parameters = new URLSearchParams(location.search)) {
-  let { filter, trail } = readListAddress(names, parameters)
+export function createListing(
+  app,
+  names,
+  load,
+  parameters = new URLSearchParams(location.search),
+  pageSize = PAGE_SIZE,
+) {
+  let filter = /** @type {Record<N, string>} */ (
+    Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? '']))
+  )
+  /** The cursors of the pages up to the one that is shown. */
+  let trail = trailOf(parameters.get(CURSOR))
   /** @type {T[] | null} */
   let rows = null
   /** @type {string | null} */
@@ -38,17 +49,13 @@ export function createListing(app, names, load, parameters = new URLSearchParams
   /** @type {Search<T> | null} */
   let search = null
   let [isStopped, requests, filledAt] = [false, 0, 0]
-  let problem = ''
-  /** @type {number | null} */
-  let answeredAt = null
-  /** @type {number | null} */
-  let silentSince = null
+  const answers = createAnswers()
 
   /** @param {Search<T>} mine */
   const step = async (mine) => {
     const page = await load({
       ...given(filter),
-      limit: String(PAGE_SIZE - mine.rows.length),
+      limit: String(pageSize - mine.rows.length),
       ...(mine.cursor === null ? {} : { cursor: mine.cursor }),
     })
     // The filter or the page has changed since, or the search was stopped.
@@ -56,9 +63,9 @@ export function createListing(app, names, load, parameters = new URLSearchParams
     mine.requests++
     mine.rows.push(...page.data)
     mine.cursor = page.nextCursor
-    searchedUntil = page.searchedUntil
-    ;[problem, answeredAt, silentSince] = ['', Date.now(), null]
-    const isFull = mine.rows.length >= PAGE_SIZE || mine.cursor === null
+    searchedUntil = page.searchedUntil ?? null
+    answers.answered()
+    const isFull = mine.rows.length >= pageSize || mine.cursor === null
     // What is shown is not replaced by less.
     if (isFull || rows === null || mine.rows.length > rows.length) rows = [...mine.rows]
     if (isFull) [next, requests, filledAt, search] = [mine.cursor, mine.requests, Date.now(), null]
@@ -71,12 +78,12 @@ export function createListing(app, names, load, parameters = new URLSearchParams
     const mine = search
     if (mine.isActive) return
     mine.isActive = true
-    silentSince ??= Date.now()
+    answers.requested()
     try {
       while (!(await step(mine)));
     } catch (error) {
       if (search !== mine) return
-      problem = inWords(error)
+      answers.failed(error)
       throw error
     } finally {
       mine.isActive = false
@@ -95,11 +102,12 @@ export function createListing(app, names, load, parameters = new URLSearchParams
   const go = (wanted, wantedTrail) => {
     // The page that follows is known once this one has come: who presses twice goes one page on.
     ;[filter, trail, next] = [wanted, wantedTrail, null]
-    pushListAddress(filter, trail)
+    history.pushState(trail, '', addressWith({ ...filter, [CURSOR]: trail.at(-1) ?? '' }))
     begin()
   }
 
   return {
+    answers,
     get filter() {
       return filter
     },
@@ -110,9 +118,6 @@ export function createListing(app, names, load, parameters = new URLSearchParams
     get rows() {
       return rows
     },
-    get problem() {
-      return problem
-    },
     get page() {
       return { number: trail.length + 1, hasNewer: trail.length > 0, hasOlder: next !== null }
     },
@@ -120,11 +125,6 @@ export function createListing(app, names, load, parameters = new URLSearchParams
     get search() {
       const isLong = isStopped || (search !== null && search.requests > 0 && searchedUntil !== null)
       return isLong ? { until: searchedUntil, isStopped } : null
-    },
-    silence() {
-      if (answeredAt === null || silentSince === null) return null
-      const forMs = Date.now() - silentSince
-      return problem !== '' || forMs > STALE_AFTER_MS ? { forMs, answeredAt } : null
     },
     refresh: async () => {
       if (isStopped) return
@@ -150,6 +150,17 @@ export function createListing(app, names, load, parameters = new URLSearchParams
       run().catch(() => undefined)
     },
   }
+}
+
+/**
+ * @param {string | null} cursor
+ * @returns {string[]}
+ */
+function trailOf(cursor) {
+  if (cursor === null) return []
+  /** @type {unknown} */
+  const kept = history.state
+  return Array.isArray(kept) && kept.at(-1) === cursor ? kept.map(String) : [cursor]
 }
 
 /** @param {Record<string, string>} filter */

@@ -1,3 +1,8 @@
+import { inWords } from '../parts/problem.js'
+import { ApiProblem } from './api.js'
+
+/** @import { App } from '../types.d.ts' */
+
 /** A hidden page requests nothing; after a failure requests are less frequent. */
 const MAX_DELAY_MS = 30_000
 
@@ -5,36 +10,70 @@ const MAX_DELAY_MS = 30_000
 const STALE_AFTER_MS = 5_000
 
 /**
- * Calls `load` now and again, each time `everyMs` after the last call ended, while the page is visible.
- * `refresh` does so at once; `stop` ends it for good; `silence` says for how long there has been no answer, and when
- * the last one came: null while what is shown is fresh, or before the first answer.
+ * How requests for what is shown are answered. `problem`: in words why the last one failed, or empty; `status`: of that
+ * problem, or 0; `silence` says for how long there has been no answer, and when the last one came: null while what is
+ * shown is fresh, or before the first answer.
+ * @typedef {ReturnType<typeof createAnswers>} Answers
+ */
+
+export function createAnswers() {
+  /** @type {number | null} */
+  let answeredAt = null
+  /** When the first of the requests that had no answer since was sent. @type {number | null} */
+  let silentSince = null
+  const answers = {
+    problem: '',
+    status: 0,
+    requested: () => {
+      silentSince ??= Date.now()
+    },
+    answered: () => {
+      Object.assign(answers, { problem: '', status: 0 })
+      ;[answeredAt, silentSince] = [Date.now(), null]
+    },
+    /** @param {unknown} error */
+    failed: (error) => {
+      const status = error instanceof ApiProblem ? error.problem.status : 0
+      Object.assign(answers, { problem: inWords(error), status })
+    },
+    silence: () => {
+      if (answeredAt === null || silentSince === null) return null
+      const forMs = Date.now() - silentSince
+      return answers.problem !== '' || forMs > STALE_AFTER_MS ? { forMs, answeredAt } : null
+    },
+  }
+  return answers
+}
+
+/**
+ * Calls `load` now and again, each time `everyMs` after the last call ended, while the page is visible, and shows what
+ * came of it. `refresh` does so at once; `stop` ends it for good.
+ * @param {Pick<App, 'update'>} app
  * @param {() => Promise<void>} load
  * @param {number} everyMs
  */
-export function poll(load, everyMs) {
+export function poll(app, load, everyMs) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   /** @type {Promise<void> | null} */
   let underWay = null
   let failures = 0
   let stopped = false
-  /** @type {number | null} */
-  let answeredAt = null
-  /** When the first of the requests that had no answer since was sent. @type {number | null} */
-  let silentSince = null
+  const answers = createAnswers()
 
   const run = async () => {
     clearTimeout(timer)
     if (stopped) return
-    silentSince ??= Date.now()
+    answers.requested()
     try {
       await load()
       failures = 0
-      answeredAt = Date.now()
-      silentSince = null
-    } catch {
+      answers.answered()
+    } catch (error) {
       failures++
+      answers.failed(error)
     }
+    app.update()
     const pause = Math.min(everyMs * 2 ** failures, Math.max(MAX_DELAY_MS, everyMs))
     if (!isStopped() && !document.hidden) timer = setTimeout(() => void refresh(), pause)
   }
@@ -54,16 +93,12 @@ export function poll(load, everyMs) {
   document.addEventListener('visibilitychange', onVisible)
   void refresh()
   return {
+    answers,
     refresh,
     stop: () => {
       stopped = true
       clearTimeout(timer)
       document.removeEventListener('visibilitychange', onVisible)
-    },
-    silence: () => {
-      if (answeredAt === null || silentSince === null) return null
-      const forMs = Date.now() - silentSince
-      return failures > 0 || forMs > STALE_AFTER_MS ? { forMs, answeredAt } : null
     },
   }
 }

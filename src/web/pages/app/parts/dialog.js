@@ -1,6 +1,10 @@
 import { html, keyed, nothing } from '../lib/html.js'
+import { inWords, problemNote } from './problem.js'
 
-/** @import { DialogContent } from '../types.d.ts' */
+/** @import { App, DialogContent, Template } from '../types.d.ts' */
+
+/** How long a message is shown. */
+const SHOWN_MS = 6_000
 
 /**
  * The one modal dialog of the page. The browser keeps the focus in it, and gives it back where it was.
@@ -42,4 +46,82 @@ export function createDialog(update) {
       if (content !== null && shown?.open === false) shown.showModal()
     },
   }
+}
+
+/**
+ * Shows short messages about what was done, also to screen readers.
+ * @param {() => void} update
+ */
+export function createToast(update) {
+  let text = ''
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  return {
+    /** @param {string} message */
+    show: (message) => {
+      clearTimeout(timer)
+      text = message
+      timer = setTimeout(() => {
+        text = ''
+        update()
+      }, SHOWN_MS)
+      update()
+    },
+    render: () =>
+      html`<div class="toast" role="status">${text === '' ? nothing : html`<p>${text}</p>`}</div>`,
+  }
+}
+
+/**
+ * What a dialog does, one piece of work at a time. `problem` says in words why the last one failed, or is empty.
+ * @param {Pick<App, 'update'>} app
+ */
+export function createTask(app) {
+  const task = {
+    isBusy: false,
+    problem: '',
+    /** @param {() => Promise<void>} work */
+    async run(work) {
+      if (task.isBusy) return
+      Object.assign(task, { isBusy: true, problem: '' })
+      app.update()
+      try {
+        await work()
+      } catch (error) {
+        task.problem = inWords(error)
+      } finally {
+        task.isBusy = false
+        app.update()
+      }
+    },
+  }
+  return task
+}
+
+/**
+ * Asks before something is done. `run` closes the dialog; what it throws is shown there.
+ * @param {Pick<App, 'update' | 'openDialog' | 'closeDialog'>} app
+ * @param {{
+ *   title: Template, text: Template, button: string, label?: string, isDanger?: boolean, run: () => Promise<void>,
+ * }} options `label`: of the dialog, that of its button where none is given
+ */
+export function openConfirm(app, { title, text, button, label = button, isDanger = true, run }) {
+  const task = createTask(app)
+  app.openDialog({
+    label,
+    render: () =>
+      html`<h2>${title}</h2>
+        ${text} ${problemNote(task.problem)}
+        <div class="buttons end">
+          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          <button
+            type="button"
+            class=${isDanger ? 'danger' : 'primary'}
+            ?disabled=${task.isBusy}
+            @click=${() => task.run(run)}
+          >
+            ${button}
+          </button>
+        </div>`,
+  })
 }

@@ -1,6 +1,5 @@
 import { html, nothing } from '../lib/html.js'
 import { prettyJson } from '../lib/json-text.js'
-import { copyButton } from './copy-button.js'
 import { colouredJson } from './json.js'
 
 /** @import { App, Template } from '../types.d.ts' */
@@ -59,4 +58,22 @@ function isJson(text) {
   } catch {
     return false
   }
+}
+
+/**
+ * @param {Pick<App, 'showMessage'>} app
+ * @param {string} what named in the button's label, such as "payload"
+ * @param {string} text
+ * @returns {Template}
+ */
+export function copyButton(app, what, text) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      app.showMessage(`Copied the ${what}.`)
+    } catch {
+      app.showMessage(`The browser does not let this page copy. Select the ${what} and copy it yourself.`)
+    }
+  }
+  return html`<button type="button" class="quiet" aria-label="Copy ${what}" @click=${copy}>Copy</button>`
 }

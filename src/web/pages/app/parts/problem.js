@@ -1,7 +1,9 @@
 import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
+import { duration } from '../lib/times.js'
 
-/** @import { Template } from '../types.d.ts' */
+/** @import { Answers } from '../lib/poll.js' */
+/** @import { App, Template } from '../types.d.ts' */
 
 /** What pages call the fields that filter lists. @type {Readonly<Record<string, string>>} */
 const FIELDS = {
@@ -42,4 +44,23 @@ export function inWords(error) {
  */
 export function problemNote(text) {
   return text === '' ? nothing : html`<p class="problem" role="alert">${text}</p>`
+}
+
+/**
+ * Says how old what is shown is, where a newer state was asked for in vain; otherwise what went wrong, if anything did.
+ * @param {Pick<App, 'times'>} app
+ * @param {Pick<Answers, 'problem' | 'silence'>} answers
+ * @returns {Template}
+ */
+export function staleNote({ times }, { problem, silence }) {
+  const silent = silence()
+  if (silent === null) return problemNote(problem)
+  const { forMs, answeredAt } = silent
+  // The seconds go on by themselves: a screen reader is told the problem once.
+  return html`<p class="problem" role="alert">
+    ${problem}
+    <span aria-hidden="true"
+      >No answer for ${duration(forMs)}; this is how it stood at ${times.clock(answeredAt)}.</span
+    >
+  </p>`
 }

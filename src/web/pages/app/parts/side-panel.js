@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveryLink } from '../lib/links.js'
+import { addressWith, deliveryLink } from '../lib/links.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
@@ -41,9 +41,7 @@ export function createSidePanel(app, createDetail) {
     if (!WIDE.matches || ctrlKey || metaKey || shiftKey) return
     event.preventDefault()
     event.stopPropagation()
-    const url = new URL(location.href)
-    url.searchParams.set('webhook', webhookId)
-    url.searchParams.set('delivery', id)
+    const url = addressWith({ webhook: webhookId, delivery: id })
     if (shown === null) history.pushState(history.state, '', url)
     else history.replaceState(history.state, '', url)
     show({ webhookId, id })
@@ -51,10 +49,8 @@ export function createSidePanel(app, createDetail) {
     if (event.isTrusted) setTimeout(() => element('.beside')?.focus())
   }
   const close = () => {
-    const url = new URL(location.href)
-    url.searchParams.delete('delivery')
-    if (url.searchParams.has('view')) url.searchParams.delete('webhook')
-    history.pushState(history.state, '', url)
+    const isPlace = new URLSearchParams(location.search).has('view')
+    history.pushState(history.state, '', addressWith({ delivery: '', ...(isPlace && { webhook: '' }) }))
     element('.beside-list [aria-current="true"]')?.focus()
     show(null)
   }

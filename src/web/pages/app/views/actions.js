@@ -6,7 +6,7 @@ import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/task.js'
+import { createTask } from '../parts/dialog.js'
 import { previewRetry } from './retry-preview.js'
 
 /** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */
@@ -37,53 +37,69 @@ async function find(app, id) {
 }
 
 /**
- * @param {App} app
- * @param {Overview} webhook
- * @returns {Action}
+ * What can be done to the deliveries of one webhook, by its name; `open`: how many of them it affects.
+ * @type {Record<'failed' | 'force' | 'stopped' | 'discard', {
+ *   title: string, button: string, explain(count: number): string, nothingToDo: string,
+ *   open: (webhook: Overview) => number,
+ * }>}
  */
-export const retryFailedAction = (app, { id, ...webhook }) => ({
-  key: `failed:${id}`,
-  title: `Retry failed deliveries of ${nameOf(webhook)}`,
-  button: 'Retry failed',
-  explain: (count) =>
-    `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'gets' : 'get'} one attempt at once; what fails stays permanently failed. Those that wait for their retry are left alone.`,
-  nothingToDo: 'No delivery of this webhook is permanently failed.',
-  count: async () => (await find(app, id)).permanentlyFailed,
-  run: (requestId) => app.api.retryDeliveries({ mode: 'failed', id }, requestId),
-})
+export const ACTIONS = {
+  failed: {
+    title: 'Retry failed deliveries',
+    button: 'Retry failed',
+    explain: (count) =>
+      `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'gets' : 'get'} one attempt at once; what fails stays permanently failed. Those that wait for their retry are left alone.`,
+    nothingToDo: 'No delivery of this webhook is permanently failed.',
+    open: ({ permanentlyFailed }) => permanentlyFailed,
+  },
+  force: {
+    title: 'Force retry',
+    button: 'Force retry',
+    explain: (count) =>
+      `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says. It counts as the next attempt of each; what has had all of them gets one more.`,
+    nothingToDo: 'No delivery of this webhook waits or is permanently failed.',
+    open: (webhook) => unresolved([webhook]),
+  },
+  stopped: {
+    title: 'Resume stopped deliveries',
+    button: 'Resume stopped',
+    explain: (count) =>
+      `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once, which counts as the next attempt of each, and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
+    nothingToDo: 'No delivery of this webhook is stopped.',
+    open: ({ stopped }) => stopped,
+  },
+  discard: {
+    title: 'Discard failed deliveries',
+    button: 'Discard failed',
+    explain: (count) =>
+      `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'is' : 'are'} stopped. The incident ends when nothing else is open.`,
+    nothingToDo: 'No delivery of this webhook is permanently failed.',
+    open: ({ permanentlyFailed }) => permanentlyFailed,
+  },
+}
 
 /**
  * @param {App} app
  * @param {Overview} webhook
+ * @param {keyof typeof ACTIONS} name
  * @returns {Action}
  */
-export const forceAction = (app, { id, ...webhook }) => ({
-  key: `force:${id}`,
-  title: `Force retry of ${nameOf(webhook)}`,
-  button: 'Force retry',
-  explain: (count) =>
-    `${plural(count, 'delivery')} that ${count === 1 ? 'waits or is' : 'wait or are'} permanently failed ${count === 1 ? 'is' : 'are'} attempted at once, whatever the schedule says. It counts as the next attempt of each; what has had all of them gets one more.`,
-  prices: () => previewRetry(app, [id]),
-  nothingToDo: 'No delivery of this webhook waits or is permanently failed.',
-  count: async () => unresolved([await find(app, id)]),
-  run: (requestId) => app.api.retryDeliveries({ mode: 'force', id }, requestId),
-})
-
-/**
- * @param {App} app
- * @param {Overview} webhook
- * @returns {Action}
- */
-export const resumeStoppedAction = (app, { id, ...webhook }) => ({
-  key: `stopped:${id}`,
-  title: `Resume stopped deliveries of ${nameOf(webhook)}`,
-  button: 'Resume stopped',
-  explain: (count) =>
-    `${plural(count, 'stopped delivery')} ${count === 1 ? 'is' : 'are'} attempted at once, which counts as the next attempt of each, and then retried on the schedule. Discarded deliveries, and those of event keys that are no longer subscribed, are left alone.`,
-  nothingToDo: 'No delivery of this webhook is stopped.',
-  count: async () => (await find(app, id)).stopped,
-  run: (requestId) => app.api.retryDeliveries({ mode: 'stopped', id }, requestId),
-})
+export function webhookAction(app, webhook, name) {
+  const { title, open, ...words } = ACTIONS[name]
+  const { id } = webhook
+  return {
+    ...words,
+    key: `${name}:${id}`,
+    title: `${title} of ${nameOf(webhook)}`,
+    danger: name === 'discard',
+    count: async () => open(await find(app, id)),
+    ...(name === 'force' && { prices: () => previewRetry(app, [id]) }),
+    run: async (requestId) => {
+      if (name !== 'discard') return app.api.retryDeliveries({ mode: name, id }, requestId)
+      return `Discarded ${plural((await app.api.discardFailed(id)).discarded, 'delivery')}.`
+    },
+  }
+}
 
 /**
  * @param {App} app
@@ -105,23 +121,6 @@ export const forceAllAction = (app) => ({
   nothingToDo: 'No delivery waits or is permanently failed at a webhook that is switched on.',
   count: async () => unresolved((await app.api.overview()).data.filter(({ enabled }) => enabled)),
   run: (requestId) => app.api.retryDeliveries({ mode: 'force' }, requestId),
-})
-
-/**
- * @param {App} app
- * @param {Overview} webhook
- * @returns {Action}
- */
-export const discardFailedAction = (app, { id, ...webhook }) => ({
-  key: `discard:${id}`,
-  title: `Discard failed deliveries of ${nameOf(webhook)}`,
-  button: 'Discard failed',
-  danger: true,
-  explain: (count) =>
-    `${plural(count, 'permanently failed delivery')} ${count === 1 ? 'is' : 'are'} stopped. The incident ends when nothing else is open.`,
-  nothingToDo: 'No delivery of this webhook is permanently failed.',
-  count: async () => (await find(app, id)).permanentlyFailed,
-  run: async () => `Discarded ${plural((await app.api.discardFailed(id)).discarded, 'delivery')}.`,
 })
 
 /** @param {readonly Overview[]} webhooks */

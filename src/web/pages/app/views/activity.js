@@ -4,8 +4,7 @@ import { poll } from '../lib/poll.js'
 import { milliseconds, plural, share } from '../lib/times.js'
 import { renderChart } from '../parts/chart.js'
 import { renderFailures } from '../parts/failures.js'
-import { inWords } from '../parts/problem.js'
-import { staleNote } from '../parts/stale.js'
+import { staleNote } from '../parts/problem.js'
 
 /** @import { Activity, ActivityRange, App } from '../types.d.ts' */
 
@@ -33,29 +32,25 @@ export function createActivity(app, webhookId) {
   /** @type {Activity | null} */
   let activity = null
   let range = addressedRange()
-  let problem = ''
-  const asking = poll(async () => {
-    const wanted = range
-    try {
+  const polling = poll(
+    app,
+    async () => {
+      const wanted = range
       const found = await app.api.activity(webhookId, wanted)
-      if (wanted === range) [activity, problem] = [found, '']
-    } catch (error) {
-      problem = inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }, EVERY_MS)
+      if (wanted === range) activity = found
+    },
+    EVERY_MS,
+  )
   /** @param {ActivityRange} wanted */
   const choose = (wanted) => () => {
     ;[range, activity] = [wanted, null]
     keepInAddress(RANGE, wanted === '24h' ? '' : wanted)
     app.update()
-    void asking.refresh()
+    void polling.refresh()
   }
 
   return {
-    stop: asking.stop,
+    stop: polling.stop,
     render: () =>
       html`<section class="card activity">
           <div class="bar">
@@ -76,7 +71,7 @@ export function createActivity(app, webhookId) {
               }
             </div>
           </div>
-          ${staleNote(app, asking, problem)} ${activity === null ? nothing : body(app, webhookId, activity)}
+          ${staleNote(app, polling.answers)} ${activity === null ? nothing : body(app, webhookId, activity)}
         </section>
         ${activity === null || activity.failures.causes.length === 0 ? nothing : failuresOf(activity)}`,
   }

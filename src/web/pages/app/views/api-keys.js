@@ -1,7 +1,9 @@
-import { html, nothing, repeat } from '../lib/html.js'
-import { copyButton } from '../parts/copy-button.js'
+import { html, nothing } from '../lib/html.js'
+import { renderHeading } from '../parts/listing.js'
+import { copyButton } from '../parts/payload.js'
+import { createTask, openConfirm } from '../parts/dialog.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/task.js'
+import { ACTION, renderTable } from '../parts/table.js'
 
 /** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
 
@@ -33,21 +35,15 @@ export function createApiKeysView(app) {
   return {
     title: 'API keys',
     render: () =>
-      html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">API keys</h1>
-            <p class="faint">Each acts as you, ${app.session.member.name}, with your permissions.</p>
-          </div>
-          ${
-            known?.isCreationEnabled === true
-              ? html`<div class="buttons">
-                  <button type="button" class="primary" @click=${() => openCreate(app, load)}>
-                    New API key
-                  </button>
-                </div>`
-              : nothing
-          }
-        </div>
+      html`${renderHeading(
+          'API keys',
+          `Each acts as you, ${app.session.member.name}, with your permissions.`,
+          known?.isCreationEnabled === true
+            ? html`<button type="button" class="primary" @click=${() => openCreate(app, load)}>
+                New API key
+              </button>`
+            : nothing,
+        )}
         <section class="card deliveries" aria-label="API keys">
           ${problemNote(problem)}
           ${known === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
@@ -65,43 +61,34 @@ export function createApiKeysView(app) {
  */
 function table(app, keys, reload) {
   const { times } = app
-  return html`<table class="events-table" role="table">
-    <caption class="unseen">
-      API keys, oldest first
-    </caption>
-    <thead role="rowgroup">
-      <tr role="row">
-        <th role="columnheader" scope="col">Name</th>
-        <th role="columnheader" scope="col">Begins with</th>
-        <th role="columnheader" scope="col">Last used</th>
-        <th role="columnheader" scope="col">Expires</th>
-        <th role="columnheader" scope="col"><span class="unseen">Action</span></th>
-      </tr>
-    </thead>
-    <tbody role="rowgroup">
-      ${repeat(
-        keys,
-        ({ id }) => id,
-        (key) =>
-          html`<tr role="row">
-            <td role="cell"><b>${key.name}</b></td>
-            <td role="cell"><code>${key.prefix}…</code></td>
-            <td role="cell">${key.lastUsedAt === null ? 'not used yet' : times.ago(key.lastUsedAt)}</td>
-            <td role="cell">${key.expiresAt === null ? 'does not expire' : times.at(key.expiresAt)}</td>
-            <td role="cell">
-              <button
-                type="button"
-                class="quiet"
-                aria-label="Revoke ${key.name}"
-                @click=${() => openRevoke(app, key, reload)}
-              >
-                Revoke
-              </button>
-            </td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+  return renderTable({
+    caption: 'API keys, oldest first',
+    columns: [
+      { head: 'Name', cell: ({ name }) => html`<b>${name}</b>` },
+      { head: 'Begins with', cell: ({ prefix }) => html`<code>${prefix}…</code>` },
+      {
+        head: 'Last used',
+        cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'not used yet' : times.ago(lastUsedAt)),
+      },
+      {
+        head: 'Expires',
+        cell: ({ expiresAt }) => (expiresAt === null ? 'does not expire' : times.at(expiresAt)),
+      },
+      {
+        head: ACTION,
+        cell: (key) =>
+          html`<button
+            type="button"
+            class="quiet"
+            aria-label="Revoke ${key.name}"
+            @click=${() => openRevoke(app, key, reload)}
+          >
+            Revoke
+          </button>`,
+      },
+    ],
+    rows: keys,
+  })
 }
 
 /**
@@ -171,28 +158,18 @@ function openCreate(app, reload) {
  * @param {() => Promise<void>} reload
  */
 function openRevoke(app, { id, name }, reload) {
-  const task = createTask(app)
-  const revoke = () =>
-    task.run(async () => {
+  openConfirm(app, {
+    title: `Revoke ${name}?`,
+    text: html`<p>
+      What uses it is refused from then on, and browsers that were signed in with it are signed out. This
+      cannot be taken back. Keys that were made with it stay: revoke those too where it leaked.
+    </p>`,
+    button: 'Revoke API key',
+    run: async () => {
       await app.api.revokeOwnApiKey(id)
       app.closeDialog()
       app.showMessage('API key revoked.')
       await reload()
-    })
-  app.openDialog({
-    label: 'Revoke API key',
-    render: () =>
-      html`<h2>Revoke ${name}?</h2>
-        <p>
-          What uses it is refused from then on, and browsers that were signed in with it are signed out. This
-          cannot be taken back. Keys that were made with it stay: revoke those too where it leaked.
-        </p>
-        ${problemNote(task.problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" ?disabled=${task.isBusy} @click=${revoke}>
-            Revoke API key
-          </button>
-        </div>`,
+    },
   })
 }

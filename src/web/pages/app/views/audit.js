@@ -1,12 +1,14 @@
 import { html, nothing } from '../lib/html.js'
 import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
-import { auditLink, deliveryLink, searchOf, webhookLink } from '../lib/links.js'
+import { auditLink, deliveryLink, webhookLink } from '../lib/links.js'
+import { createListing } from '../lib/listing.js'
 import { nameOf } from '../parts/address.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { renderHeading, renderListing } from '../parts/listing.js'
+import { renderTable } from '../parts/table.js'
 
 /** @import { App, AuditEntry, View } from '../types.d.ts' */
 
-const PAGE = '50'
+const PAGE_SIZE = 50
 
 /**
  * Who did what, newest first, in pages; of one webhook where the address names one.
@@ -15,61 +17,32 @@ const PAGE = '50'
  * @returns {View}
  */
 export function createAuditView(app, parameters) {
-  /** @type {AuditEntry[] | null} */
-  let entries = null
-  /** @type {string | null} */
-  let nextCursor = null
-  let problem = ''
-  const given = (/** @type {string} */ name) => parameters.get(name) ?? ''
-  const filter = { webhookId: given('webhookId'), memberId: given('memberId'), action: given('action') }
-  const [{ webhookId }, cursor] = [filter, given('cursor')]
-
-  const load = async () => {
-    try {
-      const query = Object.entries({ ...filter, cursor, limit: PAGE }).filter(([, value]) => value !== '')
-      const [found] = await Promise.all([app.api.audit(Object.fromEntries(query)), nameWebhooks(app)])
-      ;({ data: entries, nextCursor } = found)
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-    }
-    app.update()
+  const names = /** @type {const} */ (['webhookId', 'memberId', 'action'])
+  /** @param {Record<string, string>} query */
+  const load = async (query) => {
+    const [page] = await Promise.all([app.api.audit(query), nameWebhooks(app)])
+    return page
   }
-  void load()
-  /** @param {string} [to] */
-  const goTo = (to = '') => app.go(searchOf(auditLink({ ...filter, cursor: to })))
-  /** @param {Partial<typeof filter>} changes */
-  const change = (changes) => app.go(searchOf(auditLink({ ...filter, ...changes })))
+  const listing = createListing(app, names, load, parameters, PAGE_SIZE)
+  listing.refresh().catch(() => undefined)
 
   return {
     title: 'Audit',
-    render: () =>
-      html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">Audit</h1>
-            <p class="faint">
-              ${
-                webhookId === ''
-                  ? 'Every management action and every access to a secret, newest first.'
-                  : html`Of ${webhookName(app, webhookId)} only. <a href=${auditLink()}>Show all</a>`
-              }
-            </p>
-          </div>
-        </div>
-        ${renderFilter(app, filter, entries ?? [], change)} ${problemNote(problem)}
-        ${entries === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
-        ${entries?.length === 0 ? html`<p class="faint">No entries${Object.values(filter).some((value) => value !== '') ? ' match the filter' : ''}.</p>` : nothing}
-        ${entries !== null && entries.length > 0 ? table(app, entries) : nothing}
-        ${
-          cursor === '' && nextCursor === null
-            ? nothing
-            : html`<nav class="buttons between" aria-label="Pages of entries">
-                <button type="button" ?disabled=${cursor === ''} @click=${() => goTo()}>Newest</button>
-                <button type="button" ?disabled=${nextCursor === null} @click=${() => goTo(nextCursor ?? '')}>
-                  Older
-                </button>
-              </nav>`
-        }`,
+    render() {
+      const { filter, query, rows, change } = listing
+      return html`${renderHeading(
+        'Audit',
+        filter.webhookId === ''
+          ? 'Every management action and every access to a secret, newest first.'
+          : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${auditLink()}>Show all</a>`,
+      )}
+      ${renderFilter(app, filter, rows ?? [], change)}
+      ${renderListing(app, listing, {
+        what: 'entries',
+        none: Object.keys(query).length > 0 ? 'No entries match the filter.' : 'No entries.',
+        show: (entries) => table(app, entries),
+      })}`
+    },
   }
 }
 
@@ -136,40 +109,34 @@ function webhookName({ webhooks }, id) {
  * @param {readonly AuditEntry[]} entries
  */
 function table(app, entries) {
-  return html`<table class="list audit" role="table" aria-label="Audit trail">
-    <thead role="rowgroup">
-      <tr role="row">
-        <th role="columnheader">Time</th>
-        <th role="columnheader">Who</th>
-        <th role="columnheader">Action</th>
-        <th role="columnheader">Webhook</th>
-        <th role="columnheader">Details</th>
-      </tr>
-    </thead>
-    <tbody role="rowgroup">
-      ${entries.map((entry) => row(app, entry))}
-    </tbody>
-  </table>`
-}
-
-/**
- * @param {App} app
- * @param {AuditEntry} entry
- */
-function row(app, { at, memberId, action, webhookId, deliveryId, details, address }) {
-  const words = detailsInWords(details)
-  return html`<tr role="row">
-    <td role="cell" class="time-cell">${app.times.at(at)}</td>
-    <td role="cell" class="who-cell" title=${address === null ? '' : `from ${address}`}>
-      ${who(app, memberId, details)}
-    </td>
-    <td role="cell" class="action-cell">${actionInWords(action)}</td>
-    <td role="cell" class="webhook-cell">
-      ${webhookId === null ? nothing : webhookName(app, webhookId)}
-      ${webhookId === null || deliveryId === null ? nothing : html`<a href=${deliveryLink(webhookId, deliveryId)}>delivery</a>`}
-    </td>
-    <td role="cell" class="details-cell faint" title=${words}>${words}</td>
-  </tr>`
+  return renderTable({
+    caption: 'Audit trail',
+    className: 'list audit',
+    columns: [
+      { head: 'Time', cell: ({ at }) => app.times.at(at) },
+      {
+        head: 'Who',
+        cell: ({ memberId, details }) => who(app, memberId, details),
+        tooltip: ({ address }) => (address === null ? '' : `from ${address}`),
+      },
+      { head: 'Action', className: 'action-cell', cell: ({ action }) => actionInWords(action) },
+      {
+        head: 'Webhook',
+        cell: ({ webhookId, deliveryId }) =>
+          webhookId === null
+            ? nothing
+            : html`${webhookName(app, webhookId)}
+              ${deliveryId === null ? nothing : html`<a href=${deliveryLink(webhookId, deliveryId)}>delivery</a>`}`,
+      },
+      {
+        head: 'Details',
+        className: 'details-cell faint',
+        cell: ({ details }) => detailsInWords(details),
+        tooltip: ({ details }) => detailsInWords(details),
+      },
+    ],
+    rows: entries,
+  })
 }
 
 /**

@@ -1,19 +1,20 @@
 import { renderSchema } from '../../docs/schema.js'
+import { renderHeading } from '../parts/listing.js'
 import { html, nothing, repeat } from '../lib/html.js'
 import { keepInAddress } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
-import { hasWords } from '../lib/search.js'
 import { nameOf } from '../parts/address.js'
-import { copyButton } from '../parts/copy-button.js'
-import { icon } from '../parts/icon.js'
+import { copyButton } from '../parts/payload.js'
+import { createFinder } from '../parts/finder.js'
+import { icon } from '../parts/state-mark.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { sendTest } from './send-test.js'
+import { sendTest } from './delivery-parts.js'
 
 /** @import { App, EventKey, Overview, View } from '../types.d.ts' */
 /** @import { Document, Schema } from '../../docs/document.js' */
 
-/** Parameters of the address. */
-const [SEARCH, KEY] = ['q', 'key']
+/** Parameter of the address. */
+const KEY = 'key'
 
 /**
  * Every event key: what it means, who may see it, its schema and an example, which can be sent as a test.
@@ -22,7 +23,10 @@ const [SEARCH, KEY] = ['q', 'key']
  * @returns {View}
  */
 export function createCatalogueView(app, parameters) {
-  let search = parameters.get(SEARCH) ?? ''
+  const finder = createFinder(app, parameters, {
+    label: 'Search event keys',
+    placeholder: 'Key, meaning or permission',
+  })
   let open = parameters.get(KEY) ?? ''
   let problem = ''
   let isShown = false
@@ -38,12 +42,6 @@ export function createCatalogueView(app, parameters) {
   }
   if (mayTest) void loadWebhooks()
 
-  /** @param {Event} event */
-  const find = (event) => {
-    search = /** @type {HTMLInputElement} */ (event.currentTarget).value
-    keepInAddress(SEARCH, search)
-    app.update()
-  }
   /** @param {string} key */
   const toggled = (key) => (/** @type {Event} */ event) => {
     const isOpen = /** @type {HTMLDetailsElement} */ (event.currentTarget).open
@@ -66,24 +64,13 @@ export function createCatalogueView(app, parameters) {
     render() {
       scrollOnce()
       const found = app.eventKeys.filter(({ key, meaning, permission }) =>
-        hasWords(`${key} ${meaning} ${permission}`, search),
+        finder.finds(`${key} ${meaning} ${permission}`),
       )
-      return html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">Catalogue</h1>
-            <p class="faint" role="status">${found.length} of ${app.eventKeys.length} event keys</p>
-          </div>
-          <div class="buttons">
-            <input
-              type="search"
-              class="find"
-              aria-label="Search event keys"
-              placeholder="Key, meaning or permission"
-              .value=${search}
-              @input=${find}
-            />
-          </div>
-        </div>
+      return html`${renderHeading(
+          'Catalogue',
+          html`<span role="status">${found.length} of ${app.eventKeys.length} event keys</span>`,
+          finder.render(),
+        )}
         ${problemNote(problem)}
         <ul class="plain catalogue" aria-label="Event keys">
           ${repeat(

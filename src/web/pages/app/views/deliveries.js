@@ -2,9 +2,8 @@ import { html, nothing } from '../lib/html.js'
 import { createListing } from '../lib/listing.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { createExportButton } from '../parts/export-button.js'
-import { renderPages, renderSearch } from '../parts/listing.js'
+import { renderListing } from '../parts/listing.js'
 import { createSidePanel } from '../parts/side-panel.js'
-import { staleNote } from '../parts/stale.js'
 import { createBulkActions } from './bulk-actions.js'
 import { createDeliveryView } from './delivery.js'
 import { createDeliveryFilter, DELIVERY_FILTER } from './delivery-filter.js'
@@ -43,24 +42,19 @@ export function createDeliveries(app, webhookId) {
     },
     render() {
       const { rows, query } = listing
-      const hasFilter = Object.keys(query).length > 0
       return panel.render(
         html`<section class="card deliveries" aria-label="Deliveries">
           <h2 class="unseen">Deliveries</h2>
           ${renderFilter(app, listing.filter, change)} ${bulk.renderJobs()} ${replays.render()}
-          ${staleNote(app, listing, listing.problem)} ${bulk.render()}
-          ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
-          ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
-          ${rows?.length === 0 && listing.search === null ? none(hasFilter) : nothing}
-          ${renderSearch(app, listing)} ${renderPages(listing, 'deliveries')}
+          ${bulk.render()}
+          ${renderListing(app, listing, {
+            what: 'deliveries',
+            none: Object.keys(query).length > 0 ? 'No delivery matches the filter.' : 'No deliveries yet.',
+            show: table.render,
+          })}
           ${rows === null || rows.length === 0 ? nothing : renderExport(query)}
         </section>`,
       )
     },
   }
-}
-
-/** @param {boolean} hasFilter */
-function none(hasFilter) {
-  return html`<p class="faint">${hasFilter ? 'No delivery matches the filter.' : 'No deliveries yet.'}</p>`
 }

@@ -1,10 +1,11 @@
 import { html, nothing } from '../lib/html.js'
-import { eventLink, workflowLink } from '../lib/links.js'
-import { retryInWords } from '../lib/schedule.js'
-import { copyButton } from '../parts/copy-button.js'
-import { problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/task.js'
+import { deliveryLink, eventLink, searchOf, workflowLink } from '../lib/links.js'
+import { retryInWords } from './retry-preview.js'
+import { copyButton } from '../parts/payload.js'
+import { openConfirm } from '../parts/dialog.js'
+import { inWords, staleNote } from '../parts/problem.js'
 
+/** @import { Answers } from '../lib/poll.js' */
 /** @import { App, Delivery, DeliveryDetail, EventDetail, Template } from '../types.d.ts' */
 
 /**
@@ -68,19 +69,16 @@ export function renderIds(app, { id, webhookId, eventId, traceId }) {
  * @param {() => Promise<void>} retry
  */
 export function openRetry(app, delivery, retry) {
-  const confirm = () => {
-    app.closeDialog()
-    void retry()
-  }
-  app.openDialog({
+  openConfirm(app, {
     label: 'Retry delivery',
-    render: () =>
-      html`<h2>Retry this delivery?</h2>
-        <p>${retryInWords(app.session, delivery)}</p>
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="primary" @click=${confirm}>Retry</button>
-        </div>`,
+    title: 'Retry this delivery?',
+    text: html`<p>${retryInWords(app.session, delivery)}</p>`,
+    button: 'Retry',
+    isDanger: false,
+    run: () => {
+      app.closeDialog()
+      return retry()
+    },
   })
 }
 
@@ -89,19 +87,15 @@ export function openRetry(app, delivery, retry) {
  * @param {() => Promise<void>} discard
  */
 export function openDiscard(app, discard) {
-  const confirm = () => {
-    app.closeDialog()
-    void discard()
-  }
-  app.openDialog({
+  openConfirm(app, {
     label: 'Discard delivery',
-    render: () =>
-      html`<h2>Discard this delivery?</h2>
-        <p>It is stopped and not attempted again, unless it is retried.</p>
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" @click=${confirm}>Discard</button>
-        </div>`,
+    title: 'Discard this delivery?',
+    text: html`<p>It is stopped and not attempted again, unless it is retried.</p>`,
+    button: 'Discard',
+    run: () => {
+      app.closeDialog()
+      return discard()
+    },
   })
 }
 
@@ -137,28 +131,96 @@ export function eraseButton(app, eventId, erased, refresh) {
  * @param {() => Promise<void>} refresh
  */
 function openErase(app, eventId, refresh) {
-  const task = createTask(app)
-  const erase = () =>
-    task.run(async () => {
+  openConfirm(app, {
+    label: 'Erase payload',
+    title: 'Erase the payload of this event?',
+    text: html`<p>
+      The envelope and what endpoints answered to it are gone for good, for all webhooks. Deliveries that are
+      open are stopped; an attempt that has begun finishes first. None of them can be retried or replayed.
+      Ids, times and outcomes stay. What was delivered stays with its receivers, and in backups until they are
+      deleted.
+    </p>`,
+    button: 'Erase',
+    run: async () => {
       await app.api.erasePayload(eventId)
       app.closeDialog()
       app.showMessage('The payload is erased.')
       await refresh()
-    })
-  app.openDialog({
-    label: 'Erase payload',
-    render: () =>
-      html`<h2>Erase the payload of this event?</h2>
-        <p>
-          The envelope and what endpoints answered to it are gone for good, for all webhooks. Deliveries that
-          are open are stopped; an attempt that has begun finishes first. None of them can be retried or
-          replayed. Ids, times and outcomes stay. What was delivered stays with its receivers, and in backups
-          until they are deleted.
-        </p>
-        ${problemNote(task.problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" ?disabled=${task.isBusy} @click=${erase}>Erase</button>
-        </div>`,
+    },
   })
+}
+
+/**
+ * Stands for what is not there yet, or may not be seen.
+ * @param {Pick<App, 'times'>} app
+ * @param {Answers} answers
+ * @param {{ title: string, refused: string, heading?: (words: string) => Template }} options
+ * @returns {Template}
+ */
+export function renderMissing(app, answers, { title, refused, heading = mainHeading }) {
+  return [403, 404].includes(answers.status)
+    ? html`<section class="empty">
+        ${heading(refused)}
+        <p>${answers.problem}</p>
+      </section>`
+    : html`${staleNote(app, answers)} ${heading(title)}
+        <p class="faint">Loading …</p>`
+}
+
+/** @param {Template} words */
+export function mainHeading(words) {
+  return html`<h1 tabindex="-1">${words}</h1>`
+}
+
+/**
+ * Sends a test event to the webhook, and shows its delivery.
+ * @param {App} app
+ * @param {string} webhookId
+ * @param {string} [eventKey] whose example is sent
+ */
+export async function sendTest(app, webhookId, eventKey) {
+  try {
+    const { deliveryId } = await app.api.sendTest(webhookId, eventKey)
+    app.go(searchOf(deliveryLink(webhookId, deliveryId)))
+    app.showMessage('A test event is on its way.')
+  } catch (error) {
+    app.showMessage(inWords(error))
+  }
+}
+
+/** A double click is one request, however fast the first one was answered. */
+const ACT_AGAIN_AFTER_MS = 1_000
+
+/**
+ * Acts on deliveries, on each of them once at a time, and says what came of it.
+ * @param {App} app
+ * @param {() => Promise<void>} refresh
+ */
+export function createActs(app, refresh) {
+  /** @type {Set<string>} */
+  const acting = new Set()
+  return {
+    /** @param {string} id */
+    isActing: (id) => acting.has(id),
+    /**
+     * @param {string} id
+     * @param {() => Promise<unknown>} work
+     * @param {string} [done]
+     */
+    act: async (id, work, done = 'It is attempted at once.') => {
+      if (acting.has(id)) return
+      acting.add(id)
+      app.update()
+      const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
+      try {
+        await work()
+        app.showMessage(done)
+      } catch (error) {
+        app.showMessage(inWords(error))
+      }
+      await Promise.all([refresh(), pause])
+      acting.delete(id)
+      app.update()
+    },
+  }
 }

@@ -1,23 +1,27 @@
-import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
 import { deliveriesLink } from '../lib/links.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { nameOf, shortName } from '../parts/address.js'
-import { inWords } from '../parts/problem.js'
-import { staleNote } from '../parts/stale.js'
+import { staleNote } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
 import { renderTimeline, stopInWords } from '../parts/timeline.js'
-import { erasedNote, eraseButton, openDiscard, openRetry, renderIds } from './delivery-parts.js'
+import {
+  createActs,
+  erasedNote,
+  eraseButton,
+  mainHeading,
+  openDiscard,
+  openRetry,
+  renderIds,
+  renderMissing,
+} from './delivery-parts.js'
 import { createExchange } from './exchange.js'
 import { findStop } from './stopped-by.js'
 
 /** @import { App, AuditEntry, DeliveryDetail, Overview, Template, View } from '../types.d.ts' */
 
 const EVERY_MS = 1_000
-
-/** A double click is one request, however fast the first one was answered. */
-const ACT_AGAIN_AFTER_MS = 1_000
 
 /** What is over changes only when it is retried. */
 const FINAL_EVERY_MS = 5_000
@@ -39,9 +43,9 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   let stop = null
   /** The attempt that is shown; null for the latest one. @type {number | null} */
   let chosen = null
-  let [problem, refused] = ['', '']
-  let lookedAt = 0
-  let isActing = false
+  let readAt = 0
+  /** @param {Template} words */
+  const heading = (words) => (isBeside ? html`<h2 tabindex="-1">${words}</h2>` : mainHeading(words))
   const exchange = createExchange(app, () => app.api.deliveryRequest(webhookId, id))
 
   /** Its name, and what belongs to it; the delivery is shown without them too. */
@@ -55,53 +59,28 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
     const at = shown.completedAt
     if (stop?.at !== at) stop = { at, entry: shown.state === 'stopped' ? await findStop(app, shown) : null }
   }
-  const load = async () => {
-    const isFinal = delivery !== null && delivery.completedAt !== null
-    if (isFinal && Date.now() - lookedAt < FINAL_EVERY_MS) return
-    lookedAt = Date.now()
-    try {
+  const polling = poll(
+    app,
+    async () => {
+      const isFinal = delivery !== null && delivery.completedAt !== null
+      if (isFinal && Date.now() - readAt < FINAL_EVERY_MS) return
       delivery = await app.api.delivery(webhookId, id)
-      ;[problem, refused] = ['', '']
+      readAt = Date.now()
       app.update()
       await Promise.all([loadWebhook(), loadStop(delivery)])
-    } catch (error) {
-      const isRefused = error instanceof ApiProblem && [403, 404].includes(error.problem.status)
-      refused = isRefused ? inWords(error) : ''
-      problem = isRefused ? '' : inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }
-  const asking = poll(load, EVERY_MS)
+    },
+    EVERY_MS,
+  )
 
   const refresh = () => {
-    lookedAt = 0
-    return asking.refresh()
+    readAt = 0
+    return polling.refresh()
   }
 
-  /**
-   * @param {() => Promise<unknown>} work
-   * @param {string} done
-   */
-  const act = async (work, done) => {
-    if (isActing) return
-    isActing = true
-    app.update()
-    const pause = new Promise((resolve) => setTimeout(resolve, ACT_AGAIN_AFTER_MS))
-    try {
-      await work()
-      app.showMessage(done)
-    } catch (error) {
-      app.showMessage(inWords(error))
-    }
-    await Promise.all([refresh(), pause])
-    isActing = false
-    app.update()
-  }
-  const retry = () => act(() => app.api.retryOne(webhookId, id), 'It is attempted at once.')
+  const { isActing, act } = createActs(app, refresh)
+  const retry = () => act(id, () => app.api.retryOne(webhookId, id))
   const askToRetry = () => delivery !== null && openRetry(app, delivery, retry)
-  const discard = () => openDiscard(app, () => act(() => app.api.discardOne(webhookId, id), 'Discarded.'))
+  const discard = () => openDiscard(app, () => act(id, () => app.api.discardOne(webhookId, id), 'Discarded.'))
   const choose = (/** @type {number} */ number) => {
     chosen = number === delivery?.attempts.at(-1)?.number ? null : number
     app.update()
@@ -111,10 +90,18 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
     get title() {
       return delivery === null ? 'Delivery' : `${delivery.eventKey} · ${webhookName(delivery)}`
     },
-    stop: asking.stop,
+    stop: polling.stop,
     render: () =>
-      html`${isBeside ? nothing : crumbs()} ${staleNote(app, asking, problem)}
-      ${delivery === null ? missing(refused, isBeside) : body(delivery)}`,
+      html`${isBeside ? nothing : crumbs()}
+      ${
+        delivery === null
+          ? renderMissing(app, polling.answers, {
+              title: 'Delivery',
+              refused: 'This delivery cannot be shown',
+              heading,
+            })
+          : html`${staleNote(app, polling.answers)} ${body(delivery)}`
+      }`,
   }
 
   function crumbs() {
@@ -137,7 +124,7 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
     const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1)
     return html`<div class="heading">
         <div>
-          ${heading(html`<span class="mono">${eventKey}</span>`, isBeside)}
+          ${heading(html`<span class="mono">${eventKey}</span>`)}
           <p>${stateMark(state)} <span class="faint">published ${app.times.at(createdAt)}</span></p>
         </div>
         <div class="buttons">
@@ -173,12 +160,14 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   function buttons({ state, payloadErased }) {
     return html`${
       payloadErased === null
-        ? html`<button type="button" ?disabled=${isActing} @click=${askToRetry}>Retry now</button>`
+        ? html`<button type="button" ?disabled=${isActing(id)} @click=${askToRetry}>Retry now</button>`
         : nothing
     }
     ${
       state === 'waiting' || state === 'failed'
-        ? html`<button type="button" class="danger" ?disabled=${isActing} @click=${discard}>Discard</button>`
+        ? html`<button type="button" class="danger" ?disabled=${isActing(id)} @click=${discard}>
+            Discard
+          </button>`
         : nothing
     }`
   }
@@ -191,26 +180,4 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
       ${stopInWords(shown)}${shown.completedAt === null ? nothing : html`, ${app.times.at(shown.completedAt)}`}${who === undefined ? nothing : html`, by <b>${by}</b>`}.
     </p>`
   }
-}
-
-/**
- * @param {string} refused
- * @param {boolean} isBeside
- */
-function missing(refused, isBeside) {
-  return refused === ''
-    ? html`${heading('Delivery', isBeside)}
-        <p class="faint">Loading …</p>`
-    : html`<section class="empty">
-        ${heading('This delivery cannot be shown', isBeside)}
-        <p>${refused}</p>
-      </section>`
-}
-
-/**
- * @param {Template} words
- * @param {boolean} isBeside
- */
-function heading(words, isBeside) {
-  return isBeside ? html`<h2 tabindex="-1">${words}</h2>` : html`<h1 tabindex="-1">${words}</h1>`
 }

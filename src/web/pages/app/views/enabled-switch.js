@@ -2,8 +2,9 @@ import { html, nothing } from '../lib/html.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
+import { openConfirm } from '../parts/dialog.js'
 import { inWords } from '../parts/problem.js'
-import { openAction, resumeStoppedAction } from './actions.js'
+import { openAction, webhookAction } from './actions.js'
 
 /** @import { App, Overview, Template } from '../types.d.ts' */
 
@@ -60,7 +61,7 @@ function whyNot(hold, lacking) {
  * @param {() => Promise<void>} refresh
  */
 async function offerToResume(app, webhook, refresh) {
-  const action = resumeStoppedAction(app, { ...webhook, name: nameOf(webhook) })
+  const action = webhookAction(app, { ...webhook, name: nameOf(webhook) }, 'stopped')
   if ((await action.count()) > 0) openAction(app, action, refresh)
 }
 
@@ -72,21 +73,16 @@ async function offerToResume(app, webhook, refresh) {
  */
 function openSwitchOff(app, webhook, change) {
   const { waitingForRetry, permanentlyFailed } = webhook
-  const confirm = () => {
-    app.closeDialog()
-    void change()
-  }
-  app.openDialog({
-    label: 'Switch off',
-    render: () =>
-      html`<h2>Switch off ${nameOf(webhook)}?</h2>
-        <p>Nothing new is sent to it: events that happen meanwhile are not kept for it.</p>
-        <p>${whatWaits(waitingForRetry)}</p>
-        ${permanentlyFailed === 0 ? nothing : html`<p>${whatFailed(permanentlyFailed)}</p>`}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" @click=${confirm}>Switch off</button>
-        </div>`,
+  openConfirm(app, {
+    title: `Switch off ${nameOf(webhook)}?`,
+    text: html`<p>Nothing new is sent to it: events that happen meanwhile are not kept for it.</p>
+      <p>${whatWaits(waitingForRetry)}</p>
+      ${permanentlyFailed === 0 ? nothing : html`<p>${whatFailed(permanentlyFailed)}</p>`}`,
+    button: 'Switch off',
+    run: () => {
+      app.closeDialog()
+      return change()
+    },
   })
 }
 

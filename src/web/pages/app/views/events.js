@@ -1,15 +1,16 @@
-import { html, nothing, repeat } from '../lib/html.js'
+import { html, nothing } from '../lib/html.js'
 import { eventLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { createExportButton } from '../parts/export-button.js'
 import { createFilterPanel, keyField, rangeFields, searchField } from '../parts/filter-fields.js'
-import { renderPages, renderSearch } from '../parts/listing.js'
-import { staleNote } from '../parts/stale.js'
+import { renderHeading, renderListing } from '../parts/listing.js'
+import { stateInWords } from '../parts/state-mark.js'
+import { renderTable } from '../parts/table.js'
 import { shortId } from './delivery-table.js'
-import { renderCounts } from './event-counts.js'
 
-/** @import { App, EventSummary, View } from '../types.d.ts' */
+/** @import { Column } from '../parts/table.js' */
+/** @import { App, EventSummary, Template, View } from '../types.d.ts' */
 
 const EVERY_MS = 3_000
 
@@ -24,75 +25,80 @@ export function createEventsView(app, parameters) {
   const listing = createListing(app, names, app.api.events, parameters)
   const renderFilter = createFilterPanel('Filter events')
   const renderExport = createExportButton(app, 'event', app.api.eventLines)
-  const asking = poll(listing.refresh, EVERY_MS)
+  const polling = poll(app, listing.refresh, EVERY_MS)
+  /** @type {Column<EventSummary>[]} */
+  const columns = [
+    {
+      head: 'Event key',
+      className: 'event-key',
+      cell: ({ id, eventKey }) => html`<a class="mono" href=${eventLink(id)}>${eventKey}</a>`,
+    },
+    { head: 'Deliveries', className: 'counts', cell: ({ deliveries }) => renderCounts(deliveries) },
+    {
+      head: 'Id',
+      className: 'id',
+      label: 'Id',
+      cell: ({ id }) => html`<span class="mono" title=${id}>${shortId(id)}</span>`,
+    },
+    {
+      head: 'Trace',
+      className: 'trace',
+      label: 'Trace',
+      cell: ({ traceId }) => html`<span class="mono">${traceId}</span>`,
+      tooltip: ({ traceId }) => traceId,
+    },
+    {
+      head: 'Published',
+      className: 'when',
+      label: 'Published',
+      cell: ({ createdAt }) => app.times.ago(createdAt),
+    },
+  ]
 
   return {
     title: 'Events',
-    stop: asking.stop,
+    stop: polling.stop,
     render() {
       const { rows, filter, query, change } = listing
-      return html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">Events</h1>
-            <p class="faint">What was published, and what became of its deliveries.</p>
-          </div>
-        </div>
+      return html`${renderHeading('Events', 'What was published, and what became of its deliveries.')}
         <section class="card deliveries" aria-label="Events">
           ${renderFilter(app, filter, change, {
             first: html`${keyField(app, filter.eventKey, change)}
             ${searchField('event or trace id', filter.search, change)}`,
             others: rangeFields(app, filter, change),
           })}
-          ${staleNote(app, listing, listing.problem)}
-          ${rows === null && listing.problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
-          ${rows === null || rows.length === 0 ? nothing : table(rows)}
-          ${
-            rows?.length === 0 && listing.search === null
-              ? html`<p class="faint">
-                  ${Object.keys(query).length > 0 ? 'No event matches the filter.' : 'No events yet.'}
-                </p>`
-              : nothing
-          }
-          ${renderSearch(app, listing)} ${renderPages(listing, 'events')}
+          ${renderListing(app, listing, {
+            what: 'events',
+            none: Object.keys(query).length > 0 ? 'No event matches the filter.' : 'No events yet.',
+            show: (shown) => renderTable({ caption: 'Events, newest first', columns, rows: shown }),
+          })}
           ${rows === null || rows.length === 0 ? nothing : renderExport(query)}
         </section>`
     },
   }
+}
 
-  /** @param {readonly EventSummary[]} rows */
-  function table(rows) {
-    // The roles stay where a narrow window lays the rows out as cards.
-    return html`<table class="events-table" role="table">
-      <caption class="unseen">
-        Events, newest first
-      </caption>
-      <thead role="rowgroup">
-        <tr role="row">
-          <th role="columnheader" scope="col" class="event-key">Event key</th>
-          <th role="columnheader" scope="col" class="counts">Deliveries</th>
-          <th role="columnheader" scope="col" class="id">Id</th>
-          <th role="columnheader" scope="col" class="trace">Trace</th>
-          <th role="columnheader" scope="col" class="when">Published</th>
-        </tr>
-      </thead>
-      <tbody role="rowgroup">
-        ${repeat(
-          rows,
-          ({ id }) => id,
-          ({ id, eventKey, createdAt, traceId, deliveries }) =>
-            html`<tr role="row">
-              <td role="cell" class="event-key"><a class="mono" href=${eventLink(id)}>${eventKey}</a></td>
-              <td role="cell" class="counts">${renderCounts(deliveries)}</td>
-              <td role="cell" class="id" data-label="Id">
-                <span class="mono" title=${id}>${shortId(id)}</span>
-              </td>
-              <td role="cell" class="trace" data-label="Trace" title=${traceId}>
-                <span class="mono">${traceId}</span>
-              </td>
-              <td role="cell" class="when" data-label="Published">${app.times.ago(createdAt)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>`
-  }
+/** What is wrong comes first. */
+const SHOWN = /** @type {const} */ ([
+  ['failed', 'bad', 'failed'],
+  ['waiting', 'warn', 'waiting'],
+  ['inProgress', 'busy', 'in_progress'],
+  ['pending', 'calm', 'pending'],
+  ['completed', 'good', 'completed'],
+  ['stopped', 'calm', 'stopped'],
+])
+
+/**
+ * How many deliveries of an event are in each state; states without any are left out.
+ * @param {EventSummary['deliveries']} deliveries
+ * @returns {Template}
+ */
+function renderCounts(deliveries) {
+  if (deliveries.total === 0) return html`<span class="faint">No webhook was subscribed</span>`
+  return html`${SHOWN.filter(([name]) => deliveries[name] > 0).map(
+    ([name, tone, state]) =>
+      html`<span class="mark ${tone}"
+        >${deliveries[name].toLocaleString()} ${stateInWords(state).toLowerCase()}</span
+      > `,
+  )}`
 }

@@ -3,10 +3,8 @@ import { deliveriesLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { duration, plural } from '../lib/times.js'
 import { renderFailures } from '../parts/failures.js'
-import { renderPages } from '../parts/listing.js'
-import { staleNote } from '../parts/stale.js'
-import { mark } from '../parts/state-mark.js'
-import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
+import { renderListing } from '../parts/listing.js'
+import { backlogInWords, isBackedUp, mark } from '../parts/state-mark.js'
 
 /** @import { App, Incident, Overview, Tab, Template } from '../types.d.ts' */
 
@@ -29,10 +27,7 @@ const STATES = {
  * @returns {Tab}
  */
 export function createIncidents(app, webhookId) {
-  const listing = createListing(app, [], async (query) => ({
-    ...(await app.api.incidents(webhookId, query)),
-    searchedUntil: null,
-  }))
+  const listing = createListing(app, [], (query) => app.api.incidents(webhookId, query))
   let askedAt = -Infinity
   return {
     async refresh() {
@@ -40,18 +35,18 @@ export function createIncidents(app, webhookId) {
       askedAt = performance.now()
       await listing.refresh()
     },
-    render() {
-      const { rows, problem } = listing
-      return html`<section class="card incidents">
+    render: () =>
+      html`<section class="card incidents">
         <h2>Incidents</h2>
-        ${staleNote(app, listing, problem)}
-        ${rows?.length === 0 ? html`<p class="faint">None. Deliveries have not failed so far.</p>` : nothing}
-        <ul class="plain">
-          ${(rows ?? []).map((incident) => html`<li>${renderIncident(app, webhookId, incident)}</li>`)}
-        </ul>
-        ${renderPages(listing, 'incidents')}
-      </section>`
-    },
+        ${renderListing(app, listing, {
+          what: 'incidents',
+          none: 'None. Deliveries have not failed so far.',
+          show: (rows) =>
+            html`<ul class="plain">
+              ${rows.map((incident) => html`<li>${renderIncident(app, webhookId, incident)}</li>`)}
+            </ul>`,
+        })}
+      </section>`,
   }
 }
 

@@ -5,9 +5,9 @@ import { poll } from '../lib/poll.js'
 import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
 import { keyField } from '../parts/filter-fields.js'
-import { inWords } from '../parts/problem.js'
+import { CRUMBS, loading, renderHeading } from '../parts/listing.js'
 import { createSidePanel } from '../parts/side-panel.js'
-import { staleNote } from '../parts/stale.js'
+import { staleNote } from '../parts/problem.js'
 import { mark } from '../parts/state-mark.js'
 import { createDeliveryView } from './delivery.js'
 import { stateField } from './delivery-filter.js'
@@ -33,7 +33,6 @@ export function createLive(app, webhookId) {
   const parameters = new URLSearchParams(location.search)
   const filter = { state: parameters.get('state') ?? '', eventKey: parameters.get('eventKey') ?? '' }
   const tail = createTail()
-  let problem = ''
   let version = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
@@ -42,27 +41,19 @@ export function createLive(app, webhookId) {
     const mine = version
     const given = Object.entries(filter).filter(([, value]) => value !== '')
     const query = { ...Object.fromEntries(given), limit: String(TAIL_SIZE) }
-    try {
-      const { data } = await (webhookId === null
-        ? app.api.recentDeliveries(query)
-        : app.api.deliveries(webhookId, query))
-      if (mine !== version) return
-      tail.take(data)
-      const isNamed = data.every((row) => app.webhooks?.some(({ id }) => id === row.webhookId) === true)
-      if (webhookId === null && !isNamed) app.webhooks = (await app.api.overview()).data
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
+    const { data } = await (webhookId === null
+      ? app.api.recentDeliveries(query)
+      : app.api.deliveries(webhookId, query))
+    if (mine !== version) return
+    tail.take(data)
+    const isNamed = data.every((row) => app.webhooks?.some(({ id }) => id === row.webhookId) === true)
+    if (webhookId === null && !isNamed) app.webhooks = (await app.api.overview()).data
   }
-  const asking = poll(read, EVERY_MS)
+  const polling = poll(app, read, EVERY_MS)
   const onEvent = () => {
     timer ??= setTimeout(() => {
       timer = undefined
-      void asking.refresh()
+      void polling.refresh()
     }, READ_AFTER_EVENT_MS)
   }
   const stream = followEvents(
@@ -71,7 +62,7 @@ export function createLive(app, webhookId) {
     { onEvent, onChange: app.update },
   )
   const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
-  const table = createDeliveryTable(app, webhookId, null, asking.refresh, panel)
+  const table = createDeliveryTable(app, webhookId, null, polling.refresh, panel)
 
   /** @param {Partial<typeof filter>} changes */
   const change = (changes) => {
@@ -80,7 +71,7 @@ export function createLive(app, webhookId) {
     version++
     tail.clear()
     app.update()
-    void asking.refresh()
+    void polling.refresh()
   }
   const togglePause = () => {
     tail.togglePause()
@@ -93,7 +84,7 @@ export function createLive(app, webhookId) {
     stop: () => {
       clearTimeout(timer)
       stream.stop()
-      asking.stop()
+      polling.stop()
       panel.stop()
     },
     render() {
@@ -111,8 +102,7 @@ export function createLive(app, webhookId) {
             >
             ${pause === null ? nothing : html`<span>${arrivals(pause)}</span>`}
           </p>
-          ${staleNote(app, asking, problem)} ${missed()}
-          ${rows === null && problem === '' ? html`<p class="faint">Loading …</p>` : nothing}
+          ${staleNote(app, polling.answers)} ${missed()} ${rows === null ? loading(polling.answers) : nothing}
           ${rows === null || rows.length === 0 ? nothing : table.render(rows)}
           ${rows?.length === 0 ? html`<p class="faint">Nothing so far. Deliveries appear here as they come.</p>` : nothing}
           ${rows?.length === TAIL_SIZE ? html`<p class="faint">The newest ${TAIL_SIZE} are shown.</p>` : nothing}
@@ -167,13 +157,7 @@ export function createLiveView(app) {
     title: 'Live deliveries',
     stop: live.stop,
     render: () =>
-      html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        <div class="heading">
-          <div>
-            <h1 tabindex="-1">Live deliveries</h1>
-            <p class="faint">Of all webhooks, newest first, as they come.</p>
-          </div>
-        </div>
-        ${live.render()}`,
+      html`${CRUMBS} ${renderHeading('Live deliveries', 'Of all webhooks, newest first, as they come.')}
+      ${live.render()}`,
   }
 }

@@ -1,7 +1,7 @@
-import { BRAND } from '../lib/brand.js'
 import { html } from '../lib/html.js'
+import { createEntrance } from '../parts/screen.js'
 
-/** @import { NamedMember, Template, View } from '../types.d.ts' */
+/** @import { NamedMember, View } from '../types.d.ts' */
 
 /**
  * Asks before the member of a portal link takes the place of the one who is signed in: the link may have been opened by
@@ -10,7 +10,7 @@ import { html } from '../lib/html.js'
  * @returns {View}
  */
 export function createAccountQuestion({ signedIn, requested, onStay, onSwitch }) {
-  return alone(
+  return createEntrance(
     'Change the account?',
     () =>
       html`<p>You are signed in as ${named(signedIn)}. This link signs you in as ${named(requested)}.</p>
@@ -28,7 +28,7 @@ export function createAccountQuestion({ signedIn, requested, onStay, onSwitch })
  * @returns {View}
  */
 export function createLeftAccount(former) {
-  return alone(
+  return createEntrance(
     'Signed in as another member',
     () =>
       html`<p role="alert">
@@ -40,20 +40,21 @@ export function createLeftAccount(former) {
 }
 
 /**
+ * Says why a portal link does not open the area.
  * @param {string} title
- * @param {() => Template} content
+ * @param {string} reason
  * @returns {View}
  */
-function alone(title, content) {
-  return {
+export function createClosedLink(title, reason) {
+  return createEntrance(
     title,
-    render: () =>
-      html`<main class="sign-in">
-        <img src=${BRAND.logo} alt="" width="48" height="48" />
-        <h1 tabindex="-1">${title}</h1>
-        ${content()}
-      </main>`,
-  }
+    () =>
+      html`<p role="alert">${reason}</p>
+        <p class="faint">
+          Go back to the page that you came from, and open the developer area from there again.
+        </p>
+        <p><a href="/developer">Continue without a link</a></p>`,
+  )
 }
 
 /** @param {NamedMember} who */

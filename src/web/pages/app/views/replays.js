@@ -6,7 +6,7 @@ import { nameOf } from '../parts/address.js'
 import { keyField, rangeFields } from '../parts/filter-fields.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/task.js'
+import { createTask } from '../parts/dialog.js'
 
 /** @import { App, Overview, Replay, ReplayCount } from '../types.d.ts' */
 

@@ -1,6 +1,6 @@
 import { html } from '../lib/html.js'
 import { lackingToManage } from '../lib/permissions.js'
-import { copyButton } from '../parts/copy-button.js'
+import { copyButton } from '../parts/payload.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { createVerification } from './verification.js'
 

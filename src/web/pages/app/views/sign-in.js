@@ -1,7 +1,7 @@
 import { ApiProblem, signIn } from '../lib/api.js'
-import { BRAND } from '../lib/brand.js'
 import { html } from '../lib/html.js'
 import { inWords, problemNote } from '../parts/problem.js'
+import { createEntrance } from '../parts/screen.js'
 
 /** @import { View } from '../types.d.ts' */
 
@@ -57,29 +57,28 @@ export function createSignIn(form, { update, reason, onSignedIn }) {
     }
   }
   return {
+    ...createEntrance(
+      form.title,
+      () =>
+        html`<p class="faint">${form.purpose}</p>
+          ${reason === '' ? '' : html`<p class="note" role="status">${reason}</p>`}
+          <form @submit=${submit}>
+            <label for="key">${form.key}</label>
+            <input
+              id="key"
+              name="key"
+              type="password"
+              required
+              autocomplete="current-password"
+              spellcheck="false"
+              autocapitalize="off"
+              aria-describedby="key-hint"
+            />
+            <p id="key-hint" class="hint">${form.hint}</p>
+            ${problemNote(problem)}
+            <button class="primary" ?disabled=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
+          </form>`,
+    ),
     title: 'Sign in',
-    render: () =>
-      html`<main class="sign-in">
-        <img src=${BRAND.logo} alt="" width="48" height="48" />
-        <h1 tabindex="-1">${form.title}</h1>
-        <p class="faint">${form.purpose}</p>
-        ${reason === '' ? '' : html`<p class="note" role="status">${reason}</p>`}
-        <form @submit=${submit}>
-          <label for="key">${form.key}</label>
-          <input
-            id="key"
-            name="key"
-            type="password"
-            required
-            autocomplete="current-password"
-            spellcheck="false"
-            autocapitalize="off"
-            aria-describedby="key-hint"
-          />
-          <p id="key-hint" class="hint">${form.hint}</p>
-          ${problemNote(problem)}
-          <button class="primary" ?disabled=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
-        </form>
-      </main>`,
   }
 }

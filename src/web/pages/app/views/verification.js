@@ -1,6 +1,6 @@
 import { BODY, EVENT_ID, SECRET, SIGNATURE, VERIFY_SAMPLES } from '../../docs/samples.js'
 import { html, nothing } from '../lib/html.js'
-import { copyButton } from '../parts/copy-button.js'
+import { copyButton } from '../parts/payload.js'
 
 /** @import { App } from '../types.d.ts' */
 

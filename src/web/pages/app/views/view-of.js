@@ -1,3 +1,4 @@
+import { html } from '../lib/html.js'
 import { isBesideList } from '../parts/side-panel.js'
 import { createApiKeysView } from './api-keys.js'
 import { createAuditView } from './audit.js'
@@ -8,7 +9,6 @@ import { createEventsView } from './events.js'
 import { createRetryJobsView } from './retry-jobs.js'
 import { createLiveView } from './live.js'
 import { createNotificationsView } from './settings.js'
-import { createUnknownView } from './unknown-view.js'
 import { createWebhookList } from './webhook-list.js'
 import { createWebhookView } from './webhook.js'
 
@@ -28,6 +28,17 @@ export function createView(app, parameters) {
   return deliveryId === null || isBesideList(parameters)
     ? createWebhookView(app, webhookId, parameters)
     : createDeliveryView(app, webhookId, deliveryId)
+}
+
+/** Says that the address names no view. @type {View} */
+const UNKNOWN = {
+  title: 'No such page',
+  render: () =>
+    html`<section class="empty">
+      <h1 tabindex="-1">No such page</h1>
+      <p>The address of this page is not one of the developer area.</p>
+      <p><a href="/developer">All webhooks</a></p>
+    </section>`,
 }
 
 /**
@@ -53,6 +64,6 @@ function createPlace(app, parameters) {
     case 'notifications':
       return createNotificationsView(app)
     default:
-      return createUnknownView()
+      return UNKNOWN
   }
 }

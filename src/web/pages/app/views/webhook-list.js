@@ -1,15 +1,13 @@
-import { BRAND } from '../lib/brand.js'
-import { html, nothing, repeat } from '../lib/html.js'
-import { keepInAddress, liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
+import { BRAND, html, nothing, repeat } from '../lib/html.js'
+import { liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
-import { hasWords } from '../lib/search.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
-import { isBackedUp } from '../parts/first-attempts.js'
-import { inWords } from '../parts/problem.js'
-import { staleNote } from '../parts/stale.js'
-import { stateInWords } from '../parts/state-mark.js'
+import { createFinder } from '../parts/finder.js'
+import { isBackedUp, stateInWords } from '../parts/state-mark.js'
+import { loading, renderHeading } from '../parts/listing.js'
+import { staleNote } from '../parts/problem.js'
 import { forceAllAction, openAction } from './actions.js'
 import { openWebhookForm } from './webhook-form.js'
 import { renderWebhookRow } from './webhook-row.js'
@@ -19,9 +17,6 @@ import { renderWebhookRow } from './webhook-row.js'
 const EVERY_MS = 3_000
 const ACTIVITY_EVERY_MS = 60_000
 
-/** Parameter of the address. */
-const SEARCH = 'q'
-
 /**
  * Shows every webhook of the organisation and its state, one to a row, and refreshes them.
  * @param {App} app
@@ -29,73 +24,54 @@ const SEARCH = 'q'
  * @returns {View}
  */
 export function createWebhookList(app, parameters) {
-  let problem = ''
-  let search = parameters.get(SEARCH) ?? ''
+  const finder = createFinder(app, parameters, {
+    label: 'Search webhooks',
+    placeholder: 'Name, URL, id or event key',
+  })
   /** By the id of their webhook. @type {Map<string, Activity['buckets']>} */
   let activity = new Map()
-  const asking = poll(async () => {
-    try {
+  const polling = poll(
+    app,
+    async () => {
       app.webhooks = (await app.api.overview()).data
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }, EVERY_MS)
-  const askingForActivity = poll(async () => {
-    const { data } = await app.api.activities()
-    activity = new Map(data.map(({ webhookId, buckets }) => [webhookId, buckets]))
-    app.update()
-  }, ACTIVITY_EVERY_MS)
+    },
+    EVERY_MS,
+  )
+  const pollingActivity = poll(
+    app,
+    async () => {
+      const { data } = await app.api.activities()
+      activity = new Map(data.map(({ webhookId, buckets }) => [webhookId, buckets]))
+    },
+    ACTIVITY_EVERY_MS,
+  )
   const mayManage = may(app.session, MANAGE)
   const create = () => openWebhookForm(app, null, (id) => app.go(searchOf(webhookLink(id))))
-  /** @param {Event} event */
-  const find = (event) => {
-    search = /** @type {HTMLInputElement} */ (event.currentTarget).value
-    keepInAddress(SEARCH, search)
-    app.update()
-  }
 
   return {
     title: 'Webhooks',
     stop() {
-      asking.stop()
-      askingForActivity.stop()
+      polling.stop()
+      pollingActivity.stop()
     },
     render() {
       const { webhooks } = app
       const hasAny = webhooks !== null && webhooks.length > 0
-      return html`<div class="heading">
-          <div>
-            <h1 tabindex="-1">Webhooks</h1>
-            <p class="faint">${webhooks === null ? '' : summary(webhooks)}</p>
-          </div>
-          ${
-            hasAny
-              ? html`<div class="buttons">
-                  <input
-                    type="search"
-                    class="find"
-                    aria-label="Search webhooks"
-                    placeholder="Name, URL, id or event key"
-                    .value=${search}
-                    @input=${find}
-                  />
-                  <a href=${liveLink()}>Live</a> ${mayManage ? buttons() : nothing}
-                </div>`
-              : nothing
-          }
-        </div>
-        ${staleNote(app, asking, problem)} ${webhooks === null ? loading(problem) : nothing}
-        ${webhooks?.length === 0 ? empty(mayManage, create) : nothing} ${hasAny ? table(webhooks) : nothing}`
+      return html`${renderHeading(
+        'Webhooks',
+        webhooks === null ? '' : summary(webhooks),
+        hasAny
+          ? html`${finder.render()} <a href=${liveLink()}>Live</a> ${mayManage ? buttons() : nothing}`
+          : nothing,
+      )}
+      ${staleNote(app, polling.answers)} ${webhooks === null ? loading(polling.answers) : nothing}
+      ${webhooks?.length === 0 ? empty(mayManage, create) : nothing} ${hasAny ? table(webhooks) : nothing}`
     },
   }
 
   function buttons() {
     return html`<a href=${retryJobsLink()}>Retry jobs</a>
-      <button type="button" @click=${() => openAction(app, forceAllAction(app), asking.refresh)}>
+      <button type="button" @click=${() => openAction(app, forceAllAction(app), polling.refresh)}>
         Force retry all
       </button>
       <button type="button" class="primary" @click=${create}>New webhook</button>`
@@ -103,9 +79,11 @@ export function createWebhookList(app, parameters) {
 
   /** @param {readonly Overview[]} webhooks */
   function table(webhooks) {
-    const found = inOrder(webhooks).filter((webhook) => hasWords(textOf(webhook), search))
+    const found = inOrder(webhooks).filter((webhook) => finder.finds(textOf(webhook)))
     if (found.length === 0)
-      return html`<p class="faint" role="status">No webhook has “${search}” in its name, URL, id or keys.</p>`
+      return html`<p class="faint" role="status">
+        No webhook has “${finder.search}” in its name, URL, id or keys.
+      </p>`
     // The roles stay where a narrow window lays the rows out as blocks.
     return html`<table class="list" role="table" aria-label="Webhooks">
       <thead role="rowgroup">
@@ -128,7 +106,7 @@ export function createWebhookList(app, parameters) {
         ${repeat(
           found,
           ({ id }) => id,
-          (webhook) => renderWebhookRow(app, webhook, activity.get(webhook.id), asking.refresh),
+          (webhook) => renderWebhookRow(app, webhook, activity.get(webhook.id), polling.refresh),
         )}
       </tbody>
     </table>`
@@ -158,11 +136,6 @@ function urgency(webhook) {
 /** @param {Overview} webhook */
 function textOf({ id, url, name, description, subscribedEventKeys }) {
   return [description, name, url, id, ...subscribedEventKeys].join(' ')
-}
-
-/** @param {string} problem */
-function loading(problem) {
-  return problem === '' ? html`<p class="faint">Loading …</p>` : nothing
 }
 
 /** @param {readonly Overview[]} webhooks */

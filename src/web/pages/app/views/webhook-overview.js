@@ -4,20 +4,14 @@ import { MANAGE, may } from '../lib/permissions.js'
 import { recallJob } from '../lib/running-jobs.js'
 import { duration } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
-import {
-  discardFailedAction,
-  forceAction,
-  openAction,
-  resumeStoppedAction,
-  retryFailedAction,
-} from './actions.js'
+import { ACTIONS, openAction, webhookAction } from './actions.js'
 import { createActivity } from './activity.js'
 import { webhookIds } from './delivery-parts.js'
-import { isBackedUp } from '../parts/first-attempts.js'
+import { isBackedUp, renderFact, stateInWords } from '../parts/state-mark.js'
 import { createLatestAttempt } from './latest-attempt.js'
 import { openReplay } from './replays.js'
 
-/** @import { App, Overview, Tab, Template } from '../types.d.ts' */
+/** @import { App, DeliveryState, Overview, Tab, Template } from '../types.d.ts' */
 
 /**
  * How a webhook stands: what is open, its latest attempt, and the last 24 hours.
@@ -55,32 +49,19 @@ function status(app, webhook, refresh) {
   const { id, waitingForRetry, permanentlyFailed, stopped } = webhook
   const { waitingForFirstAttempt, oldestWaitingForFirstAttemptMs: oldestMs } = webhook
   /**
-   * @param {string} label
-   * @param {string} state
+   * @param {DeliveryState} state
    * @param {number} count
-   * @param {string} tone
+   * @param {string} [tone]
    * @param {string} [note]
    */
-  const fact = (label, state, count, tone, note = '') =>
-    html`<div class=${count > 0 ? tone : ''}>
-      <dt>${label}</dt>
-      <dd>
-        ${count === 0 ? '0' : html`<a href=${deliveriesLink(id, { state })}>${count.toLocaleString()}</a>`}
-        ${note === '' ? nothing : html`<span class="hint">${note}</span>`}
-      </dd>
-    </div>`
+  const fact = (state, count, tone, note) =>
+    renderFact({ label: stateInWords(state), count, tone, note, link: deliveriesLink(id, { state }) })
+  const oldest = isBackedUp(webhook) ? `the oldest for ${duration(oldestMs ?? 0)}` : ''
   return html`<section class="card status" aria-label="Delivery status">
     <dl class="facts">
-      ${fact(
-        'Waiting for first attempt',
-        'pending',
-        waitingForFirstAttempt,
-        isBackedUp(webhook) ? 'warn' : '',
-        oldestMs !== null && isBackedUp(webhook) ? `the oldest for ${duration(oldestMs)}` : '',
-      )}
-      ${fact('Waiting for retry', 'waiting', waitingForRetry, 'warn')}
-      ${fact('Permanently failed', 'failed', permanentlyFailed, 'bad')}
-      ${fact('Stopped', 'stopped', stopped, '')}
+      ${fact('pending', waitingForFirstAttempt, oldest === '' ? '' : 'warn', oldest)}
+      ${fact('waiting', waitingForRetry, 'warn')} ${fact('failed', permanentlyFailed, 'bad')}
+      ${fact('stopped', stopped)}
     </dl>
     ${may(app.session, MANAGE) ? actions(app, { ...webhook, name: nameOf(webhook) }, refresh) : nothing}
   </section>`
@@ -92,38 +73,22 @@ function status(app, webhook, refresh) {
  * @param {() => Promise<void>} refresh
  */
 function actions(app, webhook, refresh) {
-  const { enabled, waitingForRetry, permanentlyFailed, stopped } = webhook
-  // A job that was started here can be looked at again.
-  const runs = (/** @type {string} */ mode) => recallJob(`${mode}:${webhook.id}`) !== null
+  const { id, enabled } = webhook
+  /** @param {keyof typeof ACTIONS} name */
+  const button = (name) => {
+    const { button: words, open } = ACTIONS[name]
+    const isPossible = (enabled || name === 'discard') && open(webhook) > 0
+    // A job that was started here can be looked at again.
+    return html`<button
+      type="button"
+      ?disabled=${!isPossible && recallJob(`${name}:${id}`) === null}
+      @click=${() => openAction(app, webhookAction(app, webhook, name), refresh)}
+    >
+      ${words}
+    </button>`
+  }
   return html`<div class="buttons">
-    <button
-      type="button"
-      ?disabled=${!runs('failed') && (!enabled || permanentlyFailed === 0)}
-      @click=${() => openAction(app, retryFailedAction(app, webhook), refresh)}
-    >
-      Retry failed
-    </button>
-    <button
-      type="button"
-      ?disabled=${!runs('force') && (!enabled || waitingForRetry + permanentlyFailed === 0)}
-      @click=${() => openAction(app, forceAction(app, webhook), refresh)}
-    >
-      Force retry
-    </button>
-    <button
-      type="button"
-      ?disabled=${!runs('stopped') && (!enabled || stopped === 0)}
-      @click=${() => openAction(app, resumeStoppedAction(app, webhook), refresh)}
-    >
-      Resume stopped
-    </button>
-    <button
-      type="button"
-      ?disabled=${permanentlyFailed === 0}
-      @click=${() => openAction(app, discardFailedAction(app, webhook), refresh)}
-    >
-      Discard failed
-    </button>
+    ${button('failed')} ${button('force')} ${button('stopped')} ${button('discard')}
     <button type="button" ?disabled=${!enabled} @click=${() => openReplay(app, webhook)}>
       Send past events
     </button>

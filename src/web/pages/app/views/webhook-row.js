@@ -3,10 +3,8 @@ import { deliveryLink, webhookLink } from '../lib/links.js'
 import { milliseconds, plural, share } from '../lib/times.js'
 import { nameOf, shortAddress } from '../parts/address.js'
 import { renderSparkline } from '../parts/chart.js'
-import { icon } from '../parts/icon.js'
-import { stateInWords, webhookMarkInShort } from '../parts/state-mark.js'
+import { backlogInWords, icon, isBackedUp, stateInWords, webhookMark } from '../parts/state-mark.js'
 import { enabledSwitch } from './enabled-switch.js'
-import { backlogInWords, isBackedUp } from '../parts/first-attempts.js'
 
 /** @import { Activity, App, DeliveryState, Overview, Template } from '../types.d.ts' */
 
@@ -24,7 +22,7 @@ const LONG_ADDRESS = 58
 export function renderWebhookRow(app, webhook, buckets, refresh) {
   const { id, url, description, waitingForRetry, permanentlyFailed } = webhook
   return html`<tr role="row" class=${webhook.openIncident === null ? '' : webhook.status}>
-    <td role="cell" class="status-cell">${webhookMarkInShort(webhook, app.times)}</td>
+    <td role="cell" class="status-cell">${webhookMark(webhook, app.times, true)}</td>
     ${
       description === ''
         ? html`<th role="rowheader" scope="row" colspan="2">

@@ -2,7 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { address, nameOf } from '../parts/address.js'
 import { auditLink, catalogueLink } from '../lib/links.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { openConfirm } from '../parts/dialog.js'
 import { webhookIds } from './delivery-parts.js'
 import { createSecret } from './secret.js'
 import { openWebhookForm } from './webhook-form.js'
@@ -97,30 +97,18 @@ function dangerZone(app, webhook) {
  * @param {Overview} webhook
  */
 function openDelete(app, webhook) {
-  let problem = ''
-  const remove = async () => {
-    try {
+  openConfirm(app, {
+    title: `Delete ${nameOf(webhook)}?`,
+    text: html`<p>
+      Nothing is sent to it any more, what waits is stopped, and its signing secret is destroyed. This cannot
+      be taken back.
+    </p>`,
+    button: 'Delete webhook',
+    run: async () => {
       await app.api.remove(webhook.id)
       app.webhooks = null
       app.go('')
       app.showMessage('Webhook deleted.')
-    } catch (error) {
-      problem = inWords(error)
-      app.update()
-    }
-  }
-  app.openDialog({
-    label: 'Delete webhook',
-    render: () =>
-      html`<h2>Delete ${nameOf(webhook)}?</h2>
-        <p>
-          Nothing is sent to it any more, what waits is stopped, and its signing secret is destroyed. This
-          cannot be taken back.
-        </p>
-        ${problemNote(problem)}
-        <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-          <button type="button" class="danger" @click=${remove}>Delete webhook</button>
-        </div>`,
+    },
   })
 }

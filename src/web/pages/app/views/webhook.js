@@ -1,17 +1,16 @@
-import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
 import { webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { address, nameOf, shortAddress } from '../parts/address.js'
-import { inWords } from '../parts/problem.js'
-import { staleNote } from '../parts/stale.js'
-import { webhookMark, webhookMarkInShort } from '../parts/state-mark.js'
+import { CRUMBS, loading } from '../parts/listing.js'
+import { staleNote } from '../parts/problem.js'
+import { webhookMark } from '../parts/state-mark.js'
 import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
 import { createIncidents, renderHold, renderOpenIncident } from './incidents.js'
 import { createLive } from './live.js'
-import { sendTest } from './send-test.js'
+import { sendTest } from './delivery-parts.js'
 import { createWebhookOverview } from './webhook-overview.js'
 import { createWebhookSettings } from './webhook-settings.js'
 
@@ -54,48 +53,40 @@ export function createWebhookView(app, id, parameters) {
   const isOverview = addressed?.name === ''
   const found = () => app.webhooks?.find((candidate) => candidate.id === id) ?? null
   let webhook = found()
-  let problem = ''
-  let isGone = false
-  const load = async () => {
-    try {
+  let isDeleted = false
+  const polling = poll(
+    app,
+    async () => {
       app.webhooks = (await app.api.overview()).data
       webhook = found()
-      isGone = webhook === null
-      problem = ''
+      isDeleted = webhook === null
       if (webhook !== null) await tab?.refresh(webhook)
-    } catch (error) {
-      isGone = error instanceof ApiProblem && error.problem.status === 404
-      problem = isGone ? '' : inWords(error)
-      throw error
-    } finally {
-      app.update()
-    }
-  }
-  const asking = poll(load, EVERY_MS)
+    },
+    EVERY_MS,
+  )
 
   return {
     get title() {
       return [addressed?.title ?? 'No such tab', webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
     },
     stop() {
-      asking.stop()
+      polling.stop()
       tab?.stop?.()
     },
     render() {
-      if (isGone) return gone()
-      return html`<nav class="crumbs" aria-label="Breadcrumbs"><a href="/developer">Webhooks</a></nav>
-        ${webhook === null ? nothing : heading(app, webhook, isOverview, asking.refresh)}
-        ${staleNote(app, asking, problem)}
-        ${
-          webhook === null
-            ? html`<h1 tabindex="-1">Webhook</h1>
-                ${problem === '' ? html`<p class="faint">Loading …</p>` : nothing}`
-            : html`${renderHold(app, webhook)} ${isOverview ? renderOpenIncident(app, webhook) : nothing}
-                ${tabs(webhook)}
-                <div class="tab">
-                  ${tab === undefined ? noSuchTab() : tab.render(webhook, asking.refresh)}
-                </div>`
-        }`
+      if (isDeleted || polling.answers.status === 404) return gone()
+      return html`${CRUMBS} ${webhook === null ? nothing : heading(app, webhook, isOverview, polling.refresh)}
+      ${staleNote(app, polling.answers)}
+      ${
+        webhook === null
+          ? html`<h1 tabindex="-1">Webhook</h1>
+              ${loading(polling.answers)}`
+          : html`${renderHold(app, webhook)} ${isOverview ? renderOpenIncident(app, webhook) : nothing}
+              ${tabs(webhook)}
+              <div class="tab">
+                ${tab === undefined ? noSuchTab() : tab.render(webhook, polling.refresh)}
+              </div>`
+      }`
     },
   }
 
@@ -127,10 +118,7 @@ function heading(app, webhook, isOverview, refresh) {
     <div>
       <h1 tabindex="-1">${description === '' ? shown : description}</h1>
       <div class="under">
-        <p>
-          ${isOverview ? webhookMark(webhook, app.times) : webhookMarkInShort(webhook, app.times)}
-          ${enabledSwitch(app, webhook, refresh)}
-        </p>
+        <p>${webhookMark(webhook, app.times, !isOverview)} ${enabledSwitch(app, webhook, refresh)}</p>
         ${description === '' ? nothing : html`<p>${shown}</p>`}
       </div>
     </div>

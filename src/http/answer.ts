@@ -1,0 +1,64 @@
+import type { Readable } from 'node:stream'
+import type { Context } from 'koa'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { NDJSON } from './export-rows.ts'
+import type { Reply } from './route.ts'
+
+/** Writes the reply of a route to the response. Throws what opening a stream throws. */
+export async function answer(ctx: Context, reply: Reply): Promise<void> {
+  if (reply.trace) ctx.state['trace'] = reply.trace
+  if (reply.stream !== undefined) {
+    await answerWithStream(ctx, reply.stream)
+    return
+  }
+  ctx.status = reply.status
+  if (reply.ndjson !== undefined) {
+    answerWithRows(ctx, reply.ndjson)
+    return
+  }
+  ctx.set(reply.headers ?? {})
+  if (reply.isSecret === true) ctx.compress = false
+  if (reply.status === 204) {
+    ctx.body = null
+    return
+  }
+  ctx.body = reply.json ?? JSON.stringify(reply.body)
+  ctx.type = 'application/json'
+}
+
+/** Keeps proxies from storing, compressing or buffering the stream. */
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+  // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
+  connection: 'close',
+}
+
+/** Opens no stream for HEAD, which gets the headers only. */
+async function answerWithStream(ctx: Context, open: () => Promise<Readable>): Promise<void> {
+  const stream = ctx.method === 'HEAD' ? null : await open()
+  ctx.status = 200
+  ctx.set(STREAM_HEADERS)
+  // Koa destroys the stream when the connection closes, and the connection when the stream is destroyed.
+  if (stream !== null) ctx.body = stream
+}
+
+/** Answers with rows as they come: compression would hold them back to the end. */
+function answerWithRows(ctx: Context, rows: Readable): void {
+  ctx.set({ 'content-type': NDJSON, 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
+  ctx.body = rows
+}
+
+/**
+ * Returns a function that gives what `make` makes of a catalogue, as the bytes of its JSON text: made once for a process's
+ * catalogue, so that concurrent answers share them.
+ */
+export function bytesOfCatalogue(make: (catalogue: Catalogue) => object): (catalogue: Catalogue) => Buffer {
+  const made = new WeakMap<Catalogue, Buffer>()
+  return (catalogue) => {
+    const bytes = made.get(catalogue) ?? Buffer.from(JSON.stringify(make(catalogue)))
+    made.set(catalogue, bytes)
+    return bytes
+  }
+}

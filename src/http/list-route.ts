@@ -1,0 +1,106 @@
+import { Type, type Static, type TObject, type TSchema } from 'typebox'
+import type { ApiDependencies } from './api.ts'
+import { exportRows, NDJSON_DESCRIPTION } from './export-rows.ts'
+import { routeWithQuery, type Links, type Route, type RouteRequest } from './route.ts'
+import { orNull, timestamp } from './schemas/common.ts'
+import type { Cursor } from './validation/cursor.ts'
+
+type Page<Row> = { page: Row[]; last: string | null; searchedUntil?: Date | null }
+
+/** Reads the rows that follow the one with the id `after`. */
+type ReadPage<Row> = (range: { after: string | null; limit: number }) => Promise<Page<Row>>
+
+const searchedUntil = orNull(timestamp('2026-05-03T22:14:00.000Z'), {
+  description:
+    'How far back the request has looked, where it ended before the page was full; `nextCursor` goes on from there',
+  examples: [null],
+})
+
+/**
+ * Makes the route of a list in pages: its query, its answer and the cursors between pages. With `isSearched` a page may
+ * end before it is full, and clients may prefer all rows as NDJSON. `open` checks the request and returns what reads a
+ * page of it.
+ */
+export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
+  list: Pick<Route, 'path' | 'operationId' | 'summary' | 'description' | 'access'> & {
+    title: string
+    item: Item
+    /** What the list has, in the description of `limit`; and in which order. */
+    what: string
+    order?: string
+    cursor: Cursor
+    /** The id in the cursor of the example. */
+    exampleId: string
+    filter: Filter
+    isSearched?: true
+    links?: Links
+    open(
+      dependencies: ApiDependencies,
+      request: RouteRequest<unknown, Static<Filter>>,
+    ): ReadPage<Row> | Promise<ReadPage<Row>>
+    present(row: Row, request: RouteRequest): Static<Item>
+  },
+): Route {
+  const { title, item, what, order, cursor, exampleId, filter, isSearched = false, links = {} } = list
+  const { path, operationId, summary, description, access } = list
+  const query = Type.Object(
+    {
+      ...filter.properties,
+      limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: `${what} per page` }),
+      cursor: Type.Optional(
+        Type.String({
+          title: cursor.title,
+          description: '`nextCursor` of the page before',
+          documented: { pattern: cursor.pattern },
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  )
+  const schema = Type.Object(
+    {
+      data: Type.Array(item, order === undefined ? {} : { description: order }),
+      nextCursor: orNull(Type.String({ examples: [cursor.after(exampleId)] }), {
+        description: 'For the next page; null on the last',
+      }),
+      ...(isSearched && { searchedUntil }),
+    },
+    { title },
+  )
+  return routeWithQuery({
+    method: 'GET',
+    path,
+    operationId,
+    summary,
+    ...(description !== undefined && {
+      description: isSearched ? `${description} ${NDJSON_DESCRIPTION}` : description,
+    }),
+    access,
+    query,
+    responses: {
+      200: {
+        description: 'One page',
+        schema,
+        ...(isSearched && { ndjson: item }),
+        links: { [operationId]: { cursor: '$response.body#/nextCursor' }, ...links },
+      },
+    },
+    async handle(dependencies, request) {
+      const { limit, cursor: given } = request.query
+      const after = given === undefined ? null : cursor.parse(given)
+      const read = await list.open(dependencies, request as RouteRequest<unknown, Static<Filter>>)
+      const presentRow = (row: Row): Static<Item> => list.present(row, request)
+      if (request.wantsNdjson) {
+        const load = (last: string | null, rows: number) => read({ after: last, limit: rows })
+        const source = { load, present: presentRow, cursorAfter: (last: string) => cursor.after(last), after }
+        return { status: 200, ndjson: await exportRows(source) }
+      }
+      const { page, last, searchedUntil: until } = await read({ after, limit })
+      const body = { data: page.map(presentRow), nextCursor: last === null ? null : cursor.after(last) }
+      return {
+        status: 200,
+        body: { ...body, ...(isSearched && { searchedUntil: until?.toISOString() ?? null }) },
+      }
+    },
+  })
+}
