@@ -154,10 +154,10 @@ process.exit(0)
 type Hit = { address: string; port: number; bytes: number }
 
 /** Every connection that anything made to the listeners, from the first byte of the TCP handshake on. */
-export type Ledger = { hits(): Hit[]; breaches(): Hit[]; forget(): void }
+type Ledger = { hits(): Hit[]; breaches(): Hit[]; forget(): void }
 
 /** Listens at every address of the rig, with a certificate that would do for a private address too. */
-export async function startListeners(certificate: { key: string; cert: string }): Promise<Ledger> {
+async function startListeners(certificate: { key: string; cert: string }): Promise<Ledger> {
   const sockets: { socket: net.Socket; address: string; port: number }[] = []
   const note = (socket: net.Socket): void => {
     const address = (socket.localAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
@@ -189,7 +189,7 @@ function confirm(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** Whether a plain socket, without a guard, gets through to that host. */
-export async function isReachable(host: string, port: number): Promise<boolean> {
+async function isReachable(host: string, port: number): Promise<boolean> {
   const socket = net.connect({ host, port, timeout: 1000 })
   try {
     await once(socket, 'connect')
