@@ -45,7 +45,7 @@ const withoutPings: ConnectionPlugin = {
 }
 
 /** A Temporal server that skips time, with our search attributes. One per test file; await one result at a time. */
-export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
+async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietRuntime()
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path: testServers().timeSkippingServer } },
@@ -62,7 +62,7 @@ export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironmen
  * Runs `work` while a worker with the real activities serves a task queue of its own. Its clock, by which the database
  * refuses claims, follows the server's, and is given to `work`.
  */
-export async function withWorker<T>(
+async function withWorker<T>(
   environment: TestWorkflowEnvironment,
   dependencies: TestDependencies,
   work: (taskQueue: string, clock: DatabaseClock) => Promise<T>,
