@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs'
-import axe, { type AxeResults } from 'axe-core'
+import axe from 'axe-core'
+import type { AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { writeBacklog } from '../helpers/deliveries/backlog.ts'
-import { writeFailedAttempts } from '../helpers/deliveries/failed-attempts.ts'
+import { writeBacklog, writeFailedAttempts } from '../helpers/deliveries/backlog.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { writeFailedAttempts } from '../helpers/deliveries/failed-attempts.ts'
-import { writeBacklog } from '../helpers/deliveries/backlog.ts'
+import { writeBacklog, writeFailedAttempts } from '../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 

@@ -1,8 +1,8 @@
-import axe, { type AxeResults } from 'axe-core'
+import axe from 'axe-core'
+import type { AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { asOperator } from '../helpers/api/operator.ts'
-import { portalLinkOf } from '../helpers/api/portal.ts'
+import { asOperator, portalLinkOf } from '../helpers/api/operator.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { asOperator, operatorKeysText } from '../helpers/api/operator.ts'
-import { portalLinkOf } from '../helpers/api/portal.ts'
+import { asOperator, operatorKeysText, portalLinkOf } from '../helpers/api/operator.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createEmbedding, type Embedding } from '../helpers/browser/embedding.ts'
 import { createMember } from '../helpers/database/factories.ts'

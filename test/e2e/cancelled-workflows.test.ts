@@ -6,7 +6,7 @@ import { incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/namespace.ts'
 import type { DeliverySnapshot } from '../../src/domain/workflow-inputs.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useServedStage } from '../helpers/processes/stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 /** Later than that is no longer the same instant; measured at most 60 ms. */
@@ -16,7 +16,7 @@ const LATEST_MS = 500
 const SUCCEEDED_WITHIN_MS = 4_000
 
 describe('a cancelled workflow, on a real Temporal server', () => {
-  const stage = useStage()
+  const stage = useServedStage(() => ({ env: { FIRST_ATTEMPT: 'workflow' } }))
   let client: Client
 
   before(async () => {
@@ -44,11 +44,10 @@ describe('a cancelled workflow, on a real Temporal server', () => {
   }
   const arrivals = (deliveryId: string) =>
     stage.receiver.postsOf(deliveryId).map(({ arrivedAt }) => arrivedAt)
-  const startProcess = () => stage.start({ env: { FIRST_ATTEMPT: 'workflow' } })
 
   it('that waits is succeeded within a second by one that attempts at the same instant', async () => {
     stage.answerWith((index) => (index < 3 ? 500 : 200))
-    const deliveryId = await stage.publish(await startProcess())
+    const deliveryId = await stage.publish(stage.posthorn)
     await stage.reaches(deliveryId, { state: 'waiting', attempts: 3 })
     const { next_attempt_at: dueAt } = await row(deliveryId)
     const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId))
@@ -73,7 +72,7 @@ describe('a cancelled workflow, on a real Temporal server', () => {
       if (index === 0) await held
       return index < 2 ? 500 : 200
     })
-    const deliveryId = await stage.publish(await startProcess())
+    const deliveryId = await stage.publish(stage.posthorn)
     await eventually(() => expect(arrivals(deliveryId)).to.have.length(1))
     const handle = client.workflow.getHandle(deliveryWorkflowId(deliveryId))
     await handle.cancel()
@@ -89,9 +88,12 @@ describe('a cancelled workflow, on a real Temporal server', () => {
 
   it('of a webhook that fails goes on with its incident', async () => {
     stage.answerWith(() => 500)
-    const deliveryId = await stage.publish(await startProcess())
+    const deliveryId = await stage.publish(stage.posthorn)
     await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
-    const [incident] = await stage.dataSource.query<{ id: string }[]>('SELECT id FROM incident')
+    const [incident] = await stage.dataSource.query<{ id: string }[]>(
+      'SELECT id FROM incident WHERE webhook_id = $1',
+      [stage.webhookId],
+    )
     const workflowId = incidentWorkflowId(stage.webhookId, incident!.id)
     await eventually(() => client.workflow.getHandle(workflowId).describe())
     await cancel(workflowId)

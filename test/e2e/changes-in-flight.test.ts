@@ -8,8 +8,7 @@ import { createNeighbour, type Neighbour } from '../helpers/processes/burst.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 import { createWebhookOwner, type WebhookOwner } from '../helpers/processes/webhook-owner.ts'
-import { createDeferredAnswers, type DeferredAnswers } from '../helpers/receivers/deferred-answers.ts'
-import type { Answer } from '../helpers/receivers/receiver.ts'
+import { type Answer, createDeferredAnswers, type DeferredAnswers } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 /** The wait before attempt 2, and what whole milliseconds may take from it. */

@@ -2,8 +2,8 @@ import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
-import { createDeferredAnswers } from '../helpers/receivers/deferred-answers.ts'
+import { useStage } from '../helpers/processes/stage.ts'
+import { createDeferredAnswers } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 /** A claim may be so much too early on the database's clock, and the two clocks are read in whole milliseconds. */

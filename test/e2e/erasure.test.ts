@@ -4,7 +4,7 @@ import { asOperator, secretOf } from '../helpers/api/operator.ts'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 const ENV = { POSTHORN_OPERATOR_KEYS: `manager:${secretOf('manager')}:manage` }

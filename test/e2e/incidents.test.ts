@@ -10,7 +10,7 @@ import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createPushBrowser, readVapid } from '../helpers/notifications/push-browser.ts'
 import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { createStage, type Stage } from '../helpers/processes/stage.ts'
+import { useServedStage } from '../helpers/processes/stage.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
 const NOTIFY_AFTER_S = 3
@@ -24,34 +24,43 @@ type IncidentAnswer = {
 }
 
 describe('incidents, on a real Temporal server with a real mail server', () => {
-  let stage: Stage
   let mail: MailServer
   let posthorn: PosthornProcess
   let temporal: Connection
 
   before(async () => {
     temporal = await Connection.connect({ address: testServers().temporalAddress })
-  })
-  after(() => temporal.close())
-  beforeEach(async () => {
-    stage = await createStage()
     mail = await createMailServer()
-    posthorn = await stage.start({
-      env: {
-        POSTHORN_NOTIFY_AFTER_SECONDS: String(NOTIFY_AFTER_S),
-        POSTHORN_PUBLIC_URL: 'https://hooks.platform.test',
-        SMTP_HOST: mail.host,
-        SMTP_PORT: String(mail.port),
-        SMTP_TLS: 'none',
-        SMTP_FROM: 'posthorn@platform.test',
-        VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
-      },
-    })
   })
-  afterEach(async () => {
-    await stage.close()
+  after(async () => {
     await mail.close()
+    await temporal.close()
   })
+  const stage = useServedStage(() => ({
+    env: {
+      POSTHORN_NOTIFY_AFTER_SECONDS: String(NOTIFY_AFTER_S),
+      POSTHORN_PUBLIC_URL: 'https://hooks.platform.test',
+      SMTP_HOST: mail.host,
+      SMTP_PORT: String(mail.port),
+      SMTP_TLS: 'none',
+      SMTP_FROM: 'posthorn@platform.test',
+      VAPID_PRIVATE_KEY: TEST_VAPID_PRIVATE_KEY,
+    },
+  }))
+  beforeEach(() => {
+    posthorn = stage.posthorn
+    mail.refuse(null)
+    mail.mails.length = 0
+  })
+  // What comes later would be taken for a mail of the next test.
+  afterEach(() =>
+    eventually(async () => {
+      const pending = await stage.dataSource.query<object[]>(
+        `SELECT id FROM notification WHERE state = 'pending'`,
+      )
+      expect(pending).to.have.length(0)
+    }),
+  )
 
   const webhookPath = (): string => `/api/orgs/${stage.member.organisationId}/webhooks/${stage.webhookId}`
   const incidents = async (): Promise<IncidentAnswer[]> => {
@@ -125,7 +134,9 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
       posthorn.call('PATCH', webhookPath(), { apiKey: stage.member.apiKey, body: { enabled } })
     // As it is when the switch comes between the record of the tenth attempt and the workflow's evaluation.
     await setRow(stage.dataSource, deliveryId, { state: 'failed' })
-    await stage.dataSource.query('UPDATE incident SET exhausted_at = now()')
+    await stage.dataSource.query('UPDATE incident SET exhausted_at = now() WHERE webhook_id = $1', [
+      stage.webhookId,
+    ])
     expect((await patch(false)).status).to.equal(200)
     await delay(1_000)
     expect(mail.mails).to.have.length(2)

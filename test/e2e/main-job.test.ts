@@ -5,14 +5,19 @@ import { verify } from '@octokit/webhooks-methods'
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { createCertificate, type Certificate } from '../helpers/receivers/certificate.ts'
+import {
+  type Answer,
+  type Certificate,
+  createCertificate,
+  createReceiver,
+  type Receiver,
+} from '../helpers/receivers/receiver.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, type TestMember } from '../helpers/database/factories.ts'
 import { readableHistory } from '../helpers/temporal/history.ts'
-import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
+import { type PosthornProcess, startPosthorn } from '../helpers/processes/posthorn.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { useDatabase } from '../helpers/database/database.ts'
 
 /** Between publishes of deliveries that take three attempts each: 20 attempts a second. */
 const PACE_MS = 150

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { publishRow } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 /** A fresh event beside a replay begins within this time of its publication, on a busy machine too. */
 const FRESH_WITHIN_MS = 2_000

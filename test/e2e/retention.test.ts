@@ -6,7 +6,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
 import { startPosthorn, type PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { useDatabase } from '../helpers/database/database.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
 const DAY_SECONDS = 86_400

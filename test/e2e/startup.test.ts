@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
 import { TEST_KEY_RING } from '../helpers/database/factories.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { useDatabase } from '../helpers/database/database.ts'
 
 /** A supervisor starts a process again only once it has ended; a loaded machine may take its time. */
 const ENDS_WITHIN_MS = 60_000

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createTemporalGate, type TemporalGate } from '../helpers/temporal/temporal-gate.ts'
 
 describe('a Temporal that gives Posthorn no operator rights', () => {

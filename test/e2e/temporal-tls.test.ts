@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import { expect } from 'chai'
 import { generate } from 'selfsigned'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 describe('a Temporal that requires client certificates', () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 describe('workers with versions', () => {

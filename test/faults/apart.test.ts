@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createWebhookOwner } from '../helpers/processes/webhook-owner.ts'
 
 const HANGING = 60

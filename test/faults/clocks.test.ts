@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createFakeClock, type FakeClock } from './rig/fake-clock.ts'
 
 /** From the end of an attempt as its receiver saw it; the database may believe a claim a few milliseconds early. */

@@ -6,7 +6,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { publishRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import type { Answer } from '../helpers/receivers/receiver.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
 /** Deadline of a POST, the lease of its row 5 s after that, and a pause that outlasts both and the heartbeat. */

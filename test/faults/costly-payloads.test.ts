@@ -4,7 +4,7 @@ import type { ApiResponse } from '../helpers/api/api.ts'
 import { useSeedFiles } from '../helpers/cli/seed-files.ts'
 import { createMember, type TestMember } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { expectReadyDuring, MEASURING } from './rig/expect-ready-during.ts'
 
 const FIELDS = Array.from({ length: 12 }, (_, index) => `field${index}`)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createWebhookOwner, type WebhookOwner } from '../helpers/processes/webhook-owner.ts'
 
 /** A pause that a process notices, and that outlasts the deadline of its POST. */

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { ApiResponse } from '../helpers/api/api.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 const LIMIT = 30
 

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import pg from 'pg'
 import { createNeighbour } from '../helpers/processes/burst.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 const DISCARDS = 25
 const HELD_MS = 20_000

@@ -4,7 +4,7 @@ import { allowLongerStatements } from '../../src/db/connection/database-client.t
 import { closeDataSource, createDataSource } from '../../src/db/connection/data-source.ts'
 import { examine, settingsOf } from '../helpers/doctor/doctored.ts'
 import { publishBurst } from '../helpers/processes/burst.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { isPgBouncerInstalled, startPgBouncer, type PgBouncer } from './rig/pgbouncer.ts'
 
 const EVENTS = 300

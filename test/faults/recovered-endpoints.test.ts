@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 /** Together fewer than the 200 deliveries of each process for which the time is promised. */
 const WEBHOOKS = 60

@@ -3,7 +3,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import type { Answer } from '../helpers/receivers/receiver.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 
 const EVENTS = 60

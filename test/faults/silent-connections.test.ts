@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource, poolStatus } from '../../src/db/connection/data-source.ts'
 import { isDatabaseUnavailable } from '../../src/db/connection/connection-errors.ts'
 import { allowLongerStatements } from '../../src/db/connection/database-client.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
+import { useDatabase } from '../helpers/database/database.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 
 const STATEMENT_TIMEOUT_MS = 1_000

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { closeDataSource, createDataSource } from '../../src/db/connection/data-source.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createDatabaseProxy } from './rig/database-proxy.ts'
 
 type Answered = {

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 const REQUESTS_AHEAD = 1_400
 

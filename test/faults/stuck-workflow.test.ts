@@ -10,7 +10,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { parseExposition } from '../helpers/metrics/exposition.ts'
 import { quietRuntime } from '../helpers/temporal/runtime.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 const OTHER_CODE = fileURLToPath(new URL('../fixtures/workflows/other-deliver-event.ts', import.meta.url))
 

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createTcpProxy, type TcpProxy } from './rig/tcp-proxy.ts'
 
 /** For a machine under other load. */

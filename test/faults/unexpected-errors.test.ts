@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 
 const PRELOAD = fileURLToPath(new URL('./rig/throw-on-signal.mjs', import.meta.url))
 

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import { createWebhookRow, publishRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { startDnsServer, type DnsServer } from '../integration/outbound/dns-server.ts'
 
 /** The system refuses TCP to the broadcast address of loopback at once with ENETUNREACH, as to a host without a route. */

@@ -4,17 +4,16 @@ import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
 import {
   createNeighbour,
+  type Neighbour,
   postsByDelivery,
   proveEndpoint,
   publishBurst,
-  type Neighbour,
 } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import type { Answer } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
-import { createStage, type Stage } from '../helpers/processes/stage.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { createStage, type Stage, useStage } from '../helpers/processes/stage.ts'
 
 /** Everything that a killed process leased is recovered within that time. */
 const RECOVERED_WITHIN_MS = 30_000

@@ -6,11 +6,10 @@ import type { GuardedProcess } from '../../src/dev/guarded-process.ts'
 import { findOnPath } from '../../src/dev/provision.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/namespace.ts'
 import { findDumpPrograms } from '../helpers/database/pg-dump.ts'
-import { codeBlocksOf, type CodeBlock } from '../helpers/documents/code-blocks.ts'
-import { readDocument } from '../helpers/documents/documents.ts'
+import { type CodeBlock, codeBlocksOf, readDocument } from '../helpers/documents/documents.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { PROVIDE_TIMEOUT_MS, providePromtool } from '../helpers/manifests/go-tools.ts'
-import { createMachine, unitValue, type Machine } from '../helpers/production/machine.ts'
+import { createMachine, type Machine, unitValue } from '../helpers/production/machine.ts'
 import { createReceiver, type Receiver } from '../helpers/receivers/receiver.ts'
 
 /** `npm ci` downloads what is not in npm's cache. */

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import { percentile } from '../helpers/percentile.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { useStage } from '../helpers/processes/use-stage.ts'
+import { useStage } from '../helpers/processes/stage.ts'
 import { createWebhookOwner, type WebhookOwner } from '../helpers/processes/webhook-owner.ts'
 import type { Answer } from '../helpers/receivers/receiver.ts'
 

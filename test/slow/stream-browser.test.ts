@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../helpers/database/factories.ts'
-import { useApi } from '../helpers/api/use-api.ts'
+import { useApi } from '../helpers/api/api.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 const { chromium } = testServers()

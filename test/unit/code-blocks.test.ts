@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { codeBlocksOf } from '../helpers/documents/code-blocks.ts'
+import { codeBlocksOf } from '../helpers/documents/documents.ts'
 
 const FENCE = '```'
 

@@ -223,7 +223,7 @@ describe('npm start and npm test', () => {
     const found = [...sources.matchAll(pattern)].map(([, variable = '']) => variable)
     expect(found).to.not.be.empty
     // The system's, and what .ci/run and the test runner use between them.
-    const internal = ['PATH', 'POSTHORN_TEST_COUNTS', 'POSTHORN_TEST_POSTGRES']
+    const internal = ['PATH', 'POSTHORN_TEST_COUNTS', 'POSTHORN_TEST_POSTGRES', 'POSTHORN_TEST_FURTHER']
     expect([...NPM_START_VARIABLES, ...settings, ...internal]).to.include.members(found)
   })
 

@@ -6,7 +6,7 @@ import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/d
 import { proveEndpoint } from '../helpers/deliveries/attempts.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import type { History } from '../helpers/temporal/history.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 

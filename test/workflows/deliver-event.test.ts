@@ -7,8 +7,7 @@ import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { readableHistory } from '../helpers/temporal/history.ts'
 import { createReceiver } from '../helpers/receivers/receiver.ts'
-import { terminateAtRest } from '../helpers/temporal/time-skipping.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { terminateAtRest, useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 describe('deliverEvent, on a time-skipping server', () => {
   const suite = useAttempts()

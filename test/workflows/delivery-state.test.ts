@@ -2,7 +2,7 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import { expect } from 'chai'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import type { History } from '../helpers/temporal/history.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 const deliveryState = defineSearchAttributeKey('DeliveryState', SearchAttributeType.KEYWORD)
 

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { RecordedAttempt } from '../../src/observability/metrics/deliveries.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 describe('the delay of a first attempt, on a time-skipping server', () => {
   const suite = useAttempts()

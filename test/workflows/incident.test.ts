@@ -3,13 +3,12 @@ import { requestRetry } from '../helpers/deliveries/request-retry.ts'
 import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
-import { unbounded, type TestDependencies } from '../helpers/deliveries/attempts.ts'
+import { type TestDependencies, unbounded } from '../helpers/deliveries/attempts.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, createWebhookRow, publishRow } from '../helpers/database/factories.ts'
 import { readableHistory } from '../helpers/temporal/history.ts'
-import { terminateAtRest } from '../helpers/temporal/time-skipping.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { terminateAtRest, useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

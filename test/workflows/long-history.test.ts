@@ -1,7 +1,7 @@
 import type { TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { expect } from 'chai'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 /** Temporal suggests to continue as new at so many events. A deferral adds eleven. */
 const LONG_HISTORY = 4_096

@@ -7,7 +7,7 @@ import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/d
 import type { DeliverEventInput, DeliverEventResult } from '../../src/domain/workflow-inputs.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 describe('retries and stops of a delivery, on a time-skipping server', () => {
   const suite = useAttempts()

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { percentile } from '../helpers/percentile.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 /** Spec 8.1, written out: 33 hours and a half in all. */
 const SCHEDULE_MS = [1_000, 2_000, 4_000, 8_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 86_400_000]

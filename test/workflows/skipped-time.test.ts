@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { skipDeliveryTime } from '../helpers/database/skip-delivery-time.ts'
-import { useDatabase } from '../helpers/database/use-database.ts'
-import { useTemporal } from '../helpers/temporal/use-temporal.ts'
+import { useDatabase } from '../helpers/database/database.ts'
+import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 
 describe('the clock of deliveries in a test database', () => {
   const database = useDatabase()

@@ -21,6 +21,7 @@ import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_VAPID_PUBLIC_KEY, testCommits, testPositions, testSecretBox } from '../database/factories.ts'
 import { silentLogger } from '../silent-logger.ts'
+import { type TestDatabase, useDatabase } from '../database/database.ts'
 
 export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
 
@@ -161,4 +162,17 @@ async function textOf(response: Response): Promise<string> {
   if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
   await response.body?.cancel()
   return ''
+}
+
+/** What the tests of one `describe` share; filled before the first of them. */
+export type ApiSuite = { readonly database: TestDatabase; readonly api: TestApi }
+
+/** A database and an API of its own for the `describe` it is called in, closed and dropped after its tests. */
+export function useApi(): ApiSuite {
+  const suite = { database: useDatabase() } as { database: TestDatabase; api: TestApi }
+  before(async () => {
+    suite.api = await createTestApi(suite.database.dataSource)
+  })
+  after(() => suite.api.close())
+  return suite
 }

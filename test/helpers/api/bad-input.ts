@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
 import { secretOf } from './operator.ts'
 import { sendRaw, type RawAnswer, type RawRequest } from './raw-request.ts'
-import { useApi, type ApiSuite } from './use-api.ts'
+import { useApi, type ApiSuite } from './api.ts'
 
 /**
  * One request that must be refused, and how. `{name}` in the path and in header values is replaced by a value of the

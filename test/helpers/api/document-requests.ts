@@ -136,9 +136,18 @@ function texts(schema: Schema): fc.Arbitrary<string> {
       .map((date) => date.toISOString())
   if (format === 'ipv4') return fc.ipV4()
   if (format === 'ipv6') return fc.ipV6()
-  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern)).filter(isWithin)
+  if (pattern !== undefined) return matching(pattern).filter(isWithin)
   if (format === 'uuid') return fc.uuid()
   return fc.string({ minLength, maxLength: Math.min(maxLength, 50) })
+}
+
+const byPattern = new Map<string, fc.Arbitrary<string>>()
+
+/** Made once for each pattern, which takes longer than a request. */
+function matching(pattern: string): fc.Arbitrary<string> {
+  const made = byPattern.get(pattern) ?? fc.stringMatching(new RegExp(pattern))
+  byPattern.set(pattern, made)
+  return made
 }
 
 function withoutBranches(schema: Schema): Schema {

@@ -1,6 +1,6 @@
 import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
 import type { OperatorKey } from '../../../src/domain/permissions.ts'
-import type { CallOptions } from './api.ts'
+import type { ApiResponse, CallOptions, TestApi } from './api.ts'
 
 /** Operator keys of the tests, one per scope and one with all. */
 const TEST_OPERATOR_KEYS = [
@@ -35,4 +35,25 @@ export function operatorKeysText(): string {
   return TEST_OPERATOR_KEYS.map(({ name, secret, scopes }) => `${name}:${secret}:${scopes.join('+')}`).join(
     ',',
   )
+}
+
+/** What a browser says of a request of the page's own origin. */
+export const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
+
+export function portalLinkOf({ json }: ApiResponse): { url: string; expiresAt: string } {
+  return json as { url: string; expiresAt: string }
+}
+
+/** Returns the token in the fragment of a link that was created. */
+export function tokenOf({ json }: Pick<ApiResponse, 'json'>): string {
+  return new URL((json as { url: string }).url).hash.replace('#portal=', '')
+}
+
+/** Opens a link as the page does. */
+export function openPortalLink(
+  api: Pick<TestApi, 'call'>,
+  token: string,
+  headers: Record<string, string> = SAME_ORIGIN,
+): Promise<ApiResponse> {
+  return api.call('POST', '/api/session/portal-link', { headers, body: { token } })
 }

@@ -1,7 +1,7 @@
 import { createServer as createHttps, type Server } from 'node:https'
 import { request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createCertificate } from '../receivers/certificate.ts'
+import { createCertificate } from '../receivers/receiver.ts'
 
 /** Names below `.test`, which the browser of the tests looks up as this machine. */
 export type Embedding = {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seedFromFile } from '../../../src/cli/seed.ts'
 import { ConfigError } from '../../../src/config/load.ts'
-import { useApi } from '../api/use-api.ts'
+import { useApi } from '../api/api.ts'
 
 export const KEY = 'camping-key-in-clear-0001-Wq7ZrT5n'
 

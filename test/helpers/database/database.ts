@@ -17,7 +17,7 @@ export async function createTestDatabase(
 ): Promise<TestDatabase> {
   const { adminUrl } = testServers()
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`)
+  await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${templateDatabase} STRATEGY file_copy`)
   const url = Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href
   const dataSource = createDataSource({ url, poolSize: 20, statementTimeoutMs: FILLING_TIMEOUT_MS })
   await dataSource.initialize()
@@ -68,4 +68,36 @@ export function recording(dataSource: DataSource, statements: string[]): DataSou
     return dataSource.query(statement, parameters)
   }
   return Object.create(dataSource, { query: { value: query } }) as DataSource
+}
+
+/** A database for the `describe` it is called in: there before the first of its hooks, dropped after the last. */
+export function useDatabase(): TestDatabase {
+  const database = {} as TestDatabase
+  before(async function () {
+    Object.assign(database, await createTestDatabase())
+    // Hooks run in the order in which they are made: one that is made now comes after those that need the database.
+    this.test?.parent?.afterAll(() => database.drop())
+  })
+  return database
+}
+
+/** Returns all rows of each table as text, with what is stored as bytes decoded. */
+export async function textsOfTables(dataSource: DataSource): Promise<Map<string, string>> {
+  const tables = await dataSource.query<{ name: string }[]>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  )
+  const texts = new Map<string, string>()
+  for (const { name } of tables) {
+    const found = await dataSource.query<{ row: object }[]>(`SELECT to_jsonb(t) AS row FROM "${name}" t`)
+    texts.set(name, found.map(({ row }) => readable(row)).join('\n'))
+  }
+  return texts
+}
+
+function readable(row: object): string {
+  const text = JSON.stringify(row)
+  const bytes = [...text.matchAll(/\\\\x([0-9a-f]+)/g)].map(([, hex = '']) =>
+    Buffer.from(hex, 'hex').toString(),
+  )
+  return [text, ...bytes].join('\n')
 }

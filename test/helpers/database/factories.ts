@@ -3,8 +3,8 @@ import { hashCredential, createSecretBox, generateSigningSecret } from '../../..
 import type { DataSource } from 'typeorm'
 import {
   commitEvents,
-  type CommittedDelivery,
   type Commits,
+  type CommittedDelivery,
   type NewEvent,
 } from '../../../src/deliveries/protocol/commit-events.ts'
 import { upsertApiKey, upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
@@ -12,6 +12,7 @@ import { insertWebhook, type WebhookRow } from '../../../src/db/queries/webhooks
 import { newEvent } from '../../../src/deliveries/publish/envelope.ts'
 import { newId } from '../../../src/ids.ts'
 import { createPositions } from '../../../src/stream/positions.ts'
+import { countReplayable, insertReplay } from '../../../src/db/queries/replays.ts'
 
 /** Key ring of the tests, as configuration text and opened. */
 export const TEST_KEY_RING = `test1:${'ab'.repeat(32)}`
@@ -121,4 +122,18 @@ export async function publishRow(
       leaseMs,
     })
   )[0]!
+}
+
+/** A replay of every event of the organisation, straight in the database; returns its id. */
+export async function createReplayRow(
+  dataSource: DataSource,
+  of: { organisationId: string; webhookId: string; requestedBy: string },
+): Promise<string> {
+  const { requestedBy, ...webhook } = of
+  const range = { since: new Date(0), until: new Date(), eventKeys: null, include: 'all' } as const
+  const work = { ...webhook, range, keptDays: 30 }
+  const id = newId()
+  const count = await countReplayable(dataSource, work)
+  await insertReplay(dataSource, { ...work, id, count, requestedBy })
+  return id
 }

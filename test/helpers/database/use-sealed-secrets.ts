@@ -1,8 +1,7 @@
 import { findSealedSecret } from '../../../src/db/queries/webhooks.ts'
 import { createSecretBox } from '../../../src/secret-box.ts'
-import type { TestDatabase } from './database.ts'
+import { type TestDatabase, useDatabase } from './database.ts'
 import { createMember, createWebhookRow } from './factories.ts'
-import { useDatabase } from './use-database.ts'
 
 /** `OLD` is the key of the tests, with which rows are sealed; `NEW` is to take its place. */
 export const OLD = { id: 'test1', key: Buffer.from('ab'.repeat(32), 'hex') }

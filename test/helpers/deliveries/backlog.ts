@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { testEvent } from '../database/factories.ts'
+import type { Backlog } from '../../../src/db/queries/backlog.ts'
 
 /**
  * Writes deliveries of one webhook straight into the database, as a long outage would have left them: `failed` after
@@ -34,4 +35,35 @@ export async function writeBacklog(
     [organisationId, webhookId, body, state, count, eventKey],
   )
   return written.map(({ id }) => id)
+}
+
+/** What is counted in an empty database. */
+export const EMPTY_BACKLOG: Backlog = {
+  pending: 0,
+  inProgress: 0,
+  waiting: 0,
+  failed: 0,
+  oldestPendingAge: { busy: 0, idle: 0 },
+  overdue: { busy: 0, idle: 0 },
+  paused: 0,
+  owedWorkflows: 0,
+  oldestOwedAge: 0,
+  openIncidents: 0,
+}
+
+/** Writes a failed attempt of each delivery straight into the database, answered with `statusCode`. */
+export async function writeFailedAttempts(
+  dataSource: DataSource,
+  deliveryIds: readonly string[],
+  attempt: { statusCode: number; number?: number; url?: string },
+): Promise<void> {
+  const { statusCode, number = 7, url = 'https://hooks.example.com/posthorn' } = attempt
+  await dataSource.query(
+    `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome, failure_code,
+                          status_code, error, response_headers, response_body)
+     SELECT id, $4, webhook_id, 'schedule', $3, now(), 211, 'failed', 'http_status', $2::integer,
+            'The endpoint answered with HTTP ' || $2::integer || '.', '{"content-type": "text/plain"}', 'try later'
+       FROM delivery WHERE id = ANY ($1::uuid[])`,
+    [deliveryIds, statusCode, url, number],
+  )
 }

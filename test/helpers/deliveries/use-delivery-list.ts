@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
-import type { ApiResponse } from '../api/api.ts'
-import { useApi } from '../api/use-api.ts'
+import { type ApiResponse, useApi } from '../api/api.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
 
 type Delivery = { id: string; state: string; eventKey: string; createdAt: string; attemptCount: number }

@@ -15,9 +15,9 @@ import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import type {
-  createDispatcher,
   Dispatcher,
   FirstAttemptMode,
+  createDispatcher,
 } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
 import { claimLeaseMs } from '../../../src/deliveries/protocol/sweep.ts'
@@ -31,13 +31,12 @@ import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sw
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createShutdown, type Shutdown } from '../../../src/shutdown.ts'
 import { attemptDependencies } from './attempts.ts'
-import type { TestDatabase } from '../database/database.ts'
+import { type TestDatabase, useDatabase } from '../database/database.ts'
 import { createMember, createWebhookRow, testEvent } from '../database/factories.ts'
 import { createFakeTemporal, type FakeTemporal } from '../temporal/fake-temporal.ts'
-import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
+import { type Answer, createReceiver, type Receiver } from '../receivers/receiver.ts'
 import { createTestDispatcher, testRows } from './dispatcher.ts'
 import type { DeliveryColumns } from './use-rows.ts'
-import { useDatabase } from '../database/use-database.ts'
 
 /** An organisation of its own with one webhook, and the receiver of that webhook. */
 export type TestEndpoint = {

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { claimAttempts, type Claim } from '../../../src/deliveries/protocol/claim.ts'
+import { type Claim, claimAttempts } from '../../../src/deliveries/protocol/claim.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import {
-  recordFailures,
-  recordFirstSuccesses,
-  recordSuccesses,
   type AttemptRecord,
   type FailedAttempt,
   type RecordedFailure,
   type RecordedSuccess,
+  recordFailures,
+  recordFirstSuccesses,
+  recordSuccesses,
 } from '../../../src/deliveries/protocol/record-attempts.ts'
-import type { TestDatabase } from '../database/database.ts'
+import { type TestDatabase, useDatabase } from '../database/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
-import { useDatabase } from '../database/use-database.ts'
-import { setRow, type RowState } from './set-row.ts'
+import { type RowState, setRow } from './set-row.ts'
 import { findUnstarted } from '../../../src/db/queries/recovery.ts'
 
 /** A row of `delivery` as PostgreSQL has it. */

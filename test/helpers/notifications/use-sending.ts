@@ -1,12 +1,11 @@
 import type { NotificationCounts } from '../../../src/domain/notification-rules.ts'
 import type { Notice, SendOutcome } from '../../../src/incidents/notifications/mail-text.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { sendDue, type Channels } from '../../../src/incidents/notifications/send-due.ts'
-import { createExhaustedIncident, type AddressedIncident, type People } from './addressed-incident.ts'
-import type { TestDatabase } from '../database/database.ts'
+import { type Channels, sendDue } from '../../../src/incidents/notifications/send-due.ts'
+import { type AddressedIncident, createExhaustedIncident, type People } from './addressed-incident.ts'
+import { type TestDatabase, useDatabase } from '../database/database.ts'
 import { unbounded } from '../deliveries/attempts.ts'
 import { silentLogger } from '../silent-logger.ts'
-import { useDatabase } from '../database/use-database.ts'
 
 export type Answer = SendOutcome & { gone?: boolean }
 

@@ -6,9 +6,20 @@ import { assertGuardWorks } from '../../../src/outbound/self-test.ts'
 import { checkWebhookUrl } from '../../../src/outbound/url-rules.ts'
 import { startDnsServer } from '../../integration/outbound/dns-server.ts'
 import { eventually } from '../eventually.ts'
-import { isReachable, startListeners, type Ledger } from './rig-listeners.ts'
 import type { RigReport } from './rig.ts'
-import { PUBLIC_ADDRESSES, REBINDING, TARGETS, ZONE, type Target } from './rig-targets.ts'
+import {
+  PLAIN_PORTS,
+  PUBLIC_ADDRESSES,
+  REBINDING,
+  type Target,
+  TARGETS,
+  TLS_PORTS,
+  ZONE,
+} from './rig-targets.ts'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import * as net from 'node:net'
+import { createServer as createTlsServer } from 'node:https'
 
 // What runs inside the namespace that rig.ts makes; it writes its report to the standard output.
 
@@ -138,3 +149,54 @@ async function run(): Promise<RigReport> {
 
 process.stdout.write(`${JSON.stringify(await run())}\n`)
 process.exit(0)
+
+/** A connection that was accepted, at which of this machine's addresses, and how many bytes came over it. */
+type Hit = { address: string; port: number; bytes: number }
+
+/** Every connection that anything made to the listeners, from the first byte of the TCP handshake on. */
+type Ledger = { hits(): Hit[]; breaches(): Hit[]; forget(): void }
+
+/** Listens at every address of the rig, with a certificate that would do for a private address too. */
+async function startListeners(certificate: { key: string; cert: string }): Promise<Ledger> {
+  const sockets: { socket: net.Socket; address: string; port: number }[] = []
+  const note = (socket: net.Socket): void => {
+    const address = (socket.localAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+    sockets.push({ socket: socket.on('error', () => undefined), address, port: socket.localPort ?? 0 })
+  }
+  for (const port of [...TLS_PORTS, ...PLAIN_PORTS]) {
+    const isSecure = TLS_PORTS.includes(port)
+    const server = isSecure ? createTlsServer(certificate, confirm) : createHttpServer(confirm)
+    server.on('connection', note)
+    server.listen(port, '::')
+    await once(server, 'listening')
+  }
+
+  const hits = (): Hit[] =>
+    sockets.map(({ socket, address, port }) => ({ address, port, bytes: socket.bytesRead }))
+  return {
+    hits,
+    breaches: () => hits().filter(({ address }) => !PUBLIC_ADDRESSES.includes(address)),
+    forget: () => void sockets.splice(0),
+  }
+}
+
+function confirm(request: IncomingMessage, response: ServerResponse): void {
+  request.resume()
+  request.on('end', () => {
+    if (request.url === '/redirect') response.writeHead(307, { location: 'http://169.254.169.254/' })
+    response.end('ok')
+  })
+}
+
+/** Whether a plain socket, without a guard, gets through to that host. */
+async function isReachable(host: string, port: number): Promise<boolean> {
+  const socket = net.connect({ host, port, timeout: 1000 })
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}

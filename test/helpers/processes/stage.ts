@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
-import type { TestDatabase } from '../database/database.ts'
-import { createTestDatabase } from '../database/database.ts'
+import { createTestDatabase, type TestDatabase } from '../database/database.ts'
 import { eventually } from '../eventually.ts'
 import { createMember, createWebhookRow, type TestMember } from '../database/factories.ts'
-import { startPosthorn, type PosthornProcess } from './posthorn.ts'
-import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
+import { type PosthornProcess, startPosthorn } from './posthorn.ts'
+import { type Answer, createReceiver, type Receiver } from '../receivers/receiver.ts'
 import { testServers } from '../runner/servers.ts'
 
 /** One organisation, one webhook and its receiver on a database of its own, and Posthorn processes on top of it. */
@@ -87,4 +86,36 @@ export async function createStage(
       await database.drop()
     },
   }
+}
+
+/** A stage for each test of the `describe` it is called in, closed whatever becomes of the test. */
+export function useStage(): Stage {
+  const stage = {} as Stage
+  beforeEach(async () => {
+    Object.assign(stage, await createStage())
+  })
+  afterEach(() => stage.close())
+  return stage
+}
+
+/**
+ * A stage for each test of the `describe` it is called in, on one database and with one process for all of them, since
+ * a process takes longer to start than most tests.
+ */
+export function useServedStage(
+  options: () => Parameters<Stage['start']>[0] = () => ({}),
+): Stage & { posthorn: PosthornProcess } {
+  const stage = {} as Stage & { posthorn: PosthornProcess }
+  let shared: Stage
+  before(async () => {
+    shared = await createStage()
+    stage.posthorn = await shared.start(options())
+  })
+  after(() => shared.close())
+  beforeEach(async () => {
+    const { dataSource, databaseUrl: url } = shared
+    Object.assign(stage, await createStage({ database: { dataSource, url, drop: () => Promise.resolve() } }))
+  })
+  afterEach(() => stage.close())
+  return stage
 }

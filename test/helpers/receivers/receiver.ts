@@ -2,6 +2,10 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { generate } from 'selfsigned'
 
 /** One POST as the receiver saw it. Times in Unix ms: of its arrival, and of the end of our answer. */
 type ReceivedPost = {
@@ -65,4 +69,50 @@ export async function createReceiver(
         server.closeAllConnections()
       }),
   }
+}
+
+/** An endpoint whose answers wait until `release`. */
+export type DeferredAnswers = {
+  answer: Answer
+  /** POSTs that wait for their answer, and the largest number of them so far. */
+  pending(): number
+  maxPending(): number
+  /** Answers all waiting and all later POSTs with this status. */
+  release(status?: number): void
+}
+
+export function createDeferredAnswers(): DeferredAnswers {
+  const waiting: ((status: number) => void)[] = []
+  let max = 0
+  let released: number | null = null
+  return {
+    answer: () =>
+      released ??
+      new Promise<number>((resolve) => {
+        waiting.push(resolve)
+        max = Math.max(max, waiting.length)
+      }),
+    pending: () => waiting.length,
+    maxPending: () => max,
+    release(status = 200) {
+      released = status
+      for (const resolve of waiting.splice(0)) resolve(status)
+    },
+  }
+}
+
+export type Certificate = { key: string; cert: string; /** Path for NODE_EXTRA_CA_CERTS. */ file: string }
+
+/** A certificate for `localhost` that a process trusts when NODE_EXTRA_CA_CERTS names its file. */
+export async function createCertificate(): Promise<Certificate> {
+  const made = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    extensions: [
+      { name: 'basicConstraints', cA: true },
+      { name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] },
+    ],
+  })
+  const file = join(mkdtempSync(join(tmpdir(), 'posthorn-certificate-')), 'ca.pem')
+  writeFileSync(file, made.cert)
+  return { key: made.private, cert: made.cert, file }
 }

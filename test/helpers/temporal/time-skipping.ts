@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { WorkflowNotFoundError, type ConnectionPlugin, type WorkflowHandle } from '@temporalio/client'
+import { type ConnectionPlugin, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client'
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker'
 import type { Activities } from '../../../activities/index.ts'
@@ -8,11 +8,17 @@ import { testActivities, type TestDependencies } from '../deliveries/attempts.ts
 import type { DatabaseClock } from '../../../src/db/connection/database-clock.ts'
 import { attemptQueue } from '../../../src/domain/attempt-outcome.ts'
 import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/namespace.ts'
-import { skipDeliveryTime, type DeliveryTime } from '../database/skip-delivery-time.ts'
+import { type DeliveryTime, skipDeliveryTime } from '../database/skip-delivery-time.ts'
 import { quietRuntime } from './runtime.ts'
 import { eventually } from '../eventually.ts'
 import type { History } from './history.ts'
 import { testServers } from '../runner/servers.ts'
+import {
+  createDeliveryWorkflows,
+  deliveryWorkflowId,
+  type DeliveryWorkflows,
+} from '../../../src/temporal/delivery-workflows.ts'
+import type { DeliverEventResult } from '../../../src/domain/workflow-inputs.ts'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
 const KEYWORD = 2
@@ -39,7 +45,7 @@ const withoutPings: ConnectionPlugin = {
 }
 
 /** A Temporal server that skips time, with our search attributes. One per test file; await one result at a time. */
-export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
+async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietRuntime()
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path: testServers().timeSkippingServer } },
@@ -56,7 +62,7 @@ export async function createTimeSkippingServer(): Promise<TestWorkflowEnvironmen
  * Runs `work` while a worker with the real activities serves a task queue of its own. Its clock, by which the database
  * refuses claims, follows the server's, and is given to `work`.
  */
-export async function withWorker<T>(
+async function withWorker<T>(
   environment: TestWorkflowEnvironment,
   dependencies: TestDependencies,
   work: (taskQueue: string, clock: DatabaseClock) => Promise<T>,
@@ -74,6 +80,8 @@ export async function withWorker<T>(
     taskQueue,
     workflowBundle: await workflowBundle(),
     activities,
+    // In this thread: to start another takes longer than most tests.
+    debugMode: true,
     // A bug of ours fails the test instead of being tried again for ever.
     workflowFailureErrorTypes: { '*': ['Error'] },
   })
@@ -116,4 +124,41 @@ function isAtRest({ events }: History): boolean {
       event.activityTaskStartedEventAttributes,
   )
   return Boolean(last?.workflowTaskCompletedEventAttributes)
+}
+
+/** What the tests of one `describe` about workflows share; filled before the first of them. */
+export type TestTemporal = {
+  /** Its server skips time. Await one result at a time. */
+  readonly environment: TestWorkflowEnvironment
+  /**
+   * Runs `work` while workers with the real activities serve a task queue of its own. `leadMs` is that of the workflows,
+   * 0 if not given; `clock` is that of the activities and of the rows.
+   */
+  withWorkflows: <T>(
+    dependencies: TestDependencies,
+    work: (workflows: DeliveryWorkflows, taskQueue: string, clock: DatabaseClock) => Promise<T>,
+    options?: { leadMs: number },
+  ) => Promise<T>
+  /** Returns the handle of a delivery's workflow. */
+  handleOf: (deliveryId: string) => WorkflowHandle
+  /** Waits for the end of a delivery's workflow. */
+  resultOf: (deliveryId: string) => Promise<DeliverEventResult>
+}
+
+/** Starts a time-skipping Temporal server for the `describe` it is called in, and stops it after its tests. */
+export function useTemporal(): TestTemporal {
+  const client = () => temporal.environment.client
+  const temporal = {
+    withWorkflows: (dependencies, work, { leadMs } = { leadMs: 0 }) =>
+      withWorker(temporal.environment, dependencies, (taskQueue, clock) =>
+        work(createDeliveryWorkflows({ client, taskQueue, leadMs, eager: false }), taskQueue, clock),
+      ),
+    handleOf: (deliveryId) => client().workflow.getHandle(deliveryWorkflowId(deliveryId)),
+    resultOf: (deliveryId) => temporal.handleOf(deliveryId).result() as Promise<DeliverEventResult>,
+  } as TestTemporal
+  before(async () => {
+    Object.assign(temporal, { environment: await createTimeSkippingServer() })
+  })
+  after(() => temporal.environment.teardown())
+  return temporal
 }

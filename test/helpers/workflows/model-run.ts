@@ -9,7 +9,7 @@ import type { AttemptQueue } from '../../../src/domain/attempt-outcome.ts'
 import type { DeliveryRuntime, firstSnapshot, runDelivery } from '../../../workflows/delivery-loop.ts'
 import type { Choose } from './explore.ts'
 import type { Alphabet, Signal } from './model-events.ts'
-import * as rows from './model-row.ts'
+import * as rows from './model-events.ts'
 
 /** The loop to check: that of `deliverEvent`, or a mutant of it. */
 export type DeliveryLoop = { firstSnapshot: typeof firstSnapshot; runDelivery: typeof runDelivery }

@@ -8,7 +8,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { recording } from '../../helpers/database/database.ts'
 import { sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 /** What a caller may send for a key that is refused, and as so many headers. */
 type Refused = { title: string; headers: (keys: Keys) => string[] }

@@ -3,7 +3,7 @@ import { purge } from '../../../src/retention/purge.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 type Entry = {
   id: string

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { CALLER_TTL_MS, createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { createMember } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 describe('the caller lookup', () => {
   const database = useDatabase()

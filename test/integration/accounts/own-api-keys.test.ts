@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { createTestApi } from '../../helpers/api/api.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { createTestApi, useApi } from '../../helpers/api/api.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 
 type Key = { id: string; key: string; name: string; memberId: string; expiresAt: string | null }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
+import { type ApiResponse, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import {
   createMember,
   createWebhookRow,
@@ -12,7 +12,6 @@ import {
 } from '../../helpers/database/factories.ts'
 import { sendRaw } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 

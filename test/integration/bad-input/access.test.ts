@@ -84,26 +84,6 @@ const foreign: BadInput[] = [
     json: {},
     ...notFound,
   },
-  ...['{unknown}', '{otherWebhook}', 'garbled', '%00', '1%27%20OR%201=1'].flatMap((id) => [
-    { title: `reading the webhook ${id}`, path: `${WEBHOOKS}/${id}`, ...notFound },
-    { title: `the signing secret of ${id}`, path: `${WEBHOOKS}/${id}/signing-secret`, ...notFound },
-    { title: `the incidents of ${id}`, path: `${WEBHOOKS}/${id}/incidents`, ...notFound },
-    {
-      title: `removing the push subscription ${id}`,
-      method: 'DELETE',
-      path: `${PUSH_SUBSCRIPTIONS}/${id}`,
-      ...notFound,
-    },
-    { title: `deleting the webhook ${id}`, method: 'DELETE', path: `${WEBHOOKS}/${id}`, ...notFound },
-    {
-      title: `changing the webhook ${id}`,
-      method: 'PATCH',
-      path: `${WEBHOOKS}/${id}`,
-      json: { enabled: false },
-      ...notFound,
-    },
-    { title: `reading the event ${id}`, path: `${EVENTS}/${id.replace('Webhook', 'Event')}`, ...notFound },
-  ]),
 ]
 
 const lacking: BadInput[] = [

@@ -1,4 +1,4 @@
-import { describeBadInput, EVENTS, goodEvent, type BadInput } from '../../helpers/api/bad-input.ts'
+import { describeBadInput, goodEvent, type BadInput } from '../../helpers/api/bad-input.ts'
 
 const ORGANISATIONS = '/api/operator/organisations'
 const ORGANISATION = `${ORGANISATIONS}/{org}`
@@ -116,12 +116,6 @@ const unknown: BadInput[] = [
 
 const access: BadInput[] = [
   {
-    title: 'an API key in place of an operator key',
-    path: ORGANISATIONS,
-    status: 401,
-    code: 'unauthenticated',
-  },
-  {
     title: 'an operator key in the header of API keys',
     path: ORGANISATIONS,
     headers: { 'x-api-key': '{operatorKey}' },
@@ -134,21 +128,6 @@ const access: BadInput[] = [
     headers: { 'x-api-key': null, 'x-operator-key': ['{operatorKey}', '{operatorKey}'] },
     status: 401,
     code: 'unauthenticated',
-  },
-  {
-    title: 'an operator key without the scope',
-    path: ORGANISATIONS,
-    headers: { 'x-api-key': null, 'x-operator-key': '{publishKey}' },
-    status: 403,
-    code: 'missing_scope',
-  },
-  {
-    title: 'publishing with an operator key without the scope',
-    path: EVENTS,
-    headers,
-    json: goodEvent,
-    status: 403,
-    code: 'missing_scope',
   },
   {
     title: 'publishing for an unknown organisation',
@@ -228,22 +207,6 @@ const view: BadInput[] = [
       ...notFound,
     })),
   ),
-  {
-    title: 'a hold by an operator key that may only observe',
-    path: HOLD,
-    headers: observing,
-    json: { reason: 'It floods us.' },
-    status: 403,
-    code: 'missing_scope',
-  },
-  {
-    title: 'the sign-in of an operator key that may not observe',
-    method: 'POST',
-    path: '/api/operator/session',
-    headers,
-    status: 403,
-    code: 'missing_scope',
-  },
 ]
 
 describeBadInput('bad input to the operator API', [...fields, ...lists, ...unknown, ...access, ...view])

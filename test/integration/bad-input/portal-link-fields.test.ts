@@ -52,21 +52,6 @@ const INPUTS: readonly BadInput[] = [
     status: 404,
     code: 'not_found',
   },
-  {
-    title: 'a key that is not an operator key',
-    path: LINKS,
-    json: {},
-    status: 401,
-    code: 'unauthenticated',
-  },
-  {
-    title: 'an operator key without the scope',
-    path: LINKS,
-    headers: { ...AS_OPERATOR, 'x-operator-key': secretOf('manager') },
-    json: {},
-    status: 403,
-    code: 'missing_scope',
-  },
   { title: 'no token', path: OPEN, headers: AS_PAGE, json: {}, ...invalid, pointers: ['/token'] },
   {
     title: 'a token of another type',

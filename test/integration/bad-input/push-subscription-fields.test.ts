@@ -19,14 +19,8 @@ const endpoint = (title: string, value: unknown): BadInput => ({
 
 const endpoints: BadInput[] = [
   endpoint('of plain http', 'http://push.example.com/'),
-  endpoint('that is empty', ''),
-  endpoint('that is relative', '/send/abc'),
-  endpoint('of this machine', 'https://localhost/'),
-  endpoint('of a private network', 'https://10.0.0.8/'),
   endpoint('of cloud metadata', 'https://169.254.169.254/latest/meta-data'),
-  endpoint('with a name and password', 'https://user:secret@push.example.com/'),
   endpoint('with NUL', 'https://push.example.com/\u0000'),
-  endpoint('with a lone surrogate', 'https://push.example.com/\ud800'),
   endpoint('that grows too long when it is written plainly', `https://push.example.com/${'é'.repeat(1000)}`),
 ]
 
@@ -107,6 +101,9 @@ const bodies: BadInput[] = [
   },
 ]
 
-describeBadInput('a push endpoint that cannot be accepted', endpoints)
-describeBadInput('keys of a push subscription that cannot be accepted', [...publicKeys, ...secrets])
-describeBadInput('fields of a push subscription that cannot be accepted', bodies)
+describeBadInput('a push subscription that cannot be accepted', [
+  ...endpoints,
+  ...publicKeys,
+  ...secrets,
+  ...bodies,
+])

@@ -39,40 +39,17 @@ const undecodable: BadInput[] = [
 
 const GET = ['GET', 'HEAD']
 const methods: BadInput[] = [
-  ...['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PURGE', 'PROPFIND'].map((method) =>
-    refusedMethod(method, WEBHOOKS, [...GET, 'POST']),
-  ),
-  ...['PUT', 'POST', 'OPTIONS'].map((method) => refusedMethod(method, WEBHOOK, [...GET, 'PATCH', 'DELETE'])),
-  ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/signing-secret`, GET)),
-  ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/incidents`, GET)),
-  ...['PUT', 'PATCH'].map((method) => refusedMethod(method, PUSH_SUBSCRIPTIONS, [...GET, 'POST', 'DELETE'])),
-  ...['GET', 'PATCH'].map((method) => refusedMethod(method, `${PUSH_SUBSCRIPTIONS}/{unknown}`, ['DELETE'])),
-  ...['PUT', 'OPTIONS'].map((method) => refusedMethod(method, EVENTS, ['HEAD', 'GET', 'POST'])),
-  refusedMethod('DELETE', `${EVENTS}/{event}`, GET),
+  // Those that are in no document; the test of the document tries the others at every path.
+  ...['TRACE', 'PURGE', 'PROPFIND'].map((method) => refusedMethod(method, WEBHOOKS, [...GET, 'POST'])),
   // A path that also matches one with an id answers for itself.
-  ...['POST', 'PATCH', 'DELETE', 'PUT'].flatMap((method) =>
-    [`${WEBHOOKS}/overview`, `${WEBHOOKS}/delivery-stats`, `${EVENTS}/stream`].map((path) =>
-      refusedMethod(method, path, GET),
-    ),
-  ),
-  ...['GET', 'DELETE'].map((method) => refusedMethod(method, `${EVENTS}/stream-tickets`, ['POST'])),
-  ...['PUT', 'DELETE'].map((method) =>
-    refusedMethod(method, `${WEBHOOKS}/retry-deliveries`, [...GET, 'POST']),
-  ),
   ...['POST', 'DELETE'].flatMap((method) =>
     ['test', 'activity', 'signing-secret'].map((name) =>
       refusedMethod(method, `${WEBHOOKS}/retry-deliveries/${name}`, GET),
     ),
   ),
   ...['POST', 'DELETE'].map((method) => refusedMethod(method, `${WEBHOOK}/deliveries/discard`, GET)),
-  ...['GET', 'PUT'].flatMap((method) =>
-    [`${WEBHOOK}/deliveries/discard/discard`, `${WEBHOOK}/discard-failed`, `${WEBHOOK}/test`].map((path) =>
-      refusedMethod(method, path, ['POST']),
-    ),
-  ),
-  ...['/', '/healthz', '/readyz', '/openapi.json', '/api/event-keys'].map((path) =>
-    refusedMethod('POST', path, GET),
-  ),
+  ...['GET', 'PUT'].map((method) => refusedMethod(method, `${WEBHOOK}/deliveries/discard/discard`, ['POST'])),
+  refusedMethod('POST', '/', GET),
 ]
 
 function refusedMethod(method: string, path: string, allow: string[]): BadInput {

@@ -4,9 +4,8 @@ import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { openApiDocument } from '../../../src/http/openapi.ts'
 import type { Route } from '../../../src/http/route.ts'
 import { routes } from '../../../src/http/routes/index.ts'
-import type { ApiResponse } from '../../helpers/api/api.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { secretOf } from '../../helpers/api/operator.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 
 type Schema = {

@@ -9,7 +9,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { readStream } from '../../helpers/stream/stream-reader.ts'
 

@@ -3,7 +3,7 @@ import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { runApiKeyCommand } from '../../../src/cli/api-key.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { argumentsOf, runCli } from '../../helpers/cli/run-cli.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 type Outcome = { code: number; stdout: string; stderr: string }
 

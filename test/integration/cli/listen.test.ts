@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { verify } from '@octokit/webhooks-methods'
@@ -6,18 +6,17 @@ import { expect } from 'chai'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { freePort } from '../../../src/free-port.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
-import { runCli } from '../../helpers/cli/run-cli.ts'
-import { startListen, type Listener } from '../../helpers/cli/start-listen.ts'
+import { type Listener, runCli, startListen } from '../../helpers/cli/run-cli.ts'
 import {
   createMember,
   createWebhookRow,
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { type Answer, createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 
 const RECEIVER_SAMPLE = fileURLToPath(new URL('../../../docs/verify/receiver.mjs', import.meta.url))
 

@@ -6,7 +6,7 @@ import { migrate } from '../../../src/cli/migrate.ts'
 import { OnlineIndexes7 } from '../../../src/db/migrations/0007-online-indexes.ts'
 import { PausedWorkflows8 } from '../../../src/db/migrations/0008-paused-workflows.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const INDEX_NAMES = ['delivery_test_idx', 'event_trace_idx', 'session_member_idx']

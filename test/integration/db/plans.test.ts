@@ -10,7 +10,7 @@ import {
   recordSuccesses,
 } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { createMember, createWebhookRow, testCommits, testEvent } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const TABLES = ['event', 'delivery', 'attempt']
 const GROWN_TO = 20_000

@@ -17,7 +17,7 @@ import { requestRetry, switchOff as switchWebhookOff } from '../../helpers/deliv
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }

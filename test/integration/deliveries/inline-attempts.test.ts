@@ -3,8 +3,7 @@ import { requestRetries } from '../../../src/deliveries/protocol/change-deliveri
 import { SWEEP_DELAY_MS } from '../../../src/deliveries/protocol/sweep.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
-import { createReceiver } from '../../helpers/receivers/receiver.ts'
+import { createDeferredAnswers, createReceiver } from '../../helpers/receivers/receiver.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 import { onlyNew } from '../../helpers/database/use-sealed-secrets.ts'
 

@@ -4,7 +4,7 @@ import { listDeliveries, type DeliveryListFilter } from '../../../src/db/queries
 import { NO_FILTER } from '../../../src/domain/delivery-filter.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const DELIVERIES = 40_000
 /** One for each delivery: looking each of them up would read several. */

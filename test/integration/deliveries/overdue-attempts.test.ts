@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { eventually } from '../../helpers/eventually.ts'
-import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
+import { createDeferredAnswers } from '../../helpers/receivers/receiver.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useInlineAttempts, type TestEndpoint } from '../../helpers/deliveries/use-inline-attempts.ts'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
+import { createDeferredAnswers } from '../../helpers/receivers/receiver.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 
 /** So many deliveries that wait for Temporal mean that it is behind. */

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
 import { bind } from '../../../src/db/connection/db.ts'
 import { loadSql } from '../../../src/deliveries/protocol/load-sql.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const FOLDER = new URL('../../../src/deliveries/protocol/', import.meta.url)
 const NAMES = readdirSync(FOLDER)

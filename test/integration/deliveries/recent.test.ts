@@ -6,7 +6,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 type Recent = { data: { id: string; webhookId: string; eventKey: string; state: string }[] }
 

@@ -3,7 +3,7 @@ import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const WAITING = 5_000
 

@@ -12,7 +12,7 @@ import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/d
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
 import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createDeferredAnswers } from '../../helpers/receivers/deferred-answers.ts'
+import { createDeferredAnswers } from '../../helpers/receivers/receiver.ts'
 
 const FAILED: PostResult = {
   succeeded: false,

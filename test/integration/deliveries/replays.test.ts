@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { purgeDeliveries, FROM_THE_OLDEST } from '../../../src/db/queries/retention.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import {
   createMember,
   createWebhookRow,

@@ -1,6 +1,6 @@
 import { verify } from '@octokit/webhooks-methods'
 import { expect } from 'chai'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 
 type Request = { method: string; url: string; headers: Record<string, string>; body: string }

@@ -5,7 +5,7 @@ import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
 

@@ -7,7 +7,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { attempt } from './delivery-rows.ts'
 
 type Delivery = {

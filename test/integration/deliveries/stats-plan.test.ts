@@ -10,7 +10,7 @@ import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const WEBHOOKS = 20
 const EVENTS = 10_000

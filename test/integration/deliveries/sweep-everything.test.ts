@@ -3,7 +3,7 @@ import { findOverdue } from '../../../src/db/queries/recovery.ts'
 import { sweepDeliveries } from '../../../src/deliveries/protocol/sweep.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const CROWD = 3_000
 

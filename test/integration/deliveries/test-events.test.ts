@@ -13,7 +13,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 const NEVER = new AbortController().signal
 

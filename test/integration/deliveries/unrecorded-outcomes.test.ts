@@ -3,7 +3,7 @@ import pg from 'pg'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { attemptDependencies, proveEndpoint } from '../../helpers/deliveries/attempts.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 

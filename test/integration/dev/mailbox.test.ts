@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 describe('the API outside development', () => {
   const suite = useApi()

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import pg from 'pg'
-import { createTestDatabase } from '../../helpers/database/database.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { createTestDatabase, useDatabase } from '../../helpers/database/database.ts'
 import { createRefusingPooler, examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { freePort } from '../../../src/free-port.ts'
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { operatorKeysText, secretOf } from '../../helpers/api/operator.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { createOutbox, type Outbox } from '../../helpers/relay/outbox.ts'
 

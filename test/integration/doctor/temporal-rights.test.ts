@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { examine, settingsOf, type Examined } from '../../helpers/doctor/doctored.ts'
 import { createTemporalGate } from '../../helpers/temporal/temporal-gate.ts'
 

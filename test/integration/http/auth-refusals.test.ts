@@ -7,7 +7,7 @@ import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { createMember, replaceKeyValue, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const DEMO_KEY = 'phk_demo_full_access_0001'
 const UNKNOWN_KEY = 'phk_3kT9vWq2LxYbN8sRzC5dHjM4aFgP7u'

@@ -1,12 +1,12 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
-  resolveReference,
-  requestsOf,
   type DocumentedOperation,
   type DocumentedRequest,
+  requestsOf,
+  resolveReference,
 } from '../../helpers/api/document-requests.ts'
 import {
   createMember,
@@ -15,8 +15,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { secretOf } from '../../helpers/api/operator.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
-import type { ApiResponse } from '../../helpers/api/api.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 
 const RUNS_PER_OPERATION = 15
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -44,6 +43,7 @@ describe('requests made from the OpenAPI document', () => {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ajvFormats.default(ajv)
   for (const format of ['mail-address', 'time-zone', 'p256-public-key']) ajv.addFormat(format, true)
+  const validators = new Map<string, ValidateFunction>()
   let document: Document
   let member: TestMember
   let known: Record<string, string>
@@ -82,6 +82,14 @@ describe('requests made from the OpenAPI document', () => {
     })
   }
 
+  /** Compiled once for all answers of this schema. */
+  function validatorOf(schema: object): ValidateFunction {
+    const text = JSON.stringify(schema).replaceAll('"#/', '"openapi.json#/')
+    const validate = validators.get(text) ?? ajv.compile(JSON.parse(text) as object)
+    validators.set(text, validate)
+    return validate
+  }
+
   /** The status is one of the operation's, and the answer fits the schema of that status. */
   function expectDocumented(operation: DocumentedOperation, answer: ApiResponse): void {
     const stated = operation.responses[String(answer.status)]
@@ -90,8 +98,7 @@ describe('requests made from the OpenAPI document', () => {
     const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
     if (content === undefined || type === 'text/event-stream') return
     expect(Object.keys(content), operation.operationId).to.include(type)
-    const text = JSON.stringify(content[type]!.schema).replaceAll('"#/', '"openapi.json#/')
-    const validate = ajv.compile(JSON.parse(text) as object)
+    const validate = validatorOf(content[type]!.schema)
     expect(validate(answer.json), `${JSON.stringify(validate.errors)} ${answer.text}`).to.equal(true)
   }
 

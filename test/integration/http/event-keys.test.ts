@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createMember } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 type Entry = {
   key: string

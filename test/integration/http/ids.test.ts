@@ -1,16 +1,16 @@
 import { expect } from 'chai'
-import { createReplayRow } from '../../helpers/database/replay.ts'
-import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
-import { routes } from '../../../src/http/routes/index.ts'
-import { newId } from '../../../src/ids.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
-import { setRow } from '../../helpers/deliveries/set-row.ts'
 import {
   createMember,
+  createReplayRow,
   createWebhookRow,
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
+import { routes } from '../../../src/http/routes/index.ts'
+import { newId } from '../../../src/ids.ts'
+import { useApi } from '../../helpers/api/api.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 

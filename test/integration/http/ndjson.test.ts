@@ -5,7 +5,7 @@ import Koa from 'koa'
 import { exportRows } from '../../../src/http/export-rows.ts'
 import { listen } from '../../../src/http/listen.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { eventually } from '../../helpers/eventually.ts'
 

@@ -6,10 +6,9 @@ import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { asOperator } from '../../helpers/api/operator.ts'
+import { asOperator, SAME_ORIGIN, tokenOf } from '../../helpers/api/operator.ts'
 import { visitHold, visitOperatorApi, visitOwnApiKeys, visitReplays } from '../../helpers/api/tour.ts'
-import { SAME_ORIGIN, tokenOf } from '../../helpers/api/portal.ts'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
+import { type ApiResponse, type CallOptions, createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import {
   createMember,
   createWebhookRow,
@@ -17,7 +16,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { attempt } from '../deliveries/delivery-rows.ts'
 
 type Response = {

@@ -3,12 +3,11 @@ import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
 import { createCallerLookup, createKnownCredentials } from '../../../src/accounts/caller-lookup.ts'
 import { createRateLimits, type RateLimitSettings } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../helpers/api/api.ts'
-import { createTestDatabase, recording } from '../../helpers/database/database.ts'
+import { type ApiResponse, type CallOptions, createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createTestDatabase, recording, useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
 
 const UNKNOWN_KEY = 'x'.repeat(40)
 const event = { event: 'customer:created', data: { id: 'cus_1' } }

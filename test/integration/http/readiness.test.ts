@@ -13,7 +13,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { failWrites } from '../../faults/rig/sql-faults.ts'
 import { createDatabaseRelay, type DatabaseRelay } from '../../helpers/database/database-relay.ts'
 import { sendBytes } from '../../helpers/api/raw-request.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 describe('GET /readyz', () => {
   const database = useDatabase()

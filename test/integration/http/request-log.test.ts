@@ -7,7 +7,7 @@ import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { asOperator, secretOf } from '../../helpers/api/operator.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 type DatabaseRelay = Record<string, unknown>
 

@@ -1,28 +1,30 @@
 import { expect } from 'chai'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
-import { createReplayRow } from '../../helpers/database/replay.ts'
-import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
-import type { Route } from '../../../src/http/route.ts'
-import { routes } from '../../../src/http/routes/index.ts'
-import { newId } from '../../../src/ids.ts'
-import type { ApiResponse } from '../../helpers/api/api.ts'
 import {
   createMember,
+  createReplayRow,
   createWebhookRow,
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
+import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
+import type { Route } from '../../../src/http/route.ts'
+import { routes } from '../../../src/http/routes/index.ts'
+import { newId } from '../../../src/ids.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import {
+  type CallerName,
   CALLERS,
   OPERATORS,
+  type Right,
   RIGHTS,
   URL_OF_WEBHOOK,
-  type CallerName,
-  type Right,
 } from '../../helpers/api/rights.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
+
+/** What has broken parsers and databases in the place of an id. */
+const NO_IDS = ['garbled', '%00', '1%27%20OR%201=1']
 
 /** What a caller gets whom the table does not name. */
 function refusalFor(caller: CallerName, { access }: Route): number {
@@ -164,8 +166,11 @@ describe('the access rights of the API', () => {
         expect(status, `${name}: ${text}`).to.equal(refusalFor(name, route))
         if (status === 401) expect(json).to.include({ code: 'unauthenticated' })
         if (status === 403 && name in OPERATORS) expect(json).to.include({ code: 'missing_scope' })
-        else if (status === 403)
-          expect((json as { missingPermissions: string[] }).missingPermissions, name).not.to.be.empty
+        else if (status === 403) {
+          const { missingPermissions } = json as { missingPermissions: string[] }
+          expect(missingPermissions, name).not.to.be.empty
+          expect(CALLERS[name], name).not.to.include.members(missingPermissions)
+        }
       }
       for (const name of allowed) {
         const world = method === 'GET' ? shared : await createWorld(right)
@@ -176,7 +181,7 @@ describe('the access rights of the API', () => {
   }
 
   for (const route of ofOrganisations.filter(({ path }) => /:(?!orgId)\w+/.test(path))) {
-    it(`${route.operationId}: answers a foreign id exactly like an unknown one`, async () => {
+    it(`${route.operationId}: answers an id that is foreign, deleted or none exactly like an unknown one`, async () => {
       const right = RIGHTS.find(({ operation }) => operation === route.operationId)!
       const [own, foreign] = [await createWorld(right), await createWorld(right)]
       const at = async (world: World, subscriptionId: string) => {
@@ -203,6 +208,16 @@ describe('the access rights of the API', () => {
         expect(await at({ ...own, deliveryId: foreign.deliveryId }, newId())).to.deep.equal(
           await at({ ...own, deliveryId: newId() }, newId()),
         )
+      for (const none of NO_IDS) {
+        const ids = { webhookId: none, deliveryId: none, eventId: none, jobId: none, replayId: none }
+        expect((await at({ ...own, ...ids }, none)).status, none).to.equal(404)
+      }
+      // A replay is shown, and can be cancelled, also after its webhook.
+      if (!route.path.includes('/webhooks/:id') || route.path.includes('/replays/')) return
+      await suite.database.dataSource.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [
+        own.webhookId,
+      ])
+      expect((await at(own, newId())).status, 'deleted').to.equal(404)
     })
   }
 })

@@ -9,7 +9,7 @@ import { expect } from 'chai'
 import openapiTS, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
 import { createMember } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createTestApi } from '../../helpers/api/api.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 describe('a peer that sends X-Forwarded-For', () => {

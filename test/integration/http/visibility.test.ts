@@ -5,7 +5,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { attempt } from '../deliveries/delivery-rows.ts'
 

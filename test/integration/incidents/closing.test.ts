@@ -12,7 +12,7 @@ import {
   createConcurrentWebhook,
   type ConcurrentWebhook,
 } from '../../helpers/incidents/concurrent-webhook.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 type Overview = { openIncident: unknown; stopped: number; latestAttempt: { outcome: string } | null }
 

@@ -14,7 +14,7 @@ import {
 } from '../../helpers/incidents/concurrent-webhook.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const POOL_SIZE = 20
 

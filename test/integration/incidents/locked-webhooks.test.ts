@@ -17,7 +17,7 @@ import {
 } from '../../helpers/incidents/concurrent-webhook.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { percentile } from '../../helpers/percentile.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const POOL_SIZE = 20
 const FAILURES = 5

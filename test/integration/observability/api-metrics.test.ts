@@ -13,7 +13,7 @@ import { parseExposition, type Exposition } from '../../helpers/metrics/expositi
 import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 describe("the API's metrics", () => {
   const database = useDatabase()

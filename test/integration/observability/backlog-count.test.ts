@@ -1,4 +1,4 @@
-import { EMPTY_BACKLOG } from '../../helpers/deliveries/empty-backlog.ts'
+import { EMPTY_BACKLOG } from '../../helpers/deliveries/backlog.ts'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { countBacklog, countBacklogInTime } from '../../../src/db/queries/backlog.ts'
@@ -8,7 +8,7 @@ import { SETTINGS } from '../../../src/config/settings.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { planOf } from '../../helpers/database/plan.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 /** The longest attempt that can be configured, and the margin of its claim. */
 const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000

@@ -18,7 +18,7 @@ import { parseExposition, type Exposition } from '../../helpers/metrics/expositi
 import { createDatabaseRelay, type DatabaseRelay } from '../../helpers/database/database-relay.ts'
 import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 describe('the metrics listener', () => {
   const database = useDatabase()

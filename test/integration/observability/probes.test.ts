@@ -18,7 +18,7 @@ import {
   testCommits,
   testEvent,
 } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { createTestDispatcher, testRows } from '../../helpers/deliveries/dispatcher.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { eventually } from '../../helpers/eventually.ts'

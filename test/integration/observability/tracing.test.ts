@@ -14,11 +14,9 @@ import { createMember, createWebhookRow, type TestMember } from '../../helpers/d
 import { attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
-import { codeBlocksOf } from '../../helpers/documents/code-blocks.ts'
-import { readDocument } from '../../helpers/documents/documents.ts'
+import { codeBlocksOf, readDocument } from '../../helpers/documents/documents.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createCertificate } from '../../helpers/receivers/certificate.ts'
-import { createReceiver } from '../../helpers/receivers/receiver.ts'
+import { createCertificate, createReceiver } from '../../helpers/receivers/receiver.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { asOperator } from '../../helpers/api/operator.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { createMember } from '../../helpers/database/factories.ts'
 
 const ORGANISATIONS = '/api/operator/organisations'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { eraseOrganisation, type ErasureProgress } from '../../../src/accounts/erase-organisation.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attempt } from '../deliveries/delivery-rows.ts'
 import {

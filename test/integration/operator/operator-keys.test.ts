@@ -6,7 +6,7 @@ import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { asOperator, secretOf } from '../../helpers/api/operator.ts'
 import { createMember } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 

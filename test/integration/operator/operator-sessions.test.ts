@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
-import { createTestApi } from '../../helpers/api/api.ts'
+import { createTestApi, useApi } from '../../helpers/api/api.ts'
 import { asOperator, secretOf } from '../../helpers/api/operator.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { countForOperators, listOperatorWebhooks } from '../../../src/db/queries/operator-view.ts'
 import { OPERATOR_STATES } from '../../../src/domain/webhook-status.ts'
 import { planOf } from '../../helpers/database/plan.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 /** Four webhooks each: one is disabled, one has an open incident and failed attempts, one a paused delivery. */
 const FEW = 1_500

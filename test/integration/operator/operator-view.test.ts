@@ -8,7 +8,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 
 const REASON = 'It floods us. Write to support@example.com.'

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { verify } from '@octokit/webhooks-methods'
 import { sign } from '../../../src/outbound/post-headers.ts'
@@ -233,10 +234,22 @@ describe('HttpClient.post', () => {
   })
 
   it('closes only after the POSTs under way have ended', async () => {
-    const closing = createTestClient({ timeoutMs: DEADLINE_MS })
-    let isDone = false
-    const posting = postTo(() => void closing.close().then(() => expect(isDone).to.equal(true)), closing)
-    await posting.then(() => (isDone = true))
+    const closing = createTestClient()
+    let isClosed = false
+    let wasClosedDuring = false
+    const posted = await postTo((socket, request) => {
+      void closing.close().then(() => (isClosed = true))
+      void afterTurns(20).then(() => {
+        wasClosedDuring = isClosed
+        answer(OK)(socket, request)
+      })
+    }, closing)
+    expect([posted.succeeded, wasClosedDuring]).to.deep.equal([true, false])
     await closing.close()
   })
 })
+
+/** Waits for so many turns of the event loop. */
+async function afterTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await setImmediate()
+}

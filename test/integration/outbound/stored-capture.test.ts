@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { answer, createTestClient, startReceiver } from './receivers.ts'
 
 /** Every code unit there is, lone surrogates included, each in the three bytes that UTF-8 would give it. */

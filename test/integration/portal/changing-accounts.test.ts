@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import type { ApiResponse } from '../../helpers/api/api.ts'
-import { asOperator } from '../../helpers/api/operator.ts'
-import { SAME_ORIGIN, tokenOf } from '../../helpers/api/portal.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
+import { asOperator, SAME_ORIGIN, tokenOf } from '../../helpers/api/operator.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 
 describe('portal links in a browser that is signed in', () => {

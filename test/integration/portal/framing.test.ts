@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 
 const EMBEDDERS = ['https://app.example.com', 'https://admin.example.com:8443']

@@ -7,7 +7,7 @@ import { newId } from '../../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
 

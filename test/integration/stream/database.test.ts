@@ -5,7 +5,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 describe('a stream and its database', () => {
   const suite = useApi()

@@ -3,12 +3,15 @@ import { purge } from '../../../src/retention/purge.ts'
 import { createDice } from '../../faults/play/dice.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { createMember } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { createEventHistory, type EventHistory } from '../../helpers/stream/event-history.ts'
-import { startRestlessClient, type RestlessClient } from '../../helpers/stream/restless-client.ts'
-import { streamFaults } from '../../helpers/stream/stream-faults.ts'
+import {
+  type RestlessClient,
+  startRestlessClient,
+  streamFaults,
+} from '../../helpers/stream/restless-client.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 
 const STEPS = 150

@@ -1,12 +1,11 @@
 import { expect } from 'chai'
 import { purge } from '../../../src/retention/purge.ts'
 import { newId } from '../../../src/ids.ts'
-import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream/stream-reader.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 
 describe('a stream that is resumed', () => {
   const suite = useApi()

@@ -8,7 +8,7 @@ import {
 } from '../../helpers/database/factories.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream/stream-reader.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 /** What JSON writers, terminals and line-based protocols stumble over, as a producer may write it. */
 const AWKWARD =

@@ -5,7 +5,7 @@ import { createWorkers, type CreateWorker } from '../../../src/temporal/worker.t
 import { attemptDependencies, testActivities } from '../../helpers/deliveries/attempts.ts'
 import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 import { testServers } from '../../helpers/runner/servers.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 describe('the workers of a process', () => {
   const database = useDatabase()

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import type { ApiResponse } from '../../helpers/api/api.ts'
+import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 
 const input = { url: 'https://receiver.example.com/', subscribedEventKeys: ['*'], enabled: true }
 

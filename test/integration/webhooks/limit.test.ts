@@ -7,7 +7,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const MAX = 100
 const url = 'https://receiver.example.com/'

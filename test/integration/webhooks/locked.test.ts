@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { QueryRunner } from 'typeorm'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 
 const COMMANDS: readonly [method: string, below: string, body?: object][] = [

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import type { ApiResponse, CallOptions } from '../../helpers/api/api.ts'
+import { type ApiResponse, type CallOptions, useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
 
 type Webhook = {
   id: string

@@ -12,7 +12,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 
 type Made = { number: number; outcome: 'succeeded' | 'failed'; startedAt: string; durationMs?: number }
 

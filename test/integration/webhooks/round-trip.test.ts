@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 
 const url = 'https://hooks.example.com/services/T024BE7LD/B01?token=secret'

@@ -5,7 +5,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { useApi } from '../../helpers/api/use-api.ts'
+import { useApi } from '../../helpers/api/api.ts'
 import { attempt } from '../deliveries/delivery-rows.ts'
 
 const WHOLE = 'https://hooks.example.com/services/T024BE7LD/B01/kFzPq3mVw?token=secret'

@@ -15,7 +15,7 @@ import {
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 
 const never = new AbortController().signal
 const NEVER = { cancelled: never, shutDown: never }

@@ -3,7 +3,7 @@ import { WebhookLockedError } from '../../../src/db/connection/connection-errors
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { useDatabase } from '../../helpers/database/use-database.ts'
+import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const SOON_MS = 5_000

@@ -11,7 +11,7 @@ import { closeDataSource, createDataSource } from '../../../../src/db/connection
 import { createTestApi, type ApiResponse, type TestApi } from '../../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../../helpers/database/factories.ts'
 import { percentile } from '../../../helpers/percentile.ts'
-import { useDatabase } from '../../../helpers/database/use-database.ts'
+import { useDatabase } from '../../../helpers/database/database.ts'
 
 const WEBHOOKS = 1_000
 const url = 'https://receiver.example.com/'

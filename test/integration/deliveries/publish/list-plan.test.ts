@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { listEvents, type EventListFilter } from '../../../../src/db/queries/events.ts'
 import { createMember, createWebhookRow } from '../../../helpers/database/factories.ts'
 import { planOf } from '../../../helpers/database/plan.ts'
-import { useDatabase } from '../../../helpers/database/use-database.ts'
+import { useDatabase } from '../../../helpers/database/database.ts'
 
 const EVENTS = 30_000
 const MAX_PAGES = 1_000

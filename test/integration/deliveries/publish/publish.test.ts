@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createMember, createWebhookRow, type TestMember } from '../../../helpers/database/factories.ts'
-import { useApi } from '../../../helpers/api/use-api.ts'
+import { useApi } from '../../../helpers/api/api.ts'
 
 describe('POST /events', () => {
   const suite = useApi()

@@ -4,7 +4,7 @@ import { createAttempt } from '../../../../src/deliveries/attempt/make-attempt.t
 import { createMetrics } from '../../../../src/observability/metrics.ts'
 import { createTestApi, type TestApi } from '../../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../../helpers/database/factories.ts'
-import { useDatabase } from '../../../helpers/database/use-database.ts'
+import { useDatabase } from '../../../helpers/database/database.ts'
 import { attemptDependencies } from '../../../helpers/deliveries/attempts.ts'
 import { parseExposition } from '../../../helpers/metrics/exposition.ts'
 import { createReceiver, type Receiver } from '../../../helpers/receivers/receiver.ts'

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { contrast, OWN_BRAND, withBrand, type Brand } from '../../../../src/http/pages/brand.ts'
+import { type Brand, contrast, OWN_BRAND, withBrand } from '../../../../src/http/pages/brand.ts'
 import { bundlePages } from '../../../../src/http/pages/bundle-pages.ts'
 import { readWebFiles } from '../../../../src/http/pages/web-files.ts'
-import { createTestApi, type TestApi } from '../../../helpers/api/api.ts'
-import { useApi } from '../../../helpers/api/use-api.ts'
+import { createTestApi, type TestApi, useApi } from '../../../helpers/api/api.ts'
 
 const LOGO = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>',

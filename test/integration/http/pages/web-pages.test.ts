@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readWebFiles } from '../../../../src/http/pages/web-files.ts'
 import { sendRaw } from '../../../helpers/api/raw-request.ts'
-import { useApi } from '../../../helpers/api/use-api.ts'
+import { useApi } from '../../../helpers/api/api.ts'
 
 describe('the pages of the product', () => {
   const suite = useApi()

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
-import { createCertificate } from '../../../helpers/receivers/certificate.ts'
-import type { Certificate } from '../../../helpers/receivers/certificate.ts'
-import { createMailServer, createRudeMailServer } from '../../../helpers/notifications/mail-server.ts'
-import type { MailServer } from '../../../helpers/notifications/mail-server.ts'
-import { SHORT_TIMEOUT_MS, closeMailers, createTestMailer, mail } from './mailers.ts'
+import { type Certificate, createCertificate } from '../../../helpers/receivers/receiver.ts'
+import {
+  createMailServer,
+  createRudeMailServer,
+  type MailServer,
+} from '../../../helpers/notifications/mail-server.ts'
+import { closeMailers, createTestMailer, mail, SHORT_TIMEOUT_MS } from './mailers.ts'
 
 describe('Mailer.send over TLS', () => {
   const open: { close(): Promise<void> }[] = []

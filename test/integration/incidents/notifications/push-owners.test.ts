@@ -4,10 +4,8 @@ import {
   findPushSubscription,
   listPushSubscriptions,
 } from '../../../../src/db/queries/push-subscriptions.ts'
-import type { ApiResponse } from '../../../helpers/api/api.ts'
-import { asOperator } from '../../../helpers/api/operator.ts'
-import { SAME_ORIGIN, tokenOf } from '../../../helpers/api/portal.ts'
-import { useApi } from '../../../helpers/api/use-api.ts'
+import { type ApiResponse, useApi } from '../../../helpers/api/api.ts'
+import { asOperator, SAME_ORIGIN, tokenOf } from '../../../helpers/api/operator.ts'
 import { createMember, replaceKeyValue, type TestMember } from '../../../helpers/database/factories.ts'
 import { createPushBrowser } from '../../../helpers/notifications/push-browser.ts'
 

@@ -5,18 +5,23 @@ import {
   deletePushSubscription,
   findPushSubscription,
   listPushSubscriptions,
-  upsertPushSubscription,
   type PushTarget,
+  upsertPushSubscription,
 } from '../../../../src/db/queries/push-subscriptions.ts'
 import { newId } from '../../../../src/ids.ts'
-import { createTestApi, type ApiResponse, type CallOptions, type TestApi } from '../../../helpers/api/api.ts'
+import {
+  type ApiResponse,
+  type CallOptions,
+  createTestApi,
+  type TestApi,
+  useApi,
+} from '../../../helpers/api/api.ts'
 import {
   createMember,
   TEST_VAPID_PRIVATE_KEY,
   TEST_VAPID_PUBLIC_KEY,
   type TestMember,
 } from '../../../helpers/database/factories.ts'
-import { useApi } from '../../../helpers/api/use-api.ts'
 
 type Subscription = { id: string; endpoint: string; createdAt: string }
 type Browser = { endpoint: string; expirationTime: null; keys: { p256dh: string; auth: string } }

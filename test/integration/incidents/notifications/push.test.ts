@@ -1,16 +1,16 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import webPush from 'web-push'
-import { createPusher } from '../../../../src/incidents/notifications/push.ts'
-import type { PushOutcome } from '../../../../src/incidents/notifications/push.ts'
-import { createHttpClient } from '../../../../src/outbound/http-client.ts'
-import type { HttpClientOptions } from '../../../../src/outbound/http-client.ts'
-import { createCertificate } from '../../../helpers/receivers/certificate.ts'
-import type { Certificate } from '../../../helpers/receivers/certificate.ts'
+import { createPusher, type PushOutcome } from '../../../../src/incidents/notifications/push.ts'
+import { createHttpClient, type HttpClientOptions } from '../../../../src/outbound/http-client.ts'
+import {
+  type Certificate,
+  createCertificate,
+  createReceiver,
+  type Receiver,
+} from '../../../helpers/receivers/receiver.ts'
 import { createPushBrowser, readVapid } from '../../../helpers/notifications/push-browser.ts'
-import { createReceiver } from '../../../helpers/receivers/receiver.ts'
-import type { Receiver } from '../../../helpers/receivers/receiver.ts'
 
 const { privateKey, publicKey } = webPush.generateVAPIDKeys()
 const SUBJECT = 'mailto:admin@example.com'

@@ -4,7 +4,10 @@ import { MUTANTS, withMutant } from './simulation/mutants.ts'
 import { play } from './simulation/play.ts'
 
 /** Seconds of the machine's time for scenarios, and more of them by this variable. */
-const SECONDS = Number(process.env['POSTHORN_SIMULATION_SECONDS'] ?? 15)
+const SECONDS = Number(process.env['POSTHORN_SIMULATION_SECONDS'] ?? 4)
+
+/** On a busy machine too. */
+const MIN_SCENARIOS = 8
 
 /** A defect has to show within so many scenarios. */
 const MAX_SCENARIOS = 400
@@ -18,7 +21,7 @@ describe('several processes that dispatch deliveries, simulated', () => {
     this.timeout((SECONDS + 60) * 1_000)
     const endsAtMs = performance.now() + SECONDS * 1_000
     const totals = { scenarios: 0, deliveries: 0, posts: 0, virtualMs: 0 }
-    for (let seed = 0; performance.now() < endsAtMs; seed++) {
+    for (let seed = 0; seed < MIN_SCENARIOS || performance.now() < endsAtMs; seed++) {
       const { violations, deliveries, posts, virtualMs } = await play(seed, createDispatcher)
       expect(violations, `POSTHORN_SIMULATION_SEED=${seed}`).to.deep.equal([])
       totals.scenarios++
@@ -30,7 +33,6 @@ describe('several processes that dispatch deliveries, simulated', () => {
       `      ${totals.scenarios} scenarios, ${totals.deliveries} deliveries, ${totals.posts} POSTs, ` +
         `${Math.round(totals.virtualMs / 3_600_000)} hours`,
     )
-    expect(totals.scenarios).to.be.above(SECONDS)
   })
 
   for (const mutant of MUTANTS)

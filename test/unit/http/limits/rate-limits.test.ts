@@ -84,10 +84,10 @@ describe('the rate limits', () => {
 
   it('bound the memory of a flood of addresses, and free it a minute later', async () => {
     const { limits, kept } = createLimits({ authFailures: 1_000 })
-    for (let n = 0; n < 200_000; n += 1)
+    for (let n = 0; n < 100_000; n += 1)
       await limits.authentication!.count(`2001:db8:${n >> 8}:${n & 255}::1`)
-    // With 200,000 addresses in 65,536 slots nearly every slot is taken.
-    expect(kept()).to.be.within(60_000, 65_536)
+    // More addresses than the 65,536 slots, of which some are taken twice.
+    expect(kept()).to.be.within(50_000, 65_536)
     mock.timers.tick(60_000)
     expect(kept()).to.equal(0)
   })

@@ -2,7 +2,7 @@ import { mock } from 'node:test'
 import { expect } from 'chai'
 import type { Backlog } from '../../../../src/db/queries/backlog.ts'
 import { createBacklogReader } from '../../../../src/process/metrics/backlog-reader.ts'
-import { EMPTY_BACKLOG } from '../../../helpers/deliveries/empty-backlog.ts'
+import { EMPTY_BACKLOG } from '../../../helpers/deliveries/backlog.ts'
 import { silentLogger } from '../../../helpers/silent-logger.ts'
 
 const AWAY = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })

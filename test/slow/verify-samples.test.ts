@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { sign } from '../../../src/outbound/post-headers.ts'
-import { freePort } from '../../../src/free-port.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { sign } from '../../src/outbound/post-headers.ts'
+import { freePort } from '../../src/free-port.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 type Command = readonly [program: string, ...args: string[]]
 type Sample = {
@@ -19,7 +19,7 @@ type Sample = {
 type Vector = { title: string; valid: boolean; secret: string; header: string; bodyBase64: string }
 type Ended = { code: number | null; stdout: string; stderr: string }
 
-const SAMPLES_DIR = fileURLToPath(new URL('../../../docs/verify/', import.meta.url))
+const SAMPLES_DIR = fileURLToPath(new URL('../../docs/verify/', import.meta.url))
 
 /** Compilers are cold on a fresh machine. */
 const TIMEOUT_MS = 120_000
