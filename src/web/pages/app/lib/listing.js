@@ -42,7 +42,9 @@ export function createListing(
   let trail = trailOf(parameters.get(CURSOR))
   /** @type {T[] | null} */
   let rows = null
-  /** @type {string | null} */
+  /** Of the page whose rows these are. */
+  let number = trail.length + 1
+  /** The cursor of the page that follows; undefined while another page is on its way. @type {string | null | undefined} */
   let next = null
   /** @type {string | null} */
   let searchedUntil = null
@@ -67,7 +69,8 @@ export function createListing(
     answers.answered()
     const isFull = mine.rows.length >= pageSize || mine.cursor === null
     // What is shown is not replaced by less.
-    if (isFull || rows === null || mine.rows.length > rows.length) rows = [...mine.rows]
+    if (isFull || rows === null || mine.rows.length > rows.length)
+      [rows, number] = [[...mine.rows], trail.length + 1]
     if (isFull) [next, requests, filledAt, search] = [mine.cursor, mine.requests, Date.now(), null]
     app.update()
     return isFull
@@ -100,8 +103,7 @@ export function createListing(
    * @param {string[]} wantedTrail
    */
   const go = (wanted, wantedTrail) => {
-    // The page that follows is known once this one has come: who presses twice goes one page on.
-    ;[filter, trail, next] = [wanted, wantedTrail, null]
+    ;[filter, trail, next] = [wanted, wantedTrail, rows === null ? null : undefined]
     history.pushState(trail, '', addressWith({ ...filter, [CURSOR]: trail.at(-1) ?? '' }))
     begin()
   }
@@ -119,7 +121,7 @@ export function createListing(
       return rows
     },
     get page() {
-      return { number: trail.length + 1, hasNewer: trail.length > 0, hasOlder: next !== null }
+      return { number, hasNewer: trail.length > 0, hasOlder: next !== null }
     },
     /** How far back a long search has looked; null where there is none. */
     get search() {
@@ -137,8 +139,9 @@ export function createListing(
       go({ ...filter, ...changes }, [])
     },
     newer: () => go(filter, trail.slice(0, -1)),
+    /** Nothing while another page is on its way: who presses twice goes one page on. */
     older: () => {
-      if (next !== null) go(filter, [...trail, next])
+      if (typeof next === 'string') go(filter, [...trail, next])
     },
     stopSearch: () => {
       if (search === null) return
@@ -146,7 +149,10 @@ export function createListing(
       app.update()
     },
     resumeSearch: () => {
-      ;[search, isStopped] = [{ rows: [...(rows ?? [])], cursor: next, requests: 1, isActive: false }, false]
+      ;[search, isStopped] = [
+        { rows: [...(rows ?? [])], cursor: next ?? null, requests: 1, isActive: false },
+        false,
+      ]
       run().catch(() => undefined)
     },
   }
