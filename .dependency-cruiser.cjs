@@ -3,7 +3,7 @@
 
 /** Files without a folder, which know of nothing above them. */
 const shared =
-  '^src/(ajv-errors|errors|free-port|ids|poll-loop|round-robin-queue|secret-box|shutdown|timers|ttl-cache)\\.ts$'
+  '^src/(ajv-errors|credentials|errors|free-port|ids|poll-loop|round-robin-queue|secret-box|shutdown|timers|ttl-cache)\\.ts$'
 const database = '^src/db/'
 const domain = '^src/domain/'
 const observed = '^src/observability/'

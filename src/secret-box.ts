@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes, createHash } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
 /** A key of the key ring: a public id and 32 secret bytes. */
 export type EncryptionKey = { id: string; key: Buffer }
@@ -85,19 +85,4 @@ export function generateSigningSecret(): string {
 
 function signingSecretOf(webhookId: string): string {
   return `webhook:${webhookId}:secret:v1`
-}
-
-const TOKEN_BYTES = 32
-
-/** Returns the token of a new session, stream ticket or portal link: 32 random bytes as base64url. */
-export function newToken(): string {
-  return randomBytes(TOKEN_BYTES).toString('base64url')
-}
-
-/**
- * SHA-256 of an API key, operator key or token, by which it is stored and compared. All are random enough that a slow
- * hash would add nothing.
- */
-export function hashCredential(credential: string): Buffer {
-  return createHash('sha256').update(credential, 'utf8').digest()
 }

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import { hashCredential } from '../secret-box.ts'
+import { hashCredential } from '../credentials.ts'
 import {
   countRecentKeys,
   findApiKey,

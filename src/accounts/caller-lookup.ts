@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import { hashCredential } from '../secret-box.ts'
+import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
 import type { KeyCaller, Caller } from '../domain/actor.ts'
 import { missingPermissions, type Grants } from '../domain/permissions.ts'

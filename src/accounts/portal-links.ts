@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import { hashCredential, newToken } from '../secret-box.ts'
+import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { insertPortalLink, takePortalLink } from '../db/queries/one-use-tokens.ts'
 import { findIdentity } from '../db/queries/sessions.ts'

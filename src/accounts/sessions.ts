@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import { hashCredential, newToken } from '../secret-box.ts'
+import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { lockMember, movePushSubscriptions, type PushOwner } from '../db/queries/push-subscriptions.ts'
 import {

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm'
-import { hashCredential } from '../secret-box.ts'
+import { hashCredential } from '../credentials.ts'
 import { auditApiKey } from '../accounts/account-audit.ts'
 import { apiKeyPrefix, generateApiKey } from '../accounts/api-keys.ts'
 import { saveMember } from '../accounts/members.ts'

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { hashCredential, newToken } from '../secret-box.ts'
+import { hashCredential, newToken } from '../credentials.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { KnownCredentials } from '../accounts/caller-lookup.ts'
 import { insertStreamTicket, takeStreamTicket } from '../db/queries/one-use-tokens.ts'

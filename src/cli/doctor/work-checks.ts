@@ -192,21 +192,18 @@ async function checkWorkflows(db: DataSource, client: Client, workflows: Workflo
   const ids = await list(db, SAMPLES)
   const found = await Promise.all(ids.map((id) => examine(client, id, workflows)))
   const of = `of ${ids.length} that were examined`
-  const [gone, stuck] = (['gone', 'stuck'] as const).map((state) =>
-    found.flatMap((row) => (row.state === state ? [row.seen] : [])),
-  ) as [string[], string[]]
-  const problems = [
-    ...gone
-      .slice(0, 1)
-      .map((id) =>
-        problem(`${area}.workflow_gone`, `no workflow runs for ${gone.length} ${of}, such as ${id}`),
-      ),
-    ...stuck
-      .slice(0, 1)
-      .map((id) =>
-        problem(`${area}.workflow_stuck`, `fails repeatedly for ${stuck.length} ${of}, such as ${id}`),
-      ),
-  ]
+  const inState = (wanted: string): string[] =>
+    found.flatMap(({ state, seen }) => (state === wanted ? [seen] : []))
+  const [gone, stuck] = [inState('gone'), inState('stuck')]
+  const problems: Finding[] = []
+  if (gone[0] !== undefined)
+    problems.push(
+      problem(`${area}.workflow_gone`, `no workflow runs for ${gone.length} ${of}, such as ${gone[0]}`),
+    )
+  if (stuck[0] !== undefined)
+    problems.push(
+      problem(`${area}.workflow_stuck`, `fails repeatedly for ${stuck.length} ${of}, such as ${stuck[0]}`),
+    )
   if (problems.length > 0) return problems
   const all = found.some(({ state }) => state === 'paused') ? 'run or are paused' : 'run'
   return [ok(`${area}.workflows`, ids.length === 0 ? 'none had to be examined' : `all ${of} ${all}`)]

@@ -7,6 +7,11 @@ import { IS_ERASING } from './erasures.ts'
 /** Expired tokens that are deleted with each new one: the tables stay as small as the tokens of a few minutes. */
 const DELETED_WITH_EACH = 10
 
+/** SQL that deletes expired tokens of a table, passing over those that another statement deletes. */
+const deleteExpired = (table: 'stream_ticket' | 'portal_link'): string =>
+  `DELETE FROM ${table} WHERE hash = ANY(ARRAY(
+     SELECT hash FROM ${table} WHERE expires_at < now() LIMIT ${DELETED_WITH_EACH} FOR UPDATE SKIP LOCKED))`
+
 /**
  * Keeps a ticket for `seconds`, by its hash only. Returns until when it counts; null when the key has another value by
  * now.
@@ -16,10 +21,7 @@ export async function insertStreamTicket(
   ticket: { hash: Buffer; organisationId: string; apiKeyId: string; keyHash: Buffer; seconds: number },
 ): Promise<Date | null> {
   const inserted = await sql(
-    `WITH expired AS (
-       DELETE FROM stream_ticket WHERE hash = ANY(ARRAY(
-         SELECT hash FROM stream_ticket WHERE expires_at < now() LIMIT ${DELETED_WITH_EACH} FOR UPDATE SKIP LOCKED))
-     )
+    `WITH expired AS (${deleteExpired('stream_ticket')})
      INSERT INTO stream_ticket (hash, api_key_id, key_hash, expires_at)
      SELECT :hash::bytea, id, hash, now() + :seconds::int * interval '1 second'
        FROM api_key WHERE id = :apiKeyId AND organisation_id = :organisationId AND hash = :keyHash
@@ -54,10 +56,7 @@ export async function insertPortalLink(
   link: { hash: Buffer; organisationId: string; memberId: string; path: string; seconds: number },
 ): Promise<Date | null> {
   const inserted = await sql(
-    `WITH expired AS (
-       DELETE FROM portal_link WHERE hash = ANY(ARRAY(
-         SELECT hash FROM portal_link WHERE expires_at < now() LIMIT ${DELETED_WITH_EACH} FOR UPDATE SKIP LOCKED))
-     )
+    `WITH expired AS (${deleteExpired('portal_link')})
      INSERT INTO portal_link (hash, organisation_id, member_id, path, expires_at)
      SELECT :hash::bytea, organisation_id, id, :path::text, now() + :seconds::int * interval '1 second'
        FROM member WHERE organisation_id = :organisationId AND id = :memberId AND NOT ${IS_ERASING}

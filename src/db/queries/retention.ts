@@ -31,7 +31,7 @@ const page = (column: string): string => `${column} < ${TOO_OLD}
 const among = (ids: string): string => `id = ANY(ARRAY(SELECT unnest(${ids}::uuid[])))`
 
 /** Its workflow needs no signal any more. */
-const MAY_GO = `(state = 'completed' OR sweep_at IS NULL)`
+const IS_DELETABLE = `(state = 'completed' OR sweep_at IS NULL)`
 
 const pageParameters = ({ days, after: { at, id }, limit }: PurgePage) => ({ days, at, id, limit })
 
@@ -50,14 +50,14 @@ export async function purgeDeliveries(
   return transactLonger(dataSource, async (manager) => {
     const candidates = await sql(
       `SELECT id, completed_at::text AS at FROM delivery
-        WHERE state = :state AND completed_at IS NOT NULL AND ${MAY_GO} AND ${page('completed_at')}`,
+        WHERE state = :state AND completed_at IS NOT NULL AND ${IS_DELETABLE} AND ${page('completed_at')}`,
       { ...pageParameters({ days, after, limit }), state },
     ).rows<{ id: string; at: string }>(manager)
     const deliveryIds = candidates.map(({ id }) => id)
     const deleted = await sql(
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
          SELECT id FROM delivery
-          WHERE ${among(':deliveryIds')} AND state = :state AND completed_at < ${TOO_OLD} AND ${MAY_GO}
+          WHERE ${among(':deliveryIds')} AND state = :state AND completed_at < ${TOO_OLD} AND ${IS_DELETABLE}
             FOR UPDATE SKIP LOCKED
        )) RETURNING event_id AS "eventId"`,
       { days, deliveryIds, state },

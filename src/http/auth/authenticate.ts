@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { hashCredential } from '../../secret-box.ts'
+import { hashCredential } from '../../credentials.ts'
 import type { Caller, KeyCaller } from '../../domain/actor.ts'
 import type { OperatorScope } from '../../domain/permissions.ts'
 import type { Operator } from '../../accounts/operator.ts'

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { hashCredential } from '../../secret-box.ts'
+import { hashCredential } from '../../credentials.ts'
 import type { Operator } from '../../accounts/operator.ts'
 import { ProblemError } from '../../errors.ts'
 import type { OperatorKey, OperatorScope } from '../../domain/permissions.ts'

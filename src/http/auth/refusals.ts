@@ -1,5 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { hashCredential } from '../../secret-box.ts'
+import { hashCredential } from '../../credentials.ts'
 import { isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/api-key-shape.ts'
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'

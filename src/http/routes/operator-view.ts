@@ -5,7 +5,7 @@ import {
 } from '../../db/queries/operator-view.ts'
 import { deleteOperatorSession, insertOperatorSession } from '../../db/queries/sessions.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
-import { hashCredential, newToken } from '../../secret-box.ts'
+import { hashCredential, newToken } from '../../credentials.ts'
 import { holdWebhook, releaseWebhook } from '../../webhooks/change-webhook.ts'
 import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import type { ApiDependencies } from '../api.ts'

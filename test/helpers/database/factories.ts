@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { hashCredential, createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
+import { hashCredential } from '../../../src/credentials.ts'
+import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
 import type { DataSource } from 'typeorm'
 import {
   commitEvents,

@@ -44,6 +44,9 @@ const withoutPings: ConnectionPlugin = {
   }),
 }
 
+/** A busy machine takes longer to start the server than the five seconds that the SDK waits for it. */
+const START_LIMIT_MS = 60_000
+
 /** A Temporal server that skips time, with our search attributes. One per test file; await one result at a time. */
 async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietRuntime()
@@ -54,9 +57,6 @@ async function createTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   })
   return environment
 }
-
-/** A busy machine takes longer to start the server than the five seconds that the SDK waits for it. */
-const START_LIMIT_MS = 60_000
 
 async function startServer(deadlineMs: number): Promise<TestWorkflowEnvironment> {
   try {

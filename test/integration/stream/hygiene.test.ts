@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { hashCredential } from '../../../src/secret-box.ts'
+import { hashCredential } from '../../../src/credentials.ts'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { createParser } from 'eventsource-parser'

@@ -124,9 +124,9 @@ listenForShortcuts(() => {
  */
 async function openArea(signedOut = () => showSignIn(), startArea = start) {
   try {
-    const session = await screen.patiently(() => currentSession())
+    const session = await screen.withRetries(() => currentSession())
     if (session === null) signedOut()
-    else await screen.patiently(() => startArea(session))
+    else await screen.withRetries(() => startArea(session))
   } catch (error) {
     showSignIn(reasonOf(error))
   }
@@ -147,7 +147,7 @@ async function openLink(token, isConfirmed = false) {
    */
   const refuse = (title, reason) => showSignedOut(createClosedLink(title, reason))
   try {
-    const { address } = await screen.patiently(() => openPortalLink(token, isConfirmed))
+    const { address } = await screen.withRetries(() => openPortalLink(token, isConfirmed))
     history.replaceState(null, '', address)
   } catch (error) {
     const { signedIn, requested } = error instanceof ApiProblem ? error.problem : {}

@@ -83,7 +83,7 @@ async function signOut() {
 async function open() {
   try {
     /** @type {OperatorSession | null} */
-    const session = await screen.patiently(() => currentSession(SESSION))
+    const session = await screen.withRetries(() => currentSession(SESSION))
     if (session === null) showSignIn()
     else start(session)
   } catch (error) {

@@ -56,7 +56,7 @@ export function staleNote({ times }, { problem, silence }) {
   const silent = silence()
   if (silent === null) return problemNote(problem)
   const { forMs, answeredAt } = silent
-  // The seconds go on by themselves: a screen reader is told the problem once.
+  // The seconds change all the time: a screen reader announces only the problem, once.
   return html`<p class="problem" role="alert">
     ${problem}
     <span aria-hidden="true"

@@ -11,7 +11,7 @@ const MAX_RETRY_MS = 15_000
 
 /**
  * A page that shows one view at a time, with its dialog and its messages. `inFrame` renders the view with what is around
- * it while somebody is signed in.
+ * it while a user is signed in.
  * @param {string} title of the page while it is loading
  * @param {(view: View) => Template} inFrame
  */
@@ -48,7 +48,7 @@ export function createScreen(title, inFrame) {
    * @param {() => Promise<T>} work
    * @returns {Promise<T>}
    */
-  const patiently = async (work) => {
+  const withRetries = async (work) => {
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
       try {
         return await work()
@@ -60,7 +60,7 @@ export function createScreen(title, inFrame) {
       }
     }
   }
-  // Countdowns and "5 seconds ago" go on by themselves.
+  // Updates countdowns and "5 seconds ago".
   setInterval(() => {
     if (!document.hidden) update()
   }, 1_000)
@@ -69,7 +69,7 @@ export function createScreen(title, inFrame) {
     root,
     show,
     showLoading: () => show(loading),
-    patiently,
+    withRetries,
     /** What views of the page work with. */
     parts: { update, openDialog: dialog.open, closeDialog: dialog.close, showMessage: toast.show },
   }
@@ -81,7 +81,7 @@ export function reasonOf(error) {
 }
 
 /**
- * The frame around every view of somebody who is signed in.
+ * The frame around every view of a signed-in user.
  * @param {{
  *   home: string, places: Template, who: string, of: string, label: string, account?: Template, signOut: () => unknown,
  *   timeZone: string, help?: Template,
@@ -125,7 +125,7 @@ function toMain(event) {
 }
 
 /**
- * A page for somebody who is not signed in, or no longer.
+ * A page for a user who is not signed in, or no longer.
  * @param {string} title
  * @param {() => Template} content
  * @returns {View}

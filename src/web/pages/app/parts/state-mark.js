@@ -3,7 +3,7 @@ import { duration, plural } from '../lib/times.js'
 
 /** @import { DeliveryState, Overview, Template, Times } from '../types.d.ts' */
 
-/** Strokes on a square of 16; shape alone tells them apart. */
+/** Strokes on a square of 16; each differs from the others in shape, not only in colour. */
 const PATHS = {
   good: 'M2.5 8.5l3.5 3.5 7.5-8',
   bad: 'M8 2L14.5 13.5H1.5zM8 6.5v3.2M8 11.4v.4',

@@ -78,7 +78,7 @@ function actions(app, webhook, refresh) {
   const button = (name) => {
     const { button: words, open } = ACTIONS[name]
     const isPossible = (enabled || name === 'discard') && open(webhook) > 0
-    // A job that was started here can be looked at again.
+    // The progress of a job that was started here can be opened again.
     return html`<button
       type="button"
       ?disabled=${!isPossible && recallJob(`${name}:${id}`) === null}
