@@ -18,27 +18,29 @@ WITH given AS (
     LEFT JOIN unnest(:roomIds::uuid[], :rooms::int[]) AS reserved (webhook_id, room) ON reserved.webhook_id = w.id
    WHERE (g.webhook_id IS NULL OR g.webhook_id = w.id)
      AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, g.key) IS NULL
-), new_event AS (
+), new_delivery AS MATERIALIZED (
+  SELECT *, uuidv7() AS id, CASE WHEN begins THEN gen_random_uuid() END AS owner,
+         delivery_now() + CASE WHEN begins THEN :leaseMs::float8 ELSE :sweepAfterMs::float8 END * interval '1 ms' AS sweep_at
+    FROM matching
+), insert_events AS (
   INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, is_test)
   SELECT id, organisation_id, key, body, emitted_at, trace_id, webhook_id IS NOT NULL
-    FROM given g
+    FROM given
    -- A test event whose webhook takes none is not written.
-   WHERE webhook_id IS NULL OR EXISTS (SELECT 1 FROM matching m WHERE m.event_id = g.id)
-), new_delivery AS (
+   WHERE webhook_id IS NULL OR id IN (SELECT event_id FROM new_delivery)
+), insert_deliveries AS (
   INSERT INTO delivery (id, event_id, webhook_id, organisation_id, is_test, state, runs, owner, lease_until, sweep_at,
                         created_at)
-  SELECT uuidv7(), event_id, webhook_id, organisation_id, addressee IS NOT NULL,
+  SELECT id, event_id, webhook_id, organisation_id, addressee IS NOT NULL,
          CASE WHEN begins THEN 'in_progress' ELSE 'pending' END,
          CASE WHEN begins THEN 1 ELSE 0 END,
-         CASE WHEN begins THEN gen_random_uuid() END,
+         owner,
          CASE WHEN begins THEN delivery_now() + :leaseMs * interval '1 ms' END,
-         delivery_now() + CASE WHEN begins THEN :leaseMs ELSE :sweepAfterMs END * interval '1 ms',
+         sweep_at,
          delivery_now()
-    FROM matching
-  RETURNING id, event_id, webhook_id, owner, sweep_at
+    FROM new_delivery
 )
-SELECT d.id AS "deliveryId", d.event_id AS "eventId", d.webhook_id AS "webhookId", m.organisation_id AS "organisationId",
-       m.key AS "eventKey", m.url, m.secret, d.owner, d.sweep_at AS "sweepAt"
-  FROM new_delivery d
-  JOIN matching m ON m.event_id = d.event_id AND m.webhook_id = d.webhook_id
- ORDER BY d.id
+SELECT id AS "deliveryId", event_id AS "eventId", webhook_id AS "webhookId", organisation_id AS "organisationId",
+       key AS "eventKey", url, secret, owner, sweep_at AS "sweepAt"
+  FROM new_delivery
+ ORDER BY id
