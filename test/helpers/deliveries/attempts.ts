@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
 import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
@@ -8,7 +9,7 @@ import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
-import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
+import type { AttemptOutcome, AttemptRequest, DeferredAttempt } from '../../../src/domain/attempt-outcome.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
@@ -87,5 +88,18 @@ export function proveEndpoint(endpoints: Endpoints, webhookId: string, count = 5
     if (!('begin' in slot)) throw new Error('the endpoint has no free slot')
     slot.begin()
     slot.release({ succeeded: true, durationMs: 20, isTimeout: false })
+  }
+}
+
+/** Makes attempts as workflows do: one that found no slot of its endpoint free is requested again. */
+export function attemptAsWorkflows(
+  dependencies: AttemptDependencies,
+): (request: AttemptRequest) => Promise<Exclude<AttemptOutcome, DeferredAttempt>> {
+  const attempt = createAttempt(dependencies)
+  return async function make(request) {
+    const outcome = await attempt(request, NO_SIGNALS)
+    if (outcome.state !== 'deferred') return outcome
+    await delay(outcome.delayMs)
+    return make(request)
   }
 }

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { purgeDeliveries, FROM_THE_OLDEST } from '../../../src/db/queries/retention.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import {
@@ -9,7 +8,7 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptAsWorkflows, attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
@@ -73,12 +72,12 @@ describe('POST replays', function () {
   /** Makes the first attempts that are pending, as a worker does. Returns how many. */
   async function attemptPending(): Promise<number> {
     const open = attemptDependencies(suite.database.dataSource)
-    const attempt = createAttempt(open)
+    const attempt = attemptAsWorkflows(open)
     const pending = (await rows()).filter(({ state }) => state === 'pending')
     for (const { id } of pending) {
       const { organisationId } = member
       const request = { organisationId, deliveryId: id, webhookId, number: 1, dueAtMs: null }
-      await attempt({ ...request, maxWaitMs: 0, queue: 'retry' }, { cancelled: NEVER, shutDown: NEVER })
+      await attempt({ ...request, maxWaitMs: 0, queue: 'retry' })
     }
     await open.httpClient.close()
     return pending.length

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptAsWorkflows, attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
@@ -67,14 +66,12 @@ describe('POST retry-deliveries with mode stopped', () => {
   async function run(job: Job, webhookConcurrency = 3): Promise<Job> {
     const { organisationId } = member
     const open = attemptDependencies(suite.database.dataSource)
-    const attempt = createAttempt(open)
+    const attempt = attemptAsWorkflows(open)
     const attempts: Promise<unknown>[] = []
     const workflows = {
       wake: ({ deliveryId, webhookId: of }: { deliveryId: string; webhookId: string }, made: number) => {
         const request = { organisationId, deliveryId, webhookId: of, number: made + 1, dueAtMs: null }
-        attempts.push(
-          attempt({ ...request, maxWaitMs: 0, queue: 'retry' }, { cancelled: NEVER, shutDown: NEVER }),
-        )
+        attempts.push(attempt({ ...request, maxWaitMs: 0, queue: 'retry' }))
         return Promise.resolve()
       },
     }

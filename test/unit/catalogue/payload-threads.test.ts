@@ -86,7 +86,7 @@ describe('threads that check payloads', () => {
   })
 
   it('are busy for an organisation with a quarter of the queue, not for another', async () => {
-    start({ threads: 1, maxWaiting: 2_000_000 })
+    start({ threads: 1, checkTimeoutMs: 2_000, maxWaitMs: 60_000, maxWaiting: 2_000_000 })
     const running = check('a:pattern', endless)
     const waiting = Array.from({ length: 3 }, () => check('a:lines', lines(80_000)))
     expect(await check('a:lines', lines(1))).to.deep.equal({ kind: 'busy' })
