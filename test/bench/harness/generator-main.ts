@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { clock } from '../measure/clock.ts'
 import type { AnsweredEvent, PublishJob } from './generator.ts'
-import type { PublishRequest } from '../target/adapter.ts'
+import { OWN_ID, type PublishRequest } from '../target/adapter.ts'
 import { serveHarness } from './harness-process.ts'
 import { openHttpConnection, type HttpConnection } from './http-connection.ts'
 
@@ -11,15 +12,16 @@ serveHarness(async (job: PublishJob) => {
   let turn = 0
 
   async function publishOne(intendedAt: number | null): Promise<AnsweredEvent> {
-    const { idle, request, connect } = apis[turn++ % apis.length]!
+    const { idle, nextRequest, connect } = apis[turn++ % apis.length]!
     const connection = takeUsable(idle) ?? (await connect())
+    const { bytes, ownId } = nextRequest()
     const sentAt = clock()
     const times = { intendedAt: intendedAt ?? sentAt, sentAt }
     try {
-      const answer = await connection.send(request)
+      const answer = await connection.send(bytes)
       const acknowledgedAt = clock()
       idle.push(connection)
-      return { ...times, acknowledgedAt, answer }
+      return { ...times, acknowledgedAt, answer: { ...answer, ownId } }
     } catch (error) {
       return { ...times, acknowledgedAt: clock(), answer: String(error) }
     }
@@ -34,8 +36,10 @@ serveHarness(async (job: PublishJob) => {
   return published
 })
 
-/** One process that is published to: the request as it takes it, and connections to it that have nothing to do. */
-type Api = { request: Buffer; idle: HttpConnection[]; connect: () => Promise<HttpConnection> }
+/** One process that is published to: requests as it takes them, and connections to it that have nothing to do. */
+type Api = { nextRequest: NextRequest; idle: HttpConnection[]; connect: () => Promise<HttpConnection> }
+
+type NextRequest = () => { bytes: Buffer; ownId: string }
 
 /** The one used last; those that are of no use any more are closed. */
 function takeUsable(idle: HttpConnection[]): HttpConnection | null {
@@ -49,10 +53,22 @@ function takeUsable(idle: HttpConnection[]): HttpConnection | null {
 function openApi(job: PublishJob, apiUrl: string): Api {
   const { hostname, port, host } = new URL(apiUrl)
   const connect = () => openHttpConnection({ host: hostname, port: Number(port || 80) })
-  return { request: requestBytes(job.request, host), idle: [], connect }
+  return { nextRequest: requests(requestBytes(job.request, host)), idle: [], connect }
 }
 
-/** The same for every event of a job, so that sending one is a single write. */
+/** The same bytes for every event of a job, but for an id of its own where the job asks for that. */
+function requests(bytes: Buffer): NextRequest {
+  const at = bytes.indexOf(OWN_ID)
+  if (at === -1) return () => ({ bytes, ownId: '' })
+  return () => {
+    const ownId = randomUUID()
+    const ofEvent = Buffer.from(bytes)
+    ofEvent.write(ownId, at)
+    return { bytes: ofEvent, ownId }
+  }
+}
+
+/** In one piece, so that sending it is a single write. */
 function requestBytes({ path, headers, body }: PublishRequest, host: string): Buffer {
   const lengthBytes = Buffer.byteLength(body)
   const fields = Object.entries({ host, ...headers, 'content-length': lengthBytes })
