@@ -87,7 +87,7 @@ const MAX_IN_DETAIL = 3
 
 /** Returns a sentence. The detail of some errors is one already. */
 function inWords({ pointer, detail }: FieldError): string {
-  if (/^[A-Z]/.test(detail)) return detail
+  if (detail.endsWith('.')) return detail
   return `${pointer.slice(1) || 'The body'} ${detail}.`
 }
 

@@ -17,15 +17,16 @@ import { startMailbox } from '../dev/mailbox.ts'
 import { mailboxPage } from '../dev/mailbox-page.ts'
 import { provideTemporalCli, readTemporalCliVersion, type TemporalCli } from '../dev/temporal-cli.ts'
 import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
-import { welcome } from '../dev/welcome.ts'
+import { welcome, type ShownKey } from '../dev/welcome.ts'
 import { ProblemError } from '../errors.ts'
 import { assertPortFree } from '../free-port.ts'
+import { checkWebhookUrl } from '../outbound/url-rules.ts'
 import { createLogger } from '../observability/logger.ts'
 import { loadCatalogue } from './catalogue-file.ts'
 import { describeError, visibleText } from '../process/visible-text.ts'
 import { migrate } from './migrate.ts'
 import { onStopSignal } from '../process/process-events.ts'
-import { seedFromFile } from './seed.ts'
+import { seedFromFile, type NewKey } from './seed.ts'
 import { readSeedFile } from './seed-file.ts'
 import { startService, type Service } from '../process/service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
@@ -88,7 +89,7 @@ async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Prom
   await postgres.createDatabase('posthorn')
   const databaseUrl = postgres.databaseUrl('posthorn')
   await migrate(databaseUrl)
-  const apiKey = await seed(databaseUrl, ownSeed)
+  const shownKey = await seed(databaseUrl, ownSeed)
 
   const temporal = await startTemporal(running, dataDir, ports)
   const logFile = join(dataDir, 'logs', 'posthorn.log')
@@ -104,6 +105,7 @@ async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Prom
   const config = loadConfig(environment, ALL_SETTINGS)
   const { notifyAfterSeconds } = config
   const hints = { receiverUrl: receiver.url, notifyAfterSeconds, otherMailServer: otherMailServer(env) }
+  const isReceiverAllowed = checkWebhookUrl(receiver.url, config).ok
   const service = await startService(
     config,
     { api: true, worker: true },
@@ -131,7 +133,8 @@ async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Prom
       databaseUrl,
       environmentFile: writeEnvironmentFile(dataDir, environment),
       logFile,
-      ...apiKey,
+      isReceiverAllowed,
+      ...shownKey,
       ...hints,
     }),
   )
@@ -186,32 +189,39 @@ async function startTemporal(
   return { ...server, cli: { path: executable, version } }
 }
 
-/** Brings in the organisations, the demo one where no file is given; returns the first key that stands in the file, or was made just now. */
-async function seed(
-  databaseUrl: string,
-  ownSeed: string | null,
-): Promise<{ organisationId: string; apiKey: string | null }> {
+/**
+ * Brings in the organisations, the demo one where no file is given. Returns the first key that stands in the file, or was
+ * made just now, with what its member may do.
+ */
+async function seed(databaseUrl: string, ownSeed: string | null): Promise<ShownKey> {
   const file = ownSeed ?? fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
   const isDemo = ownSeed === null
   const { newKeys } = await seedFromFile(databaseUrl, file, { isDemo }).catch((error: unknown) => {
     if (!(error instanceof ProblemError) || error.problem.code !== 'organisation_erasing') throw error
     // Only a worker, which starts after this, ends the erasure.
     print(`Nothing is seeded: ${error.message}`)
-    return { newKeys: [] }
+    return { newKeys: [] as NewKey[] }
   })
   for (const { organisationId, memberId, name, key } of newKeys) {
     print(`New API key "${visibleText(name)}" of ${memberId} in ${organisationId}, shown only now: ${key}`)
   }
   const { organisations } = await readSeedFile(file, { isDemo })
-  const keys = organisations.flatMap(({ id, members = [] }) =>
-    members.flatMap(({ apiKeys = [] }) =>
-      apiKeys.map(({ key }) => ({ organisationId: id, apiKey: key ?? null })),
+  const keys = organisations.flatMap(({ id: organisationId, members = [] }) =>
+    members.flatMap(({ id, apiKeys = [], fullAccess = false, permissions = [] }) =>
+      apiKeys.map(({ name, key }) => {
+        const isThis = (made: NewKey): boolean =>
+          made.organisationId === organisationId && made.memberId === id && made.name === name
+        const apiKey = key ?? newKeys.find(isThis)?.key ?? null
+        return { organisationId, apiKey, grants: { fullAccess, permissions } }
+      }),
     ),
   )
-  const shown =
-    keys.find(({ apiKey }) => apiKey !== null) ??
-    newKeys.map(({ organisationId, key }) => ({ organisationId, apiKey: key }))[0]
-  return shown ?? { organisationId: organisations[0]?.id ?? '', apiKey: null }
+  const unknown = {
+    organisationId: organisations[0]?.id ?? '',
+    apiKey: null,
+    grants: { fullAccess: true, permissions: [] },
+  }
+  return keys.find(({ apiKey }) => apiKey !== null) ?? keys[0] ?? unknown
 }
 
 function readShutdownGrace(): number {

@@ -1,10 +1,13 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { mayReadPayload, type Grants } from '../domain/permissions.ts'
 import { MAILBOX_PATH } from './mailbox-page.ts'
 import { quoteForShell } from './development-environment.ts'
 import type { TemporalCli } from './temporal-cli.ts'
 
-/** Returns the text after the start: addresses, the key, and commands to paste. */
-export function welcome(instance: {
+/** The key of the commands, and what its member may do. `apiKey`: null where only its hash is known. */
+export type ShownKey = { organisationId: string; apiKey: string | null; grants: Grants }
+
+type Instance = ShownKey & {
   catalogue: Catalogue
   apiUrl: string
   metricsUrl: string | null
@@ -16,22 +19,27 @@ export function welcome(instance: {
   databaseUrl: string
   environmentFile: string
   logFile: string
-  organisationId: string
-  apiKey: string | null
+  /** Whether the outbound policy lets webhooks have its address. */
+  isReceiverAllowed: boolean
   operatorKey: string | null
   notifyAfterSeconds: number
   otherMailServer: string | null
-}): string {
+}
+
+/** Returns the text after the start: addresses, the key, and commands to paste. */
+export function welcome(instance: Instance): string {
   const { apiUrl, uiUrl, receiverUrl, databaseUrl, logFile, organisationId, otherMailServer } = instance
   const { temporalAddress, temporalCli, environmentFile } = instance
   const key = instance.apiKey ?? '<API_KEY>'
-  const event = eventToTry(instance.catalogue)
+  const event = eventToTry(instance.catalogue, instance.grants)
+  const hookUrl = instance.isReceiverAllowed ? receiverUrl : 'https://receiver.example.com'
+  const refused = instance.isReceiverAllowed ? '' : '; the outbound policy refuses its address'
   const base = `${apiUrl}/api/orgs/${organisationId}`
   const post = (path: string, body: object): string =>
     `curl -sS ${base}${path} -H 'x-api-key: ${key}' -H 'content-type: application/json' -d ${quoteForShell(JSON.stringify(body))}`
   const webhook = (path: string): string =>
     post('/webhooks', {
-      url: `${receiverUrl}${path}`,
+      url: `${hookUrl}${path}`,
       subscribedEventKeys: [event.subscription],
       enabled: true,
     })
@@ -50,7 +58,7 @@ export function welcome(instance: {
     `  Temporal UI    ${uiUrl ?? 'see your own Temporal server'}`,
     `  Temporal       ${temporalAddress}`,
     `  Temporal CLI   ${temporalCli === null ? 'see your own Temporal server' : `${temporalCli.path} (${temporalCli.version})`}`,
-    `  Demo receiver  ${receiverUrl} (also /fail and /slow)`,
+    `  Demo receiver  ${receiverUrl} (also /fail and /slow${refused})`,
     `  Mailbox        ${apiUrl}${MAILBOX_PATH}${elsewhere}`,
     `  PostgreSQL     ${databaseUrl}`,
     `  Organisation   ${organisationId}`,
@@ -77,16 +85,19 @@ export function welcome(instance: {
 
 const CUSTOMER = { key: 'customer:created', data: { id: 'cus_1', firstName: 'Ada' } }
 
-/** The event of the README where the catalogue takes it; otherwise the first event that a webhook can name, or any. */
-function eventToTry({ eventKeys, isSubscribable, isCostly, validatePayload }: Catalogue): {
-  key: string
-  data: object
-  subscription: string
-} {
+/**
+ * The event of the README where the catalogue takes it and the member may subscribe to it; otherwise the first event of
+ * which both is so, or any.
+ */
+function eventToTry(
+  { eventKeys, isSubscribable, isCostly, validatePayload, permissionFor }: Catalogue,
+  grants: Grants,
+): { key: string; data: object; subscription: string } {
   const { key, data } = CUSTOMER
-  if (isSubscribable(key) && !isCostly(key, data) && validatePayload(key, data).length === 0)
+  const mayRead = (eventKey: string): boolean => mayReadPayload(grants, eventKey, permissionFor)
+  if (isSubscribable(key) && mayRead(key) && !isCostly(key, data) && validatePayload(key, data).length === 0)
     return { ...CUSTOMER, subscription: key }
-  const first = eventKeys.find(({ subscribable }) => subscribable)
+  const first = eventKeys.find(({ key, subscribable }) => subscribable && mayRead(key))
   const shown = first ?? eventKeys[0]
   return { key: shown?.key ?? '', data: shown?.example ?? {}, subscription: first?.key ?? '*' }
 }

@@ -1,50 +1,15 @@
 import { CONFLICTS } from './conflict-problems.ts'
+import { UNREADABLE } from './unreadable-problems.ts'
 
 /** One kind of refusal: the HTTP status, the title of the problem document, what causes it and what the caller does. */
 type ProblemKind = { status: number; title: string; cause: string; cure: string }
-
-const UNREADABLE = { status: 400, title: 'The request cannot be read' } as const
 
 /**
  * Every problem code that the API answers with, ordered by status. The code is stable; `cause` and `cure` are the text
  * of docs/api.md.
  */
 export const PROBLEMS = {
-  malformed_path: {
-    ...UNREADABLE,
-    cause: 'The target of the request line is not a URL.',
-    cure: 'Send a valid path, with reserved characters percent-encoded.',
-  },
-  repeated_host: {
-    ...UNREADABLE,
-    cause: 'The request has more than one `Host` header.',
-    cure: 'Send one, with the name of the service.',
-  },
-  malformed_json: {
-    ...UNREADABLE,
-    cause: 'The body is not valid JSON, or not valid UTF-8.',
-    cure: 'Send JSON in UTF-8.',
-  },
-  too_deep: {
-    ...UNREADABLE,
-    cause: 'The JSON of the body has more than 64 levels.',
-    cure: 'Send a flatter payload.',
-  },
-  incomplete_body: {
-    ...UNREADABLE,
-    cause: 'The body ended early, or could not be unpacked.',
-    cure: 'Send the whole body, and a `Content-Encoding` that matches it.',
-  },
-  invalid_cursor: {
-    ...UNREADABLE,
-    cause: 'The parameter `cursor` was not made by this API.',
-    cure: 'Send the `nextCursor` of the page before unchanged, or start again without a cursor.',
-  },
-  invalid_idempotency_key: {
-    ...UNREADABLE,
-    cause: 'The header `Idempotency-Key` is malformed, or is sent more than once.',
-    cure: 'Send it once, with 1 to 255 of the characters `A-Z a-z 0-9 . _ : -`.',
-  },
+  ...UNREADABLE,
   unauthenticated: {
     status: 401,
     title: 'A valid API key is needed',
@@ -100,6 +65,12 @@ export const PROBLEMS = {
     cause: 'The path exists, but does not answer this method.',
     cure: 'Use a method that the header `Allow` names.',
   },
+  request_timeout: {
+    status: 408,
+    title: 'The request took too long',
+    cause: 'The head of the request was not complete after 10 seconds, or all of it after 30.',
+    cure: 'Send it again in one go; the connection is closed after this answer.',
+  },
   ...CONFLICTS,
   payload_erased: {
     status: 410,
@@ -150,6 +121,12 @@ export const PROBLEMS = {
     title: 'Too many streams',
     cause: 'The API key has 1,000 event streams open in this process.',
     cure: 'Close a stream, or wait until one has ended.',
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'Headers too large',
+    cause: 'The headers of the request have more than 16 KiB together.',
+    cure: 'Send fewer or shorter ones; the connection is closed after this answer.',
   },
   internal_error: {
     status: 500,

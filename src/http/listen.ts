@@ -1,9 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { ProblemError } from '../errors.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
-import { createPipeline, type HandleRequest, type PipelineLimits } from './limits/pipeline.ts'
+import { createPipeline, type HandleRequest, type Pipeline, type PipelineLimits } from './limits/pipeline.ts'
 import { portError } from '../free-port.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
@@ -55,7 +55,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     onRefused()
     refuse(response)
   }
-  const pipelines = new WeakMap<Socket, HandleRequest>()
+  const pipelines = new WeakMap<Socket, Pipeline>()
   const admission = createAdmission({ maxConnections, proxies })
 
   const server = createServer(
@@ -63,10 +63,20 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      // The app refuses a request without one in its own words.
+      requireHostHeader: false,
     },
     (request: IncomingMessage, response: ServerResponse) =>
-      pipelines.get(request.socket)?.(request, response),
+      pipelines.get(request.socket)?.handle(request, response),
   )
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET' || pipelines.get(socket)?.isNext() !== true) {
+      socket.destroy()
+      return
+    }
+    socket.write(answerOf(unreadable(error.code)))
+    socket.destroySoon()
+  })
   server.on('connection', (socket) => {
     const admitted = admission.admit(socket)
     if (admitted === 'refused') {
@@ -100,6 +110,30 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   }
 }
 
+/** What Node.js could not parse, or not in time; `code` is that of its error. */
+function unreadable(code: string | undefined): ProblemError {
+  if (code === 'HPE_HEADER_OVERFLOW') return new ProblemError('headers_too_large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ProblemError('request_timeout')
+  return new ProblemError('malformed_request')
+}
+
+/** An answer as bytes, where there is no response object. */
+function answerOf(error: ProblemError): string {
+  const { status } = error.problem
+  const body = error.document()
+  const headers = { ...problemHeaders(body), date: new Date().toUTCString(), connection: 'close' }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n')
+}
+
+function problemHeaders(body: string): Record<string, string | number> {
+  return {
+    'content-type': 'application/problem+json',
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+  }
+}
+
 const REFUSAL = new ProblemError('too_many_connections', {
   detail: 'This process, or this address, has as many connections open as it may have. Try again.',
 })
@@ -107,14 +141,7 @@ const REFUSAL = new ProblemError('too_many_connections', {
 function refuse(response: ServerResponse): void {
   response.shouldKeepAlive = false
   const body = REFUSAL.document()
-  response
-    .writeHead(REFUSAL.problem.status, {
-      'content-type': 'application/problem+json',
-      'content-length': Buffer.byteLength(body),
-      'cache-control': 'no-store',
-      'retry-after': '2',
-    })
-    .end(body)
+  response.writeHead(REFUSAL.problem.status, { ...problemHeaders(body), 'retry-after': '2' }).end(body)
 }
 
 /** What a new connection may be used for; `probes`: every other request on it is refused. */

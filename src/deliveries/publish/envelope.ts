@@ -48,15 +48,14 @@ export function newEvent(
 export function newTestEvent(
   organisationId: string,
   webhookId: string,
-  event: string,
-  data: object,
+  { event, data, triggeredBy }: Pick<Envelope, 'event' | 'triggeredBy'> & { data: object },
 ): NewEvent {
   const timestamp = Date.now()
   const dataText = JSON.stringify(data)
   const traceId = generateTraceId()
   return newEvent(
     organisationId,
-    { event, dataText, timestamp, traceId, spanId: null, triggeredBy: null },
+    { event, dataText, timestamp, traceId, spanId: null, triggeredBy },
     webhookId,
   )
 }

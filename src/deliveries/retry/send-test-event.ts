@@ -3,6 +3,7 @@ import type { Actor } from '../../domain/actor.ts'
 import { mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
+import { findMember } from '../../db/queries/organisations.ts'
 import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { conflict, forbidden, notFound } from '../../errors.ts'
 import { newTestEvent } from '../publish/envelope.ts'
@@ -34,9 +35,10 @@ export async function sendTestEvent(
   if (webhook === null) throw notFound('webhook')
   const sent =
     eventKey === null
-      ? { key: TEST_EVENT_KEY, data: { webhookId } }
-      : { key: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
-  const event = newTestEvent(organisationId, webhookId, sent.key, sent.data)
+      ? { event: TEST_EVENT_KEY, data: { webhookId } }
+      : { event: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
+  const triggeredBy = await findMember(dataSource, organisationId, actor.memberId)
+  const event = newTestEvent(organisationId, webhookId, { ...sent, triggeredBy })
   const reserved = commits.reserve([organisationId], 1)
   const commit = { ...reserved, leaseMs: commits.leaseMs }
   const transaction = dataSource.transaction(async (manager) => {

@@ -15,6 +15,13 @@ export type PipelineLimits = {
 
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void
 
+/** The requests of one connection. */
+export type Pipeline = {
+  handle: HandleRequest
+  /** False while a request that has arrived is to be answered first: an answer out of its turn would pass for its own. */
+  isNext(): boolean
+}
+
 const LIMITS: PipelineLimits = {
   maxHandled: 16,
   maxUnsentBytes: 256 * 1024,
@@ -33,7 +40,7 @@ export function createPipeline(
   socket: Socket,
   handle: HandleRequest,
   limits: Partial<PipelineLimits> = {},
-): HandleRequest {
+): Pipeline {
   const { maxHandled, maxUnsentBytes, maxPipelined, writeTimeoutMs } = { ...LIMITS, ...limits }
   const handled = new Map<ServerResponse, NodeJS.Timeout | null>()
   let waiting: [IncomingMessage, ServerResponse][] = []
@@ -78,7 +85,7 @@ export function createPipeline(
     return bytes
   }
 
-  return (request, response) => {
+  function accept(request: IncomingMessage, response: ServerResponse): void {
     if (parsedAfterLast !== null) {
       if (++parsedAfterLast > MAX_PARSED_AFTER_LAST) socket.destroy()
       return
@@ -90,5 +97,12 @@ export function createPipeline(
     }
     waiting.push([request, response])
     handleNext()
+  }
+
+  return {
+    handle: accept,
+    isNext: () =>
+      waiting.length === 0 &&
+      [...handled.keys()].every(({ req, headersSent }) => !req.complete && !headersSent),
   }
 }

@@ -62,7 +62,7 @@ export const operatorHold = orNull(OperatorHoldSchema, {
 })
 
 const readOnly = Type.Optional(
-  Type.String({ readOnly: true, description: 'Cannot be changed: only its present value is accepted' }),
+  Type.Unknown({ readOnly: true, description: 'Cannot be changed: only its present value is accepted' }),
 )
 
 /** Body of update: any of the fields, and what else an answer has. */
@@ -70,7 +70,7 @@ export const UpdateWebhookSchema = Type.Object(
   {
     ...Type.Partial(CreateWebhookSchema).properties,
     id: readOnly,
-    operatorHold: Type.Optional(Type.Unsafe<unknown>({ ...operatorHold, readOnly: true })),
+    operatorHold: readOnly,
     createdAt: readOnly,
     updatedAt: readOnly,
   },

@@ -4,6 +4,7 @@ import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.
 import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
 import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { findMember } from '../../../src/db/queries/organisations.ts'
 import { newTestEvent } from '../../../src/deliveries/publish/envelope.ts'
 import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import {
@@ -35,7 +36,11 @@ describe('a test event', () => {
 
   async function send(): Promise<CommittedDelivery> {
     const { organisationId } = member
-    const event = newTestEvent(organisationId, webhookId, 'webhook:test', { webhookId })
+    const event = newTestEvent(organisationId, webhookId, {
+      event: 'webhook:test',
+      data: { webhookId },
+      triggeredBy: null,
+    })
     const { reserve, leaseMs } = testCommits()
     const commit = { ...reserve([organisationId], 1), leaseMs }
     return (await commitEvents(suite.database.dataSource, [event], commit))[0]![0]!
@@ -78,16 +83,18 @@ describe('a test event', () => {
     expect(await findOverdue(dataSource, 10)).to.deep.equal([])
   })
 
-  it('with an event key has the example of the catalogue, and counts as a test event all the same', async () => {
+  it('with an event key has the example of the catalogue and its sender, and counts as a test event all the same', async () => {
     const answer = await call('POST', `/${webhookId}/test`, { eventKey: 'invoice:paid' })
     expect(answer.status, answer.text).to.equal(202)
     const { deliveryId } = answer.json as { deliveryId: string }
     const { eventKey, ...detail } = (await call('GET', `/${webhookId}/deliveries/${deliveryId}`)).json as {
       eventKey: string
-      payload: { event: string; data: object }
+      payload: { event: string; data: object; triggeredBy: object | null }
     }
     expect([eventKey, detail.payload.event]).to.deep.equal(['invoice:paid', 'invoice:paid'])
     expect(detail.payload.data).to.deep.equal(builtInCatalogue.find('invoice:paid')!.example)
+    const sender = (await findMember(suite.database.dataSource, member.organisationId, member.memberId))!
+    expect(detail.payload.triggeredBy).to.deep.equal({ id: sender.id, name: sender.name })
     const delivery = suite.api.started.find((started) => started.deliveryId === deliveryId)!
     expect(await attempt(delivery)).to.include({ state: 'stopped', attempts: 1 })
     expect(await row(delivery)).to.include({ stop_reason: 'test_failed' })

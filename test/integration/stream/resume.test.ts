@@ -174,20 +174,24 @@ describe('a stream that is resumed', () => {
     await Promise.all([aborted!.release(), elsewhere!.release()])
   })
 
-  it('sends one gap for an unknown position, continues live, and can be resumed from there', async () => {
-    await publish(2)
-    const unknown = newId()
-    const reader = await open({ lastEventId: unknown })
-    await publish(1)
-    await eventually(() => expect(reader.events).to.have.length(2))
-    const [gap, next] = reader.events
-    expect(gap).to.include({ event: 'gap' })
-    expect(JSON.parse(gap!.data)).to.include({ lastEventId: unknown })
-    const ids = await stored()
-    expect(next!.id).to.equal(ids[2])
-    const again = await open({ lastEventId: gap!.id! })
-    await eventually(() => expect(idsOf(again)).to.deep.equal([ids[2]]))
-  })
+  for (const [what, unknown] of [
+    ['an unknown event', newId()],
+    ['what is no id', '12345'],
+    ['what was not sealed here', `1${'|0123456789abcdef'.repeat(3)}`],
+  ] as const)
+    it(`sends one gap for ${what}, continues live, and can be resumed from there`, async () => {
+      await publish(2)
+      const reader = await open({ lastEventId: unknown })
+      await publish(1)
+      await eventually(() => expect(reader.events).to.have.length(2))
+      const [gap, next] = reader.events
+      expect(gap).to.include({ event: 'gap' })
+      expect(JSON.parse(gap!.data)).to.include({ lastEventId: unknown })
+      const ids = await stored()
+      expect(next!.id).to.equal(ids[2])
+      const again = await open({ lastEventId: gap!.id! })
+      await eventually(() => expect(idsOf(again)).to.deep.equal([ids[2]]))
+    })
 
   it('answers for a foreign event or position as for an unknown one', async () => {
     await publish(1)

@@ -89,6 +89,7 @@ describe('PATCH of a webhook with what GET gave', () => {
     const { status, json } = await patch({
       ...(await get()),
       id: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c',
+      operatorHold: '2026-05-04T08:00:00.000Z',
       createdAt: '2026-05-04T08:00:00.000Z',
       updatedAt: '2026-05-04T08:00:00.000Z',
       url: 'ftp://receiver.example.com/',
@@ -99,6 +100,7 @@ describe('PATCH of a webhook with what GET gave', () => {
     const { errors } = json as { errors: { pointer: string; code: string; detail: string }[] }
     expect(errors.map(({ pointer, code }) => `${pointer} ${code}`)).to.have.members([
       '/id read_only',
+      '/operatorHold read_only',
       '/createdAt read_only',
       '/updatedAt read_only',
       '/url scheme_not_allowed',

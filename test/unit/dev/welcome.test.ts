@@ -15,6 +15,8 @@ const instance = {
   logFile: 'posthorn.log',
   organisationId: 'org_demo',
   apiKey: 'key',
+  grants: { fullAccess: true, permissions: [] },
+  isReceiverAllowed: true,
   operatorKey: null,
   notifyAfterSeconds: 300,
   otherMailServer: null,
@@ -37,6 +39,20 @@ describe('the welcome of npm start', () => {
       hook('/fail', 'customer:created'),
       { name: 'Camping Zee', email: 'info@zee.example' },
     ])
+  })
+
+  it('shows commands that its key may use, and an address that the outbound policy takes', () => {
+    const grants = { fullAccess: false, permissions: ['webhook:manage', 'event:publish', 'invoice:read'] }
+    const text = welcome({ ...instance, grants, isReceiverAllowed: false, catalogue: builtInCatalogue })
+    expect(text).to.include('(also /fail and /slow; the outbound policy refuses its address)')
+    const bodies = bodiesOf(text) as { url: string; subscribedEventKeys: string[]; event: string }[]
+    const [key] = bodies[0]!.subscribedEventKeys
+    expect(key).to.match(/^invoice:/)
+    expect(bodies.slice(0, 3)).to.deep.include.members([
+      { ...hook('/', key!), url: 'https://receiver.example.com/' },
+      { ...hook('/fail', key!), url: 'https://receiver.example.com/fail' },
+    ])
+    expect(bodies[1]!.event).to.equal(key)
   })
 
   it('names the Temporal CLI, and quotes paths in the commands for it and for `posthorn doctor`', () => {
