@@ -5,6 +5,7 @@ import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { purge } from '../../../src/retention/purge.ts'
 import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
+import { createWebhookLocks, type WebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { closeIfResolved } from '../../../src/incidents/change-incident.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import {
@@ -17,6 +18,12 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 
 const POOL_SIZE = 20
+
+/** What is asserted here is the order of transactions: none ends because the machine is slow. */
+const UNLIMITED_MS = 120_000
+
+/** Processes that record failures of one webhook: each has one transaction at a time that waits for its lock. */
+const PROCESSES = 4
 
 /** A transaction that waits for the lock gets it in order, long before the failures end. */
 const KEEP_COMING_MS = 30_000
@@ -33,9 +40,16 @@ describe('incidents under concurrency', () => {
   let webhook: ConcurrentWebhook
 
   before(async () => {
-    pool = createDataSource({ url: database.url, poolSize: POOL_SIZE })
+    pool = createDataSource({
+      url: database.url,
+      poolSize: POOL_SIZE,
+      connectTimeoutMs: UNLIMITED_MS,
+      statementTimeoutMs: UNLIMITED_MS,
+      lockTimeoutMs: UNLIMITED_MS,
+    })
     await pool.initialize()
     api = await createTestApi(pool, {
+      locks: unlimitedLocks(),
       incidentWorkflows: { signal: (incident) => Promise.resolve(void webhook.signalled.push(incident)) },
     })
   })
@@ -48,6 +62,12 @@ describe('incidents under concurrency', () => {
   beforeEach(async () => {
     webhook = await createConcurrentWebhook(pool)
   })
+
+  /** The locks of one process, for which a command waits however long that takes. */
+  function unlimitedLocks(): WebhookLocks {
+    const { transact } = createWebhookLocks(POOL_SIZE)
+    return { transact: (dataSource, webhookId, work) => transact(dataSource, webhookId, work, UNLIMITED_MS) }
+  }
 
   const plan = (ids: readonly string[], number: number, succeeds: boolean): Planned[] =>
     ids.map((deliveryId) => ({ deliveryId, number, succeeds }))
@@ -231,7 +251,7 @@ describe('incidents under concurrency', () => {
     let elsewhere: TestApi
 
     before(async () => {
-      elsewhere = await createTestApi(database.dataSource)
+      elsewhere = await createTestApi(database.dataSource, { locks: unlimitedLocks() })
     })
     after(() => elsewhere.close())
 
@@ -253,7 +273,7 @@ describe('incidents under concurrency', () => {
       const recordAll = async (): Promise<void> => {
         while (!isOver) await record()
       }
-      const recording = Array.from({ length: POOL_SIZE }, recordAll)
+      const recording = Array.from({ length: PROCESSES }, recordAll)
       await eventually(() => expect(recorded).to.be.above(POOL_SIZE))
       await act()
       const isSoon = !isOver
