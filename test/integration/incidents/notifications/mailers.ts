@@ -19,7 +19,7 @@ export function createTestMailer(
     from: 'posthorn@sender.test',
     fromName: 'Posthorn',
     connections: 1,
-    timeoutMs: 2000,
+    timeoutMs: 10_000,
     ...options,
   })
   mailers.push(mailer)
