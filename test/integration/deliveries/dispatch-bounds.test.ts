@@ -11,6 +11,9 @@ import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.
 /** The highest limit of an endpoint. */
 const MAX_LIMIT = 50
 
+/** An answer that is slow also where stalls of this process, which do not count, are taken from it. */
+const SLOW_ANSWER_MS = 2_500
+
 const CONFIRMED: AttemptOutcome = { state: 'completed', attempts: 1, failureCode: null, statusCode: 200 }
 
 /** A tenth of real time, so that no attempt is slow because the machine is. */
@@ -48,7 +51,7 @@ describe('the bounds of inline attempts', () => {
     eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
 
   /** Of a process that measures how slow its endpoints really are. */
-  const measured = () => ({ attempts: { endpoints: createEndpoints({ maxLimit: MAX_LIMIT }) } })
+  const measured = () => ({ attemptTimeoutMs: 30_000, attempts: { endpoints: createEndpoints({ maxLimit: MAX_LIMIT }) } })
 
   /** A process whose attempts last until they are released; `made` waits until so many have begun. */
   function processOfHeld(slots: number) {
@@ -111,7 +114,7 @@ describe('the bounds of inline attempts', () => {
 
   it('leave an endpoint slower than a second to workflows on the slow queue, pulled for its free slots', async () => {
     const endpoint = await suite.endpoint(async () => {
-      await delay(1_100)
+      await delay(SLOW_ANSWER_MS)
       return 200
     })
     const { publish, dispatcher } = suite.process(measured())
@@ -136,7 +139,7 @@ describe('the bounds of inline attempts', () => {
 
   it('make attempts inline again once an endpoint is quick again', async () => {
     const endpoint = await suite.endpoint(async () => {
-      if (endpoint.receiver.posts.length === 1) await delay(1_050)
+      if (endpoint.receiver.posts.length === 1) await delay(SLOW_ANSWER_MS)
       return 200
     })
     const { publish, dispatcher, endpoints } = suite.process(measured())

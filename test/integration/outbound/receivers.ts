@@ -171,8 +171,8 @@ export function createTestClient(options: Partial<HttpClientOptions> = {}): Http
   return createHttpClient({
     allowHttp: true,
     allowedCidrs: ['127.0.0.0/8'],
-    timeoutMs: 2000,
-    connectTimeoutMs: 1000,
+    timeoutMs: 10_000,
+    connectTimeoutMs: 5_000,
     maxResponseBytes: 32_768,
     userAgent: 'Posthorn/test',
     ...options,

@@ -8,7 +8,13 @@ import { answer, answerAndHang, createCertificate, createTestClient } from './re
 import { NO_REST, OK, onSecondRequest, startReceiver, type Behaviour, type Receiver } from './receivers.ts'
 
 const BODY = Buffer.from('{}')
+/** An answer of an endpoint that closes idle connections after so many seconds. */
+const okWithHint = (seconds: number): string =>
+  `HTTP/1.1 200 OK\r\nkeep-alive: timeout=${seconds}${OK.slice(15)}`
 const OOPS = 'HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n'
+
+/** Closing is compared with timers that are set when the connection falls idle. */
+const TIMERS_MS = [3_500, 4_000]
 
 describe('a reused connection', () => {
   const receivers: Receiver[] = []
@@ -187,7 +193,7 @@ describe('a reused connection', () => {
     async function closingOf(
       act: (receiver: Receiver) => Promise<unknown>,
       behave = answerAndHang(OK),
-    ): Promise<number> {
+    ): Promise<{ afterMs: number; isBefore: (timerMs: number) => boolean }> {
       let closedAtMs = 0
       const receiver = await receive((socket, request) => {
         if (request.connection === 1) socket.once('close', () => (closedAtMs = performance.now()))
@@ -195,27 +201,35 @@ describe('a reused connection', () => {
       })
       await post(receiver)
       const startedAtMs = performance.now()
+      // A timer of this process is as late as the one that closes.
+      const ends = new Map<number, number>()
+      for (const ms of TIMERS_MS) setTimeout(() => ends.set(ms, performance.now()), ms).unref()
       await act(receiver)
       await eventually(() => expect(closedAtMs).to.be.above(0))
-      return closedAtMs - startedAtMs
+      return {
+        afterMs: closedAtMs - startedAtMs,
+        isBefore: (ms) => closedAtMs < (ends.get(ms) ?? Infinity),
+      }
     }
     const wait = (): Promise<void> => Promise.resolve()
 
     it('after 1.5 seconds without a POST', async () => {
-      expect(await closingOf(wait)).to.be.within(1_400, 2_500)
+      const closing = await closingOf(wait)
+      expect(closing.afterMs).to.be.above(1_400)
+      expect(closing.isBefore(3_500), `after ${closing.afterMs} ms`).to.equal(true)
     })
 
     it('a second before the endpoint would close it', async () => {
-      const hint = (seconds: number) =>
-        answerAndHang(`HTTP/1.1 200 OK\r\nkeep-alive: timeout=${seconds}${OK.slice(15)}`)
-      expect(await closingOf(wait, hint(3))).to.be.within(1_900, 2_800)
+      const closing = await closingOf(wait, answerAndHang(okWithHint(4)))
+      expect(closing.afterMs).to.be.above(2_900)
+      expect(closing.isBefore(4_000), `after ${closing.afterMs} ms`).to.equal(true)
     })
 
     it('when it is too old, between two POSTs', async () => {
-      client = createTestClient({ poolLimits: { ...NO_REST, maxAgeMs: 500 } })
+      client = createTestClient({ poolLimits: { ...NO_REST, maxAgeMs: 2_000 } })
       await closingOf(async (receiver) => {
         await postTimes(1, receiver)
-        await delay(510)
+        await delay(2_010)
         await post(receiver)
         expect(receiver.received.map(({ connection }) => connection)).to.deep.equal([1, 1, 2])
       })
@@ -224,9 +238,10 @@ describe('a reused connection', () => {
     it('when a POST of the same webhook has no answer, and not when one of another has none', async () => {
       let isSilent = false
       const behave: Behaviour = (socket) => {
-        if (!isSilent) setTimeout(() => socket.write(OK), 30)
+        // The one that lies idle meanwhile does so for longer than a POST has time.
+        if (!isSilent) setTimeout(() => socket.write(okWithHint(9)), 30)
       }
-      client = createTestClient({ poolLimits: NO_REST, timeoutMs: 500 })
+      client = createTestClient({ poolLimits: NO_REST, timeoutMs: 2_000 })
       const receiver = await receive(behave)
       await Promise.all([post(receiver), post(receiver), post(receiver, 'other')])
       expect(receiver.open()).to.equal(3)
