@@ -102,9 +102,7 @@ describe('posthorn migrate while events are published', () => {
     const interruption = interrupted
       .query('CREATE INDEX CONCURRENTLY event_trace_idx ON event (organisation_id, trace_id, sequence)')
       .then(() => null, String)
-    await eventually(async () =>
-      expect(await validityOfIndexes()).to.deep.equal({ event_trace_idx: false }),
-    )
+    await eventually(async () => expect(await validityOfIndexes()).to.deep.equal({ event_trace_idx: false }))
     await database.dataSource.query('SELECT pg_cancel_backend($1)', [rows[0]!.pid])
     expect(await interruption).to.include('user request')
     await interrupted.end()

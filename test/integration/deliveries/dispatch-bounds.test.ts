@@ -51,7 +51,10 @@ describe('the bounds of inline attempts', () => {
     eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
 
   /** Of a process that measures how slow its endpoints really are. */
-  const measured = () => ({ attemptTimeoutMs: 30_000, attempts: { endpoints: createEndpoints({ maxLimit: MAX_LIMIT }) } })
+  const measured = () => ({
+    attemptTimeoutMs: 30_000,
+    attempts: { endpoints: createEndpoints({ maxLimit: MAX_LIMIT }) },
+  })
 
   /** A process whose attempts last until they are released; `made` waits until so many have begun. */
   function processOfHeld(slots: number) {
