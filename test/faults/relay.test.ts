@@ -43,7 +43,7 @@ function startRelay(
 
 describe('kill -9 of the producer, the relays and the API at random, under load', function () {
   // Half a minute on a quiet machine.
-  this.timeout(300_000)
+  this.timeout(600_000)
   const stage = useStage()
   let outbox: Outbox
   let processes: (() => Promise<unknown>)[]
@@ -107,7 +107,7 @@ describe('kill -9 of the producer, the relays and the API at random, under load'
     await eventually(async () => {
       const left = (await outbox.rows()).map(({ id, attempts, error }) => `${id} ${attempts} ${error}`)
       expect(left.slice(0, 5), `${left.length} rows are left, ${found}`).to.deep.equal([])
-    }, 120_000)
+    }, 240_000)
     const orders = await outbox.dataSource.query<{ id: string }[]>('SELECT id FROM shop_order ORDER BY id')
     const committed = orders.map(({ id }) => `order-${id}`)
     const [sequence] = await outbox.dataSource.query<{ last: string }[]>(
@@ -126,7 +126,7 @@ describe('kill -9 of the producer, the relays and the API at random, under load'
       }
       return sent
     }
-    await eventually(() => expect(sentByOrder().size, found).to.equal(committed.length), 90_000)
+    await eventually(() => expect(sentByOrder().size, found).to.equal(committed.length), 120_000)
     const sent = sentByOrder()
     expect([...sent.keys()], found).to.have.members(committed)
     expect(
