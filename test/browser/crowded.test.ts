@@ -10,7 +10,7 @@ const SIZES = {
 }
 
 describe('the developer area of a large customer', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
   let webhookId: string
   let unbrokenId: string

@@ -50,7 +50,7 @@ describe('the appearance of deliveries and events', () => {
     const answer = published.json as { id: string; deliveries: { id: string; webhookId: string }[] }
     eventId = answer.id
     deliveryId = answer.deliveries.find((one) => one.webhookId === webhookId)!.id
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 2 }, 20_000)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 2 })
     const waiting = await writeBacklog(dataSource, {
       ...backlog,
       state: 'waiting',

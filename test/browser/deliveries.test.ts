@@ -308,7 +308,7 @@ describe('acting on deliveries in the developer area', () => {
     stage.answerWith(() => 503)
     const { id } = await otherWebhook()
     const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 15_000)
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     const { page } = await area.signIn(stage.member, at(id))
     const heading = page.locator('.heading')
     await heading.getByText('Failing since').waitFor()

@@ -42,7 +42,7 @@ describe('one delivery in the developer area', () => {
       return null
     })
     const deliveryId = await stage.publish(area.posthorn)
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 2 }, 15_000)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 2 })
     const { page } = await area.signIn(stage.member, at(stage.webhookId, deliveryId))
     const [request, response] = [
       page.getByRole('region', { name: 'Request' }),

@@ -8,7 +8,7 @@ import { useDeveloperArea } from '../helpers/browser/browser.ts'
 const run = promisify(execFile)
 
 describe('the API reference at /docs', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
 
   const openOperation = async (operationId: string) => {
@@ -74,7 +74,7 @@ describe('the API reference at /docs', function () {
       const program = await page.evaluate<string>('navigator.clipboard.readText()')
       expect(program).to.equal(shown)
       const env = { ...process.env, POSTHORN_KEY: area.stage.member.apiKey }
-      const { stdout } = await run(command, [...args, program], { env, timeout: 20_000 })
+      const { stdout } = await run(command, [...args, program], { env, timeout: 60_000 })
       expect(stdout, language).to.match(/"deliveries":\[/)
     }
   })

@@ -9,7 +9,7 @@ const QUEUED = 12
 const SWEEP_IN_MS = 300_000
 
 describe('deliveries before their first attempt in the developer area', function () {
-  this.timeout(45_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
   let webhookId: string
   let ids: string[]

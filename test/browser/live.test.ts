@@ -7,7 +7,7 @@ import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('live deliveries in the developer area', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
   let commentId: string
 

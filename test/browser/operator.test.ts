@@ -20,7 +20,7 @@ const FORMS: Record<string, BrowserContextOptions> = {
 const REASON = 'It floods our network. Write to support@example.com.'
 
 describe("the operator's pages", function () {
-  this.timeout(90_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
   let member: TestMember
   let webhookId: string

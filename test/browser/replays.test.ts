@@ -4,7 +4,7 @@ import { createCommentWebhook } from '../helpers/browser/comment-webhook.ts'
 import { publishRow } from '../helpers/database/factories.ts'
 
 describe('past events in the developer area', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
 
   const publish = async (count: number): Promise<void> => {

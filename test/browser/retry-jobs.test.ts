@@ -3,7 +3,7 @@ import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 
 describe('retry jobs in the developer area', function () {
-  this.timeout(45_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
 
   const webhook = () => createCommentWebhook(area, '/jobs')

@@ -8,7 +8,7 @@ const WIDE = { width: 1440, height: 900 }
 const NARROW = { width: 1024, height: 800 }
 
 describe('a list and its detail side by side, and the keys of the developer area', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
   let webhookId: string
   /** Newest first, as in the list. */

@@ -53,7 +53,7 @@ describe('the list of webhooks in the developer area', function () {
     const { stage } = area
     stage.answerWith(() => 503)
     const deliveryId = await stage.publish(area.posthorn)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 15_000)
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     const { page } = await area.signIn()
     const first = page.getByRole('row').nth(1)
     await first.getByText('Failing since').waitFor()

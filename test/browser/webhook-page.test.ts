@@ -40,7 +40,7 @@ describe('the page of a webhook in the developer area', () => {
     stage.answerWith(() => 503)
     const { id } = await webhook()
     const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 15_000)
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     const { page } = await area.signIn(stage.member, at(id))
     const heading = page.locator('.heading')
     await heading.getByText('Failing since').waitFor()

@@ -5,7 +5,7 @@ import { createCommentWebhook } from '../helpers/browser/comment-webhook.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 describe('the words of the developer area', function () {
-  this.timeout(45_000)
+  this.timeout(180_000)
   const area = useDeveloperArea()
   const pathOf = (query: string) => `/developer?webhook=${area.stage.webhookId}${query}`
 

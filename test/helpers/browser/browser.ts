@@ -23,8 +23,8 @@ export type DeveloperArea = {
 
 const TEMPORAL_UI_URL = 'http://127.0.0.1:1/temporal'
 
-/** Waiting for the page takes so long at most; with one process of each on a busy machine it is seldom near. */
-const SLOW_GROUP_MS = 15_000
+/** How long a test waits for the page, on a machine as busy as may be. */
+const PAGE_TIMEOUT_MS = 60_000
 
 /** Started once for all files: what takes long is the start. */
 type Running = { database: TestDatabase; posthorn: PosthornProcess; browser: Browser }
@@ -89,7 +89,7 @@ export function useDeveloperArea(): DeveloperArea {
       locale: 'en-GB',
       ...options,
     })
-    context.setDefaultTimeout(SLOW_GROUP_MS)
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS)
     const page = await context.newPage()
     const visitor = { page, faults: [] as string[] }
     page.on('pageerror', ({ message }) => visitor.faults.push(message))
