@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import pg from 'pg'
+import { percentile } from '../helpers/percentile.ts'
 import { createNeighbour } from '../helpers/processes/burst.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { useStage } from '../helpers/processes/stage.ts'
@@ -64,8 +65,10 @@ describe('a webhook whose lock is held', () => {
     }
     await holder.end()
 
-    expect(publishing).to.have.length.above(30)
-    expect(Math.max(...publishing)).to.be.below(2_000)
+    // One that waited for a connection, for five seconds, would come to four.
+    expect(publishing).to.have.length.above(12)
+    expect(percentile(publishing, 0.5)).to.be.below(2_000)
+    expect(Math.max(...publishing)).to.be.below(10_000)
     for (const { status, ms, retryAfter } of (await Promise.all(waiting)).flat()) {
       expect(ms).to.be.below(10_000)
       if (status === 503) expect(retryAfter).to.match(/^[1-9]\d*$/)
