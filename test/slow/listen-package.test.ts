@@ -15,7 +15,9 @@ import { createReceiver } from '../helpers/receivers/receiver.ts'
 
 const INSTALL_TIMEOUT_MS = 300_000
 const MAX_TARBALL_BYTES = 100_000
-const MAX_HELP_MS = 300
+
+/** The start of the program, in starts of Node.js alone: less than two, and five with the server's TypeORM and `pg`. */
+const MAX_STARTS = 4
 const MAX_PACKAGES = 5
 
 describe('the package posthorn-listen, installed from its tarball in an empty folder', function () {
@@ -47,17 +49,21 @@ describe('the package posthorn-listen, installed from its tarball in an empty fo
   })
 
   it('shows its help at once, under its own name', () => {
-    const durations = [1, 2, 3].map(() => {
+    const [ofNode, durations]: [number[], number[]] = [[], []]
+    for (let time = 0; time < 5; time++) {
+      const beganAt = performance.now()
+      runProgram(process.execPath, ['--eval', ''])
       const startedAt = performance.now()
+      ofNode.push(startedAt - beganAt)
       const { status, stdout, stderr } = runProgram(program, ['--help'])
       expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' })
       expect(stdout)
         .to.match(/^Usage: posthorn-listen \[--events KEYS\]/)
         .and.not.include('posthorn listen')
-      return performance.now() - startedAt
-    })
-    // The quickest of three: other load delays a process, and never hurries it.
-    expect(Math.min(...durations)).to.be.at.most(MAX_HELP_MS)
+      durations.push(performance.now() - startedAt)
+    }
+    // The quickest of five: other load delays a process, and never hurries it.
+    expect(Math.min(...durations)).to.be.at.most(MAX_STARTS * Math.min(...ofNode))
   })
 
   it('tells its version, and what is wrong with its arguments', () => {
