@@ -48,6 +48,6 @@ describe('processes with a catalogue of the operator', () => {
         deliveryId,
       ])
       expect(rows).to.deep.equal([{ state }])
-    }, 30_000)
+    })
   }
 })

@@ -25,7 +25,7 @@ describe('an attempt that is deferred, on a real Temporal server', () => {
     const deliveryId = await stage.publish(posthorn)
     const posts = () => stage.receiver.postsOf(deliveryId)
     // Eight seconds before the fifth attempt.
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 }, 20_000)
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     const [row] = await stage.dataSource.query<{ next_attempt_at: Date }[]>(
       'SELECT next_attempt_at FROM delivery WHERE id = $1',
       [deliveryId],
@@ -51,7 +51,7 @@ describe('an attempt that is deferred, on a real Temporal server', () => {
     answers.release(200)
     await stage.reaches(other, { state: 'completed', attempts: 1 })
     await stop()
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 5 }, 20_000)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 5 })
     expect(posts()).to.have.length(5)
     expect(posts()[4]!.arrivedAt - row!.next_attempt_at.getTime()).to.be.at.least(-TOLERANCE_MS)
   })

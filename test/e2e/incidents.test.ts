@@ -221,7 +221,7 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
     // Its attempts come at 0, 1, 3 and 7 seconds.
     stage.answerWith((index) => (index < 3 ? 500 : 200))
     const deliveryId = await stage.publish(posthorn)
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 4 }, 25_000)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 4 })
     const [incident] = await incidents()
     expect(incident!.closedAt).not.to.equal(null)
     await eventually(async () => {

@@ -187,7 +187,7 @@ describe('the main job, on a real Temporal server', function () {
       await paced
     }
     const waits = [1_000, 2_000]
-    await eventually(() => deliveries.forEach((id) => expect(receiver.postsOf(id)).to.have.length(3)), 30_000)
+    await eventually(() => deliveries.forEach((id) => expect(receiver.postsOf(id)).to.have.length(3)))
     const lateness = deliveries.flatMap((id) => {
       const posts = receiver.postsOf(id)
       return waits.map((wait, index) => posts[index + 1]!.arrivedAt - posts[index]!.answeredAt - wait)

@@ -27,7 +27,7 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
     it('makes one attempt, ends stopped, opens no incident and is not counted when it fails', async () => {
       stage.answerWith(() => 500)
       const deliveryId = await sendTest()
-      await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 }, 10_000)
+      await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 })
       expect((await call('GET', `/${stage.webhookId}/incidents`)).json).to.deep.equal({
         data: [],
         nextCursor: null,
@@ -50,19 +50,19 @@ for (const mode of ['workflow', 'overflow', 'direct'] as const) {
       expect(retried.json).to.include({ code: 'test_delivery' })
       // An ordinary delivery has had its second attempt long before this has had any.
       const ordinary = await stage.publish(posthorn)
-      await eventually(() => expect(stage.receiver.postsOf(ordinary)).to.have.length(2), 15_000)
+      await eventually(() => expect(stage.receiver.postsOf(ordinary)).to.have.length(2))
       expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
     })
 
     it('closes no incident when it succeeds', async () => {
       stage.answerWith(() => 200)
       await stage.dataSource.query('TRUNCATE delivery CASCADE')
-      await stage.reaches(await sendTest(), { state: 'completed', attempts: 1 }, 10_000)
+      await stage.reaches(await sendTest(), { state: 'completed', attempts: 1 })
       const { json } = await call('GET', `/${stage.webhookId}/incidents`)
       const { data } = json as { data: { closedAt: string | null }[] }
       expect(data.map(({ closedAt }) => closedAt)).to.deep.equal([null])
       const ordinary = await stage.publish(posthorn)
-      await stage.reaches(ordinary, { state: 'completed', attempts: 1 }, 10_000)
+      await stage.reaches(ordinary, { state: 'completed', attempts: 1 })
       await eventually(async () => {
         const after = (await call('GET', `/${stage.webhookId}/incidents`)).json as {
           data: { closedAt: string | null }[]

@@ -10,7 +10,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const DOCUMENT = new URL('../../docs/troubleshooting.md', import.meta.url)
-const COMMAND_TIMEOUT_MS = 20_000
+const COMMAND_TIMEOUT_MS = 60_000
 
 const STATEMENTS = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```sql\n(.*?)^```$/gms)].map(
   ([, statement = '']) => statement,
@@ -178,7 +178,7 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', (
       deliveryId = row!.id
       const refused: unknown = await run('workflow describe').catch((error: unknown) => error)
       expect(String(refused)).to.match(/workflow not found/)
-    }, 20_000)
+    })
     await stage.dataSource.query(`UPDATE delivery SET created_at = created_at - interval '20 minutes'`)
     for (const statement of ['WHERE state IN', 'SELECT webhook_id'])
       expect(JSON.stringify(await runSql(statement)), statement).to.include('pending')

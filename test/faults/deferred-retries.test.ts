@@ -49,7 +49,7 @@ describe('forced retries at an endpoint that hangs', function () {
     const backlog = { organisationId, webhookId, state: 'waiting', count: DELIVERIES } as const
     const deliveryIds = await writeBacklog(stage.dataSource, backlog)
     await owner.retryAll('force')
-    await eventually(() => historiesOf(deliveryIds), 30_000)
+    await eventually(() => historiesOf(deliveryIds))
     await delay(BEFORE_MS)
     const before = await historiesOf(deliveryIds)
     await delay(MINUTE_MS)

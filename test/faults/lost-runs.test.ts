@@ -56,7 +56,7 @@ describe('a process that is paused in every POST', function () {
       )
       expect(runs()).to.equal(MAX_RUNS)
       isPausing = false
-      await stage.reaches(deliveryId, { state: 'completed', attempts: 2 }, 20_000)
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 2 })
       expect((await attempts())[0]).to.deep.equal({
         number: 1,
         outcome: 'failed',

@@ -94,7 +94,7 @@ describe('outcomes that the database refuses for longer than a lease', function 
               [deliveryId, attempts],
             )
             expect(row).to.deep.equal({ state: 'completed', isWhole: true })
-          }, 20_000)
+          })
         expect(broken()).to.deep.equal(SQLSTATES.map(() => attempts))
         expect(await posthorn.stop()).to.equal(0)
       })

@@ -47,7 +47,7 @@ describe('a connection to Temporal that falls silent', () => {
     const other = await stage.start({ command: 'worker', env })
     stage.answerWith(() => 500)
     const deliveries = await Promise.all(Array.from({ length: 5 }, () => stage.publish(posthorn)))
-    for (const id of deliveries) await stage.reaches(id, { state: 'waiting', attempts: 4 }, 20_000)
+    for (const id of deliveries) await stage.reaches(id, { state: 'waiting', attempts: 4 })
     proxy.fallSilent('all')
     stage.answerWith(() => 200)
     for (const id of deliveries) await client.workflow.getHandle(deliveryWorkflowId(id)).terminate()

@@ -32,7 +32,7 @@ describe('an uncaught error', () => {
     await eventually(() => expect(posthorn.log()).to.include('"event":"process.uncaught_exception"'))
     // The POST in progress is recorded before the end.
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
-    await eventually(() => expect(isRunning(posthorn.pid)).to.equal(false), 20_000)
+    await eventually(() => expect(isRunning(posthorn.pid)).to.equal(false))
     expect(await posthorn.stop()).to.equal(1)
   })
 })

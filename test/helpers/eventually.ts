@@ -2,10 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const POLL_MS = 20
 
+/** Far more than anything takes on a busy machine. What is promised within a time is given that time. */
+const TIMEOUT_MS = 60_000
+
 /**
  * Calls `check` until it no longer throws, and returns what it returned; after `timeoutMs` its last error is thrown.
  */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 30_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = TIMEOUT_MS): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     try {

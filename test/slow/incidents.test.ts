@@ -71,10 +71,10 @@ describe('kill -9 of the process, and its incidents', function () {
     await begin(0)
     const posthorn = await start()
     await stage.publish(posthorn)
-    await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent']), 30_000)
+    await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent']))
     // As a process leaves it that dies right after its commit: to be swept, and the workflow gone.
     await stage.dataSource.query(`UPDATE incident SET exhausted_at = now(), sweep_at = now()`)
-    await eventually(() => expect(mail.mails).to.have.length(4), 30_000)
+    await eventually(() => expect(mail.mails).to.have.length(4))
     await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent']))
   })
 

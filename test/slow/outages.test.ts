@@ -62,7 +62,7 @@ describe('an outage of twenty seconds', () => {
     expect((await posthorn.call('GET', '/readyz')).json).to.deep.equal({ database: 'down', engine: 'up' })
     await delay(OUTAGE_MS)
     postgres = await start()
-    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 30_000)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
     expect(stage.receiver.posts).to.have.length(1)
     expect(await posthorn.stop()).to.equal(0)
     await stage.close()

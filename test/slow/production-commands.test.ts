@@ -99,7 +99,7 @@ describe('docs/production.md, executed from top to bottom', function () {
       before: () =>
         eventually(async () => {
           expect(await psql('$DATABASE_URL', 'SELECT state FROM delivery')).to.equal('completed')
-        }, 30_000),
+        }),
       after: ({ stdout }) => expect(stdout).to.include('"outcome":"succeeded"'),
     },
     'API keys 1': {
@@ -184,7 +184,7 @@ describe('docs/production.md, executed from top to bottom', function () {
         await eventually(async () => {
           const states = await psql('$DATABASE_URL', 'SELECT state FROM delivery ORDER BY id')
           expect(states).to.equal('completed\ncompleted\nwaiting')
-        }, 30_000)
+        })
       },
     },
     'Back up and restore 2': {
@@ -218,7 +218,7 @@ describe('docs/production.md, executed from top to bottom', function () {
         await eventually(async () => {
           const { stdout } = await run('temporal worker deployment describe --name posthorn || true')
           expect(stdout).to.include('1.0.0').and.include('1.1.0')
-        }, 30_000)
+        })
       },
       async after() {
         const { stdout } = await run('temporal worker deployment describe --name posthorn')

@@ -36,22 +36,22 @@ describe('docs/stream/browser.mjs in a real browser', () => {
     const browser = spawn(chromium, [...flags, site.url], { stdio: 'ignore' })
     await eventually(() => expect(site.streams()).to.equal(1), 60_000)
     await publishRow(dataSource, member.organisationId)
-    await eventually(() => expect(site.seen).to.have.length(1), 20_000)
+    await eventually(() => expect(site.seen).to.have.length(1))
     // A change of rights ends the stream; what is published meanwhile comes with the next one.
     await dataSource.query(
       `UPDATE member SET full_access = false, permissions = '{customer:read}' WHERE id = $1`,
       [member.memberId],
     )
-    await eventually(() => expect(site.ended()).to.equal(1), 20_000)
+    await eventually(() => expect(site.ended()).to.equal(1))
     await publishRow(dataSource, member.organisationId)
-    await eventually(() => expect(site.streams()).to.equal(2), 20_000)
+    await eventually(() => expect(site.streams()).to.equal(2))
     await publishRow(dataSource, member.organisationId)
     const stored = await dataSource.query<{ id: string; body: Buffer }[]>(
       'SELECT id, body FROM event WHERE organisation_id = $1 ORDER BY sequence',
       [member.organisationId],
     )
     const expected = stored.map(({ id, body }) => `${id} ${body.toString()}`)
-    await eventually(() => expect(site.seen).to.deep.equal(expected), 20_000)
+    await eventually(() => expect(site.seen).to.deep.equal(expected))
     const exited = once(browser, 'exit')
     browser.kill()
     await exited

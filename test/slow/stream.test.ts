@@ -56,7 +56,7 @@ describe('the event stream under load', function () {
       while (left-- > 0) {
         const idempotencyKey = left % 5 === 0 ? newId() : null
         // The same request again until it is answered: its process may be killed.
-        await eventually(() => publishOne(urls(), idempotencyKey), 30_000)
+        await eventually(() => publishOne(urls(), idempotencyKey))
       }
     }
     await Promise.all(Array.from({ length: PUBLISHERS }, publishOn))

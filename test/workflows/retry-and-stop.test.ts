@@ -148,7 +148,7 @@ describe('retries and stops of a delivery, on a time-skipping server', () => {
     })
     await scene(async ({ retry, result }) => {
       const ended = result()
-      await eventually(() => expect(posts()).to.have.length(10), 20_000)
+      await eventually(() => expect(posts()).to.have.length(10))
       await retry()
       release()
       expect(await ended).to.deep.equal({ state: 'failed', attempts: 11 })

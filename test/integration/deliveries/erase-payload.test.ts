@@ -19,7 +19,7 @@ type Delivery = { id: string; webhookId: string }
 type Published = { id: string; deliveries: Delivery[] }
 
 describe("the erasure of an event's payload", function () {
-  this.timeout(20_000)
+  this.timeout(180_000)
   const suite = useApi()
   let dependencies: ReturnType<typeof attemptDependencies>
   let member: TestMember

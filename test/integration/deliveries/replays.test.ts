@@ -17,7 +17,7 @@ const NEVER = new AbortController().signal
 const SINCE = '2026-01-01T00:00:00.000Z'
 
 describe('POST replays', function () {
-  this.timeout(20_000)
+  this.timeout(180_000)
   const suite = useApi()
   let member: TestMember
   let receiver: Receiver
@@ -203,7 +203,7 @@ describe('POST replays', function () {
   })
 
   it('counts the first 100,000 events of a longer range, and goes on beyond them', async function () {
-    this.timeout(60_000)
+    this.timeout(180_000)
     const { dataSource } = suite.database
     await publish(1)
     await dataSource.query(
