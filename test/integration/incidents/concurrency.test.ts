@@ -65,8 +65,10 @@ describe('incidents under concurrency', () => {
 
   /** The locks of one process, for which a command waits however long that takes. */
   function unlimitedLocks(): WebhookLocks {
-    const { transact } = createWebhookLocks(POOL_SIZE)
-    return { transact: (dataSource, webhookId, work) => transact(dataSource, webhookId, work, UNLIMITED_MS) }
+    const locks = createWebhookLocks(POOL_SIZE)
+    return {
+      transact: (dataSource, webhookId, work) => locks.transact(dataSource, webhookId, work, UNLIMITED_MS),
+    }
   }
 
   const plan = (ids: readonly string[], number: number, succeeds: boolean): Planned[] =>
