@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createMember } from '../helpers/database/factories.ts'
 
-describe('API keys in the developer area', function () {
-  this.timeout(180_000)
+describe('API keys in the developer area', () => {
   const area = useDeveloperArea()
 
   it('are made, shown once, and sign out the browsers that use them once they are revoked', async () => {

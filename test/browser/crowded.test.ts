@@ -9,8 +9,7 @@ const SIZES = {
   phone: { width: 375, height: 800 },
 }
 
-describe('the developer area of a large customer', function () {
-  this.timeout(180_000)
+describe('the developer area of a large customer', () => {
   const area = useDeveloperArea()
   let webhookId: string
   let unbrokenId: string

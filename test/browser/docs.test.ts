@@ -7,8 +7,7 @@ import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
 const run = promisify(execFile)
 
-describe('the API reference at /docs', function () {
-  this.timeout(180_000)
+describe('the API reference at /docs', () => {
   const area = useDeveloperArea()
 
   const openOperation = async (operationId: string) => {

@@ -8,8 +8,7 @@ const QUEUED = 12
 /** The sweeper begins none of them while the test looks. */
 const SWEEP_IN_MS = 300_000
 
-describe('deliveries before their first attempt in the developer area', function () {
-  this.timeout(180_000)
+describe('deliveries before their first attempt in the developer area', () => {
   const area = useDeveloperArea()
   let webhookId: string
   let ids: string[]

@@ -6,8 +6,7 @@ import { asOperator, portalLinkOf } from '../helpers/api/operator.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('live deliveries in the developer area', function () {
-  this.timeout(180_000)
+describe('live deliveries in the developer area', () => {
   const area = useDeveloperArea()
   let commentId: string
 

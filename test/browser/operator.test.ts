@@ -19,8 +19,7 @@ const FORMS: Record<string, BrowserContextOptions> = {
 
 const REASON = 'It floods our network. Write to support@example.com.'
 
-describe("the operator's pages", function () {
-  this.timeout(180_000)
+describe("the operator's pages", () => {
   const area = useDeveloperArea()
   let member: TestMember
   let webhookId: string

@@ -3,8 +3,7 @@ import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createCommentWebhook } from '../helpers/browser/comment-webhook.ts'
 import { publishRow } from '../helpers/database/factories.ts'
 
-describe('past events in the developer area', function () {
-  this.timeout(180_000)
+describe('past events in the developer area', () => {
   const area = useDeveloperArea()
 
   const publish = async (count: number): Promise<void> => {

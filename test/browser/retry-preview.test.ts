@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 
-describe('what a retry costs, in the developer area', function () {
-  this.timeout(180_000)
+describe('what a retry costs, in the developer area', () => {
   const area = useDeveloperArea()
 
   const backlog = (webhookId: string, state: 'failed' | 'waiting', count: number) =>

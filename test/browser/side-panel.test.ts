@@ -7,8 +7,7 @@ import { useDeveloperArea } from '../helpers/browser/browser.ts'
 const WIDE = { width: 1440, height: 900 }
 const NARROW = { width: 1024, height: 800 }
 
-describe('a list and its detail side by side, and the keys of the developer area', function () {
-  this.timeout(180_000)
+describe('a list and its detail side by side, and the keys of the developer area', () => {
   const area = useDeveloperArea()
   let webhookId: string
   /** Newest first, as in the list. */

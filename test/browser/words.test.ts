@@ -4,8 +4,7 @@ import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { createCommentWebhook } from '../helpers/browser/comment-webhook.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
-describe('the words of the developer area', function () {
-  this.timeout(180_000)
+describe('the words of the developer area', () => {
   const area = useDeveloperArea()
   const pathOf = (query: string) => `/developer?webhook=${area.stage.webhookId}${query}`
 

@@ -10,8 +10,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 const ENV = { POSTHORN_OPERATOR_KEYS: `manager:${secretOf('manager')}:manage` }
 const BACKLOG = 3_000
 
-describe('the erasure of an organisation, on a real Temporal server', function () {
-  this.timeout(180_000)
+describe('the erasure of an organisation, on a real Temporal server', () => {
   const stage = useStage()
   const start = () => stage.start({ env: ENV })
   const call = (posthorn: PosthornProcess, method: string) =>

@@ -6,8 +6,7 @@ import { useStage } from '../helpers/processes/stage.ts'
 
 const PAST = 200
 
-describe('a replay, on a real Temporal server', function () {
-  this.timeout(120_000)
+describe('a replay, on a real Temporal server', () => {
   const stage = useStage()
 
   it('sends every past event once, and fresh events are not late beside it', async () => {

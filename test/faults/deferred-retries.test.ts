@@ -22,8 +22,7 @@ const MAX_SIGNALS = 2
 /** Events of most histories in this minute: a signal, a timer and the attempt that it requests are about twelve. */
 const MAX_EVENTS = 30
 
-describe('forced retries at an endpoint that hangs', function () {
-  this.timeout(240_000)
+describe('forced retries at an endpoint that hangs', () => {
   let owner: WebhookOwner
   afterEach(() => owner.close())
   const stage = useStage()

@@ -15,8 +15,7 @@ const MAX_RUNS = 5
 /** Each run may have to wait until the lease of the one before is over. */
 const RECORDED_WITHIN_MS = 90_000
 
-describe('a process that is paused in every POST', function () {
-  this.timeout(150_000)
+describe('a process that is paused in every POST', () => {
   let posthorn: PosthornProcess
   let owner: WebhookOwner
   let isPausing: boolean

@@ -16,8 +16,7 @@ const FAULT_MS = 22_000
 
 const ATTEMPT_TIMEOUT_MS = '1000'
 
-describe('outcomes that the database refuses for longer than a lease', function () {
-  this.timeout(150_000)
+describe('outcomes that the database refuses for longer than a lease', () => {
   const stages: Stage[] = []
   afterEach(async () => {
     for (const stage of stages.splice(0)) await stage.close()

@@ -14,8 +14,7 @@ const INTERVAL_MS = 7_000
 
 const BEGUN_WITHIN_MS = 60_000
 
-describe('endpoints that hang, and recover together', function () {
-  this.timeout(150_000)
+describe('endpoints that hang, and recover together', () => {
   const stage = useStage()
 
   /** Publishes one event to all webhooks, and returns the ids of its deliveries. */

@@ -14,8 +14,7 @@ import { useStage } from '../helpers/processes/stage.ts'
 
 const OTHER_CODE = fileURLToPath(new URL('../fixtures/workflows/other-deliver-event.ts', import.meta.url))
 
-describe('a stuck workflow', function () {
-  this.timeout(150_000)
+describe('a stuck workflow', () => {
   const stage = useStage()
   let connection: NativeConnection
   let client: Client

@@ -18,8 +18,7 @@ const TOLERANCE_MS = 10_000
 
 type Played = { stage: Stage; posthorn: PosthornProcess }
 
-describe("the loss of all of Temporal's data", function () {
-  this.timeout(180_000)
+describe("the loss of all of Temporal's data", () => {
   let temporal: WipeableTemporal
   let stages: Played[] = []
 

@@ -32,8 +32,7 @@ const RECOVERED_WITHIN_MS = 90_000
 type Accepted = { deliveryId: string; webhookId: string; sentAt: number; answeredAt: number }
 type Row = { id: string; state: string; attempts: number; numbers: number[] }
 
-describe('a backup taken under load, restored beside an empty Temporal', function () {
-  this.timeout(300_000)
+describe('a backup taken under load, restored beside an empty Temporal', () => {
   const programs = findDumpPrograms()
   if (programs === null) {
     it.skip('PG_DUMP IS NOT INSTALLED: nothing of this was tried (apt-get install postgresql-client)')

@@ -78,8 +78,7 @@ describe('kill -9 of the process, and its incidents', function () {
     await eventually(async () => expect(await states()).to.deep.equal(['sent', 'sent', 'sent', 'sent']))
   })
 
-  it('two workers, and twelve hundred failing deliveries: two mails to each of two recipients, no more', async function () {
-    this.timeout(300_000)
+  it('two workers, and twelve hundred failing deliveries: two mails to each of two recipients, no more', async () => {
     await begin(0)
     const [posthorn] = await Promise.all([start(), start()])
     const deliveries: string[] = []

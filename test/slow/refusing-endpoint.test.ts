@@ -25,8 +25,7 @@ const MAX_RATIO = 5
 
 const ARRIVED_WITHIN_MS = 90_000
 
-describe('an endpoint that refuses at once, while Temporal is behind', function () {
-  this.timeout(240_000)
+describe('an endpoint that refuses at once, while Temporal is behind', () => {
   const owners: WebhookOwner[] = []
   afterEach(() => Promise.all(owners.splice(0).map((owner) => owner.close())))
   const stage = useStage()

@@ -16,8 +16,7 @@ const EVENTS = 2_000
 const ACTIVE = 20
 const IDLE = 500
 
-describe('the event stream under load', function () {
-  this.timeout(240_000)
+describe('the event stream under load', () => {
   let database: TestDatabase
   let member: TestMember
   let processes: PosthornProcess[]

@@ -7,8 +7,7 @@ import { useTemporal } from '../helpers/temporal/time-skipping.ts'
 const LONG_HISTORY = 4_096
 const EVENTS_PER_DEFERRAL = 11
 
-describe('the history of a delivery whose endpoint has no free slot for hours', function () {
-  this.timeout(180_000)
+describe('the history of a delivery whose endpoint has no free slot for hours', () => {
   const suite = useAttempts()
   const temporal = useTemporal()
 

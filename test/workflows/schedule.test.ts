@@ -17,8 +17,7 @@ const SLOW_MS = 400
  * All instants are those of one clock, which follows a Temporal server that skips time. While an attempt is under way
  * that clock runs in real time: in the rest until the due instant too, so that this rest is the code of production.
  */
-describe('the retry schedule, POST to POST, on a time-skipping server', function () {
-  this.timeout(120_000)
+describe('the retry schedule, POST to POST, on a time-skipping server', () => {
   const suite = useAttempts()
   const temporal = useTemporal()
 

@@ -10,7 +10,7 @@ export async function runRetryJob(
   stage: Stage,
   posthorn: PosthornProcess,
   body: { mode: 'failed' | 'force'; id?: string },
-  timeoutMs = 40_000,
+  timeoutMs = 120_000,
 ): Promise<{ total: number; progress: number[]; firstPostAfterMs: number; tookMs: number }> {
   const { organisationId, apiKey } = stage.member
   const askedAt = Date.now()

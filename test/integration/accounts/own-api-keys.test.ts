@@ -6,8 +6,7 @@ type Key = { id: string; key: string; name: string; memberId: string; expiresAt:
 
 const DAY_MS = 86_400_000
 
-describe("a member's own API keys", function () {
-  this.timeout(180_000)
+describe("a member's own API keys", () => {
   const suite = useApi()
   let member: TestMember
 

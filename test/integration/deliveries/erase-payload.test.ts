@@ -18,8 +18,7 @@ import { readStream } from '../../helpers/stream/stream-reader.ts'
 type Delivery = { id: string; webhookId: string }
 type Published = { id: string; deliveries: Delivery[] }
 
-describe("the erasure of an event's payload", function () {
-  this.timeout(180_000)
+describe("the erasure of an event's payload", () => {
   const suite = useApi()
   let dependencies: ReturnType<typeof attemptDependencies>
   let member: TestMember

@@ -16,8 +16,7 @@ type Job = { id: string; state: string; total: number; done: number; succeeded: 
 const NEVER = new AbortController().signal
 const SINCE = '2026-01-01T00:00:00.000Z'
 
-describe('POST replays', function () {
-  this.timeout(180_000)
+describe('POST replays', () => {
   const suite = useApi()
   let member: TestMember
   let receiver: Receiver
@@ -202,8 +201,7 @@ describe('POST replays', function () {
     expect(receiver.posts).to.have.length(6)
   })
 
-  it('counts the first 100,000 events of a longer range, and goes on beyond them', async function () {
-    this.timeout(180_000)
+  it('counts the first 100,000 events of a longer range, and goes on beyond them', async () => {
     const { dataSource } = suite.database
     await publish(1)
     await dataSource.query(

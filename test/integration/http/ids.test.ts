@@ -121,7 +121,7 @@ describe('ids in requests', () => {
       await holder.rollbackTransaction()
       await holder.release()
     }
-  }).timeout(180_000)
+  })
 
   it('in bodies may be in upper case', async () => {
     const body = { mode: 'failed', id: upper('id'), deliveryIds: [upper('deliveryId'), ids['deliveryId']] }

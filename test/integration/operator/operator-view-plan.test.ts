@@ -14,8 +14,7 @@ const MAX_GROWTH = 1.5
 /** The others have at most a row for each webhook. */
 const BIG = ['delivery', 'attempt', 'event']
 
-describe("the operator's view of many organisations", function () {
-  this.timeout(180_000)
+describe("the operator's view of many organisations", () => {
   const database = useDatabase()
   const reads = {
     overview: (db: typeof database.dataSource) => countForOperators(db),
