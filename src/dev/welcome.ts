@@ -62,7 +62,7 @@ export function welcome(instance: Instance): string {
     `  Mailbox        ${apiUrl}${MAILBOX_PATH}${elsewhere}`,
     `  PostgreSQL     ${databaseUrl}`,
     `  Organisation   ${organisationId}`,
-    `  API key        ${key}`,
+    `  API key        ${instance.apiKey ?? `shown when it was made; it belongs in place of ${key}`}`,
     `  Operator key   ${instance.operatorKey ?? 'none (POSTHORN_OPERATOR_KEYS)'}`,
     `  Log            ${logFile}`,
     '',

@@ -125,7 +125,7 @@ function refuse(code: string, detail: string): Refusal {
 }
 
 function tooLong(): Refusal {
-  return refuse('too_long', `The URL is longer than ${MAX_URL_LENGTH} characters.`)
+  return refuse('too_long', `The URL has more than ${MAX_URL_LENGTH} characters in the form that is sent.`)
 }
 
 function notPublic(): Refusal {
