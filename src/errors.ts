@@ -85,9 +85,9 @@ export function invalidFields(all: readonly FieldError[]): ProblemError {
 /** Errors that the detail of a problem repeats in words; all of them are in its `errors`. */
 const MAX_IN_DETAIL = 3
 
-/** Returns a sentence. The detail of some errors is one already. */
+/** Returns a sentence. The detail of some errors is already one. */
 function inWords({ pointer, detail }: FieldError): string {
-  if (detail.endsWith('.')) return detail
+  if (!/^[a-z]/.test(detail)) return detail
   return `${pointer.slice(1) || 'The body'} ${detail}.`
 }
 

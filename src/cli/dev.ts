@@ -209,19 +209,19 @@ async function seed(databaseUrl: string, ownSeed: string | null): Promise<ShownK
   const keys = organisations.flatMap(({ id: organisationId, members = [] }) =>
     members.flatMap(({ id, apiKeys = [], fullAccess = false, permissions = [] }) =>
       apiKeys.map(({ name, key }) => {
-        const isThis = (made: NewKey): boolean =>
+        const isOfThisKey = (made: NewKey): boolean =>
           made.organisationId === organisationId && made.memberId === id && made.name === name
-        const apiKey = key ?? newKeys.find(isThis)?.key ?? null
+        const apiKey = key ?? newKeys.find(isOfThisKey)?.key ?? null
         return { organisationId, apiKey, grants: { fullAccess, permissions } }
       }),
     ),
   )
-  const unknown = {
+  const withoutKey = {
     organisationId: organisations[0]?.id ?? '',
     apiKey: null,
     grants: { fullAccess: true, permissions: [] },
   }
-  return keys.find(({ apiKey }) => apiKey !== null) ?? keys[0] ?? unknown
+  return keys.find(({ apiKey }) => apiKey !== null) ?? keys[0] ?? withoutKey
 }
 
 function readShutdownGrace(): number {

@@ -19,7 +19,7 @@ type Instance = ShownKey & {
   databaseUrl: string
   environmentFile: string
   logFile: string
-  /** Whether the outbound policy lets webhooks have its address. */
+  /** Whether the outbound policy permits webhooks to the receiver's address. */
   isReceiverAllowed: boolean
   operatorKey: string | null
   notifyAfterSeconds: number
@@ -62,7 +62,7 @@ export function welcome(instance: Instance): string {
     `  Mailbox        ${apiUrl}${MAILBOX_PATH}${elsewhere}`,
     `  PostgreSQL     ${databaseUrl}`,
     `  Organisation   ${organisationId}`,
-    `  API key        ${instance.apiKey ?? `shown when it was made; it belongs in place of ${key}`}`,
+    `  API key        ${instance.apiKey ?? `shown only when it was made; put it in place of ${key}`}`,
     `  Operator key   ${instance.operatorKey ?? 'none (POSTHORN_OPERATOR_KEYS)'}`,
     `  Log            ${logFile}`,
     '',
@@ -86,8 +86,8 @@ export function welcome(instance: Instance): string {
 const CUSTOMER = { key: 'customer:created', data: { id: 'cus_1', firstName: 'Ada' } }
 
 /**
- * The event of the README where the catalogue takes it and the member may subscribe to it; otherwise the first event of
- * which both is so, or any.
+ * The event of the README where the catalogue takes it and the member may subscribe to it; otherwise the first that
+ * meets both, or else the first.
  */
 function eventToTry(
   { eventKeys, isSubscribable, isCostly, validatePayload, permissionFor }: Catalogue,

@@ -10,8 +10,8 @@ export const UNREADABLE = {
   malformed_request: {
     ...COMMON,
     cause:
-      'What arrived is not one HTTP request: it has an unknown method, no `Host`, two lengths or the like.',
-    cure: 'Send HTTP/1.1; the connection is closed after this answer.',
+      'What arrived is not one HTTP/1.1 request: it has an unknown method, no `Host`, two lengths or the like.',
+    cure: 'Send what RFC 9112 describes; the connection is closed after this answer.',
   },
   repeated_host: {
     ...COMMON,

@@ -1,16 +1,17 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { ProblemError } from '../errors.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
 import { createPipeline, type HandleRequest, type Pipeline, type PipelineLimits } from './limits/pipeline.ts'
+import { problemHeaders, refuseUnreadable } from './limits/unreadable.ts'
 import { portError } from '../free-port.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 
-/** How often Node.js looks for connections beyond these limits; its default would add half a minute to each. */
+/** How often Node.js checks for connections beyond these limits; its default would add half a minute to each. */
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000
 
 /** How long requests in flight may take when the process stops. */
@@ -45,7 +46,10 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   const proxies = createTrustedProxies(options.trustedProxies ?? [])
   const { closeGraceMs = CLOSE_GRACE_MS } = options
   const handler = app.callback()
-  const handle: HandleRequest = (request, response) => void handler(request, response)
+  const handle: HandleRequest = (request, response) => {
+    if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, NO_HOST)
+    else void handler(request, response)
+  }
   const handleProbe: HandleRequest = (request, response) => {
     if (PROBES.has(request.url ?? '')) {
       response.shouldKeepAlive = false
@@ -53,7 +57,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
       return
     }
     onRefused()
-    refuse(response)
+    refuse(response, TOO_MANY_CONNECTIONS)
   }
   const pipelines = new WeakMap<Socket, Pipeline>()
   const admission = createAdmission({ maxConnections, proxies })
@@ -63,19 +67,14 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
-      // The app refuses a request without one in its own words.
+      // `handle` refuses a request without one, with a problem document.
       requireHostHeader: false,
     },
     (request: IncomingMessage, response: ServerResponse) =>
       pipelines.get(request.socket)?.handle(request, response),
   )
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET' || pipelines.get(socket)?.isNext() !== true) {
-      socket.destroy()
-      return
-    }
-    socket.write(answerOf(unreadable(error.code)))
-    socket.destroySoon()
+    refuseUnreadable(error.code, socket, pipelines.get(socket)?.unreadablePart() ?? null)
   })
   server.on('connection', (socket) => {
     const admitted = admission.admit(socket)
@@ -110,38 +109,18 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   }
 }
 
-/** What Node.js could not parse, or not in time; `code` is that of its error. */
-function unreadable(code: string | undefined): ProblemError {
-  if (code === 'HPE_HEADER_OVERFLOW') return new ProblemError('headers_too_large')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ProblemError('request_timeout')
-  return new ProblemError('malformed_request')
-}
-
-/** An answer as bytes, where there is no response object. */
-function answerOf(error: ProblemError): string {
-  const { status } = error.problem
-  const body = error.document()
-  const headers = { ...problemHeaders(body), date: new Date().toUTCString(), connection: 'close' }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n')
-}
-
-function problemHeaders(body: string): Record<string, string | number> {
-  return {
-    'content-type': 'application/problem+json',
-    'content-length': Buffer.byteLength(body),
-    'cache-control': 'no-store',
-  }
-}
-
-const REFUSAL = new ProblemError('too_many_connections', {
+const TOO_MANY_CONNECTIONS = new ProblemError('too_many_connections', {
   detail: 'This process, or this address, has as many connections open as it may have. Try again.',
+  headers: { 'retry-after': '2' },
 })
 
-function refuse(response: ServerResponse): void {
+const NO_HOST = new ProblemError('malformed_request', { detail: 'The request has no Host header.' })
+
+/** Answers without the app, and closes the connection. */
+function refuse(response: ServerResponse, error: ProblemError): void {
   response.shouldKeepAlive = false
-  const body = REFUSAL.document()
-  response.writeHead(REFUSAL.problem.status, { ...problemHeaders(body), 'retry-after': '2' }).end(body)
+  const body = error.document()
+  response.writeHead(error.problem.status, { ...problemHeaders(body), ...error.headers }).end(body)
 }
 
 /** What a new connection may be used for; `probes`: every other request on it is refused. */

@@ -12,10 +12,11 @@ import {
 } from '../db/queries/event-stream.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import { forbidden, unauthenticated } from '../errors.ts'
+import { parseUuid } from '../ids.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
-import type { Positions } from './positions.ts'
+import { POSITION_PATTERN, type Positions } from './positions.ts'
 import { missingForStream, rightsFingerprint, streamedKeys, type RequestedEventKeys } from './permissions.ts'
 import { createStream, type EventStream, type StreamEnd, type StreamStart } from './client-stream.ts'
 
@@ -46,8 +47,7 @@ const TIMES: StreamTimes = { beatMs: 15_000, rightsMs: 5_000, stallMs: 10_000 }
 const PAGE_SIZE = 100
 const MAX_CONCURRENT_READS = 4
 
-/** A UUID. What a client sends as its last event id is one, or a sealed position. */
-const EVENT_ID = /^[0-9a-f-]{36}$/i
+const POSITION = new RegExp(`^${POSITION_PATTERN}$`)
 
 type Open = { stream: EventStream; apiKeyId: string; rights: string }
 
@@ -118,8 +118,10 @@ export function createStreams(dependencies: {
   }
 
   async function findPosition(organisationId: string, lastEventId: string): Promise<StreamPosition | null> {
-    if (EVENT_ID.test(lastEventId)) return findEventPosition(dataSource, organisationId, lastEventId)
-    const position = positions.open(organisationId, lastEventId)
+    const eventId = parseUuid(lastEventId)
+    if (eventId !== null) return findEventPosition(dataSource, organisationId, eventId)
+    // What opens in spite of other characters, such as line breaks, would be sent back with them.
+    const position = POSITION.test(lastEventId) ? positions.open(organisationId, lastEventId) : null
     if (position === null) return null
     return (await isPositionValid(dataSource, organisationId, position)) ? position : null
   }

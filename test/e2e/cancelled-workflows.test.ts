@@ -13,7 +13,7 @@ import { testServers } from '../helpers/runner/servers.ts'
 /** The fifth attempt waits for eight seconds. One that began its wait anew would be so late that half of it is over. */
 const HALF_WAIT_MS = 4_000
 
-/** A second on a quiet machine; measured at most 60 ms late. */
+/** Measured at most 60 ms late on a quiet machine; less than half of the wait. */
 const LATEST_MS = 3_000
 
 describe('a cancelled workflow, on a real Temporal server', () => {

@@ -65,7 +65,7 @@ describe('a webhook whose lock is held', () => {
     }
     await holder.end()
 
-    // One that waited for a connection, for five seconds, would come to four.
+    // If each waited for a connection, for five seconds, there would be time for four.
     expect(publishing).to.have.length.above(12)
     expect(percentile(publishing, 0.5)).to.be.below(2_000)
     expect(Math.max(...publishing)).to.be.below(10_000)

@@ -19,9 +19,7 @@ const GRACE_MS = 5_000
 /** For requests on their way to a receiver that is busy; most of what a free slot would begin arrives later. */
 const ARRIVAL_DELAY_MS = 2_500
 
-describe('the shutdown of a process', function () {
-  // Half a minute each on a quiet machine: an endpoint has few slots at first.
-  this.timeout(300_000)
+describe('the shutdown of a process', () => {
   const stage = useStage()
 
   beforeEach(() => addWebhooks(WEBHOOKS - 1))

@@ -3,6 +3,8 @@ import { mock } from 'node:test'
 /** Turns of the event loop in which a promise settles that was waiting for a time-out and for its socket to close. */
 const TURNS = 50
 
+const UNTIL_MS = 60_000
+
 /** `setTimeout` that fires only when the test lets it; sockets and their own time-outs go on. */
 export type HeldTimeouts = {
   /** Lets so many milliseconds pass for `setTimeout`, and everything that follows at once happen. */
@@ -22,7 +24,11 @@ export function useHeldTimeouts(): HeldTimeouts {
       for (let turn = 0; turn < TURNS; turn++) await nextEvents()
     },
     async until(isTrue) {
-      while (!isTrue()) await nextEvents()
+      const deadlineMs = performance.now() + UNTIL_MS
+      while (!isTrue()) {
+        if (performance.now() > deadlineMs) throw new Error('what the test waits for has not arrived')
+        await nextEvents()
+      }
     },
   }
 }

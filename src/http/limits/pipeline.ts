@@ -18,8 +18,11 @@ export type HandleRequest = (request: IncomingMessage, response: ServerResponse)
 /** The requests of one connection. */
 export type Pipeline = {
   handle: HandleRequest
-  /** False while a request that has arrived is to be answered first: an answer out of its turn would pass for its own. */
-  isNext(): boolean
+  /**
+   * Returns what an answer written now would belong to, when what arrives cannot be read: the head of a request, or the
+   * body of one without an answer; null while another answer is to be sent, or was sent before the body had ended.
+   */
+  unreadablePart(): 'head' | 'body' | null
 }
 
 const LIMITS: PipelineLimits = {
@@ -45,6 +48,7 @@ export function createPipeline(
   const handled = new Map<ServerResponse, NodeJS.Timeout | null>()
   let waiting: [IncomingMessage, ServerResponse][] = []
   let parsedAfterLast: number | null = null
+  let latest: ServerResponse | null = null
 
   // Node closes only the connection's current response.
   socket.once('close', () => {
@@ -86,6 +90,7 @@ export function createPipeline(
   }
 
   function accept(request: IncomingMessage, response: ServerResponse): void {
+    latest = response
     if (parsedAfterLast !== null) {
       if (++parsedAfterLast > MAX_PARSED_AFTER_LAST) socket.destroy()
       return
@@ -101,8 +106,11 @@ export function createPipeline(
 
   return {
     handle: accept,
-    isNext: () =>
-      waiting.length === 0 &&
-      [...handled.keys()].every(({ req, headersSent }) => !req.complete && !headersSent),
+    unreadablePart() {
+      const open = [...handled.keys()]
+      if (waiting.length > 0) return null
+      if (latest === null || latest.req.complete) return open.length === 0 ? 'head' : null
+      return open.length === 1 && open[0] === latest && !latest.headersSent ? 'body' : null
+    },
   }
 }

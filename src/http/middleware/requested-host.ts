@@ -20,17 +20,12 @@ export function pathOf(ctx: { readonly path: string }): string | null {
   }
 }
 
-/**
- * Throws 400 for a request with more than one `Host`, since programs on its way may each believe another one, and for
- * one of HTTP/1.1 without (RFC 9112, 3.2).
- */
+/** Throws 400 for a request with more than one `Host`: programs on its way may each believe another one (RFC 9112, 3.2). */
 export function requireOneHost(): Middleware {
   return async (ctx, next) => {
-    const { rawHeaders, httpVersion } = ctx.req
+    const { rawHeaders } = ctx.req
     const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host')
     if (hosts.length > 1) throw badRequest('repeated_host', 'The request has more than one Host header.')
-    if (hosts.length === 0 && httpVersion === '1.1')
-      throw badRequest('malformed_request', 'The request has no Host header.')
     await next()
   }
 }

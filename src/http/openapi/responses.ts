@@ -38,6 +38,7 @@ const REFUSALS = {
     status: 400,
     description: 'The request cannot be read; see `code`',
     codes: [
+      'malformed_request',
       'malformed_path',
       'malformed_json',
       'too_deep',

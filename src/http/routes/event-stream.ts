@@ -22,9 +22,8 @@ const EventStreamQuerySchema = Type.Object(
     ),
     lastEventId: Type.Optional(
       Type.String({
-        maxLength: 200,
         description:
-          'The last `id` that was received, of an event or of a position; the stream goes on after it, or says `gap` where it knows no such id. The header counts before it',
+          'The last `id` that was received, of an event or of a position; the stream goes on after it, or sends `gap` where the id is unknown. The header counts before it',
         examples: [EXAMPLE_IDS.event],
       }),
     ),

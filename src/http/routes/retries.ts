@@ -119,7 +119,7 @@ const sendTestEventRoute = routeWithBody({
   operationId: 'testWebhook',
   summary: 'Send a test event to this webhook only',
   description:
-    "A `webhook:test`, or with `eventKey` the catalogue's example of a key that the webhook is subscribed to, which needs the key's own permission. It gets one attempt, belongs to no incident and is not in the event stream.",
+    "A `webhook:test`, or with `eventKey` the catalogue's example of a key that the webhook is subscribed to, which needs the key's own permission; `triggeredBy` has the member who sends it. It gets one attempt, belongs to no incident and is not in the event stream.",
   body: { schema: TestWebhookSchema, optional: true, maxBytes: MAX_SELECTION_BYTES, rules: testEventErrors },
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {

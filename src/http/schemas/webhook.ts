@@ -61,18 +61,24 @@ export const operatorHold = orNull(OperatorHoldSchema, {
   examples: [null],
 })
 
-const readOnly = Type.Optional(
-  Type.Unknown({ readOnly: true, description: 'Cannot be changed: only its present value is accepted' }),
-)
+/** A field that is compared with its present value, whatever its type. */
+const readOnly = (documented: object) =>
+  Type.Optional(
+    Type.Unknown({
+      readOnly: true,
+      description: 'Cannot be changed: only its present value is accepted',
+      documented,
+    }),
+  )
 
 /** Body of update: any of the fields, and what else an answer has. */
 export const UpdateWebhookSchema = Type.Object(
   {
     ...Type.Partial(CreateWebhookSchema).properties,
-    id: readOnly,
-    operatorHold: readOnly,
-    createdAt: readOnly,
-    updatedAt: readOnly,
+    id: readOnly({ type: 'string' }),
+    operatorHold: readOnly(operatorHold),
+    createdAt: readOnly({ type: 'string' }),
+    updatedAt: readOnly({ type: 'string' }),
   },
   { additionalProperties: false, title: 'UpdateWebhook' },
 )

@@ -54,3 +54,9 @@ export function sendBytes(url: string, bytes: string): Promise<string> {
     socket.on('close', () => resolve(Buffer.concat(chunks).toString('utf8')))
   })
 }
+
+/** Splits what came over a socket, which is one answer with a length. */
+export function parseAnswer(bytes: string): { head: string; body: string } {
+  const [head = '', ...rest] = bytes.split('\r\n\r\n')
+  return { head, body: rest.join('\r\n\r\n') }
+}

@@ -85,18 +85,26 @@ async function startTimeSkippingServer(): Promise<{
     isReady: () => isServing(address),
     readyTimeoutMs: READY_TIMEOUT_MS,
   })
-  const existing = { server: { type: 'existing' }, supportsTimeSkipping: true } as const
-  const environment = await sdk.create({ ...existing, address, plugins: [withoutPings] })
+  const stopServer = async (): Promise<void> => {
+    await server.stop()
+    rmSync(folder, { recursive: true })
+  }
+  try {
+    const existing = { server: { type: 'existing' }, supportsTimeSkipping: true } as const
+    const environment = await sdk.create({ ...existing, address, plugins: [withoutPings] })
+    await addSearchAttributes(environment)
+    return { environment, stop: () => environment.teardown().then(stopServer) }
+  } catch (error) {
+    await stopServer()
+    throw error
+  }
+}
+
+async function addSearchAttributes(environment: TestWorkflowEnvironment): Promise<void> {
   await environment.connection.operatorService.addSearchAttributes({
     namespace: 'default',
     searchAttributes: Object.fromEntries(SEARCH_ATTRIBUTE_NAMES.map((name) => [name, KEYWORD])),
   })
-  const stop = async (): Promise<void> => {
-    await environment.teardown()
-    await server.stop()
-    rmSync(folder, { recursive: true })
-  }
-  return { environment, stop }
 }
 
 async function isServing(address: string): Promise<boolean> {

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import Koa from 'koa'
 import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
+import { parseAnswer, sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
 
 const LARGE = Buffer.alloc(1024 * 1024, 'x')
 
@@ -155,13 +155,17 @@ describe('connections of the API', () => {
     expect((await sendRaw(listening.url, { method: 'GET', path: '/item' })).status).to.equal(200)
   })
 
-  it('closes a connection that sends no request within twelve seconds', async () => {
+  it('closes a connection that sends no request within twelve seconds, with an answer to what has begun', async () => {
     await serve()
     const silent = await open()
     const slow = await open()
     slow.write('GET /item HTTP/1.1\r\nHost: posthorn\r\n')
     silent.resume()
-    slow.resume()
+    let answer = ''
+    slow.on('data', (chunk) => (answer += chunk.toString()))
     await Promise.all([once(silent, 'close'), once(slow, 'close')])
+    const { head, body } = parseAnswer(answer)
+    expect(head).to.match(/^HTTP\/1\.1 408 /)
+    expect(JSON.parse(body)).to.include({ code: 'request_timeout' })
   })
 })

@@ -162,8 +162,8 @@ describe('the deadline of a POST', () => {
   })
 
   it('leaves an endpoint all of its time', async () => {
-    const receiver = await startReceiver((socket) => void setTimeout(() => socket.end(OK), 1300))
-    const result = await post(`http://127.0.0.1:${receiver.port}/`, BODY, { timeoutMs: 10_000 })
+    const receiver = await startReceiver((socket) => void setTimeout(() => socket.end(OK), 2_200))
+    const result = await post(`http://127.0.0.1:${receiver.port}/`, BODY, { timeoutMs: 5_000 })
     await receiver.stop()
     expect(result).to.include({ succeeded: true, statusCode: 200 })
   })

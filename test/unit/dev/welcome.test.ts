@@ -41,7 +41,7 @@ describe('the welcome of npm start', () => {
     ])
   })
 
-  it('shows commands that its key may use, and an address that the outbound policy takes', () => {
+  it('shows commands for an event that its key may read, and an address that the outbound policy takes', () => {
     const grants = { fullAccess: false, permissions: ['webhook:manage', 'event:publish', 'invoice:read'] }
     const text = welcome({ ...instance, grants, isReceiverAllowed: false, catalogue: builtInCatalogue })
     expect(text).to.include('(also /fail and /slow; the outbound policy refuses its address)')
