@@ -19,6 +19,7 @@ WITH given AS (
    WHERE (g.webhook_id IS NULL OR g.webhook_id = w.id)
      AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, g.key) IS NULL
 ), new_delivery AS MATERIALIZED (
+  -- Before the rows are written: the answer needs no join with them, which would grow with the square of their number.
   SELECT *, uuidv7() AS id, CASE WHEN begins THEN gen_random_uuid() END AS owner,
          delivery_now() + CASE WHEN begins THEN :leaseMs::float8 ELSE :sweepAfterMs::float8 END * interval '1 ms' AS sweep_at
     FROM matching
