@@ -60,8 +60,7 @@ export function openApiDocument(
     info: {
       title: 'Posthorn',
       version: packageJson.version,
-      description:
-        'Self-hosted webhook delivery. Errors are problem+json (RFC 9457) with a stable `code`; a request that arrives too slowly gets 408, one with too large headers 431, whatever its path.',
+      description: 'Self-hosted webhook delivery. Errors are problem+json (RFC 9457) with a stable `code`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

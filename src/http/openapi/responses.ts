@@ -65,6 +65,11 @@ const REFUSALS = {
     headers: ALLOW,
     codes: ['method_not_allowed'],
   },
+  RequestTimeout: {
+    status: 408,
+    description: 'The request arrived too slowly',
+    codes: ['request_timeout'],
+  },
   BodyTooLarge: { status: 413, description: 'Body too large', codes: ['body_too_large'] },
   UnsupportedMediaType: { status: 415, description: 'Not JSON in UTF-8', codes: ['unsupported_media_type'] },
   WrongHost: {
@@ -95,6 +100,7 @@ const REFUSALS = {
     headers: { ...RATE_LIMIT_HEADERS, ...RETRY_AFTER },
     codes: ['rate_limited'],
   },
+  HeadersTooLarge: { status: 431, description: 'Headers too large', codes: ['headers_too_large'] },
   InternalError: { status: 500, description: 'A fault of this service', codes: ['internal_error'] },
   Unavailable: {
     status: 503,
@@ -127,7 +133,13 @@ export function refusalComponents(): Record<string, object> {
 export function commonRefusals(route: Route): Record<string, object> {
   const { access, body, query } = route
   const hasKey = access.kind !== 'open'
-  const names: RefusalName[] = ['MethodNotAllowed', 'InternalError', 'Unavailable']
+  const names: RefusalName[] = [
+    'MethodNotAllowed',
+    'RequestTimeout',
+    'HeadersTooLarge',
+    'InternalError',
+    'Unavailable',
+  ]
   names.push(hasKey ? 'TooManyRequests' : 'TooManyFromAddress')
   // While its organisation is being erased, a key is answered 404 everywhere.
   if (hasKey) names.push('Unauthenticated', 'NotFound')
