@@ -79,17 +79,17 @@ describe('events of an organisation with a thousand webhooks', () => {
     [', with an Idempotency-Key each', (name: string) => `${name}-${randomUUID()}`],
   ] as const) {
     it(`delay no event of another organisation, and leave the process ready${title}`, async () => {
-      let committed = 0
-      /** How many of the heavy events were committed when each light one was answered. */
-      const committedBefore: number[] = []
+      let answeredHeavy = 0
+      /** How many of the heavy events had their answer when each light one was answered. */
+      const answeredBefore: number[] = []
       const publishHeavy = async (name: string): Promise<ApiResponse> => {
         const answer = await publish(heavy, keyOf(name))
-        if (answer.status === 202) committed++
+        answeredHeavy++
         return answer
       }
       const publishLight = async (name: string): Promise<ApiResponse> => {
         const answer = await publish(light, keyOf(name))
-        committedBefore.push(committed)
+        answeredBefore.push(answeredHeavy)
         return answer
       }
       const answers = Promise.all([
@@ -99,8 +99,8 @@ describe('events of an organisation with a thousand webhooks', () => {
       const readiness = await readinessDuring(answers)
       const [ofHeavy, ofLight] = await answers
       for (const { status, text } of ofLight) expect(status, text).to.equal(202)
-      expect(committed).to.be.at.least(HEAVY / 2)
-      expect(percentile(committedBefore, 0.5), `of ${committed}`).to.be.below(HEAVY / 4)
+      expect(percentile(answeredBefore, 0.5)).to.be.below(HEAVY / 4)
+      expect(ofHeavy.filter(({ status }) => status === 202)).to.have.length.above(1)
       for (const { status, text, json, headers } of ofHeavy) {
         expect(status, text).to.be.oneOf([202, 503])
         if (status === 202) continue
