@@ -16,12 +16,11 @@ const REFUSALS = 4
 const WAIT_MS = 1_000
 const ROUNDING_MS = 5
 
-/**
- * What is promised on a machine that does nothing else. On a busy one, as much as half of the retries are late, or some
- * times what it takes at an endpoint that confirms.
- */
+/** Promised of 19 in 20 on a machine that does nothing else, and of every second one on any. */
 const DELAY_MS = 1_000
-const MAX_RATIO = 5
+
+/** Of 19 in 20 on a busy machine. Without attempts before the workflow half of them took seven seconds. */
+const BUSY_DELAY_MS = 4_000
 
 const ARRIVED_WITHIN_MS = 90_000
 
@@ -65,12 +64,13 @@ describe('an endpoint that refuses at once, while Temporal is behind', () => {
     await serve(posthorn, () => 200)
     const confirming = await serve(posthorn, () => 200)
     const refusing = await serve(posthorn, (index) => (index < REFUSALS ? 503 : 200))
-    const [usual, p95] = [percentile(confirming.delays, 0.95), percentile(refusing.delays, 0.95)]
-    // Retries come at Temporal's pace, first attempts do not wait for it.
+    const usual = percentile(confirming.delays, 0.95)
+    const [p50, p95] = [percentile(refusing.delays, 0.5), percentile(refusing.delays, 0.95)]
     const lateMs = percentile(refusing.retriedAfter, 0.5) - WAIT_MS
-    this.test!.title += ` (p95 ${p95} ms, ${usual} ms where it confirms, retries late p50 ${lateMs} ms)`
+    this.test!.title += ` (p50 ${p50}, p95 ${p95} ms, ${usual} ms where it confirms, retries late p50 ${lateMs} ms)`
     expect(Math.min(...refusing.retriedAfter)).to.be.at.least(WAIT_MS - ROUNDING_MS)
-    expect(p95).to.be.below(Math.max(DELAY_MS, lateMs, MAX_RATIO * usual))
+    expect(p50).to.be.below(DELAY_MS)
+    expect(p95).to.be.below(BUSY_DELAY_MS)
     await posthorn.kill()
   })
 })
