@@ -73,18 +73,22 @@ export async function startPosthorn(options: {
   child.once('close', () => log.end())
   const url = `http://127.0.0.1:${port}`
   const readLog = (): string => readFileSync(logFile, 'utf8')
+  const isRelay = command === 'relay'
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
   await eventually(async () => {
-    if (child.exitCode !== null) throw new Error(`posthorn ${command} ended`)
-    const isRelay = command === 'relay'
+    if (hasEnded()) return
     if (isRelay && !readLog().includes('relay.started')) throw new Error('the relay has not started')
     if (awaitEngine && !isRelay && !readLog().includes('temporal.connected'))
       throw new Error(`posthorn ${command} has not reached Temporal`)
+    if (command === 'worker' && !readLog().includes('service.started'))
+      throw new Error('the worker has not started')
     if (command !== 'worker' && !isRelay && (await callApi(url, 'GET', '/healthz')).status !== 200)
       throw new Error('not listening')
   }, READY_TIMEOUT_MS).catch((error: unknown) => {
     child.kill('SIGKILL')
     throw new Error(`${String(error)}\n${readLog()}`)
   })
+  if (hasEnded()) throw new Error(`posthorn ${command} ended\n${readLog()}`)
   return {
     url,
     pid: child.pid ?? 0,
