@@ -22,7 +22,11 @@ export function problemHeaders(body: string): Record<string, string | number> {
  *
  * @param next what the answer belongs to: a head or the body of a request; null where it belongs to nothing
  */
-export function refuseUnreadable(code: string | undefined, socket: Socket, next: 'head' | 'body' | null): void {
+export function refuseUnreadable(
+  code: string | undefined,
+  socket: Socket,
+  next: 'head' | 'body' | null,
+): void {
   // The rest of what is sent is read and dropped: closing with bytes unread would take the answer with it.
   if (refused.has(socket)) return
   if (next === null || !socket.writable || code === 'ECONNRESET') {
