@@ -190,8 +190,8 @@ async function startTemporal(
 }
 
 /**
- * Brings in the organisations, the demo one where no file is given. Returns the first key that stands in the file, or was
- * made just now, with what its member may do.
+ * Writes the organisations of the seed file, of the demo one where no other is given. Returns the first key whose value
+ * the file contains or this start has made, with what its member may do.
  */
 async function seed(databaseUrl: string, ownSeed: string | null): Promise<ShownKey> {
   const file = ownSeed ?? fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
