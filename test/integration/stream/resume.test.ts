@@ -196,6 +196,15 @@ describe('a stream that is resumed', () => {
       await eventually(() => expect(idsOf(again)).to.deep.equal([ids[2]]))
     })
 
+  it('takes no position with a line break in it, and sends none back', async () => {
+    const first = await open()
+    await eventually(() => expect(first.lastEventId()).to.not.equal(null))
+    const lastEventId = first.lastEventId()!.replace('|', '|\n')
+    const reader = await open({ query: { lastEventId } })
+    await eventually(() => expect(gapsOf(reader)).to.have.length(1))
+    expect(JSON.parse(gapsOf(reader)[0]!.data)).to.include({ lastEventId })
+  })
+
   it('answers for a foreign event or position as for an unknown one', async () => {
     await publish(1)
     const stranger = await createMember(suite.database.dataSource)
