@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FirstAttemptMode } from '../../src/deliveries/dispatch/dispatcher.ts'
-import { createNeighbour, type Neighbour } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { publishRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
@@ -20,18 +19,13 @@ const SETTLED_WITHIN_MS = 40_000
 const BY_THE_STARTER = { FIRST_ATTEMPT: 'direct' }
 
 describe('a process that is paused during its POST', () => {
-  let neighbour: Neighbour | null
   let resume: () => void
 
   beforeEach(() => {
-    neighbour = null
     resume = () => undefined
   })
   // Before the stage is closed: a process that is stopped does not end.
-  afterEach(async () => {
-    resume()
-    await neighbour?.close()
-  })
+  afterEach(() => resume())
   const stage = useStage()
 
   const start = (env: Record<string, string> = {}): Promise<PosthornProcess> =>
@@ -73,13 +67,9 @@ describe('a process that is paused during its POST', () => {
     return found!.count
   }
 
-  for (const mode of ['workflow', 'overflow', 'direct'] satisfies FirstAttemptMode[]) {
+  for (const mode of ['workflow', 'direct'] satisfies FirstAttemptMode[]) {
     it(`records the confirmation that arrived meanwhile, in \`${mode}\`: one attempt, at most two POSTs, no incident`, async () => {
       const posthorn = await start({ FIRST_ATTEMPT: mode })
-      if (mode === 'overflow') {
-        neighbour = await createNeighbour(stage, posthorn)
-        await neighbour.publishAtOnce()
-      }
       pauseAtFirst(posthorn, () => 200)
       const deliveryId = await stage.publish(posthorn)
       await pass()

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FirstAttemptMode } from '../../src/deliveries/dispatch/dispatcher.ts'
-import { createNeighbour } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
@@ -49,7 +48,7 @@ describe('outcomes that the database refuses for longer than a lease', () => {
     return deliveries.filter(({ webhookId }) => webhookId !== stage.webhookId).map(({ id }) => id)
   }
 
-  for (const mode of ['workflow', 'overflow', 'direct'] satisfies FirstAttemptMode[]) {
+  for (const mode of ['workflow', 'direct'] satisfies FirstAttemptMode[]) {
     for (const [kind, status] of [
       ['confirmations', 200],
       ['failures', 503],
@@ -64,11 +63,6 @@ describe('outcomes that the database refuses for longer than a lease', () => {
           env: { ATTEMPT_TIMEOUT_MS, FIRST_ATTEMPT: mode, METRICS_PORT: '0' },
         })
         const mend = await breakRecording(stage)
-        if (mode === 'overflow') {
-          const neighbour = await createNeighbour(stage, posthorn)
-          await neighbour.publishAtOnce()
-          await neighbour.close()
-        }
         stage.answerWith(() => status)
         const deliveries = await publish(stage, posthorn)
         expect(deliveries).to.have.length(SQLSTATES.length)

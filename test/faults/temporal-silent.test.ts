@@ -1,6 +1,4 @@
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { useStage } from '../helpers/processes/stage.ts'
@@ -38,26 +36,5 @@ describe('a connection to Temporal that falls silent', () => {
     expect(Date.now() - silentAt).to.be.below(30_000 + TOLERANCE_MS)
     expect(await engine()).to.equal('up')
     expect(await posthorn.stop()).to.equal(0)
-  })
-
-  it('leaves overdue deliveries to another worker, which recovers them within a minute', async () => {
-    const client = new Client({
-      connection: await Connection.connect({ address: testServers().temporalAddress }),
-    })
-    const other = await stage.start({ command: 'worker', env })
-    stage.answerWith(() => 500)
-    const deliveries = await Promise.all(Array.from({ length: 5 }, () => stage.publish(posthorn)))
-    for (const id of deliveries) await stage.reaches(id, { state: 'waiting', attempts: 4 })
-    proxy.fallSilent('all')
-    stage.answerWith(() => 200)
-    for (const id of deliveries) await client.workflow.getHandle(deliveryWorkflowId(id)).terminate()
-    const [due] = await stage.dataSource.query<{ at: Date }[]>(
-      'SELECT max(next_attempt_at) AS at FROM delivery',
-    )
-    for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 5 }, 70_000)
-    expect(Date.now() - due!.at.getTime()).to.be.below(60_000 + TOLERANCE_MS)
-    expect(other.log()).to.include('sweep.restarted_workflow')
-    expect(posthorn.log()).not.to.include('sweep.restarted_workflow')
-    await client.connection.close()
   })
 })
