@@ -82,9 +82,6 @@ const WITHOUT_DURABILITY = [
   'max_connections=400',
 ]
 
-/** Suites with tests in a browser. */
-const WITH_BROWSER = ['browser', 'slow']
-
 const [suite = 'fast', ...given] = process.argv.slice(2)
 const processes = SUITES[suite]
 if (processes === undefined) throw new Error(`no suite "${suite}": ${Object.keys(SUITES).join(', ')}`)
@@ -143,7 +140,7 @@ async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
   const cacheDir = defaultCacheDir(env)
   const temporalCli = await provideTemporalCli({ env, cacheDir, print })
   const timeSkippingServer = await provideTimeSkippingServer({ env, cacheDir, print })
-  const chromium = WITH_BROWSER.includes(suite) ? await provideChromium({ env, print }) : null
+  const chromium = suite === 'browser' ? await provideChromium({ env, print }) : null
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     dbFile: join(folder, 'temporal.db'),

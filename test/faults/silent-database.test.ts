@@ -4,7 +4,7 @@ import { closeDataSource, createDataSource } from '../../src/db/connection/data-
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { useStage } from '../helpers/processes/stage.ts'
-import { createDatabaseProxy } from './rig/database-proxy.ts'
+import { createDatabaseProxy } from './rig/tcp-proxy.ts'
 
 type Answered = {
   atMs: number

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
-import { postsByDelivery } from '../helpers/processes/burst.ts'
-import { runRetryJob } from '../helpers/processes/retry-job.ts'
+import { postsByDelivery, runRetryJob } from '../helpers/processes/burst.ts'
+
 import { useStage } from '../helpers/processes/stage.ts'
 
 /** Resident memory of a process in MB, once a second until stopped (Linux; elsewhere nothing is seen). */
