@@ -254,19 +254,4 @@ describe('acting on deliveries in the developer area', () => {
     await page.getByRole('button', { name: 'Retry failed' }).click()
     await dialog.getByText('30 of 30 deliveries attempted: 30 succeeded, 0 failed').waitFor()
   })
-
-  it('makes one attempt of two clicks, however fast the first is answered', async () => {
-    const { stage } = area
-    stage.answerWith(() => 503)
-    const { id } = await otherWebhook()
-    const [delivery] = await backlog(id, 'failed', 1)
-    const { page } = await area.signIn(stage.member, {
-      path: `/developer?webhook=${id}&delivery=${delivery!}`,
-    })
-    await page.getByRole('button', { name: 'Retry now' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).dblclick()
-    await page.locator('.timeline').getByText('requested by a user').waitFor()
-    await delay(1_500)
-    expect(stage.receiver.postsOf(delivery!)).to.have.length(1)
-  })
 })
