@@ -22,7 +22,7 @@ const FIRST_HALF = 'deliveries|incidents|observability|stream'
 const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|erasure|changes-in-flight'
 
 /** Slow tests that take as long as all others: what happens to deliveries under load and faults. */
-const UNDER_FAULTS = 'backup|crashes|outages|refusing-endpoint|retry-job|stream'
+const UNDER_FAULTS = 'backup|crashes|outages|retry-job|stream'
 
 /** Tests of faults that take as long as all others: those that keep an outcome from its record, and the random play. */
 const OF_RECORDS = 'confirmed-outcomes|random-play|recording-faults|relay|stuck-workflow'

@@ -79,7 +79,7 @@ type Job = { id: string; state: string; total: number; done: number }
 export async function runRetryJob(
   stage: Stage,
   posthorn: PosthornProcess,
-  body: { mode: 'failed' | 'force'; id?: string },
+  body: { mode: 'failed' | 'force' },
   timeoutMs = 120_000,
 ): Promise<{ total: number; progress: number[]; firstPostAfterMs: number; tookMs: number }> {
   const { organisationId, apiKey } = stage.member
