@@ -140,7 +140,7 @@ export function createFakeIncidentTemporal(dependencies: {
  * At which step a worker dies, counted from 1; a step is one statement, one transaction or one message. `before`: the
  * step never happened · `after`: it did, and nobody heard of it.
  */
-export type Death = { atStep: number; effect: 'before' | 'after' }
+type Death = { atStep: number; effect: 'before' | 'after' }
 
 /** Runs `act` as one step; in a dead worker it never comes back, as nothing does in a dead process. */
 type Step = <T>(act: () => Promise<T>) => Promise<T>
