@@ -154,12 +154,13 @@ describe('posthorn migrate while events are published', () => {
     const statements: string[] = []
     const runner = database.dataSource.createQueryRunner()
     const query = runner.query.bind(runner)
-    runner.query = async (sql: string): Promise<unknown> => {
+    const followed = async (sql: string): Promise<unknown> => {
       const result: unknown = await query(sql)
       statements.push(sql)
       if (sql.includes('event_trace_idx')) await setValid(true)
       return result
     }
+    runner.query = followed as typeof runner.query
     try {
       await setValid(false)
       await new OnlineIndexes7().up(runner)
