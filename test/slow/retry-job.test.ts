@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { postsByDelivery, runRetryJob } from '../helpers/processes/burst.ts'
-
 import { useStage } from '../helpers/processes/stage.ts'
 
 /** Resident memory of a process in MB, once a second until stopped (Linux; elsewhere nothing is seen). */
