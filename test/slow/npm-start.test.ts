@@ -17,9 +17,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const README = readFileSync(join(root, 'README.md'), 'utf8')
 const INTEGRATE = readFileSync(join(root, 'docs/integrate.md'), 'utf8')
 
-/** Promises of `npm start`. */
+/** A promise of `npm start`. */
 const STOPPED_WITHIN_MS = 10_000
-const SECOND_START_WITHIN_MS = 15_000
 
 type Started = { child: ChildProcess; output(): string; ready(): Promise<void>; exited: Promise<unknown> }
 
@@ -29,6 +28,8 @@ describe('npm start', () => {
   let running: Started[] = []
   /** The one that several tests look at, since a start takes longer than they do. */
   let shared: Started | null = null
+  /** How long its starts took. */
+  const startsMs: number[] = []
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'posthorn-start-'))
@@ -74,8 +75,11 @@ describe('npm start', () => {
     return started
   }
   async function startShared(): Promise<Started> {
-    shared ??= start()
+    if (shared !== null) return shared
+    const startedAtMs = performance.now()
+    shared = start()
     await shared.ready()
+    startsMs.push(performance.now() - startedAtMs)
     return shared
   }
   const api = (): string => `http://127.0.0.1:${ports['PORT']!}`
@@ -159,10 +163,11 @@ describe('npm start', () => {
 
   it('ends everything it started within 10 seconds of SIGTERM', () => endsBy('SIGTERM'))
 
-  it('keeps its data, and is ready again in under 15 seconds', async () => {
-    const startedAt = Date.now()
+  it('keeps its data, and is ready again about as soon as the first time', async () => {
     const instance = await startShared()
-    expect(Date.now() - startedAt).to.be.below(SECOND_START_WITHIN_MS)
+    const [firstMs, againMs] = startsMs as [number, number]
+    // Whatever else the machine does delays both.
+    expect(againMs).to.be.below(2 * firstMs)
     const key = /API key\s+(\S+)/.exec(instance.output())![1]!
     const listed = await callApi(api(), 'GET', '/api/orgs/org_demo/webhooks', { apiKey: key })
     expect((listed.json as { data: unknown[] }).data).to.have.length(1)
