@@ -5,6 +5,7 @@ import { formatTable } from '../bench/table.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startSteadyPublisher } from '../helpers/processes/steady-publisher.ts'
 import { DISTURBANCES } from './disturbances.ts'
+import { drawPicture } from './picture.ts'
 import { createSampler, type Sample } from './samples.ts'
 import { summarise } from './summary.ts'
 import { API_KEY, createWorld, EVENT_KEYS, PUBLISH_PATH, type World } from './world.ts'
@@ -12,13 +13,13 @@ import { API_KEY, createWorld, EVENT_KEYS, PUBLISH_PATH, type World } from './wo
 const MS_PER_MINUTE = 60_000
 const durationMs = Number(process.env['POSTHORN_LASTING_MINUTES'] ?? 20) * MS_PER_MINUTE
 const firstAttempt = process.env['POSTHORN_LASTING_FIRST_ATTEMPT'] ?? 'direct'
-/** Where the samples are written to as JSON. */
-const samplesFile = process.env['POSTHORN_LASTING_SAMPLES']
+/** The picture, an SVG file, and next to it the samples as JSON. */
+const pictureFile = process.env['POSTHORN_LASTING_PICTURE']
 
 const EVENTS_PER_SECOND = 100
 /** Of these, for the endpoint that refuses each once. */
 const REFUSED_PER_SECOND = 5
-/** Often enough to see a restart, and seldom enough for a p99. */
+/** Enough for a picture, and seldom enough for a p99. */
 const SAMPLES = 240
 /** A restart of PostgreSQL and the processes that have to notice it. */
 const GIVE_UP_AFTER_MS = 60_000
@@ -74,7 +75,10 @@ describe('load that lasts', function () {
     while (performance.now() - startedAt < durationMs) {
       await delay(durationMs / SAMPLES)
       samples.push(await sample())
-      if (samplesFile !== undefined) writeFileSync(samplesFile, JSON.stringify(samples))
+      if (pictureFile !== undefined) {
+        writeFileSync(pictureFile, drawPicture(samples, DISTURBANCES, durationMs))
+        writeFileSync(`${pictureFile}.json`, JSON.stringify(samples))
+      }
     }
     await disturbing
     await Promise.all(publishers.map((publisher) => publisher.stop()))
