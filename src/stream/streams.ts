@@ -15,10 +15,11 @@ import { forbidden, unauthenticated } from '../errors.ts'
 import { parseUuid } from '../ids.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { StreamEnd } from '../observability/metrics/requests.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
 import { POSITION_PATTERN, type Positions } from './positions.ts'
 import { missingForStream, rightsFingerprint, streamedKeys, type RequestedEventKeys } from './permissions.ts'
-import { createStream, type EventStream, type StreamEnd, type StreamStart } from './client-stream.ts'
+import { createStream, type EventStream, type StreamStart } from './client-stream.ts'
 
 /** `requestId`: the id of the request in the log. */
 type StreamRequest = {

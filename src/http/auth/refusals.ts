@@ -4,6 +4,7 @@ import { isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/a
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { RefusalReason } from '../../observability/metrics/requests.ts'
 import type { KnownCredentials } from '../../accounts/caller-lookup.ts'
 import type { RateLimit } from '../limits/rate-limits.ts'
 import { senderNetwork } from '../middleware/trusted-proxies.ts'
@@ -13,13 +14,6 @@ export type Credential = {
   kind: 'key' | 'session' | 'ticket' | 'operator' | 'operator_session' | 'portal_link'
   value: string
 }
-
-/**
- * Why a credential was refused, for the operator only: the answer never contains it. `unknown`: also a key that is
- * revoked or expired. `short`: a key of the demo organisation's length, where these are not valid.
- */
-type RefusalReason =
-  'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket' | 'operator' | 'portal_link'
 
 type Refused = { credential: Credential; address: string; operationId: string; requestId: string }
 

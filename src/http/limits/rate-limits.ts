@@ -3,6 +3,7 @@ import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rat
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { LimitName } from '../../observability/metrics/requests.ts'
 import { senderNetwork } from '../middleware/trusted-proxies.ts'
 
 /** Quotas; 0 for no limit. */
@@ -35,8 +36,6 @@ export type RateLimits = Record<LimitName, RateLimit | null>
 
 type Counter = Pick<RateLimiterMemory, 'consume' | 'get' | 'penalty'>
 type CreateCounter = (options: IRateLimiterOptions) => Counter
-
-type LimitName = 'management' | 'publish' | 'validation' | 'authentication' | 'open'
 
 type Observers = { logger: Logger; metrics: Metrics }
 
