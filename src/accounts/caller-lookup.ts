@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import type { DataSource } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
@@ -23,20 +24,10 @@ const MAX_KNOWN = 10_000
  * authentications. The check decides whether they are still valid. Evicts the least recently used first.
  */
 export function createKnownCredentials(maxKnown = MAX_KNOWN): KnownCredentials {
-  const known = new Set<string>()
+  const known = new LRUCache<string, true>({ max: maxKnown })
   const nameOf = (hash: Buffer): string => hash.toString('base64')
   return {
-    add(hash) {
-      const name = nameOf(hash)
-      // Moves to the end: a Set keeps its members in the order of insertion.
-      known.delete(name)
-      known.add(name)
-      if (known.size <= maxKnown) return
-      for (const oldest of known) {
-        known.delete(oldest)
-        return
-      }
-    },
+    add: (hash) => void known.set(nameOf(hash), true),
     has: (hash) => known.has(nameOf(hash)),
     delete: (hash) => void known.delete(nameOf(hash)),
   }

@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { deleteMember, upsertMember, type MemberInput } from '../db/queries/organisations.ts'
 import { notFound } from '../errors.ts'
-import { auditMember } from './account-audit.ts'
+import { auditAccount } from './account-audit.ts'
 import { callerCachesExpired } from './caller-lookup.ts'
 import { requireOrganisation } from './organisations.ts'
 
@@ -24,7 +24,7 @@ export async function saveMember(
 ): Promise<{ isNew: boolean; member: MemberInput }> {
   const member = { id, name, email, fullAccess, pushEnabled, permissions }
   const before = await upsertMember(manager, actor.organisationId, member)
-  await auditMember(manager, actor, before, member)
+  await auditAccount(manager, actor, 'member', before, member)
   return { isNew: before === null, member }
 }
 

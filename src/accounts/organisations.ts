@@ -9,7 +9,7 @@ import {
   type OrganisationInput,
 } from '../db/queries/organisations.ts'
 import { conflict, notFound } from '../errors.ts'
-import { auditOrganisation } from './account-audit.ts'
+import { auditAccount } from './account-audit.ts'
 import { DEFAULT_TIME_ZONE } from './account-fields.ts'
 
 /** An organisation as the platform gives it; what is left out has its default. */
@@ -39,7 +39,7 @@ export async function saveOrganisation(
       'organisation_erasing',
       `The organisation ${id} is being erased. Try again when it is gone.`,
     )
-  await auditOrganisation(manager, actor, before, organisation)
+  await auditAccount(manager, actor, 'organisation', before, organisation)
   return { isNew: before === null, organisation }
 }
 
