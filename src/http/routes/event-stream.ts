@@ -1,7 +1,7 @@
 import { requireKey, requirePermissions } from '../../accounts/caller-lookup.ts'
 import { permissionsForSubscription, WILDCARD } from '../../domain/permissions.ts'
 import { issueTicket } from '../../stream/tickets.ts'
-import { routeWithQuery, type Route } from '../route.ts'
+import { typedRoute, type Route } from '../route.ts'
 import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
@@ -47,7 +47,7 @@ const StreamTicketSchema = Type.Object(
 
 const STREAM = '/api/orgs/:orgId/events/stream'
 
-const streamRoute = routeWithQuery({
+const streamRoute = typedRoute({
   method: 'GET',
   path: STREAM,
   operationId: 'streamEvents',

@@ -1,4 +1,3 @@
-import { Type } from 'typebox'
 import { listIncidents } from '../../db/queries/incidents.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
 import { listRoute } from '../list-route.ts'
@@ -22,7 +21,6 @@ export const incidentRoutes: readonly Route[] = [
     what: 'Incidents',
     cursor: incidentCursor,
     exampleId: EXAMPLE_IDS.incident,
-    filter: Type.Object({}),
     async open(dependencies, request) {
       const { id } = await requireWebhook(dependencies, request)
       return (range) => listIncidents(dependencies.dataSource, request.actor.organisationId, id, range)

@@ -10,7 +10,7 @@ import {
 } from '../schemas/overview.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
 import { presentActivities, presentActivity, presentOverview } from '../presenters/webhook.ts'
-import { routeWithQuery, type Route } from '../route.ts'
+import { typedRoute, type Route } from '../route.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
@@ -30,7 +30,7 @@ const overviewRoute: Route = {
   },
 }
 
-const activityRoute = routeWithQuery({
+const activityRoute = typedRoute({
   method: 'GET',
   path: `${WEBHOOKS}/:id/activity`,
   operationId: 'getActivity',
@@ -57,7 +57,7 @@ const activityRoute = routeWithQuery({
   },
 })
 
-const activityOfAllRoute = routeWithQuery({
+const activityOfAllRoute = typedRoute({
   method: 'GET',
   path: `${WEBHOOKS}/activity`,
   operationId: 'listActivity',
