@@ -13,7 +13,8 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   }
   ctx.status = reply.status
   if (reply.ndjson !== undefined) {
-    answerWithRows(ctx, reply.ndjson)
+    ctx.set({ ...UNBUFFERED, 'content-type': NDJSON })
+    ctx.body = reply.ndjson
     return
   }
   ctx.set(reply.headers ?? {})
@@ -26,28 +27,21 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   ctx.type = 'application/json'
 }
 
-/** Keeps proxies from storing, compressing or buffering the stream. */
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-  // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
-  connection: 'close',
-}
+/** Keeps proxies from storing, compressing or buffering what comes bit by bit; compression would hold it back. */
+const UNBUFFERED = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
 
 /** Opens no stream for HEAD, which gets the headers only. */
 async function answerWithStream(ctx: Context, open: () => Promise<Readable>): Promise<void> {
   const stream = ctx.method === 'HEAD' ? null : await open()
   ctx.status = 200
-  ctx.set(STREAM_HEADERS)
+  ctx.set({
+    ...UNBUFFERED,
+    'content-type': 'text/event-stream; charset=utf-8',
+    // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
+    connection: 'close',
+  })
   // Koa destroys the stream when the connection closes, and the connection when the stream is destroyed.
   if (stream !== null) ctx.body = stream
-}
-
-/** Answers with rows as they come: compression would hold them back to the end. */
-function answerWithRows(ctx: Context, rows: Readable): void {
-  ctx.set({ 'content-type': NDJSON, 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
-  ctx.body = rows
 }
 
 /**
