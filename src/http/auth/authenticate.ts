@@ -10,7 +10,7 @@ import { redeemTicket } from '../../stream/tickets.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route } from '../route.ts'
 import { requireScope } from './operator-key.ts'
-import { withRefusals, type Credential } from './refusals.ts'
+import type { Credential } from './refusals.ts'
 import { isLoopbackRequest, requireOwnHost } from '../middleware/requested-host.ts'
 import { isFromNoPage, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
 import type { CallerLookup } from '../../accounts/caller-lookup.ts'
@@ -57,7 +57,7 @@ export async function authenticate(
   const credential = credentialOf(dependencies, route, ctx, cookie)
   const requestId = ctx.response.get('x-request-id')
   const asked = { credential, address: ctx.ip, operationId: route.operationId, requestId }
-  const authenticated = await withRefusals(authRefusals, asked, () =>
+  const authenticated = await authRefusals.guard(asked, () =>
     findByCredential(dependencies, credential, isLoopbackRequest(ctx)),
   )
   const { operator, session } = authenticated

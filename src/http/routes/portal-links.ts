@@ -1,6 +1,5 @@
 import { createPortalLink, redeemPortalLink, developerAddress } from '../../accounts/portal-links.ts'
 import type { FieldError } from '../../errors.ts'
-import { withRefusals } from '../auth/refusals.ts'
 import { requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import { operatorActor, param, typedRoute, type Route } from '../route.ts'
 import {
@@ -79,7 +78,7 @@ const openRoute = typedRoute({
     const present = { session: request.sentSession(), isConfirmed }
     const credential = { kind: 'portal_link', value: token } as const
     const asked = { credential, address, requestId, operationId: 'openPortalLink' }
-    const opened = await withRefusals(dependencies.authRefusals, asked, () =>
+    const opened = await dependencies.authRefusals.guard(asked, () =>
       redeemPortalLink(dependencies, token, { address, requestId }, present),
     )
     const headers = { 'set-cookie': storeSession(cookie, opened.session.token, opened.session.expiresAt) }
