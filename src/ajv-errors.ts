@@ -69,10 +69,10 @@ const explanations: ReadonlyMap<string, (params: Params) => Explanation> = new M
 ])
 
 /**
- * Puts ajv's errors into the words of the API, in ajv's order. `prefix` is the pointer of the validated value inside the
- * request body, such as `/data`. With ajv's option `verbose` the words tell a null from other wrong values.
+ * Puts ajv's errors into the words of the API, in ajv's order. With ajv's option `verbose` the words tell a null from
+ * other wrong values.
  */
-export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
+export function toFieldErrors(errors: readonly ErrorObject[]): FieldError[] {
   const misformatted = new Set(
     errors.filter(({ keyword }) => keyword === 'format').map(({ instancePath }) => instancePath),
   )
@@ -82,14 +82,11 @@ export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): Fiel
       const isRepetition = keyword === 'pattern' && misformatted.has(instancePath)
       return keyword !== 'if' && !isRepetition
     })
-    .map((error) => toFieldError(error, prefix))
+    .map(toFieldError)
 }
 
-function toFieldError(
-  { keyword, params, instancePath, message, data }: ErrorObject,
-  prefix: string,
-): FieldError {
-  const pointer = prefix + instancePath + childPointer(params)
+function toFieldError({ keyword, params, instancePath, message, data }: ErrorObject): FieldError {
+  const pointer = instancePath + childPointer(params)
   const explanation = explanations.get(keyword)?.(params)
   if (explanation === undefined) return { pointer, code: 'invalid', detail: message ?? 'is not valid' }
   const { code, detail } = explanation

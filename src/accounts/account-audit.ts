@@ -2,32 +2,18 @@ import type { EntityManager } from 'typeorm'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import type { MemberInput, OrganisationInput, WrittenApiKey } from '../db/queries/organisations.ts'
 
-/** Records that `actor` created or changed an organisation; records nothing when it is as it was. */
-export async function auditOrganisation(
+/** Records that `actor` created or changed an organisation, or a member or its rights; nothing when it is as it was. */
+export async function auditAccount<Input extends OrganisationInput | MemberInput>(
   manager: EntityManager,
   actor: AuditActor,
-  before: OrganisationInput | null,
-  after: OrganisationInput,
+  what: 'organisation' | 'member',
+  before: Input | null,
+  after: Input,
 ): Promise<void> {
-  const { id } = after
   const change = changeOf(before, after)
   if (change === null) return
-  const action = before === null ? 'organisation.created' : 'organisation.updated'
-  await recordAudit(manager, actor, { action, details: { id, ...change } })
-}
-
-/** Records that `actor` created or changed a member or its rights; records nothing when it is as it was. */
-export async function auditMember(
-  manager: EntityManager,
-  actor: AuditActor,
-  before: MemberInput | null,
-  after: MemberInput,
-): Promise<void> {
-  const { id } = after
-  const change = changeOf(before, after)
-  if (change === null) return
-  const action = before === null ? 'member.created' : 'member.updated'
-  await recordAudit(manager, actor, { action, details: { id, ...change } })
+  const action = before === null ? (`${what}.created` as const) : (`${what}.updated` as const)
+  await recordAudit(manager, actor, { action, details: { id: after.id, ...change } })
 }
 
 /** Records that `actor` created a key, or replaced its value. Of a value it shows the public prefix. */

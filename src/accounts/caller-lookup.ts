@@ -1,9 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import type { DataSource } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
 import type { KeyCaller, Caller } from '../domain/actor.ts'
-import { missingPermissions, type Grants } from '../domain/permissions.ts'
+import {
+  missingPermissions,
+  permissionsForSubscription,
+  type Grants,
+  type PermissionFor,
+} from '../domain/permissions.ts'
 import { createTtlCache } from '../ttl-cache.ts'
 import { isActiveOrganisation } from '../db/queries/erasures.ts'
 import { notFound, forbidden, ProblemError } from '../errors.ts'
@@ -23,20 +29,10 @@ const MAX_KNOWN = 10_000
  * authentications. The check decides whether they are still valid. Evicts the least recently used first.
  */
 export function createKnownCredentials(maxKnown = MAX_KNOWN): KnownCredentials {
-  const known = new Set<string>()
+  const known = new LRUCache<string, true>({ max: maxKnown })
   const nameOf = (hash: Buffer): string => hash.toString('base64')
   return {
-    add(hash) {
-      const name = nameOf(hash)
-      // Moves to the end: a Set keeps its members in the order of insertion.
-      known.delete(name)
-      known.add(name)
-      if (known.size <= maxKnown) return
-      for (const oldest of known) {
-        known.delete(oldest)
-        return
-      }
-    },
+    add: (hash) => void known.set(nameOf(hash), true),
     has: (hash) => known.has(nameOf(hash)),
     delete: (hash) => void known.delete(nameOf(hash)),
   }
@@ -92,6 +88,15 @@ export function createOrganisationCheck(dataSource: DataSource, ttlMs = CALLER_T
 export function requirePermissions(grants: Grants, required: readonly string[]): void {
   const missing = missingPermissions(grants, required)
   if (missing.length > 0) throw forbidden(missing)
+}
+
+/** Throws 403 unless the member may see every event with these keys (spec 4.1). */
+export function requireSubscriptionRights(
+  { permissionFor }: { permissionFor: PermissionFor },
+  grants: Grants,
+  eventKeys: readonly string[],
+): void {
+  requirePermissions(grants, permissionsForSubscription(eventKeys, permissionFor))
 }
 
 /** Returns the caller where it has an API key. Throws 403 where it is signed in by a portal link. */

@@ -1,20 +1,15 @@
+import type { Static, TObject } from 'typebox'
 import type { DataSource, EntityManager } from 'typeorm'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { deleteMember, upsertMember, type MemberInput } from '../db/queries/organisations.ts'
 import { notFound } from '../errors.ts'
-import { auditMember } from './account-audit.ts'
+import { auditAccount } from './account-audit.ts'
+import type { memberFields } from './account-fields.ts'
 import { callerCachesExpired } from './caller-lookup.ts'
 import { requireOrganisation } from './organisations.ts'
 
 /** A member as the platform gives it; what is left out has its default. */
-export type GivenMember = {
-  id: string
-  name: string
-  email: string
-  fullAccess?: boolean
-  pushEnabled?: boolean
-  permissions?: string[]
-}
+export type GivenMember = { id: string } & Static<TObject<typeof memberFields>>
 
 /** Creates the member or brings it up to date, and audits what changed. Returns whether it is new. */
 export async function saveMember(
@@ -24,7 +19,7 @@ export async function saveMember(
 ): Promise<{ isNew: boolean; member: MemberInput }> {
   const member = { id, name, email, fullAccess, pushEnabled, permissions }
   const before = await upsertMember(manager, actor.organisationId, member)
-  await auditMember(manager, actor, before, member)
+  await auditAccount(manager, actor, 'member', before, member)
   return { isNew: before === null, member }
 }
 

@@ -1,3 +1,4 @@
+import type { Static, TObject } from 'typebox'
 import type { DataSource, EntityManager } from 'typeorm'
 import type { Db } from '../db/connection/db.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
@@ -9,17 +10,11 @@ import {
   type OrganisationInput,
 } from '../db/queries/organisations.ts'
 import { conflict, notFound } from '../errors.ts'
-import { auditOrganisation } from './account-audit.ts'
-import { DEFAULT_TIME_ZONE } from './account-fields.ts'
+import { auditAccount } from './account-audit.ts'
+import { DEFAULT_TIME_ZONE, type organisationFields } from './account-fields.ts'
 
 /** An organisation as the platform gives it; what is left out has its default. */
-export type GivenOrganisation = {
-  id: string
-  name: string
-  email: string
-  supportEmail?: string | null
-  timeZone?: string
-}
+export type GivenOrganisation = { id: string } & Static<TObject<typeof organisationFields>>
 
 /**
  * Creates the organisation or brings it up to date, and audits what changed. Returns whether it is new.
@@ -39,7 +34,7 @@ export async function saveOrganisation(
       'organisation_erasing',
       `The organisation ${id} is being erased. Try again when it is gone.`,
     )
-  await auditOrganisation(manager, actor, before, organisation)
+  await auditAccount(manager, actor, 'organisation', before, organisation)
   return { isNew: before === null, organisation }
 }
 

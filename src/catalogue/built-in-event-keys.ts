@@ -1,7 +1,5 @@
-import type { EventKeyDefinition } from './catalogue.ts'
-
-/** In the order of the spec's table (6.1), which a test compares with this list. */
-const subscribableKeys: readonly (readonly [key: string, meaning: string])[] = [
+/** The built-in event keys, in the order of the spec's table (6.1), which a test compares with this list. */
+export const SUBSCRIBABLE_KEYS: readonly (readonly [key: string, meaning: string])[] = [
   ['accessLogEntry:coupled', 'Access log entry linked to a customer or access method'],
   ['accessLogEntry:processed', 'Access log entry processed'],
   ['accessMethod:created', 'Access method created'],
@@ -92,15 +90,4 @@ const subscribableKeys: readonly (readonly [key: string, meaning: string])[] = [
   ['reservation:updated', 'Reservation updated'],
   ['terrain:updated', 'Terrain updated'],
   ['vehiclePresence:updated', 'Vehicle presence updated (inside, ghost vehicle, or departed)'],
-]
-
-/** Has a payload (spec 6.3) but no place in the table: it reaches `*` and the stream, never a subscription by name. */
-const unlistedKeys: readonly (readonly [key: string, meaning: string])[] = [
-  ['organizationSettings:updated', 'Organisation settings updated'],
-]
-
-/** Every built-in event key without its payload: the subscribable ones first, in the spec's order. */
-export const builtInKeys: readonly EventKeyDefinition[] = [
-  ...subscribableKeys.map(([key, meaning]) => ({ key, meaning, subscribable: true })),
-  ...unlistedKeys.map(([key, meaning]) => ({ key, meaning, subscribable: false })),
 ]

@@ -9,6 +9,7 @@ import {
   MAX_EVENT_KEY_LENGTH,
   PERMISSION_PATTERN,
 } from '../domain/permissions.ts'
+import { isObject } from '../json-schema/count-checks.ts'
 import { createSchemaCompiler, type CompiledSchema } from './schema-compiler.ts'
 import { Type, type Static } from 'typebox'
 import { PLAIN_TEXT_PATTERN } from '../domain/text-rules.ts'
@@ -41,9 +42,6 @@ export type EventKeyDefinition = CatalogueDocument['eventKeys'][number]
 /** One event key as the API shows it. `schema` is null where no payload is described: any JSON object will do. */
 export type EventKeyEntry = Readonly<Required<EventKeyDefinition>>
 
-/** Says what is wrong with an event's `data`; empty when it fits. Pointers start at the envelope: `/data/…`. */
-type PayloadValidator = (eventKey: string, data: unknown) => FieldError[]
-
 /** The event keys of a process, read once at its start. */
 export type Catalogue = {
   /** Every event key that can be published, in the document's order. */
@@ -59,7 +57,8 @@ export type Catalogue = {
   readonly permissionFor: PermissionFor
   /** Whether checking `data` may take long: it is checked in a thread (createPayloadThreads), not here. */
   readonly isCostly: (eventKey: string, data: unknown) => boolean
-  readonly validatePayload: PayloadValidator
+  /** Says what is wrong with an event's `data`; empty when it fits. Pointers start at the envelope: `/data/…`. */
+  readonly validatePayload: (eventKey: string, data: unknown) => FieldError[]
 }
 
 /** A catalogue document that cannot be used; every problem at once. */
@@ -169,10 +168,6 @@ function wellFormed(definition: unknown): {
     schema: isObject(schema) ? schema : null,
     example: example === undefined || isObject(example) ? example : null,
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function toEntry(definition: EventKeyDefinition): EventKeyEntry {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { FieldError } from '../errors.ts'
+import { createRoundRobinQueue } from '../round-robin-queue.ts'
 import type { EventKeyDefinition } from './catalogue.ts'
 import type { ThreadData, ThreadReply, ThreadRequest } from './payload-thread.ts'
 
@@ -67,68 +68,59 @@ export function createPayloadThreads(
 ): PayloadThreads {
   const { threads, checkTimeoutMs, maxWaitMs, maxWaiting } = { ...LIMITS, ...limits }
   const schemas = new Map(eventKeys.flatMap(({ key, schema }) => (schema ? [[key, schema]] : [])))
-  const idle = Array.from({ length: threads }, () => createThread({ schemas }, checkTimeoutMs))
-  const all = [...idle]
-  /** By organisation, the next one first. */
-  const waiting = new Map<string, Job[]>()
+  const all = Array.from({ length: threads }, () => createThread({ schemas }, checkTimeoutMs))
+  const idle = [...all]
+  /** Characters that wait, by organisation. */
+  const sizes = new Map<string, number>()
+  let size = 0
   let isClosed = false
 
-  const sizeOf = (jobs: Iterable<Job>): number => [...jobs].reduce((sum, { size }) => sum + size, 0)
+  const queue = createRoundRobinQueue<Job>({
+    concurrency: threads,
+    hasRoom: () => true,
+    async run(job) {
+      leave(job)
+      // As many run at once as there are threads.
+      const thread = idle.pop() as Thread
+      await thread.run(job.request).then(job.resolve, job.reject)
+      idle.push(thread)
+    },
+  })
 
-  function isFull(organisationId: string): boolean {
-    const own = sizeOf(waiting.get(organisationId) ?? [])
-    return own >= maxWaiting / 4 || sizeOf([...waiting.values()].flat()) >= maxWaiting
+  function count({ organisationId }: Job, change: number): void {
+    const own = (sizes.get(organisationId) ?? 0) + change
+    if (own === 0) sizes.delete(organisationId)
+    else sizes.set(organisationId, own)
+    size += change
   }
 
-  /** The organisation's next one waits until the others have had their turn. */
-  function takeNext(): Job | undefined {
-    for (const [organisationId, [job, ...others]] of waiting) {
-      waiting.delete(organisationId)
-      if (others.length > 0) waiting.set(organisationId, others)
-      return job
-    }
-    return undefined
-  }
-
-  function giveUp(job: Job): void {
-    const others = (waiting.get(job.organisationId) ?? []).filter((other) => other !== job)
-    if (others.length === 0) waiting.delete(job.organisationId)
-    else waiting.set(job.organisationId, others)
-    job.resolve({ kind: 'busy' })
-  }
-
-  function runNext(): void {
-    if (idle.length === 0) return
-    const job = takeNext()
-    const thread = job === undefined ? undefined : idle.pop()
-    if (job === undefined || thread === undefined) return
+  function leave(job: Job): void {
     clearTimeout(job.timer)
-    void thread
-      .run(job.request)
-      .then(job.resolve, job.reject)
-      .then(() => {
-        idle.push(thread)
-        runNext()
-      })
+    count(job, -job.size)
+  }
+
+  function giveUp(isOver: (job: Job) => boolean): void {
+    for (const job of queue.drain(isOver)) {
+      leave(job)
+      job.resolve({ kind: 'busy' })
+    }
   }
 
   return {
     check({ organisationId, ...request }) {
-      if (isClosed || isFull(organisationId)) return Promise.resolve({ kind: 'busy' })
+      const isFull = size >= maxWaiting || (sizes.get(organisationId) ?? 0) >= maxWaiting / 4
+      if (isClosed || isFull) return Promise.resolve({ kind: 'busy' })
       return new Promise((resolve, reject) => {
-        const size = Math.max(MIN_SIZE, request.json.length)
-        const timer = setTimeout(() => giveUp(job), maxWaitMs)
-        const job: Job = { request, organisationId, size, timer, resolve, reject }
-        waiting.set(organisationId, [...(waiting.get(organisationId) ?? []), job])
-        runNext()
+        const timer = setTimeout(() => giveUp((other) => other === job), maxWaitMs)
+        const characters = Math.max(MIN_SIZE, request.json.length)
+        const job: Job = { request, organisationId, size: characters, timer, resolve, reject }
+        count(job, job.size)
+        queue.add(organisationId, job)
       })
     },
     async close() {
       isClosed = true
-      for (const job of [...waiting.values()].flat()) {
-        clearTimeout(job.timer)
-        giveUp(job)
-      }
+      giveUp(() => true)
       await Promise.all(all.map((thread) => thread.close()))
     },
   }

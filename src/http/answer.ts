@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream'
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { isDatabaseUnavailable } from '../db/connection/connection-errors.ts'
+import { ProblemError, unavailable } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
 import { NDJSON } from './export-rows.ts'
 import type { Reply } from './route.ts'
 
@@ -13,7 +16,8 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   }
   ctx.status = reply.status
   if (reply.ndjson !== undefined) {
-    answerWithRows(ctx, reply.ndjson)
+    ctx.set({ ...UNBUFFERED, 'content-type': NDJSON })
+    ctx.body = reply.ndjson
     return
   }
   ctx.set(reply.headers ?? {})
@@ -26,28 +30,21 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   ctx.type = 'application/json'
 }
 
-/** Keeps proxies from storing, compressing or buffering the stream. */
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-  // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
-  connection: 'close',
-}
+/** Keeps proxies from storing, compressing or buffering what comes bit by bit; compression would hold it back. */
+const UNBUFFERED = { 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
 
 /** Opens no stream for HEAD, which gets the headers only. */
 async function answerWithStream(ctx: Context, open: () => Promise<Readable>): Promise<void> {
   const stream = ctx.method === 'HEAD' ? null : await open()
   ctx.status = 200
-  ctx.set(STREAM_HEADERS)
+  ctx.set({
+    ...UNBUFFERED,
+    'content-type': 'text/event-stream; charset=utf-8',
+    // The client reconnects after a stream, and a process that stops need not wait for an idle connection.
+    connection: 'close',
+  })
   // Koa destroys the stream when the connection closes, and the connection when the stream is destroyed.
   if (stream !== null) ctx.body = stream
-}
-
-/** Answers with rows as they come: compression would hold them back to the end. */
-function answerWithRows(ctx: Context, rows: Readable): void {
-  ctx.set({ 'content-type': NDJSON, 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
-  ctx.body = rows
 }
 
 /**
@@ -61,4 +58,31 @@ export function bytesOfCatalogue(make: (catalogue: Catalogue) => object): (catal
     made.set(catalogue, bytes)
     return bytes
   }
+}
+
+/** Converts every error into a problem+json answer with a stable code, without internals. The only place that does. */
+export function errorHandler(logger: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      const refusal = toProblem(error, logger)
+      ctx.status = refusal.problem.status
+      ctx.set(refusal.headers)
+      ctx.body = refusal.document()
+      ctx.type = 'application/problem+json'
+    }
+  }
+}
+
+function toProblem(error: unknown, logger: Logger): ProblemError {
+  if (error instanceof ProblemError) return error
+  if (isDatabaseUnavailable(error)) {
+    logger.warn({ event: 'http.database_unavailable', err: error }, 'http.database_unavailable')
+    return unavailable()
+  }
+  logger.error({ event: 'http.failed', err: error }, 'http.failed')
+  return new ProblemError('internal_error', {
+    detail: 'This is our fault. Try again; the log has the details.',
+  })
 }

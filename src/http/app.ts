@@ -3,9 +3,9 @@ import { readWebFiles } from './pages/web-files.ts'
 import { webPages } from './pages/web-pages.ts'
 import type { ApiDependencies } from './api.ts'
 import { compression } from './middleware/compression.ts'
-import { errorHandler } from './middleware/error-handler.ts'
-import { requestLog, requestMetrics } from './middleware/request-log.ts'
-import { requireOneHost, requireOwnHost, requestTarget } from './middleware/requested-host.ts'
+import { errorHandler } from './answer.ts'
+import { requestLog } from './middleware/request-log.ts'
+import { requireOwnHost, requestTarget } from './middleware/requested-host.ts'
 import { createTrustedProxies, forwarded } from './middleware/trusted-proxies.ts'
 import { createRouter } from './router.ts'
 import { routes } from './routes/index.ts'
@@ -18,12 +18,10 @@ export function createApp(dependencies: ApiDependencies, pages: readonly Middlew
   app.silent = true
   app.use(forwarded(createTrustedProxies(trustedProxies), dependencies.logger))
   app.use(compression())
-  app.use(requestMetrics(dependencies.metrics))
-  app.use(requestLog(dependencies.logger))
+  app.use(requestLog(dependencies.logger, dependencies.metrics))
   app.use(securityHeaders(publicUrl))
   app.use(errorHandler(dependencies.logger))
   app.use(requestTarget())
-  app.use(requireOneHost())
   const web = webPages(readWebFiles(brand), frameAncestors, (ctx) => requireOwnHost(ctx, publicUrl))
   const routing = createRouter(dependencies, routes, [...pages, web])
   for (const middleware of routing) app.use(middleware)

@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { ApiDependencies } from './api.ts'
 import { exportRows, NDJSON_DESCRIPTION } from './export-rows.ts'
-import { routeWithQuery, type Links, type Route, type RouteRequest } from './route.ts'
+import { typedRoute, type Links, type Route, type RouteRequest } from './route.ts'
 import { orNull, timestamp } from './schemas/common.ts'
 import type { Cursor } from './validation/cursor.ts'
 
@@ -31,7 +31,7 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
     cursor: Cursor
     /** The id in the cursor of the example. */
     exampleId: string
-    filter: Filter
+    filter?: Filter
     isSearched?: true
     links?: Links
     open(
@@ -45,7 +45,7 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
   const { path, operationId, summary, description, access } = list
   const query = Type.Object(
     {
-      ...filter.properties,
+      ...filter?.properties,
       limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: `${what} per page` }),
       cursor: Type.Optional(
         Type.String({
@@ -67,7 +67,7 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
     },
     { title },
   )
-  return routeWithQuery({
+  return typedRoute({
     method: 'GET',
     path,
     operationId,

@@ -3,7 +3,6 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { PROBLEMS, type ProblemCode } from '../domain/problems.ts'
 import { createComponents, type Components } from './openapi/components.ts'
-import { namedEvents, receivedSchemas } from './openapi/event-schemas.ts'
 import {
   linksOf,
   commonRefusals,
@@ -16,7 +15,9 @@ import {
   RECEIVED,
   RECEIVED_PARAMETERS,
   RECEIVED_RESPONSES,
+  namedEvents,
   receivedEvents,
+  receivedSchemas,
 } from './openapi/received-events.ts'
 import { refinementsOf } from './openapi/refinements.ts'
 import { pathParametersOf } from './openapi/path-parameters.ts'

@@ -1,16 +1,27 @@
+import { Type, type Static } from 'typebox'
 import type { DataSource } from 'typeorm'
 import { isDatabaseUp } from '../db/queries/server-state.ts'
 import type { Publisher } from '../deliveries/publish/publish.ts'
 import type { Sweeper } from '../deliveries/recovery/sweeper.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
 
-/** The body of `/readyz`. `engine` is Temporal. `sweep` and `process` are there only when something is wrong. */
-export type Readiness = {
-  database: 'up' | 'down'
-  engine: 'up' | 'down'
-  sweep?: 'stalled'
-  process?: 'stopping'
-}
+/** The body of `/readyz`. `engine` is Temporal. */
+export const ReadinessSchema = Type.Object(
+  {
+    database: Type.Enum(['up', 'down']),
+    engine: Type.Enum(['up', 'down']),
+    sweep: Type.Optional(
+      Type.Literal('stalled', {
+        description:
+          'Only there when the recovery of deliveries has not come to the end of a pass for 30 seconds',
+      }),
+    ),
+    process: Type.Optional(
+      Type.Literal('stopping', { description: 'Only there when this process is about to end' }),
+    ),
+  },
+  { title: 'Readiness', examples: [{ database: 'up', engine: 'up' }] },
+)
 
 /** The parts that readiness depends on. `sweep` is null in a process without a worker. */
 export type ReadinessParts = {
@@ -29,7 +40,7 @@ export type ReadinessParts = {
 export async function readReadiness(
   { dataSource, publish, temporal, sweep, stopping }: ReadinessParts,
   role: 'api' | 'worker',
-): Promise<{ isReady: boolean; body: Readiness }> {
+): Promise<{ isReady: boolean; body: Static<typeof ReadinessSchema> }> {
   const [answers, isTemporalUp] = await Promise.all([isDatabaseUp(dataSource), temporal.isUp()])
   const isDatabaseServing = answers && !publish.isFailing()
   const isEngineServing = isTemporalUp && (temporal.workerLoad()?.isRunning ?? true)

@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Actor } from '../domain/actor.ts'
 import type { OperatorScope } from '../domain/permissions.ts'
-import type { Operator } from '../accounts/operator.ts'
+import { operatorInAudit, type Operator } from '../accounts/operator.ts'
+import type { AuditActor } from '../db/queries/audit.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'
 import type { Session } from '../db/queries/sessions.ts'
 import type { ProblemCode } from '../domain/problems.ts'
@@ -141,32 +142,18 @@ export type Route = {
   handle(dependencies: ApiDependencies, request: RouteRequest): Promise<Reply>
 }
 
-/** Types the handler's body by the route's schema. */
-export function routeWithBody<Schema extends TSchema>(
-  route: Omit<Route, 'body' | 'handle'> & {
-    body: BodyOf<Schema>
-    handle(dependencies: ApiDependencies, request: RouteRequest<Static<Schema>>): Promise<Reply>
+/** Types the handler's body and query parameters by the route's schemas, against which the router has validated them. */
+export function typedRoute<Body extends TSchema, Query extends TObject>(
+  route: Omit<Route, 'body' | 'query' | 'handle'> & {
+    body?: BodyOf<Body>
+    query?: Query
+    handle(dependencies: ApiDependencies, request: RouteRequest<Static<Body>, Static<Query>>): Promise<Reply>
   },
 ): Route {
-  // The router has validated the body against this schema.
-  return {
-    ...route,
-    handle: (dependencies, request) => route.handle(dependencies, request as RouteRequest<Static<Schema>>),
-  }
-}
-
-/** Types the handler's query parameters by the route's schema. */
-export function routeWithQuery<Schema extends TObject>(
-  route: Omit<Route, 'query' | 'handle'> & {
-    query: Schema
-    handle(dependencies: ApiDependencies, request: RouteRequest<unknown, Static<Schema>>): Promise<Reply>
-  },
-): Route {
-  // The router has validated the parameters against this schema.
   return {
     ...route,
     handle: (dependencies, request) =>
-      route.handle(dependencies, request as RouteRequest<unknown, Static<Schema>>),
+      route.handle(dependencies, request as RouteRequest<Static<Body>, Static<Query>>),
   }
 }
 
@@ -174,6 +161,11 @@ export function routeWithQuery<Schema extends TObject>(
 export function operatorOf({ operator }: Pick<RouteRequest, 'operator'>): Operator {
   if (operator === null) throw new Error('the route is not one for operators')
   return operator
+}
+
+/** Returns the same as the audit trail of the organisation in the path names it. */
+export function operatorActor(request: Pick<RouteRequest, 'operator' | 'params'>): AuditActor {
+  return operatorInAudit(operatorOf(request), param(request, 'orgId'))
 }
 
 /** Returns a parameter of the matched path. */

@@ -163,7 +163,8 @@ function sizeOf(argument: unknown): number {
   return Object.values(argument).reduce<number>((size, inner) => size + sizeOf(inner), 1)
 }
 
-function isObject(value: unknown): value is Schema {
+/** Returns whether the value has members by name: no list, and not null. */
+export function isObject(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

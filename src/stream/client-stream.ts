@@ -1,13 +1,8 @@
 import { Readable } from 'node:stream'
 import type { EventPage, StreamedEvent, StreamPosition } from '../db/queries/event-stream.ts'
+import type { StreamEnd } from '../observability/metrics/requests.ts'
 import type { Feed } from './feed.ts'
 import { eventFrame, gapFrame, positionFrame, retryFrame } from './sse-frames.ts'
-
-/**
- * Why a stream ended: the client disconnected, or did not read; its key or its rights changed; the process stops; the
- * database was replaced by an older one; a fault of ours.
- */
-export type StreamEnd = 'client' | 'slow' | 'rights' | 'stopped' | 'regressed' | 'fault'
 
 /**
  * `position`: later events are sent. `lastEventId`: as the client sent it. `isGap`: what it stands for is not known (any
@@ -30,7 +25,7 @@ export type StreamOptions = {
   start: StreamStart
   feed: Pick<Feed, 'position' | 'offered' | 'join' | 'leave'>
   /** Returns the id that stands for a position. */
-  seal(position: StreamPosition): string
+  seal: (position: StreamPosition) => string
   /** Reads the next events up to a sequence number; rejects only for faults, or when `signal` aborts. */
   readPage(range: { after: number; upTo: number }, signal: AbortSignal): Promise<EventPage>
   /** A page with fewer events is the last one. */
@@ -55,8 +50,7 @@ const RETRY_JITTER_MS = 4_000
  * needs more memory than its buffer, and none delays another.
  */
 export function createStream(options: StreamOptions): EventStream {
-  const { organisationId, keys, start, feed, stallMs } = options
-  const seal = (sealed: StreamPosition): string => options.seal(sealed)
+  const { organisationId, keys, start, feed, seal, stallMs } = options
   let { position, lastEventId } = start
   let isLive = false
   let events = 0

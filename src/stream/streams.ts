@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
+import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { findKeyRights, type KeyRights } from '../db/queries/api-keys.ts'
@@ -11,14 +12,18 @@ import {
   type StreamPosition,
 } from '../db/queries/event-stream.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
-import { forbidden, unauthenticated } from '../errors.ts'
+import { mayReadPayload, WILDCARD, type Grants } from '../domain/permissions.ts'
+import { unauthenticated } from '../errors.ts'
 import { parseUuid } from '../ids.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { StreamEnd } from '../observability/metrics/requests.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
 import { POSITION_PATTERN, type Positions } from './positions.ts'
-import { missingForStream, rightsFingerprint, streamedKeys, type RequestedEventKeys } from './permissions.ts'
-import { createStream, type EventStream, type StreamEnd, type StreamStart } from './client-stream.ts'
+import { createStream, type EventStream, type StreamStart } from './client-stream.ts'
+
+/** The requested event keys, `*` alone for all; null for all that the member may see. */
+export type RequestedEventKeys = readonly string[] | null
 
 /** `requestId`: the id of the request in the log. */
 type StreamRequest = {
@@ -168,8 +173,7 @@ export function createStreams(dependencies: {
   ): Promise<KeyRights> {
     const [rights] = await findKeyRights(dataSource, [apiKeyId])
     if (rights?.hash.equals(keyHash) !== true) throw unauthenticated()
-    const missing = missingForStream(catalogue, requested, rights)
-    if (missing.length > 0) throw forbidden(missing)
+    requireSubscriptionRights(catalogue, rights, requested ?? [])
     return rights
   }
 
@@ -196,4 +200,19 @@ export function createStreams(dependencies: {
       await feed.ended()
     },
   }
+}
+
+/** Returns the event keys that a member may see. Test events are sent to their webhook only. */
+function visibleKeys({ eventKeys, permissionFor }: Catalogue, grants: Grants): string[] {
+  return eventKeys.map(({ key }) => key).filter((key) => mayReadPayload(grants, key, permissionFor))
+}
+
+/** Returns the event keys that a stream sends. */
+function streamedKeys(catalogue: Catalogue, requested: RequestedEventKeys, grants: Grants): string[] {
+  return requested === null || requested.includes(WILDCARD) ? visibleKeys(catalogue, grants) : [...requested]
+}
+
+/** Returns a fingerprint of the key's value and of what its member may see: a stream ends when it changes. */
+function rightsFingerprint(catalogue: Catalogue, rights: KeyRights): string {
+  return JSON.stringify([rights.hash.toString('hex'), rights.fullAccess, visibleKeys(catalogue, rights)])
 }

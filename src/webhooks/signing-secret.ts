@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm'
+import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { Actor } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { findSealedSecret, findWebhook } from '../db/queries/webhooks.ts'
 import { notFound } from '../errors.ts'
 import type { SecretBox } from '../secret-box.ts'
-import { requireSubscriptionRights } from './subscription-rules.ts'
 
 type Dependencies = { dataSource: DataSource; secretBox: Pick<SecretBox, 'open'> }
 type ReadDependencies = Dependencies & { catalogue: Pick<Catalogue, 'permissionFor'> }

@@ -1,13 +1,6 @@
-import { requirePermissions } from '../accounts/caller-lookup.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { WebhookRow } from '../db/queries/webhooks.ts'
-import {
-  MAX_EVENT_KEY_LENGTH,
-  permissionsForSubscription,
-  WILDCARD,
-  type Grants,
-  includesSubscription,
-} from '../domain/permissions.ts'
+import { MAX_EVENT_KEY_LENGTH, WILDCARD, includesSubscription } from '../domain/permissions.ts'
 import type { FieldError } from '../errors.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 
@@ -21,15 +14,6 @@ export function webhookFieldErrors(
     ...(typeof url === 'string' ? urlErrors(url, urlPolicy) : []),
     ...(Array.isArray(subscribedEventKeys) ? subscriptionErrors(subscribedEventKeys, catalogue) : []),
   ]
-}
-
-/** Throws 403 unless the member may see every event that the webhook receives (spec 4.1). */
-export function requireSubscriptionRights(
-  { permissionFor }: Pick<Catalogue, 'permissionFor'>,
-  grants: Grants,
-  eventKeys: readonly string[],
-): void {
-  requirePermissions(grants, permissionsForSubscription(eventKeys, permissionFor))
 }
 
 type Changeable = Pick<WebhookRow, 'url' | 'subscribedEventKeys' | 'enabled'>

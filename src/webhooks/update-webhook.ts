@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { Actor } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
@@ -7,7 +8,7 @@ import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
 import { conflict, notFound } from '../errors.ts'
 import { changeWebhook, type ChangeDependencies } from './change-webhook.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
-import { isReduction, requireSubscriptionRights } from './subscription-rules.ts'
+import { isReduction } from './subscription-rules.ts'
 
 type Dependencies = ChangeDependencies & {
   catalogue: Pick<Catalogue, 'permissionFor'>

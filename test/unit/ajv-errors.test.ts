@@ -98,8 +98,8 @@ describe('toFieldErrors', () => {
   for (const [schema, value, pointer, code, detail] of rows) {
     it(`returns ${code} at "${pointer}" for ${JSON.stringify(value)} under ${JSON.stringify(schema)}`, () => {
       expect(check(schema, value)).to.deep.equal([{ pointer, code, detail }])
-      expect(check({ properties: { in: { items: schema } } }, { in: [value] }, '/body')).to.deep.equal([
-        { pointer: `/body/in/0${pointer}`, code, detail },
+      expect(check({ properties: { in: { items: schema } } }, { in: [value] })).to.deep.equal([
+        { pointer: `/in/0${pointer}`, code, detail },
       ])
     })
   }
@@ -123,10 +123,10 @@ describe('toFieldErrors', () => {
   })
 })
 
-function check(schema: object, value: unknown, prefix?: string): FieldError[] {
+function check(schema: object, value: unknown): FieldError[] {
   const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, strictTypes: false })
   ajvFormats.default(ajv)
   const validate = ajv.compile(schema)
   expect(validate(value)).to.equal(false)
-  return toFieldErrors(validate.errors!, prefix)
+  return toFieldErrors(validate.errors!)
 }

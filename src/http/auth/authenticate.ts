@@ -10,7 +10,7 @@ import { redeemTicket } from '../../stream/tickets.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route } from '../route.ts'
 import { requireScope } from './operator-key.ts'
-import { withRefusals, type Credential } from './refusals.ts'
+import type { Credential } from './refusals.ts'
 import { isLoopbackRequest, requireOwnHost } from '../middleware/requested-host.ts'
 import { isFromNoPage, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
 import type { CallerLookup } from '../../accounts/caller-lookup.ts'
@@ -25,18 +25,20 @@ export type Authenticated = {
 /** A portal link authenticates no request: it is exchanged for a session. */
 type RequestCredential = { kind: Exclude<Credential['kind'], 'portal_link'>; value: string }
 
-/** The caller where there is no member: of open routes and of an operator key. It has no rights. */
-const NO_CALLER: Caller = {
-  organisationId: '',
-  memberId: '',
-  apiKeyId: null,
-  keyHash: null,
-  fullAccess: false,
-  permissions: [],
-  isErasing: false,
+/** Where there is no member: of open routes and of an operator key. The caller has no rights. */
+const ANONYMOUS: Authenticated = {
+  caller: {
+    organisationId: '',
+    memberId: '',
+    apiKeyId: null,
+    keyHash: null,
+    fullAccess: false,
+    permissions: [],
+    isErasing: false,
+  },
+  session: null,
+  operator: null,
 }
-
-const ANONYMOUS: Authenticated = { caller: NO_CALLER, session: null, operator: null }
 
 /**
  * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
@@ -55,7 +57,7 @@ export async function authenticate(
   const credential = credentialOf(dependencies, route, ctx, cookie)
   const requestId = ctx.response.get('x-request-id')
   const asked = { credential, address: ctx.ip, operationId: route.operationId, requestId }
-  const authenticated = await withRefusals(authRefusals, asked, () =>
+  const authenticated = await authRefusals.guard(asked, () =>
     findByCredential(dependencies, credential, isLoopbackRequest(ctx)),
   )
   const { operator, session } = authenticated
@@ -66,14 +68,11 @@ export async function authenticate(
   if (operator !== null) requireScope(operator, scopeOf(route))
   if (session !== null) {
     requireOwnHost(ctx, dependencies.publicUrl)
-    if (leavesTraces(route) || !isFromNoPage(ctx, dependencies)) requireSameOrigin(ctx)
+    // What changes something, or writes to the audit trail in the member's name.
+    const leavesTraces = route.method !== 'GET' || route.audited === true
+    if (leavesTraces || !isFromNoPage(ctx, dependencies)) requireSameOrigin(ctx)
   }
   return authenticated
-}
-
-/** Whether the request changes something, or writes to the audit trail in the member's name. */
-function leavesTraces({ method, audited }: Route): boolean {
-  return method !== 'GET' || audited === true
 }
 
 /** The statuses of a credential that makes no caller; the limits of its sender and of its key stay in force. */
@@ -111,31 +110,27 @@ async function findByCredential(
   const minKeyLength = acceptsDemoKeys && isLoopback ? MIN_DEMO_KEY_LENGTH : MIN_KEY_LENGTH
   switch (kind) {
     case 'key':
-      return {
-        caller: await authenticateApiKey(findCaller, value, minKeyLength),
-        session: null,
-        operator: null,
-      }
+      return { ...ANONYMOUS, caller: await authenticateApiKey(findCaller, value, minKeyLength) }
     case 'ticket':
-      return { caller: await redeemTicket(dataSource, value), session: null, operator: null }
+      return { ...ANONYMOUS, caller: await redeemTicket(dataSource, value) }
     case 'session': {
       const found = await findCallerOfSession(dataSource, hashCredential(value))
       if (found === null) throw unauthenticated()
       known.add(found.session.hash)
-      return { ...found, operator: null }
+      return { ...ANONYMOUS, ...found }
     }
     case 'operator': {
       const operator = operatorKeys.find(hashCredential(value))
       if (operator === null) throw unauthenticatedOperator()
       known.add(operator.keyHash)
-      return { caller: NO_CALLER, session: null, operator }
+      return { ...ANONYMOUS, operator }
     }
     case 'operator_session': {
       const session = await findOperatorSession(dataSource, hashCredential(value))
       const operator = session === null ? null : operatorKeys.find(session.keyHash)
       if (session === null || operator?.name !== session.operator) throw unauthenticatedOperator()
       known.add(session.hash)
-      return { caller: NO_CALLER, session, operator }
+      return { ...ANONYMOUS, session, operator }
     }
   }
 }
@@ -157,7 +152,8 @@ function credentialOf(
   }
   const key = ctx.get('x-api-key')
   if (key !== '') return { kind: 'key', value: key }
-  if (acceptsOperators(route) && operatorKeys.isConfigured && operatorKey !== '')
+  const acceptsOperators = access.kind === 'organisation' && access.operatorScope !== undefined
+  if (acceptsOperators && operatorKeys.isConfigured && operatorKey !== '')
     return { kind: 'operator', value: operatorKey }
   if (access.kind === 'organisation' && access.ticket === true) {
     const ticket = new URLSearchParams(ctx.querystring).get('ticket')
@@ -171,10 +167,6 @@ function credentialOf(
 function acceptsSessions({ access }: Route): boolean {
   if (access.kind === 'organisation') return access.ticket !== true
   return access.kind !== 'key' || access.sessions !== false
-}
-
-function acceptsOperators({ access }: Route): boolean {
-  return access.kind === 'organisation' && access.operatorScope !== undefined
 }
 
 function scopeOf({ access, operationId }: Route): OperatorScope {

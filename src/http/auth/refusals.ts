@@ -4,6 +4,7 @@ import { isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../domain/a
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { RefusalReason } from '../../observability/metrics/requests.ts'
 import type { KnownCredentials } from '../../accounts/caller-lookup.ts'
 import type { RateLimit } from '../limits/rate-limits.ts'
 import { senderNetwork } from '../middleware/trusted-proxies.ts'
@@ -14,24 +15,15 @@ export type Credential = {
   value: string
 }
 
-/**
- * Why a credential was refused, for the operator only: the answer never contains it. `unknown`: also a key that is
- * revoked or expired. `short`: a key of the demo organisation's length, where these are not valid.
- */
-type RefusalReason =
-  'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket' | 'operator' | 'portal_link'
-
-type Refused = { credential: Credential; address: string; operationId: string; requestId: string }
+type Asked = { credential: Credential; address: string; operationId: string; requestId: string }
 
 /** Limits, counts and logs the credentials that are refused. */
 export type AuthRefusals = {
   /**
-   * Throws 429 while too many credentials of this address were refused, before any query. Known ones pass, and a few
-   * others that have the shape of a key.
+   * Finds what a credential stands for, and records a 401 of `find` as a refusal. Throws 429 while too many credentials of
+   * the address were refused, before any query; known ones pass, and a few others that have the shape of a key.
    */
-  check(address: string, credential: Credential): Promise<void>
-  /** Records a refusal. Throws 429 when it is beyond the limit. */
-  refused(refused: Refused): Promise<void>
+  guard<Found>(asked: Asked, find: () => Promise<Found>): Promise<Found>
 }
 
 const SIGN_IN = new Set(['signIn', 'signInOperator', 'openPortalLink'])
@@ -62,45 +54,34 @@ export function createAuthRefusals(dependencies: {
     logger.warn({ event: 'auth.short_keys_refused' }, text)
   }
 
+  async function check({ address, credential: { kind, value } }: Asked): Promise<void> {
+    if (limit === null || known.has(hashCredential(value))) return
+    await limit.check(address).catch(async (error: unknown) => {
+      if (kind !== 'key' || !isKeyShaped(value, MIN_KEY_LENGTH)) throw error
+      await reserve.consume(senderNetwork(address)).catch(() => {
+        throw error
+      })
+    })
+  }
+
+  async function record({ credential, address, operationId, requestId }: Asked): Promise<void> {
+    const reason = reasonOf(credential)
+    known.delete(hashCredential(credential.value))
+    metrics.authRefused(SIGN_IN.has(operationId) ? 'sign_in' : 'request', reason)
+    logger.warn({ event: 'auth.refused', reason, address, operationId, requestId }, 'auth.refused')
+    if (reason === 'short') explainShortKeys()
+    await limit?.count(address)
+  }
+
   return {
-    async check(address, { kind, value }) {
-      if (limit === null || known.has(hashCredential(value))) return
-      await limit.check(address).catch(async (error: unknown) => {
-        if (kind !== 'key' || !isKeyShaped(value, MIN_KEY_LENGTH)) throw error
-        await reserve.consume(senderNetwork(address)).catch(() => {
-          throw error
-        })
+    async guard(asked, find) {
+      await check(asked)
+      return find().catch(async (error: unknown) => {
+        if (error instanceof ProblemError && error.problem.status === 401) await record(asked)
+        throw error
       })
     },
-    async refused({ credential, address, operationId, requestId }) {
-      const reason = reasonOf(credential)
-      known.delete(hashCredential(credential.value))
-      metrics.authRefused(SIGN_IN.has(operationId) ? 'sign_in' : 'request', reason)
-      logger.warn({ event: 'auth.refused', reason, address, operationId, requestId }, 'auth.refused')
-      if (reason === 'short') explainShortKeys()
-      await limit?.count(address)
-    },
   }
-}
-
-/**
- * Finds what a credential stands for, and records a 401 of `find` as a refusal. Throws 429 beyond the limit of the
- * address, before `find` is called.
- */
-export async function withRefusals<Found>(
-  authRefusals: AuthRefusals,
-  asked: Refused,
-  find: () => Promise<Found>,
-): Promise<Found> {
-  await authRefusals.check(asked.address, asked.credential)
-  return find().catch(async (error: unknown) => {
-    if (isUnauthenticated(error)) await authRefusals.refused(asked)
-    throw error
-  })
-}
-
-function isUnauthenticated(error: unknown): boolean {
-  return error instanceof ProblemError && error.problem.status === 401
 }
 
 function reasonOf({ kind, value }: Credential): RefusalReason {

@@ -3,6 +3,7 @@ import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rat
 import { ProblemError } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { LimitName } from '../../observability/metrics/requests.ts'
 import { senderNetwork } from '../middleware/trusted-proxies.ts'
 
 /** Quotas; 0 for no limit. */
@@ -36,8 +37,6 @@ export type RateLimits = Record<LimitName, RateLimit | null>
 type Counter = Pick<RateLimiterMemory, 'consume' | 'get' | 'penalty'>
 type CreateCounter = (options: IRateLimiterOptions) => Counter
 
-type LimitName = 'management' | 'publish' | 'validation' | 'authentication' | 'open'
-
 type Observers = { logger: Logger; metrics: Metrics }
 
 type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: string }
@@ -58,15 +57,13 @@ export function createRateLimits(
   observers: Observers,
   createCounter: CreateCounter = (options) => new RateLimiterMemory(options),
 ): RateLimits {
-  const perKey = (name: LimitName, quota: number, what: string): RateLimit | null => {
-    const windowSeconds = KEY_WINDOW_SECONDS
-    const detail = `This key may ${what} within ${windowSeconds} seconds.`
-    return createLimit({ name, quota, windowSeconds, detail }, observers, createCounter)
-  }
+  const limitOf = (name: LimitName, quota: number, windowSeconds: number, detail: string): RateLimit | null =>
+    createLimit({ name, quota, windowSeconds, detail }, observers, createCounter)
+  const perKey = (name: LimitName, quota: number, what: string): RateLimit | null =>
+    limitOf(name, quota, KEY_WINDOW_SECONDS, `${what} within ${KEY_WINDOW_SECONDS} seconds.`)
   const bucketOf = createBuckets()
   const perAddress = (name: LimitName, quota: number, detail: string): RateLimit | null => {
-    const policy = { name, quota, windowSeconds: ADDRESS_WINDOW_SECONDS, detail }
-    const limit = createLimit(policy, observers, createCounter)
+    const limit = limitOf(name, quota, ADDRESS_WINDOW_SECONDS, detail)
     if (limit === null) return null
     const idOf = (address: string): string => bucketOf(senderNetwork(address))
     return {
@@ -78,17 +75,12 @@ export function createRateLimits(
   const { management, publish, authFailures, open } = settings
   const failed = 'Too many requests without a valid API key came from this address.'
   return {
-    management: perKey('management', management, `make ${management} requests`),
-    publish: perKey('publish', publish, `publish ${publish} events`),
-    validation: createLimit(
-      {
-        name: 'validation',
-        quota: VALIDATION_MS,
-        windowSeconds: KEY_WINDOW_SECONDS,
-        detail: `Checking payloads of this member may take ${VALIDATION_MS} ms within ${KEY_WINDOW_SECONDS} seconds.`,
-      },
-      observers,
-      createCounter,
+    management: perKey('management', management, `This key may make ${management} requests`),
+    publish: perKey('publish', publish, `This key may publish ${publish} events`),
+    validation: perKey(
+      'validation',
+      VALIDATION_MS,
+      `Checking payloads of this member may take ${VALIDATION_MS} ms`,
     ),
     authentication: perAddress('authentication', authFailures, failed),
     open: perAddress('open', open, 'Too many requests came from this address.'),

@@ -3,10 +3,16 @@ import { parseUrl } from '../../domain/text-rules.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { badRequest, ProblemError } from '../../errors.ts'
 
-/** Throws 400 for a request target that is no URL, such as `http://[bad/`: reading its path would throw. */
+/**
+ * Throws 400 for a request target that is no URL, such as `http://[bad/`: reading its path would throw; and for more than
+ * one `Host`: programs on the way of the request may each believe another one (RFC 9112, 3.2).
+ */
 export function requestTarget(): Middleware {
   return async (ctx, next) => {
     if (pathOf(ctx) === null) throw badRequest('malformed_path', 'The target of the request is not a URL.')
+    const { rawHeaders } = ctx.req
+    const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host')
+    if (hosts.length > 1) throw badRequest('repeated_host', 'The request has more than one Host header.')
     await next()
   }
 }
@@ -17,16 +23,6 @@ export function pathOf(ctx: { readonly path: string }): string | null {
     return ctx.path
   } catch {
     return null
-  }
-}
-
-/** Throws 400 for a request with more than one `Host`: programs on its way may each believe another one (RFC 9112, 3.2). */
-export function requireOneHost(): Middleware {
-  return async (ctx, next) => {
-    const { rawHeaders } = ctx.req
-    const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host')
-    if (hosts.length > 1) throw badRequest('repeated_host', 'The request has more than one Host header.')
-    await next()
   }
 }
 

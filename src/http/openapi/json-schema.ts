@@ -1,3 +1,5 @@
+import { isObject } from '../../json-schema/count-checks.ts'
+
 /** A JSON schema (2020-12) as far as documents are made of it; other keywords pass unchanged. */
 export type JsonSchema = {
   readonly [keyword: string]: unknown
@@ -33,5 +35,5 @@ export function mapSubschemas(schema: JsonSchema, change: (below: JsonSchema) =>
 
 /** Returns whether the value is a schema with keywords, and neither `true` nor `false`. */
 export function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject(value)
 }

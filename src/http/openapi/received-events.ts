@@ -1,7 +1,116 @@
-import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { referenceTo } from './components.ts'
-import type { NamedEvent } from './event-schemas.ts'
-import { envelopeExample } from './refinements.ts'
+import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
+import { TEST_EVENT_KEY } from '../../domain/permissions.ts'
+import { EXAMPLE_IDS, ENVELOPE_FIELDS, EnvelopeSchema } from '../schemas/common.ts'
+import { referenceTo, type Components } from './components.ts'
+import { isSchema, mapSubschemas, type JsonSchema } from './json-schema.ts'
+
+/** An event key with the names of its schemas: `InvoicePaidEvent`, `InvoicePaidData`. */
+export type NamedEvent = {
+  key: string
+  name: string
+  meaning: string
+  schema: object | null
+  example: object
+}
+
+/** The payload of a key without a schema. */
+const ANY_DATA = 'AnyData'
+
+/** Returns the events of the catalogue and the test event, each with a name of its own. */
+export function namedEvents(catalogue: readonly EventKeyEntry[]): NamedEvent[] {
+  const test = {
+    key: TEST_EVENT_KEY,
+    meaning: 'Test event that a user sent to this webhook',
+    schema: {
+      type: 'object',
+      properties: { webhookId: { type: 'string', format: 'uuid' } },
+      required: ['webhookId'],
+    },
+    example: { webhookId: EXAMPLE_IDS.webhook },
+  }
+  const taken = new Set<string>()
+  return [...catalogue, test].map(({ key, meaning, schema, example }) => {
+    const plain = key.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9]?)/g, (_, first: string) =>
+      first.toUpperCase(),
+    )
+    let name = plain
+    for (let number = 2; taken.has(name); number++) name = `${plain}${number}`
+    taken.add(name)
+    return { key, name, meaning, schema, example }
+  })
+}
+
+/** Returns the schemas of what endpoints receive: one per event key, and `ReceivedEvent` for all of them. */
+export function receivedSchemas(events: readonly NamedEvent[], { lift }: Components): Record<string, object> {
+  const { properties: fields, required } = { properties: ENVELOPE_FIELDS, required: EnvelopeSchema.required }
+  const envelope = lift({ properties: fields })['properties'] as object
+  const schemas = events.map(({ key, name, meaning, schema }) => [
+    [
+      `${name}Event`,
+      {
+        type: 'object',
+        title: `${name}Event`,
+        description: meaning,
+        properties: {
+          event: { type: 'string', const: key },
+          data: referenceTo(dataName(name, schema)),
+          ...envelope,
+        },
+        required,
+      },
+    ],
+    ...(schema === null ? [] : [[dataName(name, schema), embed(schema, dataName(name, schema))]]),
+  ])
+  return {
+    ...(Object.fromEntries(schemas.flat()) as Record<string, object>),
+    [ANY_DATA]: {
+      type: 'object',
+      title: ANY_DATA,
+      additionalProperties: true,
+      description: 'The catalogue gives no schema for the payload of this event key',
+    },
+    ReceivedEvent: {
+      title: 'ReceivedEvent',
+      description: 'The body of a delivery; `event` is the discriminator',
+      oneOf: events.map(({ name }) => referenceTo(`${name}Event`)),
+      discriminator: {
+        propertyName: 'event',
+        mapping: Object.fromEntries(events.map(({ key, name }) => [key, referenceTo(`${name}Event`).$ref])),
+      },
+    },
+  }
+}
+
+/** Returns the name of the schema of a payload. */
+export function dataName(name: string, schema: object | null): string {
+  return schema === null ? ANY_DATA : `${name}Data`
+}
+
+/** Returns the schema of a payload as a component: its references count from there, and more fields may come. */
+function embed(schema: object, name: string): JsonSchema {
+  return { ...adapted(schema as JsonSchema), title: name }
+
+  function adapted(given: JsonSchema): JsonSchema {
+    // Inside the document it has no address and no dialect of its own.
+    const copy = { ...mapSubschemas(given, adapted), $id: undefined, $schema: undefined }
+    const { $ref } = copy as JsonSchema
+    const isOpen = given['type'] === 'object' && !('additionalProperties' in given)
+    return {
+      ...copy,
+      ...(typeof $ref === 'string' && $ref.startsWith('#')
+        ? { $ref: `${referenceTo(name).$ref}${$ref.slice(1)}` }
+        : {}),
+      ...(isOpen && !isSchema(given['patternProperties']) ? { additionalProperties: true } : {}),
+    }
+  }
+}
+
+/** An envelope of the event, as an example. */
+export function envelopeExample({ key, example }: Pick<EventKeyEntry, 'key' | 'example'>): object {
+  const traceId = EnvelopeSchema.properties.traceId
+  const [trace] = (traceId as { examples?: string[] }).examples ?? []
+  return { event: key, data: example, timestamp: 1_777_885_331_000, traceId: trace, triggeredBy: null }
+}
 
 /** The tag of what endpoints receive. */
 export const RECEIVED = 'Received events'

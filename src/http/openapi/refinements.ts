@@ -1,10 +1,9 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
-import { EnvelopeSchema } from '../schemas/common.ts'
 import { PublishEventSchema } from '../schemas/event.ts'
 import { CreateWebhookSchema } from '../schemas/webhook.ts'
 import { referenceTo, replaced, type Refinements } from './components.ts'
-import { dataName, type NamedEvent } from './event-schemas.ts'
+import { dataName, envelopeExample, type NamedEvent } from './received-events.ts'
 
 /** The event of examples, where the catalogue has it. */
 const SHOWN_KEY = 'invoice:paid'
@@ -36,13 +35,6 @@ export function refinementsOf(
     ReplayedEventKey: { enum: catalogue.map(({ key }) => key) },
     Envelope: shown === undefined ? {} : { examples: [envelopeExample(shown)] },
   }
-}
-
-/** An envelope of the event, as an example. */
-export function envelopeExample({ key, example }: Pick<EventKeyEntry, 'key' | 'example'>): object {
-  const traceId = EnvelopeSchema.properties.traceId
-  const [trace] = (traceId as { examples?: string[] }).examples ?? []
-  return { event: key, data: example, timestamp: 1_777_885_331_000, traceId: trace, triggeredBy: null }
 }
 
 /** One schema per key whose payload is checked, and one for all others. */

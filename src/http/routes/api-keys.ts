@@ -2,7 +2,7 @@ import { createOwnApiKey, revokeKey } from '../../accounts/api-keys.ts'
 import { listKeysInForce } from '../../db/queries/api-keys.ts'
 import { notFound } from '../../errors.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import { OwnApiKeyListSchema } from '../schemas/member.ts'
 import { KEY_BODY, KEY_CREATED, wantedKey } from './operator-api-keys.ts'
 
@@ -25,7 +25,7 @@ const listRoute: Route = {
   },
 }
 
-const createRoute = routeWithBody({
+const createRoute = typedRoute({
   method: 'POST',
   path: COLLECTION,
   operationId: 'createOwnApiKey',

@@ -13,7 +13,7 @@ import {
   presentDeliveryStats,
 } from '../presenters/delivery.ts'
 import { listRoute } from '../list-route.ts'
-import { param, routeWithQuery, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
 import {
   DeliveryListFilterSchema,
@@ -76,7 +76,7 @@ const deliveriesRoute = listRoute({
   present: (delivery, { actor }) => presentDelivery(delivery, actor),
 })
 
-const recentRoute = routeWithQuery({
+const recentRoute = typedRoute({
   method: 'GET',
   path: `${WEBHOOKS}/recent-deliveries`,
   operationId: 'listRecentDeliveries',

@@ -1,12 +1,12 @@
-import { requireKey, requirePermissions } from '../../accounts/caller-lookup.ts'
-import { permissionsForSubscription, WILDCARD } from '../../domain/permissions.ts'
+import { requireKey, requireSubscriptionRights } from '../../accounts/caller-lookup.ts'
+import { WILDCARD } from '../../domain/permissions.ts'
 import { issueTicket } from '../../stream/tickets.ts'
-import { routeWithQuery, type Route } from '../route.ts'
+import { typedRoute, type Route } from '../route.ts'
 import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { invalidFields, type FieldError } from '../../errors.ts'
-import type { RequestedEventKeys } from '../../stream/permissions.ts'
+import type { RequestedEventKeys } from '../../stream/streams.ts'
 
 /** Query of the event stream. */
 const EventStreamQuerySchema = Type.Object(
@@ -47,7 +47,7 @@ const StreamTicketSchema = Type.Object(
 
 const STREAM = '/api/orgs/:orgId/events/stream'
 
-const streamRoute = routeWithQuery({
+const streamRoute = typedRoute({
   method: 'GET',
   path: STREAM,
   operationId: 'streamEvents',
@@ -72,7 +72,7 @@ const streamRoute = routeWithQuery({
   },
   handle({ streams, catalogue }, { actor, query }) {
     const requested = requestedEventKeys(query.events, catalogue)
-    requirePermissions(actor, permissionsForSubscription(requested ?? [], catalogue.permissionFor))
+    requireSubscriptionRights(catalogue, actor, requested ?? [])
     const lastEventId = query.lastEventId ?? null
     const caller = requireKey(actor)
     const { requestId } = actor

@@ -11,7 +11,7 @@ import {
   TEST_EVENT_KEY,
   type Grants,
 } from '../../domain/permissions.ts'
-import { notFound, type FieldError } from '../../errors.ts'
+import { notFound, unknownEventKey, type FieldError } from '../../errors.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
@@ -19,7 +19,7 @@ import { bytesOfCatalogue } from '../answer.ts'
 import { listRoute } from '../list-route.ts'
 import { presentEvent } from '../presenters/delivery.ts'
 import { presentEventKey, presentEventSummary } from '../presenters/presenter.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import {
   EventFilterSchema,
   EventKeyListSchema,
@@ -29,7 +29,7 @@ import {
   PublishEventSchema,
 } from '../schemas/event.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { checkCostlyPayload } from '../validation/check-body.ts'
+import { checkCostlyPayload } from '../validation/check-request.ts'
 import { eventCursor } from '../validation/cursor.ts'
 
 /** The size that receivers have to expect at most. */
@@ -40,7 +40,7 @@ const FIRST_DELIVERY = {
   deliveryId: '$response.body#/deliveries/0/id',
 }
 
-const publishRoute = routeWithBody({
+const publishRoute = typedRoute({
   method: 'POST',
   path: '/api/orgs/:orgId/events',
   operationId: 'publishEvent',
@@ -180,5 +180,5 @@ function eventErrors(
   if (typeof event !== 'string') return []
   if (catalogue.find(event) !== undefined)
     return data === undefined || catalogue.isCostly(event, data) ? [] : catalogue.validatePayload(event, data)
-  return [{ pointer: '/event', code: 'unknown_event_key', detail: 'There is no such event key.' }]
+  return [unknownEventKey('/event')]
 }

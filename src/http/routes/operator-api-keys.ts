@@ -1,13 +1,11 @@
 import type { Static } from 'typebox'
 import { createMemberApiKey, revokeKey } from '../../accounts/api-keys.ts'
-import { operatorInAudit } from '../../accounts/operator.ts'
 import { listApiKeys } from '../../db/queries/api-keys.ts'
-import { findMember } from '../../db/queries/organisations.ts'
 import { notFound, type FieldError } from '../../errors.ts'
-import type { ApiDependencies } from '../api.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
-import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
+import { operatorActor, param, typedRoute, type Route } from '../route.ts'
 import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
+import { requireMember } from './operator-members.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members/:memberId/api-keys'
 const MAX_BODY_BYTES = 4 * 1024
@@ -31,13 +29,13 @@ const listRoute: Route = {
   access,
   responses: { 200: { description: 'Oldest first', schema: ApiKeyListSchema } },
   async handle(dependencies, request) {
-    const { organisationId, memberId } = await requireMember(dependencies, request)
-    const keys = await listApiKeys(dependencies.dataSource, organisationId, memberId)
+    const { id } = await requireMember(dependencies, request)
+    const keys = await listApiKeys(dependencies.dataSource, param(request, 'orgId'), id)
     return { status: 200, body: { data: keys.map(presentApiKey) } }
   },
 }
 
-const createRoute = routeWithBody({
+const createRoute = typedRoute({
   method: 'POST',
   path: COLLECTION,
   operationId: 'createApiKey',
@@ -55,7 +53,7 @@ const createRoute = routeWithBody({
   },
   async handle(dependencies, request) {
     const [organisationId, memberId] = [param(request, 'orgId'), param(request, 'memberId')]
-    const actor = operatorInAudit(operatorOf(request), organisationId)
+    const actor = operatorActor(request)
     const wanted = { memberId, ...wantedKey(request.body) }
     const { key, row } = await createMemberApiKey(dependencies, actor, wanted)
     const location = `${COLLECTION.replace(':orgId', organisationId).replace(':memberId', memberId)}/${row.id}`
@@ -72,22 +70,15 @@ const revokeRoute: Route = {
   access,
   responses: { 204: { description: 'Revoked' } },
   async handle(dependencies, request) {
-    const { organisationId, memberId } = await requireMember(dependencies, request)
-    const actor = operatorInAudit(operatorOf(request), organisationId)
-    const revoked = await revokeKey(dependencies, actor, { id: param(request, 'id'), memberId })
+    const { id: memberId } = await requireMember(dependencies, request)
+    const choice = { id: param(request, 'id'), memberId }
+    const revoked = await revokeKey(dependencies, operatorActor(request), choice)
     if (revoked === null) throw notFound('API key')
     return { status: 204 }
   },
 }
 
 export const operatorApiKeyRoutes: readonly Route[] = [listRoute, createRoute, revokeRoute]
-
-async function requireMember({ dataSource, requireOrganisation }: ApiDependencies, request: RouteRequest) {
-  const [organisationId, memberId] = [param(request, 'orgId'), param(request, 'memberId')]
-  await requireOrganisation(organisationId)
-  if ((await findMember(dataSource, organisationId, memberId)) === null) throw notFound('member')
-  return { organisationId, memberId }
-}
 
 /** Returns the key that a valid body asks for. */
 export function wantedKey({ name, expiresAt = null }: Static<typeof CreateApiKeySchema>) {

@@ -1,12 +1,11 @@
-import { Type } from 'typebox'
 import { putMember, removeMember } from '../../accounts/members.ts'
-import { operatorInAudit } from '../../accounts/operator.ts'
 import { endSessionsOf } from '../../accounts/sessions.ts'
 import { findMember, listMembers } from '../../db/queries/organisations.ts'
 import { notFound } from '../../errors.ts'
+import type { ApiDependencies } from '../api.ts'
 import { listRoute } from '../list-route.ts'
 import { presentMember } from '../presenters/presenter.ts'
-import { operatorOf, param, routeWithBody, type Route } from '../route.ts'
+import { operatorActor, param, typedRoute, type Route, type RouteRequest } from '../route.ts'
 import { MemberSchema, PutMemberSchema } from '../schemas/member.ts'
 import { memberCursor } from '../validation/cursor.ts'
 
@@ -26,7 +25,6 @@ const membersRoute = listRoute({
   what: 'Entries',
   cursor: memberCursor,
   exampleId: 'mem_an',
-  filter: Type.Object({}),
   async open({ dataSource, requireOrganisation }, request) {
     const organisationId = param(request, 'orgId')
     await requireOrganisation(organisationId)
@@ -42,16 +40,12 @@ const getRoute: Route = {
   summary: 'Get a member',
   access,
   responses: { 200: { description: 'The member', schema: MemberSchema } },
-  async handle({ dataSource, requireOrganisation }, request) {
-    const organisationId = param(request, 'orgId')
-    await requireOrganisation(organisationId)
-    const found = await findMember(dataSource, organisationId, param(request, 'memberId'))
-    if (found === null) throw notFound('member')
-    return { status: 200, body: presentMember(found) }
+  async handle(dependencies, request) {
+    return { status: 200, body: presentMember(await requireMember(dependencies, request)) }
   },
 }
 
-const putRoute = routeWithBody({
+const putRoute = typedRoute({
   method: 'PUT',
   path: ONE,
   operationId: 'putMember',
@@ -66,7 +60,7 @@ const putRoute = routeWithBody({
   },
   async handle(dependencies, request) {
     const [organisationId, id] = [param(request, 'orgId'), param(request, 'memberId')]
-    const actor = operatorInAudit(operatorOf(request), organisationId)
+    const actor = operatorActor(request)
     const { isNew, member } = await putMember(dependencies, actor, { id, ...request.body })
     const body = presentMember(member)
     if (!isNew) return { status: 200, body }
@@ -88,7 +82,7 @@ const deleteRoute: Route = {
   access,
   responses: { 204: { description: 'Deleted' } },
   async handle(dependencies, request) {
-    const actor = operatorInAudit(operatorOf(request), param(request, 'orgId'))
+    const actor = operatorActor(request)
     await removeMember(dependencies, actor, param(request, 'memberId'))
     return { status: 204 }
   },
@@ -104,7 +98,7 @@ const endSessionsRoute: Route = {
   access,
   responses: { 204: { description: 'Ended; also where there was none' } },
   async handle(dependencies, request) {
-    const actor = operatorInAudit(operatorOf(request), param(request, 'orgId'))
+    const actor = operatorActor(request)
     await endSessionsOf(dependencies, actor, param(request, 'memberId'))
     return { status: 204 }
   },
@@ -117,3 +111,15 @@ export const operatorMemberRoutes: readonly Route[] = [
   deleteRoute,
   endSessionsRoute,
 ]
+
+/** Returns the member of the path. Throws 404 where there is none. */
+export async function requireMember(
+  { dataSource, requireOrganisation }: ApiDependencies,
+  request: Pick<RouteRequest, 'params'>,
+) {
+  const organisationId = param(request, 'orgId')
+  await requireOrganisation(organisationId)
+  const member = await findMember(dataSource, organisationId, param(request, 'memberId'))
+  if (member === null) throw notFound('member')
+  return member
+}

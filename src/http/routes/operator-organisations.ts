@@ -1,12 +1,10 @@
-import { Type } from 'typebox'
-import { operatorInAudit } from '../../accounts/operator.ts'
 import { putOrganisation } from '../../accounts/organisations.ts'
 import { requestErasure } from '../../accounts/request-erasure.ts'
 import { findOrganisation, listOrganisations, type OrganisationRow } from '../../db/queries/organisations.ts'
 import { notFound } from '../../errors.ts'
 import { listRoute } from '../list-route.ts'
 import { presenter } from '../presenters/presenter.ts'
-import { operatorOf, param, routeWithBody, type Route } from '../route.ts'
+import { operatorActor, operatorOf, param, typedRoute, type Route } from '../route.ts'
 import { OrganisationSchema, PutOrganisationSchema } from '../schemas/organisation.ts'
 import { organisationCursor } from '../validation/cursor.ts'
 
@@ -28,7 +26,6 @@ const organisationsRoute = listRoute({
   what: 'Entries',
   cursor: organisationCursor,
   exampleId: 'org_camping',
-  filter: Type.Object({}),
   open:
     ({ dataSource }) =>
     (range) =>
@@ -50,7 +47,7 @@ const getRoute: Route = {
   },
 }
 
-const putRoute = routeWithBody({
+const putRoute = typedRoute({
   method: 'PUT',
   path: ONE,
   operationId: 'putOrganisation',
@@ -65,7 +62,7 @@ const putRoute = routeWithBody({
   },
   async handle(dependencies, request) {
     const id = param(request, 'orgId')
-    const actor = operatorInAudit(operatorOf(request), id)
+    const actor = operatorActor(request)
     const { isNew, organisation } = await putOrganisation(dependencies, actor, { id, ...request.body })
     const body = presentOrganisation({ ...organisation, erasure: null })
     if (!isNew) return { status: 200, body }

@@ -13,7 +13,7 @@ import { listRoute } from '../list-route.ts'
 import { presentCounts, presentOperatorWebhook } from '../presenters/operator-view.ts'
 import { presenter } from '../presenters/presenter.ts'
 import { holdOf } from '../presenters/webhook.ts'
-import { operatorOf, param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
+import { operatorOf, param, typedRoute, type Route, type RouteRequest } from '../route.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import {
   HeldWebhookSchema,
@@ -75,7 +75,7 @@ const webhooksRoute = listRoute({
   present: (webhook) => webhook,
 })
 
-const disableRoute = routeWithBody({
+const disableRoute = typedRoute({
   method: 'POST',
   path: `${WEBHOOK}/disable`,
   operationId: 'holdWebhook',

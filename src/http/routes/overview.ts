@@ -1,5 +1,6 @@
 import { firstAttemptLatency, listBuckets, p95Duration } from '../../db/queries/activity.ts'
 import { findFailures } from '../../db/queries/failures.ts'
+import { listIncidents } from '../../db/queries/incidents.ts'
 import { listOverview } from '../../db/queries/overview.ts'
 import {
   ACTIVITY_RANGES,
@@ -9,8 +10,17 @@ import {
   OverviewListSchema,
 } from '../schemas/overview.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
-import { presentActivities, presentActivity, presentOverview } from '../presenters/webhook.ts'
-import { routeWithQuery, type Route } from '../route.ts'
+import { listRoute } from '../list-route.ts'
+import {
+  presentActivities,
+  presentActivity,
+  presentIncident,
+  presentOverview,
+} from '../presenters/webhook.ts'
+import { typedRoute, type Route } from '../route.ts'
+import { EXAMPLE_IDS } from '../schemas/common.ts'
+import { IncidentSchema } from '../schemas/incident.ts'
+import { incidentCursor } from '../validation/cursor.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
@@ -30,7 +40,7 @@ const overviewRoute: Route = {
   },
 }
 
-const activityRoute = routeWithQuery({
+const activityRoute = typedRoute({
   method: 'GET',
   path: `${WEBHOOKS}/:id/activity`,
   operationId: 'getActivity',
@@ -57,7 +67,7 @@ const activityRoute = routeWithQuery({
   },
 })
 
-const activityOfAllRoute = routeWithQuery({
+const activityOfAllRoute = typedRoute({
   method: 'GET',
   path: `${WEBHOOKS}/activity`,
   operationId: 'listActivity',
@@ -73,3 +83,24 @@ const activityOfAllRoute = routeWithQuery({
 })
 
 export const overviewRoutes: readonly Route[] = [overviewRoute, activityOfAllRoute, activityRoute]
+
+export const incidentRoutes: readonly Route[] = [
+  listRoute({
+    path: '/api/orgs/:orgId/webhooks/:id/incidents',
+    operationId: 'listIncidents',
+    summary: "List a webhook's incidents, newest first",
+    description:
+      'An incident lasts from a failure until no delivery of the webhook is unresolved. Each has its failed attempts, grouped by cause, and who was notified of it.',
+    access: { kind: 'organisation', permission: WEBHOOK_READ },
+    title: 'IncidentList',
+    item: IncidentSchema,
+    what: 'Incidents',
+    cursor: incidentCursor,
+    exampleId: EXAMPLE_IDS.incident,
+    async open(dependencies, request) {
+      const { id } = await requireWebhook(dependencies, request)
+      return (range) => listIncidents(dependencies.dataSource, request.actor.organisationId, id, range)
+    },
+    present: (incident, { actor }) => presentIncident(incident, actor),
+  }),
+]

@@ -1,9 +1,7 @@
-import { operatorInAudit } from '../../accounts/operator.ts'
 import { createPortalLink, redeemPortalLink, developerAddress } from '../../accounts/portal-links.ts'
 import type { FieldError } from '../../errors.ts'
-import { withRefusals } from '../auth/refusals.ts'
 import { requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
-import { operatorOf, param, routeWithBody, type Route } from '../route.ts'
+import { operatorActor, param, typedRoute, type Route } from '../route.ts'
 import {
   CreatePortalLinkSchema,
   MAX_LINK_SECONDS,
@@ -14,7 +12,7 @@ import {
 
 const MAX_BODY_BYTES = 1_024
 
-const createRoute = routeWithBody({
+const createRoute = typedRoute({
   method: 'POST',
   path: '/api/operator/organisations/:orgId/members/:memberId/portal-links',
   operationId: 'createPortalLink',
@@ -28,7 +26,7 @@ const createRoute = routeWithBody({
     404: { description: 'No such organisation or member', problem: true },
   },
   async handle(dependencies, request) {
-    const actor = operatorInAudit(operatorOf(request), param(request, 'orgId'))
+    const actor = operatorActor(request)
     const { path = '/', expiresInSeconds: seconds = MAX_LINK_SECONDS } = request.body
     const link = { memberId: param(request, 'memberId'), path, seconds }
     const { token, expiresAt } = await createPortalLink(dependencies, actor, link)
@@ -44,7 +42,7 @@ function portalPathRules({ path }: Readonly<Record<string, unknown>>): FieldErro
   return [{ pointer: '/path', code: 'wrong_format', detail }]
 }
 
-const openRoute = routeWithBody({
+const openRoute = typedRoute({
   method: 'POST',
   path: '/api/session/portal-link',
   operationId: 'openPortalLink',
@@ -80,7 +78,7 @@ const openRoute = routeWithBody({
     const present = { session: request.sentSession(), isConfirmed }
     const credential = { kind: 'portal_link', value: token } as const
     const asked = { credential, address, requestId, operationId: 'openPortalLink' }
-    const opened = await withRefusals(dependencies.authRefusals, asked, () =>
+    const opened = await dependencies.authRefusals.guard(asked, () =>
       redeemPortalLink(dependencies, token, { address, requestId }, present),
     )
     const headers = { 'set-cookie': storeSession(cookie, opened.session.token, opened.session.expiresAt) }

@@ -6,7 +6,7 @@ import {
   unsubscribeFromPush,
 } from '../../incidents/notifications/push-subscriptions.ts'
 import { presentPushSubscription } from '../presenters/presenter.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import {
   CreatePushSubscriptionSchema,
   PushSubscriptionListSchema,
@@ -32,7 +32,7 @@ const listRoute: Route = {
   },
 }
 
-const subscribeRoute = routeWithBody({
+const subscribeRoute = typedRoute({
   method: 'POST',
   path: COLLECTION,
   operationId: 'createPushSubscription',

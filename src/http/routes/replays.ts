@@ -3,10 +3,10 @@ import { findReplay, listReplays } from '../../db/queries/replays.ts'
 import { cancelReplayJob, countReplay, requestReplay } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import type { ReplayRange } from '../../domain/delivery-filter.ts'
-import { notFound, type FieldError } from '../../errors.ts'
+import { notFound, unknownEventKey, type FieldError } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
 import { presentReplay, presentReplayCount } from '../presenters/presenter.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import { ReplayCountSchema, ReplayListSchema, ReplaySchema, RequestReplaySchema } from '../schemas/replay.ts'
 import { requireWebhook } from './webhooks.ts'
 
@@ -16,7 +16,7 @@ const MAX_BODY_BYTES = 16 * 1024
 
 const THIS_REPLAY = { id: '$response.body#/webhookId', jobId: '$response.body#/id' }
 
-const requestRoute = routeWithBody({
+const requestRoute = typedRoute({
   method: 'POST',
   path: REPLAYS,
   operationId: 'replayEvents',
@@ -119,16 +119,10 @@ function rangeErrors(
   if (typeof until === 'string' && Date.parse(until) <= from)
     errors.push({ pointer: '/until', code: 'invalid', detail: 'must be later than `since`' })
   if (!Array.isArray(eventKeys)) return errors
-  const unknown = eventKeys.flatMap((key: unknown, index): FieldError[] =>
+  const unknown = eventKeys.flatMap((key: unknown, index) =>
     typeof key !== 'string' || catalogue.find(key) !== undefined
       ? []
-      : [
-          {
-            pointer: `/eventKeys/${index}`,
-            code: 'unknown_event_key',
-            detail: 'There is no such event key.',
-          },
-        ],
+      : [unknownEventKey(`/eventKeys/${index}`)],
   )
   return [...errors, ...unknown]
 }

@@ -5,10 +5,10 @@ import { retryDelivery } from '../../deliveries/retry/retry-delivery.ts'
 import { sendTestEvent } from '../../deliveries/retry/send-test-event.ts'
 import { EVERY_DELIVERY } from '../../domain/delivery-filter.ts'
 import { WEBHOOK_MANAGE } from '../../domain/permissions.ts'
-import { notFound, type FieldError } from '../../errors.ts'
+import { notFound, unknownEventKey, type FieldError } from '../../errors.ts'
 import type { ApiDependencies } from '../api.ts'
 import { presentDelivery } from '../presenters/delivery.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
 import {
   DiscardDeliveriesSchema,
@@ -92,7 +92,7 @@ const discardFailedRoute: Route = {
   },
 }
 
-const discardRoute = routeWithBody({
+const discardRoute = typedRoute({
   method: 'POST',
   path: `${WEBHOOKS}/:id/discard`,
   operationId: 'discardDeliveries',
@@ -113,7 +113,7 @@ const discardRoute = routeWithBody({
   },
 })
 
-const sendTestEventRoute = routeWithBody({
+const sendTestEventRoute = typedRoute({
   method: 'POST',
   path: `${WEBHOOKS}/:id/test`,
   operationId: 'testWebhook',
@@ -151,5 +151,5 @@ function testEventErrors(
   { catalogue }: ApiDependencies,
 ): FieldError[] {
   if (typeof eventKey !== 'string' || catalogue.find(eventKey) !== undefined) return []
-  return [{ pointer: '/eventKey', code: 'unknown_event_key', detail: 'There is no such event key.' }]
+  return [unknownEventKey('/eventKey')]
 }

@@ -1,12 +1,11 @@
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { Type } from 'typebox'
 import { findRetryJob, listRetryJobs } from '../../db/queries/retry-jobs.ts'
 import { requestRetryJob } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { notFound } from '../../errors.ts'
 import { listRoute } from '../list-route.ts'
 import { presentRetryJob } from '../presenters/presenter.ts'
-import { param, routeWithBody, type Route } from '../route.ts'
+import { param, typedRoute, type Route } from '../route.ts'
 import {
   MAX_SELECTION_BYTES,
   RetryDeliveriesSchema,
@@ -18,7 +17,7 @@ import { parseDeliverySelection, retrySelectionErrors } from '../validation/deli
 
 const JOBS = '/api/orgs/:orgId/webhooks/retry-deliveries'
 
-const retryDeliveriesRoute = routeWithBody({
+const retryDeliveriesRoute = typedRoute({
   method: 'POST',
   path: JOBS,
   operationId: 'retryDeliveries',
@@ -62,7 +61,6 @@ const listJobsRoute = listRoute({
   what: 'Jobs',
   cursor: retryJobCursor,
   exampleId: EXAMPLE_IDS.retryJob,
-  filter: Type.Object({}),
   links: { getRetryJob: { jobId: '$response.body#/data/0/id' } },
   open:
     ({ dataSource }, { actor }) =>

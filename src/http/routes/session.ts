@@ -1,11 +1,10 @@
 import { requireKey } from '../../accounts/caller-lookup.ts'
 import { endSession, openSession } from '../../accounts/sessions.ts'
-import { findIdentity, type Identity } from '../../db/queries/sessions.ts'
+import { findIdentity } from '../../db/queries/sessions.ts'
 import type { ApiDependencies } from '../api.ts'
 import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import { SessionSchema } from '../schemas/session.ts'
-import type { Actor } from '../../domain/actor.ts'
 import { FULL_ACCESS, missingPermissions } from '../../domain/permissions.ts'
 import { RETRY_WAITS_MS } from '../../domain/retry-schedule.ts'
 
@@ -39,7 +38,7 @@ const signInRoute: Route = {
       request.sentSession(),
     )
     const headers = { 'set-cookie': storeSession(cookie, token, expiresAt) }
-    return { status: 200, headers, body: await describe(dependencies, request, expiresAt) }
+    return { status: 200, headers, body: await presentSession(dependencies, request, expiresAt) }
   },
 }
 
@@ -52,7 +51,7 @@ const whoAmIRoute: Route = {
   responses: { 200: { description: 'The caller', schema: SessionSchema } },
   async handle(dependencies, request) {
     const expiresAt = request.session?.expiresAt ?? null
-    return { status: 200, body: await describe(dependencies, request, expiresAt) }
+    return { status: 200, body: await presentSession(dependencies, request, expiresAt) }
   },
 }
 
@@ -74,27 +73,19 @@ const signOutRoute: Route = {
 
 export const sessionRoutes: readonly Route[] = [signInRoute, whoAmIRoute, signOutRoute]
 
-async function describe(
-  { dataSource, temporalUi }: ApiDependencies,
-  { actor }: RouteRequest,
-  expiresAt: Date | null,
-) {
-  const identity = await findIdentity(dataSource, actor.organisationId, actor.memberId)
-  if (identity === null) throw new Error('the member of an authenticated request does not exist')
-  return presentSession(actor, identity, expiresAt, temporalUi)
-}
-
 /**
  * Presents the caller with what a page needs to show deliveries. The address of Temporal's UI is shown with full
  * access only: such a member is the nearest to an operator. `expiresAt` null: authenticated by a key.
  */
-function presentSession(
-  actor: Actor,
-  { organisationName, timeZone, memberName }: Identity,
+async function presentSession(
+  { dataSource, temporalUi }: ApiDependencies,
+  { actor }: RouteRequest,
   expiresAt: Date | null,
-  temporalUi: ApiDependencies['temporalUi'],
 ) {
   const { organisationId, memberId, fullAccess, permissions } = actor
+  const identity = await findIdentity(dataSource, organisationId, memberId)
+  if (identity === null) throw new Error('the member of an authenticated request does not exist')
+  const { organisationName, timeZone, memberName } = identity
   return {
     organisation: { id: organisationId, name: organisationName, timeZone },
     member: { id: memberId, name: memberName, fullAccess, permissions },

@@ -2,29 +2,12 @@ import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
 import { bytesOfCatalogue } from '../answer.ts'
 import type { ApiDependencies } from '../api.ts'
 import { openApiDocument } from '../openapi.ts'
-import { readReadiness } from '../readiness.ts'
+import { readReadiness, ReadinessSchema } from '../readiness.ts'
 import type { Route } from '../route.ts'
 import { Type } from 'typebox'
 import { openObject } from '../schemas/common.ts'
 
 const HealthSchema = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })
-
-const ReadinessSchema = Type.Object(
-  {
-    database: Type.Enum(['up', 'down']),
-    engine: Type.Enum(['up', 'down']),
-    sweep: Type.Optional(
-      Type.Literal('stalled', {
-        description:
-          'Only there when the recovery of deliveries has not come to the end of a pass for 30 seconds',
-      }),
-    ),
-    process: Type.Optional(
-      Type.Literal('stopping', { description: 'Only there when this process is about to end' }),
-    ),
-  },
-  { title: 'Readiness', examples: [{ database: 'up', engine: 'up' }] },
-)
 
 const OpenApiSchema = openObject({
   title: 'OpenApiDocument',

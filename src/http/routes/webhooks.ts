@@ -9,7 +9,7 @@ import { webhookFieldErrors } from '../../webhooks/subscription-rules.ts'
 import { updateWebhook } from '../../webhooks/update-webhook.ts'
 import { presentWebhook } from '../presenters/webhook.ts'
 import type { ApiDependencies } from '../api.ts'
-import { param, routeWithBody, type Route, type RouteRequest } from '../route.ts'
+import { param, typedRoute, type Route, type RouteRequest } from '../route.ts'
 import {
   CreatedWebhookSchema,
   CreateWebhookSchema,
@@ -43,7 +43,7 @@ const listRoute: Route = {
   },
 }
 
-const createRoute = routeWithBody({
+const createRoute = typedRoute({
   method: 'POST',
   path: COLLECTION,
   operationId: 'createWebhook',
@@ -100,7 +100,7 @@ const getRoute: Route = {
   },
 }
 
-const updateRoute = routeWithBody({
+const updateRoute = typedRoute({
   method: 'PATCH',
   path: ONE,
   operationId: 'updateWebhook',

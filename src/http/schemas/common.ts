@@ -28,6 +28,10 @@ export const orNull = <Schema extends TSchema>(schema: Schema, options: TSchemaO
 export const openObject = (options: TSchemaOptions = {}) =>
   Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true, ...options }))
 
+/** Texts by name. */
+export const textMap = (options: TSchemaOptions = {}) =>
+  Type.Unsafe<Record<string, string>>(Type.Object({}, { additionalProperties: Type.String(), ...options }))
+
 /** A host name with a dot, a port that webhooks may have, and a path and query of characters that stay as they are. */
 const URL_PATTERN =
   '^https://([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.)+[A-Za-z]{2,63}' +

@@ -1,12 +1,10 @@
 import { Type } from 'typebox'
-import { EXAMPLE_IDS, orNull, EnvelopeSchema, PayloadErasedSchema } from './common.ts'
+import { EXAMPLE_IDS, orNull, textMap, EnvelopeSchema, PayloadErasedSchema } from './common.ts'
 import { ATTEMPT_SUMMARY, DeliverySchema, error } from './delivery.ts'
 
 const EndpointAnswerSchema = Type.Object(
   {
-    headers: Type.Unsafe<Record<string, string>>(
-      Type.Object({}, { additionalProperties: Type.String(), examples: [{ 'content-type': 'text/plain' }] }),
-    ),
+    headers: textMap({ examples: [{ 'content-type': 'text/plain' }] }),
     body: Type.String({ examples: ['try later'] }),
     truncated: Type.Boolean({ description: 'The body was longer than is kept', examples: [false] }),
   },
@@ -53,24 +51,18 @@ export const DeliveryDetailSchema = Type.Object(
       description: 'What a `pending` delivery waits for; null in every other state',
       examples: [null],
     }),
-    requestHeaders: Type.Unsafe<Record<string, string>>(
-      Type.Object(
-        {},
+    requestHeaders: textMap({
+      description:
+        'The headers of an attempt that is made now, without its signature; none once the payload is erased',
+      examples: [
         {
-          additionalProperties: Type.String(),
-          description:
-            'The headers of an attempt that is made now, without its signature; none once the payload is erased',
-          examples: [
-            {
-              'User-Agent': 'Posthorn/1.0.0',
-              'Content-Type': 'application/json',
-              'Content-Length': '412',
-              'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,
-            },
-          ],
+          'User-Agent': 'Posthorn/1.0.0',
+          'Content-Type': 'application/json',
+          'Content-Length': '412',
+          'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,
         },
-      ),
-    ),
+      ],
+    }),
     payloadErased: PayloadErasedSchema,
     payload: orNull(EnvelopeSchema, { description: 'null once it is erased' }),
     attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
@@ -85,23 +77,16 @@ export const DeliveryRequestSchema = Type.Object(
       description: "The webhook's URL as it is now",
       examples: ['https://hooks.example.com/posthorn'],
     }),
-    headers: Type.Unsafe<Record<string, string>>(
-      Type.Object(
-        {},
+    headers: textMap({
+      description: 'The headers of every attempt, with the signature of the body',
+      examples: [
         {
-          additionalProperties: Type.String(),
-          description: 'The headers of every attempt, with the signature of the body',
-          examples: [
-            {
-              'Content-Type': 'application/json',
-              'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,
-              'X-Webhook-Signature':
-                'sha256=5f2e0b8a91c4d7f36e1a0c9b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e',
-            },
-          ],
+          'Content-Type': 'application/json',
+          'X-Webhook-Event-ID': EXAMPLE_IDS.delivery,
+          'X-Webhook-Signature': 'sha256=5f2e0b8a91c4d7f36e1a0c9b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e',
         },
-      ),
-    ),
+      ],
+    }),
     body: Type.String({
       description: 'The envelope, byte for byte as it is sent',
       examples: ['{"event":"invoice:paid","data":{}}'],

@@ -17,30 +17,13 @@ export type RecordedAttempt = {
   latenessMs: number | null
 }
 
-export type AttemptMetrics = {
-  eventPublished(deliveries: number): void
-  /** Has taken a slot; `attemptEnded` when it is recorded or abandoned. */
-  attemptBegun(): void
-  attemptEnded(): void
-  attemptDeferred(): void
-  attemptRecorded(attempt: RecordedAttempt): void
-  /** The database refused the outcome of an attempt, which is retried. */
-  attemptNotRecorded(): void
-  /** Failed after another run had taken its row: nothing was recorded. */
-  attemptSuperseded(): void
-  /** Its POST has no outcome because this process was paused: it is repeated. */
-  attemptRepeated(): void
-  /** Ended without an attempt. */
-  deliveriesStopped(count: number): void
-}
-
 /** In seconds. The deadline of an attempt is 15 by default, and 60 at most. */
 const DURATION_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60]
 
 const FINAL_STATES: readonly FinalState[] = ['completed', 'failed', 'stopped']
 const TRIGGERS: readonly AttemptTrigger[] = ['schedule', 'retry']
 
-export function createAttemptMetrics(define: Define): AttemptMetrics {
+export function createAttemptMetrics(define: Define) {
   const events = define.counter(
     'events_published_total',
     'Events committed, test events included; a repeat with the same Idempotency-Key is none',
@@ -98,14 +81,16 @@ export function createAttemptMetrics(define: Define): AttemptMetrics {
   }
 
   return {
-    eventPublished(deliveries) {
+    eventPublished(deliveries: number): void {
       events.inc()
       committed.inc(deliveries)
     },
+    /** Has taken a slot; `attemptEnded` when it is recorded or abandoned. */
     attemptBegun: () => inFlight.inc(),
     attemptEnded: () => inFlight.dec(),
     attemptDeferred: () => deferred.inc(),
-    attemptRecorded({ succeeded, failureCode, trigger, durationMs, state, firstDelayMs, latenessMs }) {
+    attemptRecorded(attempt: RecordedAttempt): void {
+      const { succeeded, failureCode, trigger, durationMs, state, firstDelayMs, latenessMs } = attempt
       const outcome = succeeded ? 'succeeded' : 'failed'
       attempts.inc({ outcome, failure_code: failureCode ?? 'none', trigger })
       if (state !== 'waiting') ended.inc({ state })
@@ -115,10 +100,14 @@ export function createAttemptMetrics(define: Define): AttemptMetrics {
       if (firstDelayMs !== null) firstDelays.observe(seconds(firstDelayMs))
       if (latenessMs !== null) lateness.observe(seconds(latenessMs))
     },
+    /** The database refused the outcome of an attempt, which is retried. */
     attemptNotRecorded: () => refused.inc(),
+    /** Failed after another run had taken its row: nothing was recorded. */
     attemptSuperseded: () => superseded.inc(),
+    /** Its POST has no outcome because this process was paused: it is repeated. */
     attemptRepeated: () => repeated.inc(),
-    deliveriesStopped: (count) => ended.inc({ state: 'stopped' }, count),
+    /** Ended without an attempt. */
+    deliveriesStopped: (count: number) => ended.inc({ state: 'stopped' }, count),
   }
 }
 
@@ -126,38 +115,29 @@ export function createAttemptMetrics(define: Define): AttemptMetrics {
  * `started`: the workflow. `inline`: the process made the attempt. `followed`: the workflow of a delivery that has ended
  * without one. `released`: to its row, without a try.
  */
-type StartResult = 'started' | 'inline' | 'followed' | 'refused' | 'released'
+const START_RESULTS = ['started', 'inline', 'followed', 'refused', 'released'] as const
 
-type SweptKind = 'delivery' | 'stopped' | 'retry_job' | 'incident' | 'erasure'
+const SWEPT_KINDS = ['delivery', 'stopped', 'retry_job', 'incident', 'erasure'] as const
 
-type RecoveryReason = 'gone' | 'stuck'
+/** Why a workflow was restarted: it was `gone`, or `stuck` and terminated first. */
+const RECOVERY_REASONS = ['gone', 'stuck'] as const
 
 /** `refused`: not accepted, and retried. */
-type SendState = 'sent' | 'refused' | 'failed' | 'unknown'
-
-type EndedNotification = { kind: NotificationKind; channel: NotificationChannel; state: SendState }
-
-export type DispatchMetrics = {
-  startEnded(result: StartResult): void
-  sweepStarted(): void
-  sweepTook(kind: SweptKind, rows: number): void
-  sweepPassed(durationMs: number): void
-  /** A workflow was restarted: it was `gone`, or `stuck` and terminated first. */
-  workflowRecovered(reason: RecoveryReason): void
-  notificationEnded(notification: EndedNotification): void
-}
-
-const START_RESULTS: readonly StartResult[] = ['started', 'inline', 'followed', 'refused', 'released']
-const SWEPT_KINDS: readonly SweptKind[] = ['delivery', 'stopped', 'retry_job', 'incident', 'erasure']
-const SEND_STATES: readonly SendState[] = ['sent', 'refused', 'failed', 'unknown']
+const SEND_STATES = ['sent', 'refused', 'failed', 'unknown'] as const
 const CHANNELS: readonly NotificationChannel[] = ['email', 'push']
 const KINDS: readonly NotificationKind[] = [1, 2]
+
+type EndedNotification = {
+  kind: NotificationKind
+  channel: NotificationChannel
+  state: (typeof SEND_STATES)[number]
+}
 
 /** In seconds. A pass runs every second, and takes some milliseconds when there is nothing to do. */
 const PASS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Defines the metrics of the dispatcher, the sweeper and the sending of notifications. */
-export function createDispatchMetrics(define: Define): DispatchMetrics {
+export function createDispatchMetrics(define: Define) {
   const starts = define.counter(
     'dispatched_deliveries_total',
     'Deliveries that the dispatcher took: workflow started, attempted inline, workflow followed after the end, refused by Temporal, released to the row',
@@ -188,20 +168,20 @@ export function createDispatchMetrics(define: Define): DispatchMetrics {
   lastPass.remove()
   for (const result of START_RESULTS) starts.inc({ result }, 0)
   for (const kind of SWEPT_KINDS) swept.inc({ kind }, 0)
-  for (const reason of ['gone', 'stuck']) recovered.inc({ reason }, 0)
+  for (const reason of RECOVERY_REASONS) recovered.inc({ reason }, 0)
   for (const kind of KINDS)
     for (const channel of CHANNELS)
       for (const state of SEND_STATES) notifications.inc({ kind, channel, state }, 0)
 
   return {
-    startEnded: (result) => starts.inc({ result }),
+    startEnded: (result: (typeof START_RESULTS)[number]) => starts.inc({ result }),
     sweepStarted: () => lastPass.setToCurrentTime(),
-    sweepTook: (kind, rows) => swept.inc({ kind }, rows),
-    sweepPassed(durationMs) {
+    sweepTook: (kind: (typeof SWEPT_KINDS)[number], rows: number) => swept.inc({ kind }, rows),
+    sweepPassed(durationMs: number): void {
       lastPass.setToCurrentTime()
       passes.observe(seconds(durationMs))
     },
-    workflowRecovered: (reason) => recovered.inc({ reason }),
-    notificationEnded: (notification) => notifications.inc(notification),
+    workflowRecovered: (reason: (typeof RECOVERY_REASONS)[number]) => recovered.inc({ reason }),
+    notificationEnded: (notification: EndedNotification) => notifications.inc(notification),
   }
 }

@@ -1,20 +1,14 @@
 import { seconds, type Define } from './define.ts'
 
-/** What `posthorn relay` counts. */
-export type RelayMetrics = {
-  rowTried(outcome: Outcome, durationMs: number): void
-  /** Published after its idempotency key may have expired. */
-  rowLate(): void
-}
-
-type Outcome = 'published' | 'refused' | 'failed'
-
-const OUTCOMES: readonly Outcome[] = ['published', 'refused', 'failed']
+const OUTCOMES = ['published', 'refused', 'failed'] as const
 
 /** In seconds. */
 const DURATION_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 
-export function createRelayMetrics(define: Define): RelayMetrics {
+export type RelayMetrics = ReturnType<typeof createRelayMetrics>
+
+/** Defines what `posthorn relay` counts. */
+export function createRelayMetrics(define: Define) {
   const tried = define.counter(
     'relay_rows_total',
     'Rows of the outbox that were tried: published, refused (parked), failed (tried again)',
@@ -31,10 +25,11 @@ export function createRelayMetrics(define: Define): RelayMetrics {
     DURATION_BUCKETS,
   )
   return {
-    rowTried(outcome, durationMs) {
+    rowTried(outcome: (typeof OUTCOMES)[number], durationMs: number): void {
       tried.inc({ outcome })
       durations.observe(seconds(durationMs))
     },
+    /** Published after its idempotency key may have expired. */
     rowLate: () => late.inc(),
   }
 }

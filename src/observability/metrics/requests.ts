@@ -1,27 +1,13 @@
 import { seconds, type Define } from './define.ts'
 
-type LimitName = 'management' | 'publish' | 'validation' | 'authentication' | 'open'
+const LIMITS = ['management', 'publish', 'validation', 'authentication', 'open'] as const
+
+export type LimitName = (typeof LIMITS)[number]
 
 /** What was refused: signing a browser in, or any other request. */
-type RefusedPurpose = 'sign_in' | 'request'
-type RefusalReason =
-  'missing' | 'malformed' | 'short' | 'unknown' | 'session' | 'ticket' | 'operator' | 'portal_link'
+const PURPOSES = ['sign_in', 'request'] as const
 
-/** `route` is the `operationId` of a route, or a word for what is none. */
-type AnsweredRequest = { route: string; method: string; status: number; durationMs: number }
-
-export type RequestMetrics = {
-  requestAnswered(request: AnsweredRequest): void
-  requestLimited(limit: LimitName): void
-  /** Or a request of it: there are as many connections as there may be. */
-  connectionRefused(): void
-  authRefused(purpose: RefusedPurpose, reason: RefusalReason): void
-  traceparentIgnored(): void
-}
-
-const LIMITS: readonly LimitName[] = ['management', 'publish', 'validation', 'authentication', 'open']
-const PURPOSES: readonly RefusedPurpose[] = ['sign_in', 'request']
-const REASONS: readonly RefusalReason[] = [
+const REASONS = [
   'missing',
   'malformed',
   'short',
@@ -30,12 +16,21 @@ const REASONS: readonly RefusalReason[] = [
   'ticket',
   'operator',
   'portal_link',
-]
+] as const
+
+/**
+ * Why a credential was refused, for the operator only: the answer never contains it. `unknown`: also a key that is
+ * revoked or expired. `short`: a key of the demo organisation's length, where these are not valid.
+ */
+export type RefusalReason = (typeof REASONS)[number]
+
+/** `route` is the `operationId` of a route, or a word for what is none. */
+type AnsweredRequest = { route: string; method: string; status: number; durationMs: number }
 
 /** In seconds. */
 const ANSWER_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export function createRequestMetrics(define: Define): RequestMetrics {
+export function createRequestMetrics(define: Define) {
   const requests = define.counter(
     'http_requests_total',
     'Requests answered, by operationId of the route or none; status is 2xx, 4xx or 5xx',
@@ -70,47 +65,41 @@ export function createRequestMetrics(define: Define): RequestMetrics {
   )
 
   return {
-    requestAnswered({ route, method, status, durationMs }) {
+    requestAnswered({ route, method, status, durationMs }: AnsweredRequest): void {
       requests.inc({ route, method, status: `${Math.floor(status / 100)}xx` })
       durations.observe({ route }, seconds(durationMs))
     },
-    requestLimited: (limit) => limited.inc({ limit }),
+    requestLimited: (limit: LimitName) => limited.inc({ limit }),
+    /** Or a request of it: there are as many connections as there may be. */
     connectionRefused: () => refused.inc(),
-    authRefused: (purpose, reason) => authRefused.inc({ purpose, reason }),
+    authRefused: (purpose: (typeof PURPOSES)[number], reason: RefusalReason) =>
+      authRefused.inc({ purpose, reason }),
     traceparentIgnored: () => traceparentsIgnored.inc(),
   }
 }
 
 /** `exception`: ends the process. `rejection`: an unhandled promise rejection. */
-type UnexpectedErrorKind = 'exception' | 'rejection'
+const KINDS = ['exception', 'rejection'] as const
 
-export type ProcessMetrics = { unexpectedError(kind: UnexpectedErrorKind): void }
-
-const KINDS: readonly UnexpectedErrorKind[] = ['exception', 'rejection']
-
-export function createProcessMetrics(define: Define): ProcessMetrics {
+export function createProcessMetrics(define: Define) {
   const errors = define.counter(
     'unexpected_errors_total',
     'Errors that no part of the process caught: exception (the process ends), rejection',
     ['kind'],
   )
   for (const kind of KINDS) errors.inc({ kind }, 0)
-  return { unexpectedError: (kind) => errors.inc({ kind }) }
+  return { unexpectedError: (kind: (typeof KINDS)[number]) => errors.inc({ kind }) }
 }
 
-/** Why a stream came to its end (`src/stream/client-stream.ts`). */
-type StreamEnd = 'client' | 'slow' | 'rights' | 'stopped' | 'regressed' | 'fault'
+/**
+ * Why a stream ended: the client disconnected, or did not read; its key or its rights changed; the process stops; the
+ * database was replaced by an older one; a fault of ours.
+ */
+const STREAM_ENDS = ['client', 'slow', 'rights', 'stopped', 'regressed', 'fault'] as const
 
-export type StreamMetrics = {
-  streamOpened(): void
-  /** One event was given to one stream. */
-  streamSent(): void
-  streamEnded(reason: StreamEnd): void
-}
+export type StreamEnd = (typeof STREAM_ENDS)[number]
 
-const ENDS: readonly StreamEnd[] = ['client', 'slow', 'rights', 'stopped', 'regressed', 'fault']
-
-export function createStreamMetrics(define: Define): StreamMetrics {
+export function createStreamMetrics(define: Define) {
   const open = define.gauge('streams_open', 'Event streams that are open')
   const sent = define.counter('stream_events_sent_total', 'Events given to streams, once for each stream')
   const ended = define.counter(
@@ -118,12 +107,13 @@ export function createStreamMetrics(define: Define): StreamMetrics {
     'Event streams that ended: client, slow, rights, stopped, regressed (another database), fault',
     ['reason'],
   )
-  for (const reason of ENDS) ended.inc({ reason }, 0)
+  for (const reason of STREAM_ENDS) ended.inc({ reason }, 0)
 
   return {
     streamOpened: () => open.inc(),
+    /** One event was given to one stream. */
     streamSent: () => sent.inc(),
-    streamEnded(reason) {
+    streamEnded(reason: StreamEnd): void {
       open.dec()
       ended.inc({ reason })
     },

@@ -3,10 +3,14 @@ import { adoptSubscription } from './lib/push.js'
 import { listenForShortcuts } from './lib/shortcuts.js'
 import { createTimes } from './lib/times.js'
 import { createScreen, reasonOf } from './parts/screen.js'
-import { createAccountQuestion, createClosedLink, createLeftAccount } from './views/other-account.js'
-import { renderShell } from './views/shell.js'
-import { openShortcutHelp } from './views/shortcut-help.js'
-import { createSignIn, WITH_API_KEY } from './views/sign-in.js'
+import { openShortcutHelp, renderShell } from './views/shell.js'
+import {
+  createAccountQuestion,
+  createClosedLink,
+  createLeftAccount,
+  createSignIn,
+  WITH_API_KEY,
+} from './views/sign-in.js'
 import { createView } from './views/view-of.js'
 
 /** @import { App, Session, View } from './types.d.ts' */
@@ -106,10 +110,13 @@ function showAddressed(shown) {
 /** Links to other views of this page are followed without loading it again; those to be opened elsewhere are not ours. */
 screen.root.addEventListener('click', (event) => {
   const link = /** @type {Element} */ (event.target).closest('a')
-  if (link === null || app === null || link.target !== '' || link.pathname !== location.pathname) return
+  if (link === null || app === null || link.getAttribute('target') !== null) return
+  // A link in a drawing has no `pathname`.
+  const { pathname, search } = new URL(link.getAttribute('href') ?? '', location.href)
+  if (pathname !== location.pathname) return
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return
   event.preventDefault()
-  app.go(link.search)
+  app.go(search)
 })
 addEventListener('popstate', () => {
   if (app !== null) showAddressed(app)

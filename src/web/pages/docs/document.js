@@ -1,3 +1,5 @@
+import { call, parsed } from '../app/lib/api.js'
+
 /**
  * The parts of an OpenAPI 3.1 document that are shown.
  * @typedef {{
@@ -33,11 +35,7 @@
 
 /** @returns {Promise<Document>} */
 export async function fetchDocument() {
-  const answer = await fetch('/openapi.json')
-  if (!answer.ok) throw new Error(`HTTP ${String(answer.status)}`)
-  /** @type {unknown} */
-  const document = await answer.json()
-  return /** @type {Document} */ (document)
+  return parsed(await call('GET', '/openapi.json'))
 }
 
 /**

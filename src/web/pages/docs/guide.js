@@ -1,4 +1,5 @@
 import { html, nothing } from '../app/lib/html.js'
+import { selectField } from '../app/parts/filter-fields.js'
 import { renderCode } from './code.js'
 import { problemsOf, resolved } from './document.js'
 import { BODY, SECRET, SIGNATURE, VERIFY_SAMPLES } from './samples.js'
@@ -51,6 +52,7 @@ export function renderAuthentication(page) {
 export function renderReceiving(shown, page, key, choose) {
   const event = shown.webhooks[key]?.post
   const body = event?.requestBody?.content['application/json']
+  const keys = Object.entries(shown.webhooks).map(([name, { post }]) => [name, `${name} · ${post.summary}`])
   const parameters = (event?.parameters ?? []).map((parameter) => resolved(shown, parameter))
   return html`<section id="receiving">
     <h2>What your endpoint receives</h2>
@@ -97,18 +99,7 @@ export function renderReceiving(shown, page, key, choose) {
         `printf '%s' '${BODY}' | openssl dgst -sha256 -hmac ${SECRET}\n\nX-Webhook-Signature: ${SIGNATURE}`,
       )}
       <h3>Events</h3>
-      <label
-        >Event key
-        <select
-          @change=${(/** @type {Event} */ change) =>
-            choose(/** @type {HTMLSelectElement} */ (change.currentTarget).value)}
-        >
-          ${Object.entries(shown.webhooks).map(
-            ([name, { post }]) =>
-              html`<option value=${name} ?selected=${name === key}>${name} · ${post.summary}</option>`,
-          )}
-        </select></label
-      >
+      ${selectField('Event key', key, keys, choose, '')}
       ${
         body === undefined
           ? nothing

@@ -1,4 +1,5 @@
-import { html, nothing } from '../app/lib/html.js'
+import { nothing } from '../app/lib/html.js'
+import { selectField } from '../app/parts/filter-fields.js'
 import { resolved } from './document.js'
 import { exampleOf } from './schema.js'
 
@@ -27,17 +28,14 @@ export function chosenVariant(document, { operation: { operationId, requestBody 
   const variants = variantsOf(document, content)
   const variant = variants.find(({ name }) => name === choices.get(operationId)) ?? first(variants, content)
   if (variants.length === 1) return { variant, choice: nothing }
-  /** @param {Event} event */
-  const choose = (event) => {
-    choices.set(operationId, /** @type {HTMLSelectElement} */ (event.currentTarget).value)
+  const label =
+    eventKeysOf(document, variant.schema).length > 0 ? 'Event key of the body' : 'Form of the body'
+  const names = variants.map(({ name }) => [name])
+  const choose = (/** @type {string} */ name) => {
+    choices.set(operationId, name)
     update()
   }
-  const choice = html`<label
-    >${eventKeysOf(document, variant.schema).length > 0 ? 'Event key of the body' : 'Form of the body'}
-    <select @change=${choose}>
-      ${variants.map(({ name }) => html`<option value=${name} ?selected=${name === variant.name}>${name}</option>`)}
-    </select></label
-  >`
+  const choice = selectField(label, variant.name, names, choose, '')
   return { variant, choice }
 }
 

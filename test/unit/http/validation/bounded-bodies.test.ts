@@ -4,7 +4,7 @@ import { ProblemError } from '../../../../src/errors.ts'
 import type { ApiDependencies } from '../../../../src/http/api.ts'
 import type { RouteRequest } from '../../../../src/http/route.ts'
 import { routes } from '../../../../src/http/routes/index.ts'
-import { bodyCheck } from '../../../../src/http/validation/check-body.ts'
+import { bodyCheck } from '../../../../src/http/validation/check-request.ts'
 
 const WEBHOOK = {
   id: '0190b6a4-7c11-7d31-9f4e-5c9f1d2a3b4c',

@@ -1,5 +1,5 @@
 import { html, svg } from '../lib/html.js'
-import { deliveriesLink, searchOf } from '../lib/links.js'
+import { deliveriesLink } from '../lib/links.js'
 import { plural } from '../lib/times.js'
 
 /** @import { Activity, App, Template, Times } from '../types.d.ts' */
@@ -42,24 +42,10 @@ export function renderChart(app, webhookId, { buckets, bucketMs }) {
       attemptedSince: startedAt,
       attemptedUntil: new Date(Date.parse(startedAt) + bucketMs).toISOString(),
     })
-  /** Links of drawings are not those that the page follows by itself. @param {MouseEvent} event */
-  const follow = (event) => {
-    const link = /** @type {Element} */ (event.target).closest('a')?.getAttribute('href')
-    if (link === null || link === undefined) return
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return
-    event.preventDefault()
-    app.go(searchOf(link))
-  }
   return html`<p class="axis top" aria-hidden="true">
       <span>${plural(max, 'attempt')}</span><span>per ${unitOf(bucketMs)}</span>
     </p>
-    <svg
-      class="chart"
-      viewBox="0 0 ${width} ${HEIGHT + 2}"
-      preserveAspectRatio="none"
-      aria-hidden="true"
-      @click=${follow}
-    >
+    <svg class="chart" viewBox="0 0 ${width} ${HEIGHT + 2}" preserveAspectRatio="none" aria-hidden="true">
       ${buckets.map((bucket, index) => renderBar(bucket, index * STEP, max, times, linkOf(bucket)))}
       <line class="base" x1="0" x2=${width} y1="0.5" y2="0.5" />
       <line class="base" x1="0" x2=${width} y1=${HEIGHT + 1} y2=${HEIGHT + 1} />

@@ -73,14 +73,15 @@ export function createToast(update) {
 }
 
 /**
- * What a dialog does, one piece of work at a time. `problem` says in words why the last one failed, or is empty.
+ * What a part of a page does, one piece of work at a time. `problem` says in `words` why the last one failed, or is empty.
  * @param {Pick<App, 'update'>} app
+ * @param {(error: unknown) => string} [words]
  */
-export function createTask(app) {
+export function createTask(app, words = inWords) {
   const task = {
     isBusy: false,
     problem: '',
-    /** @param {() => Promise<void>} work */
+    /** @param {() => Promise<unknown>} work */
     async run(work) {
       if (task.isBusy) return
       Object.assign(task, { isBusy: true, problem: '' })
@@ -88,7 +89,7 @@ export function createTask(app) {
       try {
         await work()
       } catch (error) {
-        task.problem = inWords(error)
+        task.problem = words(error)
       } finally {
         task.isBusy = false
         app.update()

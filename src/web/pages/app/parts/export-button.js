@@ -1,5 +1,6 @@
 import { html } from '../lib/html.js'
 import { plural } from '../lib/times.js'
+import { createTask } from './dialog.js'
 import { inWords } from './problem.js'
 
 /** @import { App, Template } from '../types.d.ts' */
@@ -13,32 +14,24 @@ const MORE = '{"nextCursor":'
  * @param {(query: Record<string, string>) => Promise<string>} load
  */
 export function createExportButton(app, noun, load) {
-  let isBusy = false
+  const task = createTask(app, (error) => {
+    app.showMessage(`The export failed. ${inWords(error)}`)
+    return ''
+  })
 
   /** @param {Record<string, string>} query */
   const download = async (query) => {
-    isBusy = true
-    app.update()
-    try {
-      const text = await load(query)
-      save(
-        text,
-        `${plural(2, noun).slice(2)}-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}.ndjson`,
-      )
-      const lines = text.split('\n').slice(0, -1)
-      const hasMore = lines.at(-1)?.startsWith(MORE) === true
-      const rows = plural(hasMore ? lines.length - 1 : lines.length, noun)
-      app.showMessage(
-        hasMore
-          ? `The newest ${rows} are exported. A filter by time leads to the others.`
-          : `${rows} exported.`,
-      )
-    } catch (error) {
-      app.showMessage(`The export failed. ${inWords(error)}`)
-    } finally {
-      isBusy = false
-      app.update()
-    }
+    const text = await load(query)
+    const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-')
+    save(text, `${plural(2, noun).slice(2)}-${time}.ndjson`)
+    const lines = text.split('\n').slice(0, -1)
+    const hasMore = lines.at(-1)?.startsWith(MORE) === true
+    const rows = plural(hasMore ? lines.length - 1 : lines.length, noun)
+    app.showMessage(
+      hasMore
+        ? `The newest ${rows} are exported. A filter by time leads to the others.`
+        : `${rows} exported.`,
+    )
   }
   /**
    * @param {Record<string, string>} query
@@ -46,8 +39,13 @@ export function createExportButton(app, noun, load) {
    */
   return (query) =>
     html`<div class="buttons">
-      <button type="button" class="quiet" ?disabled=${isBusy} @click=${() => download(query)}>
-        ${isBusy ? 'Exporting …' : 'Export as NDJSON'}
+      <button
+        type="button"
+        class="quiet"
+        ?disabled=${task.isBusy}
+        @click=${() => task.run(() => download(query))}
+      >
+        ${task.isBusy ? 'Exporting …' : 'Export as NDJSON'}
       </button>
     </div>`
 }

@@ -84,6 +84,26 @@ export function statusField(value, change) {
 }
 
 /**
+ * A list to choose from.
+ * @param {string} label
+ * @param {string} value
+ * @param {readonly (readonly string[])[]} options each a value and its words; the value itself without any
+ * @param {(value: string) => void} choose
+ * @param {string} [className]
+ * @returns {Template}
+ */
+export function selectField(label, value, options, choose, className = 'field') {
+  /** @param {Event} event */
+  const change = (event) => choose(/** @type {HTMLSelectElement} */ (event.currentTarget).value)
+  return html`<label class=${className}
+    >${label}
+    <select @change=${change}>
+      ${options.map(([name = '', words = name]) => html`<option value=${name} ?selected=${name === value}>${words}</option>`)}
+    </select></label
+  >`
+}
+
+/**
  * A range of time in the organisation's zone.
  * @param {App} app
  * @param {{ since: string, until: string }} range instants

@@ -2,6 +2,7 @@ import { ApiProblem, isTransient } from '../lib/api.js'
 import { BRAND, html, render } from '../lib/html.js'
 import { chooseTheme, chosenTheme, THEMES } from '../lib/theme.js'
 import { createDialog, createToast } from './dialog.js'
+import { selectField } from './filter-fields.js'
 
 /** @import { Theme } from '../lib/theme.js' */
 /** @import { Template, View } from '../types.d.ts' */
@@ -144,21 +145,15 @@ export function createEntrance(title, content) {
 
 /** The colours of the pages, which this browser remembers. */
 export function renderThemeSwitch() {
-  const chosen = chosenTheme()
-  return html`<label class="theme"
-    >Theme
-    <select @change=${choose}>
-      ${THEMES.map(
-        (theme) => html`<option value=${theme} ?selected=${theme === chosen}>${WORDS[theme]}</option>`,
-      )}
-    </select></label
-  >`
+  const options = THEMES.map((theme) => [theme, WORDS[theme]])
+  return selectField(
+    'Theme',
+    chosenTheme(),
+    options,
+    (theme) => chooseTheme(/** @type {Theme} */ (theme)),
+    'theme',
+  )
 }
 
 /** @type {Record<Theme, string>} */
 const WORDS = { system: 'System', light: 'Light', dark: 'Dark' }
-
-/** @param {Event} event */
-function choose(event) {
-  chooseTheme(/** @type {Theme} */ (/** @type {HTMLSelectElement} */ (event.currentTarget).value))
-}

@@ -3,6 +3,7 @@ import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
 import { auditLink, deliveryLink, webhookLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { nameOf } from '../parts/address.js'
+import { selectField } from '../parts/filter-fields.js'
 import { renderHeading, renderListing } from '../parts/listing.js'
 import { renderTable } from '../parts/table.js'
 
@@ -56,27 +57,11 @@ export function createAuditView(app, parameters) {
 function renderFilter({ session }, { memberId, action }, entries, change) {
   const found = [memberId, session.member.id, ...entries.map((entry) => entry.memberId ?? '')]
   const members = [...new Set(found.filter((id) => id !== ''))]
-  /**
-   * @param {string} label
-   * @param {string} current
-   * @param {[value: string, words: string][]} options
-   * @param {(value: string) => void} choose
-   */
-  const select = (label, current, options, choose) =>
-    html`<label class="field"
-      >${label}
-      <select
-        @change=${(/** @type {Event} */ event) =>
-          choose(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}
-      >
-        <option value="" ?selected=${current === ''}>All</option>
-        ${options.map(([value, words]) => html`<option value=${value} ?selected=${value === current}>${words}</option>`)}
-      </select></label
-    >`
-  const named = members.map((id) => /** @type {[string, string]} */ ([id, memberName(session, id)]))
+  const named = members.map((id) => [id, memberName(session, id)])
+  const all = ['', 'All']
   return html`<div class="filter of-audit" role="search" aria-label="Filter entries">
-    ${select('Member', memberId, named, (value) => change({ memberId: value }))}
-    ${select('Action', action, ACTIONS, (value) => change({ action: value }))}
+    ${selectField('Member', memberId, [all, ...named], (value) => change({ memberId: value }))}
+    ${selectField('Action', action, [all, ...ACTIONS], (value) => change({ action: value }))}
   </div>`
 }
 

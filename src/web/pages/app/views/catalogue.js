@@ -4,10 +4,11 @@ import { html, nothing, repeat } from '../lib/html.js'
 import { keepInAddress } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { nameOf } from '../parts/address.js'
+import { createTask } from '../parts/dialog.js'
 import { copyButton } from '../parts/payload.js'
 import { createFinder } from '../parts/finder.js'
 import { icon } from '../parts/state-mark.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { problemNote } from '../parts/problem.js'
 import { sendTest } from './delivery-parts.js'
 
 /** @import { App, EventKey, Overview, View } from '../types.d.ts' */
@@ -28,19 +29,14 @@ export function createCatalogueView(app, parameters) {
     placeholder: 'Key, meaning or permission',
   })
   let open = parameters.get(KEY) ?? ''
-  let problem = ''
   let isShown = false
   const mayTest = may(app.session, MANAGE)
+  const task = createTask(app)
 
   const loadWebhooks = async () => {
-    try {
-      app.webhooks = (await app.api.overview()).data
-    } catch (error) {
-      problem = inWords(error)
-    }
-    app.update()
+    app.webhooks = (await app.api.overview()).data
   }
-  if (mayTest) void loadWebhooks()
+  if (mayTest) void task.run(loadWebhooks)
 
   /** @param {string} key */
   const toggled = (key) => (/** @type {Event} */ event) => {
@@ -71,7 +67,7 @@ export function createCatalogueView(app, parameters) {
           html`<span role="status">${found.length} of ${app.eventKeys.length} event keys</span>`,
           finder.render(),
         )}
-        ${problemNote(problem)}
+        ${problemNote(task.problem)}
         <ul class="plain catalogue" aria-label="Event keys">
           ${repeat(
             found,

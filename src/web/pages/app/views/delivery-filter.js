@@ -1,5 +1,12 @@
 import { html, nothing } from '../lib/html.js'
-import { createFilterPanel, keyField, rangeFields, searchField, statusField } from '../parts/filter-fields.js'
+import {
+  createFilterPanel,
+  keyField,
+  rangeFields,
+  searchField,
+  selectField,
+  statusField,
+} from '../parts/filter-fields.js'
 import { stateInWords } from '../parts/state-mark.js'
 
 /** @import { App, DeliveryState, Template } from '../types.d.ts' */
@@ -46,15 +53,8 @@ export function createDeliveryFilter() {
  * @returns {Template}
  */
 export function stateField(value, change) {
-  /** @param {Event} event */
-  const choose = (event) => change({ state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })
-  return html`<label class="field state-field"
-    >State
-    <select @change=${choose}>
-      <option value="" ?selected=${value === ''}>All</option>
-      ${STATES.map((name) => html`<option value=${name} ?selected=${name === value}>${stateInWords(name)}</option>`)}
-    </select></label
-  >`
+  const options = [['', 'All'], ...STATES.map((name) => [name, stateInWords(name)])]
+  return selectField('State', value, options, (state) => change({ state }), 'field state-field')
 }
 
 /**

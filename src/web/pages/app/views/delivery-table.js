@@ -51,12 +51,6 @@ export function createDeliveryTable(app, webhookId, selection, refresh, panel) {
       : nothing
   }
 
-  /** @param {string} id */
-  const nameFor = (id) => {
-    const webhook = app.webhooks?.find((candidate) => candidate.id === id)
-    return webhook === undefined ? `Webhook ${shortId(id)}` : nameOf(webhook)
-  }
-
   /** @param {Delivery} delivery */
   const next = ({ state, nextAttemptAt, pausedSince }) => {
     if (state !== 'pending' && (state !== 'waiting' || nextAttemptAt === null)) return nothing
@@ -129,7 +123,7 @@ export function createDeliveryTable(app, webhookId, selection, refresh, panel) {
   const webhookColumn = {
     head: 'Webhook',
     className: 'webhook-name',
-    cell: ({ webhookId: id }) => nameFor(id),
+    cell: ({ webhookId: id }) => nameFor(app, id),
   }
 
   return {
@@ -174,4 +168,14 @@ function selectColumn(selection) {
 /** @param {string} id */
 export function shortId(id) {
   return `…${id.slice(-SHORT_ID_LENGTH)}`
+}
+
+/**
+ * What people call a webhook that a delivery names by its id.
+ * @param {Pick<App, 'webhooks'>} app
+ * @param {string} id
+ */
+export function nameFor({ webhooks }, id) {
+  const webhook = webhooks?.find((candidate) => candidate.id === id)
+  return webhook === undefined ? `Webhook ${shortId(id)}` : nameOf(webhook)
 }

@@ -5,7 +5,7 @@ import { poll } from '../lib/poll.js'
 import { nameOf, shortName } from '../parts/address.js'
 import { staleNote } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
-import { renderTimeline, stopInWords } from '../parts/timeline.js'
+import { findStop, renderTimeline, stopInWords } from '../parts/timeline.js'
 import {
   createActs,
   erasedNote,
@@ -17,7 +17,6 @@ import {
   renderMissing,
 } from './delivery-parts.js'
 import { createExchange } from './exchange.js'
-import { findStop } from './stopped-by.js'
 
 /** @import { App, AuditEntry, DeliveryDetail, Overview, Template, View } from '../types.d.ts' */
 

@@ -2,16 +2,15 @@ import { html, nothing } from '../lib/html.js'
 import { deliveryLink, eventsLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { plural } from '../lib/times.js'
-import { nameOf } from '../parts/address.js'
 import { createPayload } from '../parts/payload.js'
 import { staleNote } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
 import { renderTable } from '../parts/table.js'
 import { erasedNote, eraseButton, idRow, renderMissing } from './delivery-parts.js'
-import { shortId } from './delivery-table.js'
+import { nameFor } from './delivery-table.js'
 
 /** @import { Column } from '../parts/table.js' */
-/** @import { App, EventDetail, Overview, View } from '../types.d.ts' */
+/** @import { App, EventDetail, View } from '../types.d.ts' */
 
 const EVERY_MS = 3_000
 
@@ -24,15 +23,13 @@ const EVERY_MS = 3_000
 export function createEventView(app, eventId) {
   /** @type {EventDetail | null} */
   let event = null
-  /** @type {Map<string, Overview>} */
-  let webhooks = new Map()
   const payload = createPayload(app)
   const polling = poll(
     app,
     async () => {
+      const isFirst = event === null
       event = await app.api.event(eventId)
-      if (webhooks.size === 0)
-        webhooks = new Map((await app.api.overview()).data.map((webhook) => [webhook.id, webhook]))
+      if (isFirst || app.webhooks === null) app.webhooks = (await app.api.overview()).data
     },
     EVERY_MS,
   )
@@ -42,7 +39,8 @@ export function createEventView(app, eventId) {
     {
       head: 'Webhook',
       className: 'event-key',
-      cell: ({ id, webhookId }) => html`<a href=${deliveryLink(webhookId, id)}>${nameFor(webhookId)}</a>`,
+      cell: ({ id, webhookId }) =>
+        html`<a href=${deliveryLink(webhookId, id)}>${nameFor(app, webhookId)}</a>`,
     },
     {
       head: 'State',
@@ -108,11 +106,5 @@ export function createEventView(app, eventId) {
               </section>`
         }
       </div>`
-  }
-
-  /** @param {string} webhookId */
-  function nameFor(webhookId) {
-    const webhook = webhooks.get(webhookId)
-    return webhook === undefined ? `Webhook ${shortId(webhookId)}` : nameOf(webhook)
   }
 }

@@ -1,6 +1,7 @@
 import { curlCommand } from '../lib/curl.js'
 import { html, nothing } from '../lib/html.js'
 import { milliseconds } from '../lib/times.js'
+import { createTask } from '../parts/dialog.js'
 import { createPayload } from '../parts/payload.js'
 import { inWords } from '../parts/problem.js'
 import { outcomeMark } from '../parts/timeline.js'
@@ -15,24 +16,18 @@ import { outcomeMark } from '../parts/timeline.js'
 export function createExchange(app, signedRequest) {
   const sent = createPayload(app)
   const answered = createPayload(app, 'Body of the answer')
-  let isCopying = false
-
-  const copyCurl = async () => {
-    if (isCopying) return
-    isCopying = true
-    app.update()
-    try {
+  const copying = createTask(app, (error) => {
+    app.showMessage(inWords(error))
+    return ''
+  })
+  const copyCurl = () =>
+    copying.run(async () => {
       const command = curlCommand(await signedRequest())
       await navigator.clipboard.writeText(command).then(
         () => app.showMessage('Copied the curl command. It has the right signature: keep it to yourself.'),
         () => showCommand(app, command),
       )
-    } catch (error) {
-      app.showMessage(inWords(error))
-    }
-    isCopying = false
-    app.update()
-  }
+    })
 
   return {
     /**
@@ -46,7 +41,7 @@ export function createExchange(app, signedRequest) {
             <h2>Request</h2>
             ${
               lacking.length === 0 && delivery.payloadErased === null
-                ? html`<button type="button" class="quiet" ?disabled=${isCopying} @click=${copyCurl}>
+                ? html`<button type="button" class="quiet" ?disabled=${copying.isBusy} @click=${copyCurl}>
                     Copy as curl
                   </button>`
                 : nothing

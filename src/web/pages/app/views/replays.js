@@ -126,7 +126,7 @@ function countInWords({ times }, count, requested) {
 export function createReplays(app, webhookId) {
   /** @type {Replay[] | null} */
   let replays = null
-  let problem = ''
+  const task = createTask(app)
   const read = async () => {
     const { data } = await app.api.replays(webhookId)
     replays = data.filter(
@@ -134,23 +134,18 @@ export function createReplays(app, webhookId) {
     )
   }
   /** @param {string} jobId */
-  const cancel = async (jobId) => {
-    try {
+  const cancel = (jobId) =>
+    task.run(async () => {
       await app.api.cancelReplay(webhookId, jobId)
       await read()
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-    }
-    app.update()
-  }
+    })
   return {
     /** Reads them again while one of them runs. */
     async refresh() {
       if (replays === null || replays.some(({ state }) => state === 'running')) await read()
     },
     render: () =>
-      html`${problemNote(problem)}
+      html`${problemNote(task.problem)}
       ${repeat(
         replays ?? [],
         ({ id }) => id,

@@ -1,7 +1,8 @@
 import { html } from '../lib/html.js'
 import { lackingToManage } from '../lib/permissions.js'
+import { createTask } from '../parts/dialog.js'
 import { copyButton } from '../parts/payload.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { problemNote } from '../parts/problem.js'
 import { createVerification } from './verification.js'
 
 /** @import { App, Overview } from '../types.d.ts' */
@@ -20,31 +21,26 @@ const SHOWN_MS = 60_000
 export function createSecret(app, id) {
   /** @type {string | null} */
   let secret = null
-  let problem = ''
   let isStopped = false
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   const verification = createVerification(app)
+  const task = createTask(app)
   const hide = () => {
     clearTimeout(timer)
     secret = null
     app.update()
     void verification.signWith(null)
   }
-  const reveal = async () => {
-    try {
+  const reveal = () =>
+    task.run(async () => {
       const { signingSecret } = await app.api.signingSecret(id)
       if (isOver()) return
       secret = signingSecret
-      problem = ''
       timer = setTimeout(hide, SHOWN_MS)
       app.update()
       await verification.signWith(secret)
-    } catch (error) {
-      problem = inWords(error)
-    }
-    app.update()
-  }
+    })
   // Read again: the tab may be left while the secret is asked for.
   const isOver = () => isStopped
   return {
@@ -72,7 +68,7 @@ export function createSecret(app, id) {
                   }
                 </div>`
           }
-          ${problemNote(problem)}
+          ${problemNote(task.problem)}
         </section>
         ${verification.render()}`
     },

@@ -1,6 +1,8 @@
 import { html, nothing } from '../lib/html.js'
 import { may } from '../lib/permissions.js'
 import { ownSubscription, switchOff, switchOn, unsupportedReason } from '../lib/push.js'
+import { createTask } from '../parts/dialog.js'
+import { loading } from '../parts/listing.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
 /** @import { App, PushSubscriptions, View } from '../types.d.ts' */
@@ -17,29 +19,19 @@ export function createNotificationsView(app) {
   /** @type {PushSubscriptions | null} */
   let known = null
   let ownEndpoint = ''
-  let problem = ''
-  let isBusy = false
+  const task = createTask(app, (error) => (error instanceof DOMException ? refusal(error) : inWords(error)))
   const unsupported = unsupportedReason()
 
   const load = async () => {
     known = await app.api.pushSubscriptions()
     ownEndpoint = unsupported === '' ? ((await ownSubscription())?.endpoint ?? '') : ''
   }
-  /** @param {() => Promise<void>} work */
-  const attempt = async (work) => {
-    if (isBusy) return
-    isBusy = true
-    problem = ''
-    app.update()
-    try {
+  /** @param {() => Promise<unknown>} work */
+  const attempt = (work) =>
+    task.run(async () => {
       await work()
       await load()
-    } catch (error) {
-      problem = error instanceof DOMException ? refusal(error) : inWords(error)
-    }
-    isBusy = false
-    app.update()
-  }
+    })
   void attempt(() => Promise.resolve())
   const isOn = () => known?.data.some(({ endpoint }) => endpoint === ownEndpoint) === true
   const toggle = () =>
@@ -52,7 +44,7 @@ export function createNotificationsView(app) {
         app.showMessage('Push messages are on in this browser.')
     })
   /** @param {string} id */
-  const remove = (id) => attempt(() => app.api.unsubscribeFromPush(id).then(() => undefined))
+  const remove = (id) => attempt(() => app.api.unsubscribeFromPush(id))
 
   return {
     title: 'Notifications',
@@ -66,7 +58,7 @@ export function createNotificationsView(app) {
               each incident. They end when you sign out here, and when the API key that you signed in with is
               revoked; not when your session expires.
             </p>
-            ${problemNote(problem)} ${known === null ? loading() : own(known)}
+            ${problemNote(task.problem)} ${known === null ? loading(task) : own(known)}
             ${
               may(app.session, TOLD)
                 ? nothing
@@ -80,10 +72,6 @@ export function createNotificationsView(app) {
         </div>`,
   }
 
-  function loading() {
-    return problem === '' ? html`<p class="faint">Loading …</p>` : nothing
-  }
-
   /** @param {PushSubscriptions} shown */
   function own(shown) {
     const reason = obstacle(shown)
@@ -95,7 +83,7 @@ export function createNotificationsView(app) {
         class="switch"
         aria-checked=${isOn() ? 'true' : 'false'}
         aria-label="Push messages"
-        ?disabled=${isBusy}
+        ?disabled=${task.isBusy}
         @click=${toggle}
       >
         <span class="track"></span>${isOn() ? 'On' : 'Off'}
@@ -130,7 +118,7 @@ export function createNotificationsView(app) {
                 type="button"
                 class="quiet"
                 aria-label="Remove ${new URL(endpoint).host}"
-                ?disabled=${isBusy}
+                ?disabled=${task.isBusy}
                 @click=${() => remove(id)}
               >
                 Remove

@@ -1,5 +1,6 @@
 import { BODY, EVENT_ID, SECRET, SIGNATURE, VERIFY_SAMPLES } from '../../docs/samples.js'
 import { html, nothing } from '../lib/html.js'
+import { selectField } from '../parts/filter-fields.js'
 import { copyButton } from '../parts/payload.js'
 
 /** @import { App } from '../types.d.ts' */
@@ -13,11 +14,11 @@ export function createVerification(app) {
   /** The example's signature by the webhook's own secret; null while that is hidden. @type {string | null} */
   let ownSignature = null
 
-  /** @param {Event} event */
-  const choose = (event) => {
-    language = /** @type {HTMLSelectElement} */ (event.currentTarget).value
+  const choose = (/** @type {string} */ chosen) => {
+    language = chosen
     app.update()
   }
+  const languages = VERIFY_SAMPLES.map((sample) => [sample.language])
   const program = () => VERIFY_SAMPLES.find((sample) => sample.language === language)?.program ?? ''
 
   return {
@@ -53,12 +54,7 @@ X-Webhook-Signature: ${ownSignature ?? SIGNATURE}
 
 ${BODY}`}</pre>
         <div class="bar">
-          <label class="inline"
-            >Language
-            <select @change=${choose}>
-              ${VERIFY_SAMPLES.map((sample) => html`<option ?selected=${sample.language === language}>${sample.language}</option>`)}
-            </select></label
-          >
+          ${selectField('Language', language, languages, choose, 'inline')}
           ${program() === '' ? nothing : copyButton(app, 'program', program())}
         </div>
         <pre tabindex="0" role="region" aria-label="Program in ${language}">${program()}</pre>

@@ -1,6 +1,7 @@
 import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
 import { WILDCARD } from '../lib/permissions.js'
+import { createTask } from '../parts/dialog.js'
 import { createKeyPicker } from '../parts/key-picker.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
@@ -20,11 +21,8 @@ export function openWebhookForm(app, webhook, onSaved) {
   const picker = createKeyPicker(app, webhook?.subscribedEventKeys ?? [])
   /** @type {Map<string, string>} */
   let atField = new Map()
-  let problem = ''
-  let isBusy = false
 
-  /** @param {unknown} error */
-  const refuse = (error) => {
+  const task = createTask(app, (error) => {
     const { errors = [], missingPermissions = [] } = error instanceof ApiProblem ? error.problem : {}
     atField = new Map()
     for (const { pointer, code, detail } of errors) {
@@ -35,8 +33,8 @@ export function openWebhookForm(app, webhook, onSaved) {
     }
     if (missingPermissions.length > 0)
       atField.set('subscribedEventKeys', `You lack: ${missingPermissions.map(inEnglish).join(', ')}.`)
-    problem = atField.size === 0 ? inWords(error) : ''
-  }
+    return atField.size === 0 ? inWords(error) : ''
+  })
   /** A field that is corrected is no longer marked, whatever the API will say of it. @param {string} name */
   const corrected = (name) => () => {
     if (atField.delete(name)) app.update()
@@ -48,7 +46,6 @@ export function openWebhookForm(app, webhook, onSaved) {
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
     event.preventDefault()
-    if (isBusy) return
     const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
     /** @param {string} name */
     const field = (name) => /** @type {HTMLInputElement} */ (elements.namedItem(name))
@@ -59,26 +56,19 @@ export function openWebhookForm(app, webhook, onSaved) {
       enabled: field('enabled').checked,
       ...(description === (webhook?.description ?? '') ? {} : { description }),
     }
-    isBusy = true
-    app.update()
-    try {
+    await task.run(async () => {
       const id = webhook === null ? (await app.api.create(body)).id : webhook.id
       if (webhook !== null) await app.api.change(webhook.id, body)
       app.closeDialog()
       app.showMessage(webhook === null ? 'Webhook created.' : 'Changes saved.')
       onSaved(id)
-    } catch (error) {
-      refuse(error)
-    } finally {
-      isBusy = false
-      app.update()
-      queueMicrotask(() =>
-        document
-          .querySelector('dialog')
-          ?.querySelector('[aria-invalid="true"]')
-          ?.scrollIntoView({ block: 'nearest' }),
-      )
-    }
+    })
+    queueMicrotask(() =>
+      document
+        .querySelector('dialog')
+        ?.querySelector('[aria-invalid="true"]')
+        ?.scrollIntoView({ block: 'nearest' }),
+    )
   }
   const title = webhook === null ? 'New webhook' : 'Edit webhook'
   app.openDialog({
@@ -131,10 +121,10 @@ export function openWebhookForm(app, webhook, onSaved) {
               >Deliver events <span class="hint">Off: nothing is sent, and what waits is stopped.</span></span
             ></label
           >
-          ${fieldProblem('enabled-problem', atField.get('enabled'))} ${problemNote(problem)}
+          ${fieldProblem('enabled-problem', atField.get('enabled'))} ${problemNote(task.problem)}
           <div class="buttons end">
             <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-            <button class="primary" ?disabled=${isBusy}>
+            <button class="primary" ?disabled=${task.isBusy}>
               ${webhook === null ? 'Create webhook' : 'Save'}
             </button>
           </div>

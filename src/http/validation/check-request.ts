@@ -1,7 +1,8 @@
 import { Ajv2020, type Options } from 'ajv/dist/2020.js'
+import type { TObject } from 'typebox'
 import { toFieldErrors } from '../../ajv-errors.ts'
-import { invalidFields, checksOverloaded } from '../../errors.ts'
-import { createBoundedCheck, isQuicklyChecked } from '../../json-schema/count-checks.ts'
+import { invalidFields, checksOverloaded, type FieldError } from '../../errors.ts'
+import { createBoundedCheck, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import type { Actor } from '../../domain/actor.ts'
@@ -9,19 +10,17 @@ import { belowData } from '../../catalogue/catalogue.ts'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { ACCOUNT_FORMATS } from '../../accounts/account-fields.ts'
 
-/** The formats that schemas of bodies and queries may name. */
-export const FORMATS = { ...ACCOUNT_FORMATS, 'date-time': isDateTime }
-
 /** `verbose`: an error has the value too, which tells null from a value of another type. */
 const OPTIONS: Options = {
   verbose: true,
   strict: true,
   allowUnionTypes: true,
-  formats: FORMATS,
+  formats: { ...ACCOUNT_FORMATS, 'date-time': isDateTime },
   keywords: ['documented'],
 }
 const findFirst = new Ajv2020(OPTIONS)
 const findAll = new Ajv2020({ ...OPTIONS, allErrors: true })
+const ofQueries = new Ajv2020({ ...OPTIONS, allErrors: true, useDefaults: true })
 
 /** Compiles a body schema. The check throws 422 naming every field that the schema or the rules refuse. */
 export function bodyCheck(
@@ -35,15 +34,11 @@ export function bodyCheck(
     const bySchema = toFieldErrors(check(value))
     const named = new Set(bySchema.map(({ pointer }) => pointer))
     // Rules look at each item too: not at those of a long list that is refused anyway.
-    const hasRules = isFields(value) && (bySchema.length === 0 || isQuicklyChecked(schema, value))
+    const hasRules = isObject(value) && (bySchema.length === 0 || isQuicklyChecked(schema, value))
     const byRules = hasRules ? await rules(value, dependencies, request) : []
     const errors = [...bySchema, ...byRules.filter(({ pointer }) => !named.has(pointer))]
     if (errors.length > 0) throw invalidFields(errors)
   }
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 type Dependencies = Pick<ApiDependencies, 'catalogue' | 'payloadThreads' | 'rateLimits' | 'logger'>
@@ -74,6 +69,44 @@ export async function checkCostlyPayload(
     throw invalidFields([{ pointer: '/data', code: 'invalid', detail: 'takes too long to check' }])
   }
   if (verdict.errors.length > 0) throw invalidFields(belowData(verdict.errors))
+}
+
+const WHOLE_NUMBER = /^-?(?:0|[1-9]\d*)$/
+
+/**
+ * Compiles the schema of a route's query parameters. The check parses the query of the URL and returns the parameters
+ * in the schema's types, with defaults; it throws 422 naming every parameter that is unknown, repeated or not valid.
+ */
+export function queryCheck(schema: TObject): (text: string) => unknown {
+  const validate = ofQueries.compile(schema)
+  return (text) => {
+    const given = [...new URLSearchParams(text)]
+    const repeated = repeatedNames(
+      given.map(([name]) => name).filter((name) => Object.hasOwn(schema.properties, name)),
+    )
+    const parameters = Object.fromEntries(
+      given.map(([name, value]) => [name, typed(schema.properties[name], value)]),
+    )
+    const bySchema = validate(parameters) ? [] : toFieldErrors(validate.errors ?? [])
+    const errors = [...repeated, ...bySchema]
+    if (errors.length > 0) throw invalidFields(errors)
+    return parameters
+  }
+}
+
+/** Converts the text to a number where the schema has an integer and the text is one. */
+function typed(schema: object | undefined, text: string): string | number {
+  const wantsNumber = schema !== undefined && 'type' in schema && schema.type === 'integer'
+  return wantsNumber && WHOLE_NUMBER.test(text) ? Number(text) : text
+}
+
+function repeatedNames(names: readonly string[]): FieldError[] {
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) < index))
+  return [...repeated].map((name) => ({
+    pointer: `/${name}`,
+    code: 'duplicate',
+    detail: 'may be given only once',
+  }))
 }
 
 /** Accepts RFC 3339 that a `Date` can represent, and so no leap second. */
