@@ -203,8 +203,6 @@ describe('GET /webhooks/:id/incidents', () => {
       [webhook.id],
     )
     expect(found).to.deep.equal(wanted.map(({ id }) => id))
-    expect((await list({ query: '?cursor=r1x' })).json).to.include({ code: 'invalid_cursor' })
-    expect((await list({ query: '?limit=101' })).status).to.equal(422)
   })
 
   it('groups the failed attempts of each by cause, with counts, times and what to do', async () => {

@@ -131,9 +131,17 @@ describe('the operator API', () => {
       expect((await list()).status).to.equal(401)
     })
 
-    it('of no organisation are refused with 404', async () => {
-      expect((await call('PUT', `${organisation}x/members/mem_an`, AN)).status).to.equal(404)
-      expect((await call('GET', `${organisation}x/members`)).status).to.equal(404)
+    it('of no organisation are refused with 404, as it is, and as keys of no member are', async () => {
+      for (const [method, path, body] of [
+        ['GET', `${organisation}x`],
+        ['GET', `${ORGANISATIONS}/%00`],
+        ['DELETE', `${organisation}x`],
+        ['PUT', `${organisation}x/members/mem_an`, AN],
+        ['GET', `${organisation}x/members`],
+        ['POST', `${organisation}/members/unknown/api-keys`, { name: 'ci' }],
+        ['DELETE', `${organisation}/members/unknown/api-keys/ci`],
+      ] as const)
+        expect((await call(method, path, body)).status, `${method} ${path}`).to.equal(404)
     })
   })
 
