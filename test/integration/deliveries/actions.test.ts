@@ -181,21 +181,10 @@ describe('acting on deliveries', () => {
       expect(await row(waiting[0]!)).to.include({ state: 'waiting', stop_reason: null })
     })
 
-    it('stops waiting deliveries when the webhook is deleted, and answers 404 for all of them', async () => {
+    it('stops waiting deliveries when the webhook is deleted', async () => {
       const [id] = await backlog('waiting', 1)
       expect((await call('DELETE', `/${webhookId}`)).status).to.equal(204)
       expect(await row(id!)).to.include({ state: 'stopped' })
-      for (const path of ['/deliveries', `/deliveries/${id!}`]) {
-        expect((await call('GET', `/${webhookId}${path}`)).status, path).to.equal(404)
-      }
-      for (const path of [
-        `/deliveries/${id!}/retry`,
-        `/deliveries/${id!}/discard`,
-        '/discard-failed',
-        '/test',
-      ]) {
-        expect((await call('POST', `/${webhookId}${path}`)).status, path).to.equal(404)
-      }
     })
 
     for (const state of ['failed', 'waiting'] as const) {
