@@ -84,6 +84,12 @@ describe('an attempt that is repeated under its number', () => {
     expect(await row()).to.include({ state: 'completed', runs: 0 })
   })
 
+  it('has failed after five runs that this process was paused in', async () => {
+    const paused = Array.from({ length: 6 }, () => () => PAUSED)
+    expect(await attempt(paused)).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
+    expect(posts).to.equal(5)
+  })
+
   it("stays the user's retry after its worker was lost", async () => {
     const { organisationId, webhookId, deliveryId } = delivery
     await attempt([() => FAILED])

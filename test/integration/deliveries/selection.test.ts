@@ -126,17 +126,6 @@ describe('acting on selected deliveries', () => {
       await backlog('waiting', 6_000)
       expect(await retried({ mode: 'force', filter: { eventKey: 'invoice:paid' } })).to.deep.equal(last)
     })
-
-    it('refuses a disabled webhook', async () => {
-      const { id } = await newWebhook({ enabled: false })
-      const answer = await call('POST', '/retry-deliveries', {
-        mode: 'failed',
-        id,
-        filter: { state: 'failed' },
-      })
-      expect(answer.status).to.equal(409)
-      expect(answer.json).to.include({ code: 'webhook_disabled' })
-    })
   })
 
   describe('with discard', () => {

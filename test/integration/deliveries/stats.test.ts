@@ -99,20 +99,6 @@ describe('GET /webhooks/delivery-stats', () => {
       expect((await stats())[0]?.waitingForFirstAttempt).to.equal(2)
     })
 
-  it('counts waiting and permanently failed deliveries per webhook', async () => {
-    const busy = await createWebhook(['invoice:paid'])
-    const calm = await createWebhook(['customer:created'])
-    await attempted('invoice:paid', {})
-    await attempted('invoice:paid', {}, {})
-    await attempted('invoice:paid', { next: 'failed' })
-    await attempted('invoice:paid', { next: 'completed' })
-    await attempted('invoice:paid')
-    await attempted('customer:created', { next: 'completed' })
-    const rows = await stats()
-    expect(rows[0]).to.include({ webhookId: busy.id, waitingForRetry: 2, permanentlyFailed: 1 })
-    expect(rows[1]).to.include({ webhookId: calm.id, waitingForRetry: 0, permanentlyFailed: 0 })
-  })
-
   it('shows the latest attempt with its full error and the payload', async () => {
     const webhook = await createWebhook()
     const error = `The endpoint answered HTTP 500: ${'what it said '.repeat(40)}`
