@@ -52,9 +52,8 @@ for (const mode of ['overflow', 'direct'] as const) {
     }
     async function deliverBurst(): Promise<string[]> {
       const deliveries = await publishBurst(stage, posthorn, BURST)
-      await eventually(
-        async () => expect(await count(deliveries, `state = 'completed' AND attempts = 1`)).to.equal(BURST),
-        20_000,
+      await eventually(async () =>
+        expect(await count(deliveries, `state = 'completed' AND attempts = 1`)).to.equal(BURST),
       )
       expectOnce(deliveries)
       return deliveries
@@ -83,12 +82,10 @@ for (const mode of ['overflow', 'direct'] as const) {
         const [firstAt, lastAt] = [Math.min(...arrivals), Math.max(...arrivals)]
         // Most workflows are still to come.
         expect(await count(deliveries, 'workflow_started_at IS NULL')).to.be.above(BURST / 3)
-        await eventually(
-          async () =>
-            expect(await count(deliveries, 'workflow_started_at IS NOT NULL AND sweep_at IS NULL')).to.equal(
-              BURST,
-            ),
-          55_000,
+        await eventually(async () =>
+          expect(await count(deliveries, 'workflow_started_at IS NOT NULL AND sweep_at IS NULL')).to.equal(
+            BURST,
+          ),
         )
         // Temporal takes longer for workflows that have nothing to do than the receiver had to wait for all its POSTs.
         expect(lastAt - firstAt).to.be.below(Date.now() - lastAt)
@@ -122,16 +119,16 @@ for (const mode of ['overflow', 'direct'] as const) {
           attempts: 3,
         })
       })
-    }
 
-    it('do not delay a healthy endpoint while another hangs with a backlog', async () => {
-      const alone = await paced()
-      const hanging = await createNeighbour(stage, posthorn, () => null)
-      await hanging.publishAtOnce(BACKLOG)
-      const loaded = await paced()
-      expect(percentile(loaded, 0.9)).to.be.below(3 * percentile(alone, 0.9) + LEAVE_MS)
-      expect(hanging.receiver.posts.length).to.be.within(1, BACKLOG)
-      await hanging.close()
-    })
+      it('do not delay a healthy endpoint while another hangs with a backlog', async () => {
+        const alone = await paced()
+        const hanging = await createNeighbour(stage, posthorn, () => null)
+        await hanging.publishAtOnce(BACKLOG)
+        const loaded = await paced()
+        expect(percentile(loaded, 0.9)).to.be.below(3 * percentile(alone, 0.9) + LEAVE_MS)
+        expect(hanging.receiver.posts.length).to.be.within(1, BACKLOG)
+        await hanging.close()
+      })
+    }
   })
 }
