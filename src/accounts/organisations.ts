@@ -5,6 +5,7 @@ import type { AuditActor } from '../db/queries/audit.ts'
 import { isErasing } from '../db/queries/erasures.ts'
 import {
   findOrganisation,
+  insertOrganisation,
   lockOrganisation,
   upsertOrganisation,
   type OrganisationInput,
@@ -26,9 +27,10 @@ export async function saveOrganisation(
   { id, name, email, supportEmail = null, timeZone = DEFAULT_TIME_ZONE }: GivenOrganisation,
 ): Promise<{ isNew: boolean; organisation: OrganisationInput }> {
   const organisation = { id, name, email, supportEmail, timeZone }
+  const isNew = await insertOrganisation(manager, organisation)
   // So that it does not change between the read and the write, and no erasure begins before the commit.
-  await lockOrganisation(manager, id)
-  const before = await upsertOrganisation(manager, organisation)
+  if (!isNew) await lockOrganisation(manager, id)
+  const before = isNew ? null : await upsertOrganisation(manager, organisation)
   if (before !== null && (await isErasing(manager, id)))
     throw conflict(
       'organisation_erasing',

@@ -12,6 +12,19 @@ export type OrganisationInput = Pick<Organisation, 'id' | 'name' | 'email' | 'su
 export type MemberInput = Omit<Member, 'organisationId'>
 export type ApiKeyInput = Pick<ApiKey, 'id' | 'name' | 'prefix' | 'hash'>
 
+/** Creates the organisation; false where it exists, also when another transaction creates it now, which this waits for. */
+export async function insertOrganisation(
+  db: Db,
+  { id, name, email, supportEmail, timeZone }: OrganisationInput,
+): Promise<boolean> {
+  const written = await sql(
+    `INSERT INTO organisation (id, name, email, support_email, time_zone)
+     VALUES (:id, :name, :email, :supportEmail, :timeZone) ON CONFLICT (id) DO NOTHING RETURNING id`,
+    { id, name, email, supportEmail, timeZone },
+  ).first(db)
+  return written !== null
+}
+
 /** Creates the organisation or brings the existing one up to date; returns what it was before. The caller has locked it. */
 export async function upsertOrganisation(
   db: Db,

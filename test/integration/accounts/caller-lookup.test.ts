@@ -35,10 +35,10 @@ describe('the caller lookup', () => {
   const expectNullWithin = (ttlMs: number, find: () => Promise<unknown>): Promise<void> =>
     expectWithin(ttlMs, async () => (await find()) === null)
 
-  it('reads a key once for concurrent requests, and for those that follow within a second', async () => {
+  it('reads a key once for concurrent requests, and for those that follow before it is read again', async () => {
     const { apiKey, memberId } = await createMember(database.dataSource)
     const { dataSource, lookUps } = counting()
-    const find = createCallerLookup(dataSource)
+    const find = createCallerLookup(dataSource, 60_000)
     const callers = await Promise.all(Array.from({ length: 200 }, () => find(apiKey)))
     expect(callers.every((caller) => caller?.memberId === memberId)).to.equal(true)
     expect((await find(apiKey))?.memberId).to.equal(memberId)
@@ -64,22 +64,14 @@ describe('the caller lookup', () => {
     await expectNullWithin(CALLER_TTL_MS, () => find(apiKey))
   })
 
-  it('applies lost and gained permissions within a second', async () => {
-    const { apiKey, memberId } = await createMember(database.dataSource, { permissions: ['webhook:read'] })
-    const find = createCallerLookup(database.dataSource)
-    expect((await find(apiKey))!.permissions).to.deep.equal(['webhook:read'])
-    await run(`UPDATE member SET permissions = '{webhook:manage}' WHERE id = $1`, memberId)
-    await expectWithin(CALLER_TTL_MS, async () => (await find(apiKey))!.permissions[0] === 'webhook:manage')
-  })
-
   it('refuses an expired key, however recently it was read', async () => {
     const { apiKey, memberId } = await createMember(database.dataSource)
-    await run(`UPDATE api_key SET expires_at = now() + interval '300 ms' WHERE member_id = $1`, memberId)
+    await run(`UPDATE api_key SET expires_at = now() + interval '2 s' WHERE member_id = $1`, memberId)
     const { dataSource, lookUps } = counting()
-    const find = createCallerLookup(dataSource)
+    const find = createCallerLookup(dataSource, 60_000)
     expect(await find(apiKey)).not.to.equal(null)
-    await expectNullWithin(300, () => find(apiKey))
-    expect(lookUps()).to.be.below(20)
+    await expectNullWithin(2_000, () => find(apiKey))
+    expect(lookUps()).to.be.at.most(2)
     const [row] = (await run(
       'SELECT expires_at < clock_timestamp() AS expired FROM api_key WHERE member_id = $1',
       memberId,

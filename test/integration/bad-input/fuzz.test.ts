@@ -10,8 +10,8 @@ import {
 import { useApi } from '../../helpers/api/api.ts'
 
 /** Where there is a body to bend; the others vary by their query and ids alone. */
-const RUNS_PER_ROUTE = 60
-const RUNS_WITHOUT_BODY = 20
+const RUNS_PER_ROUTE = 40
+const RUNS_WITHOUT_BODY = 10
 
 /** Bodies that are right, by operation, for a fuzzer to bend. */
 const GOOD: Record<string, object> = {

@@ -24,14 +24,9 @@ const withHeader = (title: string, name: string, value: string | null): BadInput
 
 const types: BadInput[] = [
   withHeader('a body without content type', 'content-type', null),
-  withHeader('an empty content type', 'content-type', ''),
-  withHeader('a content type that is none', 'content-type', 'json'),
-  withHeader('text/plain', 'content-type', 'text/plain'),
   withHeader('a form', 'content-type', 'application/x-www-form-urlencoded'),
-  withHeader('text/json', 'content-type', 'text/json'),
   withHeader('application/merge-patch+json', 'content-type', 'application/merge-patch+json'),
   withHeader('JSON in UTF-16', 'content-type', 'application/json; charset=utf-16'),
-  withHeader('JSON in Latin 1', 'content-type', 'application/json; charset=iso-8859-1'),
   withHeader('an unknown content encoding', 'content-encoding', 'zstd'),
   withHeader('two content encodings', 'content-encoding', 'gzip, gzip'),
   { title: 'neither body nor content type', method: 'POST', ...unsupported },
@@ -39,22 +34,12 @@ const types: BadInput[] = [
 
 const texts: BadInput[] = [
   { title: 'no body at all', method: 'POST', headers: { 'content-type': 'application/json' }, ...malformed },
-  ...[
-    '',
-    ' ',
-    '{',
-    '{"url":}',
-    "{'url':1}",
-    '{"a":1,}',
-    '{} {}',
-    'NaN',
-    'undefined',
-    '{"a":01}',
-    '\u00a0{}',
-  ].map((body) => ({ title: `the text ${JSON.stringify(body)}`, body, ...malformed })),
-  { title: 'a line break inside a string', body: '{"url":"a\nb"}', ...malformed },
+  ...['', '{', '{} {}', 'NaN', '\u00a0{}'].map((body) => ({
+    title: `the text ${JSON.stringify(body)}`,
+    body,
+    ...malformed,
+  })),
   { title: 'bytes that are not UTF-8', body: Buffer.from([0x22, 0xff, 0xfe, 0x22]), ...malformed },
-  { title: 'JSON in UTF-16 called UTF-8', body: Buffer.from(good, 'utf16le'), ...malformed },
   { title: 'UTF-8 that is cut in a character', body: Buffer.from('"é').subarray(0, 2), ...malformed },
   {
     title: 'arrays in arrays, 20 000 deep',
@@ -62,20 +47,12 @@ const texts: BadInput[] = [
     status: 400,
     code: 'too_deep',
   },
-  { title: 'arrays that are never closed', body: '['.repeat(60_000), status: 400, code: 'too_deep' },
   {
     title: 'objects in objects, 66 deep',
     path: EVENTS,
     body: `{"event":"comment:created","data":${'{"a":'.repeat(64)}1${'}'.repeat(64)}}`,
     status: 400,
     code: 'too_deep',
-  },
-  {
-    title: 'a body that is not gzip though it says so',
-    body: good,
-    headers: { 'content-encoding': 'gzip' },
-    status: 400,
-    code: 'incomplete_body',
   },
   {
     title: 'gzip that is cut off',
@@ -89,7 +66,6 @@ const texts: BadInput[] = [
 const bomb = Buffer.alloc(20 * KIB * KIB, ' ')
 const sizes: BadInput[] = [
   { title: 'a webhook of 64 KiB and a byte', body: padded(good, 64 * KIB + 1), ...tooLarge },
-  { title: 'a webhook of 5 MB', body: padded(good, 5_000_000), ...tooLarge },
   { title: 'an event of 256 KiB and a byte', path: EVENTS, body: eventOf(256 * KIB + 1), ...tooLarge },
   {
     title: 'a push subscription of 16 KiB and a byte',
@@ -105,12 +81,6 @@ const sizes: BadInput[] = [
     ...tooLarge,
   },
   { title: 'a gzip bomb', body: gzipSync(bomb), headers: { 'content-encoding': 'gzip' }, ...tooLarge },
-  {
-    title: 'a deflate bomb',
-    body: deflateSync(bomb),
-    headers: { 'content-encoding': 'deflate' },
-    ...tooLarge,
-  },
   {
     title: 'a Brotli bomb',
     body: brotliCompressSync(bomb),

@@ -221,12 +221,6 @@ describe('posthorn api-key', () => {
     })
   })
 
-  it('prints its help without a database', async () => {
-    const { code, stdout, stderr } = await runCli(['api-key', '--help'])
-    expect([code, stderr]).to.deep.equal([0, ''])
-    for (const verb of ['create', 'list', 'revoke']) expect(stdout).to.include(`posthorn api-key ${verb} `)
-  })
-
   it('runs as a command, and exits with 1 when something does not exist', async () => {
     const env = { DATABASE_URL: suite.database.url }
     const args = ['--organisation', member.organisationId, '--member', member.memberId, '--name', 'shell']
@@ -239,15 +233,5 @@ describe('posthorn api-key', () => {
       stdout: '',
       stderr: 'There is no organisation "org_none".\n',
     })
-  })
-
-  it('names every problem of a call at once and ends with 2', async () => {
-    const { code, stdout, stderr } = await runCli(
-      'api-key create --organisation a/b --colour --name'.split(' '),
-    )
-    expect([code, stdout]).to.deep.equal([2, ''])
-    expect(stderr.trimEnd().split('\n')).to.have.length(6)
-    for (const option of ['organisation', 'member', 'name', 'colour'])
-      expect(stderr).to.include(`  - --${option} `)
   })
 })

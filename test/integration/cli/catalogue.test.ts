@@ -54,45 +54,6 @@ describe('posthorn catalogue', () => {
     }
   })
 
-  it('names the problems of every entry at once, whatever is wrong with the others', async () => {
-    const text = (pattern: string) => ({ type: 'string', pattern })
-    const eventKeys = [
-      { key: 'order', meaning: 'x', schema: { type: 'objet' }, example: {} },
-      {
-        key: 'order:paid',
-        schema: { properties: { a: text('('), b: text('['), c: { typ: 1 } } },
-        example: {},
-      },
-      {
-        ...{ key: 'order:paid', meaning: 'x', colour: 'red' },
-        schema: { type: 'object', required: ['id'] },
-        example: {},
-      },
-      { key: 'order:sent', meaning: 'x', schema: { $ref: '#/a', items: { $ref: '#/b' } } },
-      { key: 'order:kept', meaning: 'x', schema: text('^(a+)+$'), example: { a: 1 } },
-      'order:lost',
-    ]
-    const { code, stderr } = await check(files.write({ eventKeys }))
-    expect(code).to.equal(2)
-    for (const problem of [
-      '/eventKeys/0/key must match',
-      '/eventKeys/0/schema/type must be',
-      '/eventKeys/1/meaning is required',
-      '/eventKeys/1/schema Invalid regular expression: /(/',
-      '/eventKeys/1/schema Invalid regular expression: /[/',
-      '/eventKeys/1/schema unknown keyword: "typ"',
-      '/eventKeys/2/key "order:paid" is in the list already',
-      '/eventKeys/2/colour is not a known field',
-      '/eventKeys/2/example/id is required, by its schema',
-      '/eventKeys/3/example is required beside a schema',
-      '/eventKeys/3/schema/$ref refers to nothing: #/a',
-      '/eventKeys/3/schema/items/$ref refers to nothing: #/b',
-      '/eventKeys/4/example must be a string, by its schema',
-      '/eventKeys/5 must be an object',
-    ])
-      expect(stderr, stderr).to.include(problem)
-  })
-
   it('names the schemas that cannot be checked fast, and why', async () => {
     const properties = {
       code: { type: 'string', pattern: '^(a+)+$' },

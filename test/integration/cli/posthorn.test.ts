@@ -89,18 +89,13 @@ describe('posthorn', () => {
 
   for (const [line, problem] of [
     ['migarte', 'migarte is not a command; did you mean migrate?'],
-    ['Serve', 'Serve is not a command; did you mean serve?'],
     ['explode', 'explode is not a command\n'],
     ['--versoin', '--versoin is not an option; did you mean --version?'],
-    ['catalogue chek x', 'chek is not one of check, print; did you mean check?'],
     ['help seeed', 'seeed is not a command; did you mean seed?'],
     ['serve --port=1', '--port is not an option of it\n'],
     ['seed', 'FILE is missing'],
     ['seed one two', 'word 2 after "seed" is one too many'],
     ['catalogue check one --databse', '--databse is not an option of it; did you mean --database?'],
-    ...['serve', 'api', 'worker', 'migrate', 're-encrypt', 'doctor', 'openapi', 'catalogue print'].map(
-      (name) => [`${name} stray`, `word 1 after "${name}" is one too many`],
-    ),
   ] as [string, string][])
     it(`ends with 2 and says what is wrong when called as "posthorn ${line}"`, async () => {
       const { code, stdout, stderr } = await runCli(line.split(' '))

@@ -1,13 +1,5 @@
 import { expect } from 'chai'
-import {
-  an,
-  camping,
-  KEY,
-  problemsOf,
-  seedOf,
-  useSeededApi,
-  withMember,
-} from '../../helpers/cli/seed-files.ts'
+import { an, camping, KEY, seedOf, useSeededApi, withMember } from '../../helpers/cli/seed-files.ts'
 
 describe('the audit trail of posthorn seed', () => {
   const suite = useSeededApi()
@@ -92,27 +84,6 @@ describe('the audit trail of posthorn seed', () => {
     )
     const trail = JSON.stringify(await entries())
     for (const secret of [KEY, key, ...hashes.map(({ hash }) => hash)]) expect(trail).to.not.include(secret)
-  })
-
-  it('records nothing of a file that is refused', async () => {
-    await seed(seedOf(camping))
-    const other = { ...camping, id: 'org_other', members: [{ ...an, id: 'mem_other' }] }
-    const trail = () => database.dataSource.query<object[]>('SELECT id FROM audit_entry ORDER BY id')
-    const before = await trail()
-    await problemsOf(seed(seedOf({ ...camping, name: 'Another name', members: [] }, other)))
-    expect(await trail()).to.deep.equal(before)
-  })
-
-  it('is shown by the API', async () => {
-    await seed(withMember({ fullAccess: true }))
-    const answer = await suite.api.call('GET', '/api/orgs/org_camping/audit', { apiKey: KEY })
-    expect(answer.status).to.equal(200)
-    const { data } = answer.json as { data: { action: string; memberId: string | null }[] }
-    expect(data.map(({ action, memberId }) => [action, memberId]).slice(0, 3)).to.deep.equal([
-      ['api_key.created', null],
-      ['member.created', null],
-      ['organisation.created', null],
-    ])
   })
 })
 

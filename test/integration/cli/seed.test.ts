@@ -130,31 +130,14 @@ describe('posthorn seed', () => {
       ],
     ],
     [
-      'a key that is too short',
-      withMember({ apiKeys: [{ name: 'ci', key: 'short' }] }),
-      ['/members/0/apiKeys/0/key '],
-    ],
-    [
       'a key of 31 characters',
       withMember({ apiKeys: [{ name: 'ci', key: KEY.slice(0, 31) }] }),
       ['/members/0/apiKeys/0/key must be 32 to 200 visible ASCII characters'],
     ],
     [
-      'a key of 201 characters',
-      withMember({ apiKeys: [{ name: 'ci', key: `${KEY}${'x'.repeat(201 - KEY.length)}` }] }),
-      ['/members/0/apiKeys/0/key must be 32 to 200'],
-    ],
-    ...['a'.repeat(32), '0123456789abcdef'.repeat(2), 'Password123!'.repeat(3), 'abab1212'.repeat(5)].map(
-      (key): [string, unknown, string[]] => [
-        `the key ${key}`,
-        withMember({ apiKeys: [{ name: 'ci', key }] }),
-        ['/members/0/apiKeys/0/key is too easy to guess'],
-      ],
-    ),
-    [
-      'a key with a space',
-      withMember({ apiKeys: [{ name: 'ci', key: `${KEY} x` }] }),
-      ['/members/0/apiKeys/0/key '],
+      'a key that is easy to guess',
+      withMember({ apiKeys: [{ name: 'ci', key: 'a'.repeat(32) }] }),
+      ['/members/0/apiKeys/0/key is too easy to guess'],
     ],
     [
       'an organisation that stands there twice',

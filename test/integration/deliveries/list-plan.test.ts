@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { listDeliveries, type DeliveryListFilter } from '../../../src/db/queries/delivery-list.ts'
+import { listEvents, type EventListFilter } from '../../../src/db/queries/events.ts'
 import { NO_FILTER } from '../../../src/domain/delivery-filter.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
@@ -11,9 +12,14 @@ const DELIVERIES = 40_000
 const MAX_PAGES = DELIVERIES
 
 const NONE: DeliveryListFilter = { ...NO_FILTER, search: null, after: null, limit: 100 }
+const NO_EVENT_FILTER: EventListFilter = {
+  ...{ readableKeys: null, eventKey: null, since: null, until: null },
+  ...{ search: null, after: null, limit: 100 },
+}
+const MAX_PAGES_OF_EVENTS = 1_000
 const LONG_AGO = new Date('2020-01-01T00:00:00Z')
 
-describe('the delivery list of a webhook with 40,000 deliveries', () => {
+describe('the lists of 40,000 events and of their deliveries to one webhook', () => {
   const database = useDatabase()
   let organisationId: string
   let webhookId: string
@@ -57,7 +63,7 @@ describe('the delivery list of a webhook with 40,000 deliveries', () => {
   ]
 
   for (const [title, filter] of FILTERS) {
-    it(`reads a page by ${title} from indexes, and few pages`, async () => {
+    it(`read a page of deliveries by ${title} from indexes, and few pages`, async () => {
       const wanted = { ...NONE, ...filter() }
       const { scanned, pages } = await planOf(database.dataSource, (db) =>
         listDeliveries(db, organisationId, webhookId, wanted),
@@ -67,7 +73,7 @@ describe('the delivery list of a webhook with 40,000 deliveries', () => {
     })
   }
 
-  it('goes on where a search ended, and finds every delivery that fits once', async () => {
+  it('go on where a search ended, and find every delivery that fits once', async () => {
     const seen: string[] = []
     const reached: (number | undefined)[] = []
     let after: string | null = null
@@ -92,6 +98,44 @@ describe('the delivery list of a webhook with 40,000 deliveries', () => {
     expect(seen).to.deep.equal(rare.map(({ id }) => id))
     expect(reached).to.have.lengthOf(8)
     expect(reached).to.deep.equal([...reached].sort((a, b) => b! - a!))
+  })
+
+  const FILTERS_OF_EVENTS: [title: string, filter: Partial<EventListFilter>][] = [
+    ['nothing', {}],
+    ['keys of which there are none', { readableKeys: ['invoice:paid'] }],
+    ['an event key that is rare', { eventKey: 'customer:updated' }],
+    ['a time long ago', { until: LONG_AGO }],
+    ['a time in the future', { since: new Date(Date.now() + 3_600_000) }],
+    ['a trace', { search: 'trace-77' }],
+    ['a trace that nobody has', { search: 'nowhere' }],
+    ['a trace that all have', { search: 'trace-of-all' }],
+  ]
+  for (const [title, filter] of FILTERS_OF_EVENTS) {
+    it(`read a page of events by ${title} from indexes, and few pages`, async () => {
+      const { scanned, pages } = await planOf(database.dataSource, (db) =>
+        listEvents(db, organisationId, { ...NO_EVENT_FILTER, ...filter }),
+      )
+      expect(scanned).to.deep.equal([])
+      expect(pages).to.be.below(MAX_PAGES_OF_EVENTS)
+    })
+  }
+
+  it('go on where a search ended, and find every event that fits once', async () => {
+    const seen: string[] = []
+    let [after, pages]: [string | null, number] = [null, 0]
+    do {
+      const filter: EventListFilter = { ...NO_EVENT_FILTER, eventKey: 'customer:updated', after }
+      const { page, last, searchedUntil } = await listEvents(database.dataSource, organisationId, filter)
+      seen.push(...page.map(({ id }) => id))
+      expect(searchedUntil === null).to.equal(last === null)
+      after = last
+      pages++
+    } while (after !== null)
+    const rare = await database.dataSource.query<{ id: string }[]>(
+      `SELECT id FROM event WHERE key = 'customer:updated' ORDER BY sequence DESC`,
+    )
+    expect(seen).to.deep.equal(rare.map(({ id }) => id))
+    expect(pages).to.equal(9)
   })
 })
 

@@ -83,17 +83,6 @@ describe('an attempt', () => {
     expect(await records()).to.have.length(1)
   })
 
-  it('posts nothing for a delivery that is completed', async () => {
-    await attempt()
-    expect(await attempt(2)).to.deep.equal({
-      state: 'completed',
-      attempts: 1,
-      failureCode: null,
-      statusCode: null,
-    })
-    expect(suite.receiver.posts).to.have.length(1)
-  })
-
   it('leaves the incident of a time-out to the sweeper', async () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {
@@ -143,41 +132,6 @@ describe('an attempt', () => {
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
   })
 
-  for (const [how, change] of [
-    ['disabled', 'enabled = false'],
-    ['deleted', 'deleted_at = now(), secret = NULL'],
-  ] as const) {
-    it(`stops without a POST when the webhook is ${how}`, async () => {
-      await run(`UPDATE webhook SET ${change} WHERE id = $1`, delivery.webhookId)
-      expect(await attempt()).to.deep.equal({
-        state: 'stopped',
-        attempts: 0,
-        failureCode: null,
-        statusCode: null,
-      })
-      expect(suite.receiver.posts).to.have.length(0)
-      expect(await row()).to.include({ state: 'stopped', attempts: 0, sweep_at: null })
-    })
-
-    it(`stops after a failing POST during which the webhook was ${how}`, async () => {
-      answerWith(async () => {
-        await run(`UPDATE webhook SET ${change} WHERE id = $1`, delivery.webhookId)
-        return 500
-      })
-      expect(await attempt()).to.include({ state: 'stopped', attempts: 1 })
-      expect(await row()).to.include({ state: 'stopped', attempts: 1, next_attempt_at: null, sweep_at: null })
-      expect(await records()).to.have.length(1)
-    })
-  }
-
-  it('completes when the receiver confirms although the webhook was disabled meanwhile', async () => {
-    answerWith(async () => {
-      await run('UPDATE webhook SET enabled = false WHERE id = $1', delivery.webhookId)
-      return 200
-    })
-    expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
-  })
-
   it('never posts while another attempt leases the row, and takes over when the lease expires', async () => {
     const heldUntil = Date.now() + 695
     await set({ state: 'in_progress', leaseMs: 700 })
@@ -197,28 +151,6 @@ describe('an attempt', () => {
     expect(await attempt()).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
     expect(suite.receiver.posts).to.have.length(0)
     expect(await row()).to.include({ state: 'waiting', attempts: 1, runs: 0 })
-  })
-
-  it('keeps an answer with NUL and broken UTF-8 as text', async () => {
-    answerWith((_index, _post, response) => {
-      response.writeHead(500, { 'x-odd': 'a' }).end(Buffer.from([0x61, 0x00, 0xff, 0x62]))
-      return null
-    })
-    await attempt()
-    const [record] = await records()
-    expect(record!['response_body']).to.equal('a��b')
-  })
-
-  it('waits until it is due, and never posts a millisecond early', async () => {
-    const dueAtMs = Date.now() + 150
-    await suite.attempt(delivery, { dueAtMs, maxWaitMs: 5_000 })
-    expect(suite.receiver.posts[0]!.arrivedAt).to.be.at.least(dueAtMs)
-  })
-
-  it('never waits longer than its maximum', async () => {
-    const startedAt = Date.now()
-    await suite.attempt(delivery, { dueAtMs: startedAt + 60_000, maxWaitMs: 100 })
-    expect(suite.receiver.posts[0]!.arrivedAt - startedAt).to.be.within(100, 59_000)
   })
 
   it('sends exactly the headers of the specification, in addition to those of HTTP itself', async () => {

@@ -97,15 +97,6 @@ describe('outcomes of first attempts that are recorded in a batch', () => {
     expect(kept[1]).to.include({ trigger: 'retry' })
   })
 
-  it('owes a workflow to deliveries that have none, where that is set', async () => {
-    const [inline, started] = (await publish(2)) as [CommittedDelivery, CommittedDelivery]
-    await setRow(suite.database.dataSource, started.deliveryId, { state: 'in_progress', workflow: true })
-    await recordFirstSuccesses(suite.database.dataSource, [record(inline), record(started)], 0)
-    const row = await suite.row(inline)
-    expect(row.sweep_at).to.deep.equal(row.completed_at)
-    expect((await suite.row(started)).sweep_at).to.equal(null)
-  })
-
   it('shares commits among outcomes of the same instant', async () => {
     const deliveries = await publish(100)
     const recordOne = createRecordFirstSuccess(suite.database.dataSource, { followAfterMs: null })
@@ -127,15 +118,5 @@ describe('outcomes of first attempts that are recorded in a batch', () => {
     expect(settled[11]!.status).to.equal('rejected')
     const expected = deliveries.map((_, index) => (index === 11 ? 'in_progress 0' : 'completed 1'))
     expect(await states(deliveries)).to.deep.equal(expected)
-  })
-
-  it('writes one of two outcomes of the same attempt', async () => {
-    const delivery = (await publish(1))[0]!
-    const { dataSource } = suite.database
-    const written = await Promise.all(
-      [1, 2, 3].map(() => recordFirstSuccesses(dataSource, [record(delivery)], null)),
-    )
-    expect(written.flat().filter(Boolean)).to.have.length(1)
-    expect(await suite.attemptsOf(delivery)).to.have.length(1)
   })
 })

@@ -203,7 +203,8 @@ describe('an attempt that is repeated under its number', () => {
 })
 
 describe('an outcome that the database refuses', () => {
-  const suite = useAttempts(100)
+  // In time for a POST on a busy machine: one that is timed out has another outcome.
+  const suite = useAttempts(10_000)
 
   it('renews the lease of its row until it is recorded', async () => {
     const { delivery } = await suite.publish()
@@ -218,7 +219,7 @@ describe('an outcome that the database refuses', () => {
           : Promise.resolve(true),
     }
     const outcome = createAttempt(dependencies)(attemptRequest(delivery), NO_SIGNALS)
-    await eventually(() => expect(refused).to.equal(1))
+    await eventually(() => expect(refused).to.be.at.least(1))
     const { lease_until: before } = await suite.row(deliveryId)
     await eventually(async () => {
       const { lease_until: after } = await suite.row(deliveryId)

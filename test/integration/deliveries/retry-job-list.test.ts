@@ -1,15 +1,12 @@
 import { expect } from 'chai'
 import type { Static } from 'typebox'
 import type { RetryJobSchema } from '../../../src/http/schemas/retry.ts'
-import { describeBadInput, WEBHOOKS } from '../../helpers/api/bad-input.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { planOf } from '../../helpers/database/plan.ts'
 import { listRetryJobs } from '../../../src/db/queries/retry-jobs.ts'
 
 type JobList = { data: Static<typeof RetryJobSchema>[]; nextCursor: string | null }
-const JOBS = `${WEBHOOKS}/retry-deliveries`
-const invalid = { status: 422, code: 'invalid_fields' }
 
 describe('GET /webhooks/retry-deliveries', () => {
   const suite = useApi()
@@ -75,19 +72,3 @@ describe('GET /webhooks/retry-deliveries', () => {
     expect(indexes).to.include('retry_job_list_idx')
   })
 })
-
-describeBadInput('a query of the list of retry jobs that is not valid', [
-  ...['limit=0', 'limit=101', 'limit=x'].map((query) => ({
-    title: query,
-    path: `${JOBS}?${query}`,
-    pointers: ['/limit'],
-    ...invalid,
-  })),
-  { title: 'an unknown parameter', path: `${JOBS}?state=done`, pointers: ['/state'], ...invalid },
-  ...['x', 'r1', 'd101977a400b6c7f11b2c3d4e5f6a7b8c9'].map((cursor) => ({
-    title: `the cursor ${cursor}`,
-    path: `${JOBS}?cursor=${cursor}`,
-    status: 400,
-    code: 'invalid_cursor',
-  })),
-])

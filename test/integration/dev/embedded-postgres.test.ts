@@ -30,14 +30,6 @@ describe('the embedded PostgreSQL', () => {
     ])
   })
 
-  it('clones a database from a template', async () => {
-    server ??= await start()
-    await server.createDatabase('template')
-    await query(server.databaseUrl('template'), 'create table cloned (n int)')
-    await server.createDatabase('clone', 'template')
-    expect(await query(server.databaseUrl('clone'), 'select n from cloned')).to.deep.equal([])
-  })
-
   it('refuses a wrong password, and makes the right one readable by its user only', async () => {
     server ??= await start()
     const url = new URL(server.adminUrl)

@@ -4,6 +4,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { eventually } from '../../helpers/eventually.ts'
 import { startGuardedProcess } from '../../../src/dev/guarded-process.ts'
 
 const guardedProcessModule = new URL('../../../src/dev/guarded-process.ts', import.meta.url).href
@@ -33,7 +34,7 @@ describe('a guarded process', () => {
     )
     expect(pids.filter(isAlive)).to.have.length(2)
     parent.kill('SIGKILL')
-    await eventually(() => pids.every((pid) => !isAlive(pid)))
+    await eventually(() => expect(pids.filter(isAlive)).to.deep.equal([]))
     expect(readFileSync(notes, 'utf8')).to.equal('first stopped\n')
   })
 
@@ -129,13 +130,5 @@ function isAlive(pid: number): boolean {
     return true
   } catch {
     return false
-  }
-}
-
-async function eventually(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000
-  while (!condition()) {
-    if (Date.now() > deadline) expect.fail('the condition was not met within 10 s')
-    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -17,7 +17,7 @@ import {
 import { secretOf } from '../../helpers/api/operator.ts'
 import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 
-const RUNS_PER_OPERATION = 15
+const RUNS_PER_OPERATION = 10
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Refusals for what a request means; no schema can tell. */

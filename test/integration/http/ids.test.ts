@@ -80,18 +80,15 @@ describe('ids in requests', () => {
       [member.organisationId, action],
     )
 
-  for (const { method, path } of READING) {
-    it(`in the path of ${method} ${path} may be in upper case`, async () => {
-      const { status, text } = await call(method, path)
-      expect(status, text).to.equal(200)
-      const lower = await suite.api.call(
-        method,
-        named(path).replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!),
-        { apiKey: member.apiKey },
-      )
-      expect(text).to.equal(lower.text)
-    })
-  }
+  it('in the path of a reading route may be in upper case, and lead to the same answer', async () => {
+    for (const { path } of READING) {
+      const upperCase = await call('GET', path)
+      expect(upperCase.status, `${path}: ${upperCase.text}`).to.equal(200)
+      const lowerCase = named(path).replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!)
+      const { text } = await suite.api.call('GET', lowerCase, { apiKey: member.apiKey })
+      expect(upperCase.text).to.equal(text)
+    }
+  })
 
   it('in the paths of commands may be in upper case, and are recorded in lower case', async () => {
     for (const [method, path, body] of [

@@ -214,12 +214,6 @@ describe('rate limits', () => {
       expect(statements).to.have.lengthOf(1)
     })
 
-    it('count failures only', async () => {
-      await start({ authFailures: 1, open: 0 })
-      for (let time = 0; time < 5; time += 1) await list()
-      expect((await stranger()).status).to.equal(401)
-    })
-
     it('do not reveal why a key is not valid', async () => {
       await start({ authFailures: 4, open: 0 })
       const [revoked, expired] = await Promise.all([
@@ -237,12 +231,6 @@ describe('rate limits', () => {
       }
     })
 
-    it('use the address of the connection, whatever X-Forwarded-For says', async () => {
-      await start({ authFailures: 1, open: 0 })
-      await stranger('203.0.113.1')
-      expectRefusal(await stranger('203.0.113.2'), 60)
-    })
-
     it('use the address that the proxy saw, where there is one', async () => {
       await start({ authFailures: 1, open: 0 }, ['127.0.0.0/8'])
       expect((await stranger('203.0.113.1')).status).to.equal(401)
@@ -250,18 +238,6 @@ describe('rate limits', () => {
       // What the sender itself put in front does not count.
       expectRefusal(await stranger('198.51.100.9, 203.0.113.1'), 60)
       expect((await stranger('203.0.113.2')).status).to.equal(401)
-    })
-
-    it('use the first address from the right that is no trusted proxy', async () => {
-      await start({ authFailures: 1 }, ['127.0.0.0/8', '10.0.0.0/8'])
-      expect((await stranger('203.0.113.1, 10.0.0.1, 10.0.0.2')).status).to.equal(401)
-      expectRefusal(await stranger('10.9.9.9, 203.0.113.1, 10.0.0.3'), 60)
-    })
-
-    it('ignore the header of a peer that is no trusted proxy', async () => {
-      await start({ authFailures: 1 }, ['10.0.0.0/8'])
-      expect((await stranger('203.0.113.1')).status).to.equal(401)
-      expectRefusal(await stranger('203.0.113.2'), 60)
     })
 
     it('count the /64 of an IPv6 address as one sender', async () => {

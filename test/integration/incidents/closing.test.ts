@@ -14,8 +14,6 @@ import {
 } from '../../helpers/incidents/concurrent-webhook.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 
-type Overview = { openIncident: unknown; stopped: number; latestAttempt: { outcome: string } | null }
-
 const never = new AbortController().signal
 
 describe('what closes an incident', () => {
@@ -40,38 +38,12 @@ describe('what closes an incident', () => {
     expect(status, text).to.be.within(200, 299)
     return json
   }
-  const overview = async (): Promise<Overview> => {
-    const { organisationId, apiKey } = webhook.member
-    const { json } = await api.call('GET', `/api/orgs/${organisationId}/webhooks/overview`, { apiKey })
-    return (json as { data: Overview[] }).data[0]!
-  }
   const make = (ids: readonly string[], number: number, succeeds: boolean) =>
     webhook.attempt(ids.map((deliveryId) => ({ deliveryId, number, succeeds })))
   const switchOffAndOn = async (): Promise<void> => {
     for (const enabled of [false, true]) await request('PATCH', '', { enabled })
   }
   const incidents = async (): Promise<boolean[]> => (await webhook.incidents()).map(({ open }) => open)
-
-  it('switching the webhook off and on does not, and signals nothing', async () => {
-    await webhook.publishFailing(3)
-    webhook.signalled.length = 0
-    await request('PATCH', '', { enabled: false })
-    expect(webhook.signalled).to.deep.equal([])
-    await request('PATCH', '', { enabled: true })
-    expect(await incidents()).to.deep.equal([true])
-    expect(await overview()).to.include({ stopped: 3 })
-    expect((await overview()).openIncident).not.to.equal(null)
-    expect((await overview()).latestAttempt).to.include({ outcome: 'failed' })
-  })
-
-  it('a new failure after switching off and on joins the incident that is open', async () => {
-    await webhook.publishFailing(1)
-    await switchOffAndOn()
-    await webhook.publishFailing(1)
-    await switchOffAndOn()
-    await webhook.publishFailing(1)
-    expect(await incidents()).to.deep.equal([true])
-  })
 
   it('a success is never dated after the closing, however long the transaction had waited before', async () => {
     const [deliveryId = ''] = await webhook.publishFailing(1)
@@ -225,13 +197,6 @@ describe('what closes an incident', () => {
     expect(await incidents()).to.deep.equal([true])
     await request('POST', `/deliveries/${other!}/discard`)
     expect(await incidents()).to.deep.equal([false])
-  })
-
-  it('discarding all failed deliveries does not where there is none', async () => {
-    await webhook.publishFailing(1)
-    await switchOffAndOn()
-    expect(await request('POST', '/discard-failed')).to.deep.equal({ discarded: 0 })
-    expect(await incidents()).to.deep.equal([true])
   })
 
   it('a success that was recorded before does not, when another run finds it', async () => {

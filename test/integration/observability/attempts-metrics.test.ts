@@ -4,7 +4,6 @@ import { Registry } from 'prom-client'
 import { addressNotification } from '../../../src/db/queries/incident-evaluation.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
-import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
 import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
@@ -81,22 +80,6 @@ describe("a worker's metrics", () => {
     expect(valueOf('posthorn_retry_lateness_seconds_sum')).to.be.within(2, 60)
     expect(valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(1)
     expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
-  })
-
-  it('count the last failure as a completion', async () => {
-    answerWith(() => 503)
-    await run(`UPDATE delivery SET attempts = 9, state = 'waiting', next_attempt_at = now() WHERE id = $1`)
-    await attempt({ number: 10 })
-    expect((await counted()).valueOf('posthorn_deliveries_total', { state: 'failed' })).to.equal(1)
-  })
-
-  it("count a user's retry as such", async () => {
-    answerWith(() => 503)
-    await attempt()
-    const { organisationId, webhookId, deliveryId } = request
-    await requestRetry(database.dataSource, organisationId, webhookId, deliveryId)
-    await attempt({ number: 2 })
-    expect(await attempts('http_status', 'retry')).to.equal(1)
   })
 
   it('count an attempt once, however often it is requested', async () => {

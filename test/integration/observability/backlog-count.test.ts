@@ -1,31 +1,24 @@
 import { EMPTY_BACKLOG } from '../../helpers/deliveries/backlog.ts'
 import { expect } from 'chai'
-import type { DataSource } from 'typeorm'
 import { countBacklog, countBacklogInTime } from '../../../src/db/queries/backlog.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { planOf } from '../../helpers/database/plan.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 
 /** The longest attempt that can be configured, and the margin of its claim. */
 const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000
 
-const COMPLETED = 50_000
-const WAITING = 8_000
-const FAILED = 2_000
-
 describe('the backlog count', () => {
   const database = useDatabase()
   let organisationId: string
-  let webhookId: string
 
   beforeEach(async () => {
     await database.dataSource.query('TRUNCATE delivery, webhook CASCADE')
     organisationId = (await createMember(database.dataSource)).organisationId
-    webhookId = await webhook()
+    await webhook()
   })
 
   const run = (sql: string, ...parameters: unknown[]) => database.dataSource.query<unknown>(sql, parameters)
@@ -121,33 +114,4 @@ describe('the backlog count', () => {
     expect(error).to.include({ code: '57014' })
     expect(await countBacklogInTime(database.dataSource, 2_000)).to.include({ pending: 0 })
   })
-
-  describe(`next to ${COMPLETED} completed deliveries`, function () {
-    beforeEach(() => fill(database.dataSource, organisationId, webhookId))
-
-    it('reads no table from end to end, no index of all that is completed, and attempts of late webhooks only', async () => {
-      const { scanned, indexes } = await planOf(database.dataSource, (db) => countBacklog(db))
-      expect(scanned.filter((table) => table !== 'incident')).to.deep.equal([])
-      expect(indexes).to.include.members(['delivery_started_idx', 'delivery_failed_idx'])
-      for (const index of indexes)
-        expect(index).to.match(
-          /^(delivery_(started|unstarted|waiting|failed|follow)|incident_open|attempt_(failed|succeeded))_idx$/,
-        )
-    })
-  })
 })
-
-async function fill(dataSource: DataSource, organisationId: string, webhookId: string): Promise<void> {
-  const write = (state: string, count: number, more: string): Promise<unknown> =>
-    dataSource.query(
-      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at, completed_at)
-       SELECT uuidv7(), (SELECT id FROM event LIMIT 1), $1, $2, $3, 1, ${more} FROM generate_series(1, $4) n`,
-      [webhookId, organisationId, state, count],
-    )
-  await publishRow(dataSource, organisationId)
-  await write('completed', COMPLETED, 'NULL, NULL, now()')
-  const later = `now() + n * interval '10 seconds'`
-  await write('waiting', WAITING, `${later}, ${later} + interval '2 minutes', NULL`)
-  await write('failed', FAILED, 'NULL, NULL, now()')
-  await dataSource.query('ANALYZE delivery')
-}

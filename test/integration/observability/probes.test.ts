@@ -4,20 +4,12 @@ import type { DataSource } from 'typeorm'
 import { readReadiness, type ReadinessParts } from '../../../src/http/readiness.ts'
 import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
-import { createPublisher } from '../../../src/deliveries/publish/publish.ts'
 import { listen, type Listening } from '../../../src/http/listen.ts'
 import { createMetricsApp } from '../../../src/process/metrics/metrics-app.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_LOAD } from '../../../src/temporal/worker.ts'
-import { failWrites } from '../../faults/rig/sql-faults.ts'
 import { createDatabaseRelay, type DatabaseRelay } from '../../helpers/database/database-relay.ts'
-import {
-  createMember,
-  createWebhookRow,
-  publishRow,
-  testCommits,
-  testEvent,
-} from '../../helpers/database/factories.ts'
+import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 import { createTestDispatcher, testRows } from '../../helpers/deliveries/dispatcher.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
@@ -97,22 +89,6 @@ describe('the probes of the metrics port', () => {
     opened.push({ close: () => readOnly.destroy() })
     const port = await open({ dataSource: readOnly })
     expect(await ask(port, '/readyz')).to.deep.equal([503, { database: 'down', engine: 'up' }])
-  })
-
-  it('name a database that answers but commits no event, until it commits one', async () => {
-    const { organisationId } = await createMember(pool)
-    const publish = createPublisher(pool, testCommits())
-    const publishOne = () => publish(testEvent(organisationId), null)
-    const port = await open({ publish, sweep: null, temporal: temporalOf({ load: null }) })
-    const repair = await failWrites(database.dataSource, { table: 'event', sqlstate: '53100' })
-    try {
-      expect(await publishOne().catch((error: unknown) => error)).to.be.an('error')
-      expect(await ask(port, '/readyz')).to.deep.equal([503, { database: 'down', engine: 'up' }])
-    } finally {
-      await repair()
-    }
-    await publishOne()
-    expect(await ask(port, '/readyz')).to.deep.equal([200, { database: 'up', engine: 'up' }])
   })
 
   it('name a pass of the sweeper that does not end, until it ends', async () => {

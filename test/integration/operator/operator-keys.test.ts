@@ -41,14 +41,6 @@ describe('operator keys', () => {
     expect(headers.get('ratelimit')).to.match(/^"management";r=19;/)
   })
 
-  it('without the scope of a route are refused with 403', async () => {
-    for (const name of ['publisher', 'portal'] as const) {
-      const { status, json } = await api.call('GET', ORGANISATIONS, asOperator(name))
-      expect(status).to.equal(403)
-      expect(json).to.include({ code: 'missing_scope' })
-    }
-  })
-
   it('that are missing or wrong are refused with 401, logged, counted, and limited for their address', async () => {
     lines.length = 0
     const wrong = { headers: { 'x-operator-key': `${secretOf('all')}x` } }

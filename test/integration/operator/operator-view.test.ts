@@ -143,6 +143,18 @@ describe("the operator's view", () => {
       ])
     })
 
+    it('is neither made nor ended under another organisation, nor of a webhook that is none', async () => {
+      const { organisationId } = await createMember(database.dataSource)
+      for (const place of [`${organisationId}/webhooks/${webhookId}`, `${member.organisationId}/webhooks/1`])
+        for (const [action, options] of [
+          ['disable', { body: { reason: REASON } }],
+          ['enable', {}],
+        ] as const) {
+          const path = `/api/operator/organisations/${place}/${action}`
+          expect((await api.call('POST', path, asOperator('manager', options))).status, path).to.equal(404)
+        }
+    })
+
     it('keeps its organisation from enabling the webhook, and from nothing else', async () => {
       await act('disable')
       const refused = await call<{ code: string; detail: string }>(

@@ -97,7 +97,7 @@ describe('HttpClient.post', () => {
   })
 
   describe('the outcome by status', () => {
-    for (const status of [200, 201, 202, 203, 204, 205, 206, 226, 299]) {
+    for (const status of [200, 204, 299]) {
       it(`is a success for ${status}`, async () => {
         const result = await postTo(answer(`HTTP/1.1 ${status} Whatever\r\ncontent-length: 0\r\n\r\n`))
         expect(result).to.include({ succeeded: true, failureCode: null, statusCode: status, error: null })
@@ -107,11 +107,6 @@ describe('HttpClient.post', () => {
     for (const [status, error] of [
       [300, 'The endpoint answered 300 Multiple Choices. Redirects are not followed.'],
       [304, 'The endpoint answered 304 Not Modified.'],
-      [400, 'The endpoint answered 400 Bad Request.'],
-      [404, 'The endpoint answered 404 Not Found.'],
-      [410, 'The endpoint answered 410 Gone.'],
-      [429, 'The endpoint answered 429 Too Many Requests.'],
-      [500, 'The endpoint answered 500 Internal Server Error.'],
       [503, 'The endpoint answered 503 Service Unavailable.'],
       [599, 'The endpoint answered 599.'],
     ] as const) {
@@ -122,7 +117,7 @@ describe('HttpClient.post', () => {
       })
     }
 
-    for (const status of [301, 302, 303, 307, 308]) {
+    for (const status of [301, 308]) {
       it(`follows no redirect of a ${status}`, async () => {
         const target = await receive(answer(OK))
         const location = `location: http://127.0.0.1:${target.port}/`
@@ -135,21 +130,10 @@ describe('HttpClient.post', () => {
     }
   })
 
+  /** `misbehaviours.ts` has more of them. */
   describe('a 2xx status line followed by a broken body', () => {
     for (const [title, behave, body] of [
       ['reset', answerAndReset('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
-      ['cut short', answer('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
-      [
-        'without its last chunk',
-        answer('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'),
-        'abc',
-      ],
-      [
-        'with a bad chunk',
-        answer('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n'),
-        null,
-      ],
-      ['stalled', answerAndHang('HTTP/1.1 202 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
       ['that never ends', drip('HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\nabc', '.'), null],
     ] as const) {
       it(`is a confirmation when the body is ${title}`, async () => {
@@ -176,18 +160,11 @@ describe('HttpClient.post', () => {
       expect(result.startedAt.getTime()).to.be.within(startedAfter, Date.now())
     })
 
-    for (const [title, behave] of [
-      ['reset', answerAndReset('')],
-      ['closed without an answer', answer('')],
-      ['closed in the status line', answer('HTTP/1.1 20')],
-      ['reset in the headers', answerAndReset('HTTP/1.1 200 OK\r\nx: y')],
-    ] as const) {
-      it(`reports one that was ${title}`, async () => {
-        const result = await postTo(behave)
-        const error = 'The endpoint closed the connection before it had answered.'
-        expect(result).to.include({ failureCode: 'connection_reset', error, response: null })
-      })
-    }
+    it('reports one that was reset', async () => {
+      const error = 'The endpoint closed the connection before it had answered.'
+      const result = await postTo(answerAndReset(''))
+      expect(result).to.include({ failureCode: 'connection_reset', error, response: null })
+    })
 
     it('is never used twice', async () => {
       const receiver = await receive(answerAndHang(OK))

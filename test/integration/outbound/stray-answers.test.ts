@@ -88,7 +88,7 @@ describe('an answer that comes before its POST is never taken for one', () => {
   }
 
   // Such a stray lies in the endpoint's system until we acknowledge the answer before it: the next POST would fetch it.
-  for (const waitMs of [0, 10, 20, 30, 40, 50, 60]) {
+  for (const waitMs of [0, 20, 40, 60]) {
     it(`when Nagle’s algorithm holds one back and the next POST is made ${waitMs} ms later`, async () => {
       const send = async (socket: Socket): Promise<void> => {
         socket.write(OK)

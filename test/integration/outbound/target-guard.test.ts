@@ -150,24 +150,7 @@ describe('resolving and connecting', () => {
     const target = (hostname: string): Parameters<Connect>[0] => {
       return { protocol: 'http:', hostname, port: String(receiver.port) }
     }
-    const hosts = [
-      '127.0.0.1',
-      '::1',
-      '[::1]',
-      '::ffff:7f00:1',
-      '[::ffff:127.0.0.1]',
-      '169.254.169.254',
-      '0.0.0.0',
-    ]
-    for (const host of [
-      ...hosts,
-      '::',
-      'fe80::1%lo',
-      'private.eu',
-      'mapped.eu',
-      'private-last.eu',
-      'localhost',
-    ]) {
+    for (const host of ['127.0.0.1', '::1', '[::ffff:127.0.0.1]', 'fe80::1%lo', 'mapped.eu', 'localhost']) {
       it(`opens no socket to ${host}`, async () => {
         const before = receiver.connections()
         expect(await codeOf(connectorFor([])(target(host)))).to.equal('blocked_target')
@@ -249,16 +232,7 @@ describe('resolving and connecting', () => {
   })
 
   describe('HttpClient.post under the strict policy', () => {
-    const hosts = [
-      '127.0.0.1',
-      '127.1',
-      '2130706433',
-      '[::1]',
-      '[::ffff:127.0.0.1]',
-      'localhost',
-      'a.localhost',
-    ]
-    for (const host of hosts) {
+    for (const host of ['127.1', '[::ffff:127.0.0.1]', 'a.localhost']) {
       it(`records ${host} as blocked and names no address`, async () => {
         const before = receiver.connections()
         const client = createTestClient({ allowedCidrs: [] })

@@ -4,13 +4,10 @@ import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { type ApiResponse, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import { asOperator, openPortalLink, portalLinkOf, SAME_ORIGIN, tokenOf } from '../../helpers/api/operator.ts'
-import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-
-const WEBHOOK = '019a0000-0000-7000-8000-000000000001'
-const DELIVERY = '019a0000-0000-7000-8000-000000000002'
 
 describe('portal links', () => {
   const suite = useApi()
@@ -110,16 +107,6 @@ describe('portal links', () => {
     await runner.commitTransaction()
     await runner.release()
     expect([(await opening).status, (await creating).status]).to.deep.equal([401, 404])
-  })
-
-  it('lead to a page of the developer area', async () => {
-    for (const [path, address] of [
-      ['/', '/developer'],
-      ['/webhooks', '/developer'],
-      [`/webhooks/${WEBHOOK}`, `/developer?webhook=${WEBHOOK}`],
-      [`/webhooks/${WEBHOOK}/deliveries/${DELIVERY}`, `/developer?webhook=${WEBHOOK}&delivery=${DELIVERY}`],
-    ])
-      expect((await open(tokenOf(await create({ path })))).json, path).to.deep.equal({ address })
   })
 
   it('are stored as a hash only, and appear in no audit entry', async () => {
@@ -235,18 +222,6 @@ describe('sessions that portal links open', () => {
     const cookie = await signIn(member)
     await query('DELETE FROM member WHERE id = $1', [member.memberId])
     expect((await ask('GET', '/api/session', cookie)).status).to.equal(401)
-  })
-
-  it('change nothing for a request of another site', async () => {
-    const { organisationId, ...member } = await createMember(suite.database.dataSource)
-    const { id } = await createWebhookRow(suite.database.dataSource, {
-      organisationId,
-      url: 'https://a.example/',
-    })
-    const cookie = await signIn({ organisationId, ...member })
-    const path = `/api/orgs/${organisationId}/webhooks/${id}`
-    expect((await ask('DELETE', path, cookie, { 'sec-fetch-site': 'cross-site' })).status).to.equal(403)
-    expect((await ask('DELETE', path, cookie)).status).to.equal(204)
   })
 
   it('get no ticket for an event stream, which needs an API key', async () => {

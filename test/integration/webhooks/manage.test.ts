@@ -65,37 +65,10 @@ describe('the webhooks of an organisation', () => {
       )
     })
 
-    it('creates a separate secret for every webhook', async () => {
-      const [one, other] = [await create(), await create()]
-      expect(one.signingSecret).to.not.equal(other.signingSecret)
-    })
-
     it('keeps the canonical form of the URL', async () => {
       const { id, url } = await create({ ...input, url: 'HTTPS://Receiver.Example.COM:443/a/../Hook?x=1' })
       expect(url).to.equal('https://receiver.example.com/Hook?x=1')
       expect((await call('GET', `/${id}`)).json).to.include({ url })
-    })
-
-    it('keeps a host name with other letters as its ASCII form', async () => {
-      expect((await create({ ...input, url: 'https://bücher.example.com/' })).url).to.equal(
-        'https://xn--bcher-kva.example.com/',
-      )
-    })
-
-    it('makes a disabled webhook when asked to', async () => {
-      expect(await create({ ...input, enabled: false })).to.include({ enabled: false })
-    })
-
-    it('lets a member with exactly the permissions of the event keys subscribe to them', async () => {
-      const { organisationId } = member
-      const permissions = ['webhook:manage', 'invoice:read', 'customer:read']
-      const { apiKey } = await createMember(suite.database.dataSource, { organisationId, permissions })
-      expect((await call('POST', '', { apiKey, body: input })).status).to.equal(201)
-    })
-
-    it('lets a member with full access subscribe to *', async () => {
-      const { subscribedEventKeys } = await create({ ...input, subscribedEventKeys: ['*'] })
-      expect(subscribedEventKeys).to.deep.equal(['*'])
     })
 
     it('holds no secret in clear in any table', async () => {
@@ -120,13 +93,10 @@ describe('the webhooks of an organisation', () => {
   describe('GET /webhooks', () => {
     it('lists the webhooks oldest first, without their secrets', async () => {
       const created = [await create(), await create({ ...input, enabled: false }), await create()]
+      expect(created.map(({ enabled }) => enabled)).to.deep.equal([true, false, true])
       const answer = await call('GET')
       expect(answer.status).to.equal(200)
       expect(answer.json).to.deep.equal({ data: created.map(withoutSecret) })
-    })
-
-    it('shows an empty list where there is none', async () => {
-      expect((await call('GET')).json).to.deep.equal({ data: [] })
     })
 
     it('shows nothing of another organisation', async () => {
@@ -160,12 +130,6 @@ describe('the webhooks of an organisation', () => {
       }
     })
 
-    it('keeps the canonical form of a new URL', async () => {
-      const { id } = await create()
-      const answer = await call('PATCH', `/${id}`, { body: { url: 'https://OTHER.example.com:443' } })
-      expect(answer.json).to.include({ url: 'https://other.example.com/' })
-    })
-
     it('leaves the signing secret as it is', async () => {
       const { id, signingSecret } = await create()
       await call('PATCH', `/${id}`, { body: { url: 'https://other.example.com/', enabled: false } })
@@ -181,45 +145,15 @@ describe('the webhooks of an organisation', () => {
         apiKey = (await createMember(suite.database.dataSource, { organisationId, permissions })).apiKey
       })
 
+      // `test/helpers/api/rights.ts` has every change that may and may not be made.
       const refused: [title: string, before: string[], change: object, missing: string[]][] = [
         [
-          'of the subscription as it is',
-          ['customer:created'],
-          { url: 'https://evil.example.com/' },
-          ['customer:read'],
-        ],
-        [
-          'of the subscription as it is, exchanging its key',
-          ['customer:created'],
-          { subscribedEventKeys: ['invoice:paid'] },
-          ['customer:read'],
-        ],
-        [
-          'of the subscription as it is, removing keys and changing the URL',
-          ['customer:created', 'invoice:paid'],
-          { subscribedEventKeys: ['invoice:paid'], url: 'https://evil.example.com/' },
-          ['customer:read'],
-        ],
-        [
-          'of the subscription as it is, switching off and changing the URL',
-          ['customer:created'],
-          { enabled: false, url: 'https://evil.example.com/' },
-          ['customer:read'],
-        ],
-        [
-          'of the subscription as it will be',
-          ['invoice:paid'],
-          { subscribedEventKeys: ['customer:created'] },
-          ['customer:read'],
-        ],
-        [
-          'of both',
+          'of the subscription as it is and as it will be',
           ['call:created'],
           { subscribedEventKeys: ['customer:created'] },
           ['call:read', 'customer:read'],
         ],
-        ['for * as it is', ['*'], { url: 'https://evil.example.com/' }, ['fullAccess']],
-        ['for * as it will be', ['invoice:paid'], { subscribedEventKeys: ['*'] }, ['fullAccess']],
+        ['for * as it is', ['*'], { enabled: false, url: 'https://evil.example.com/' }, ['fullAccess']],
       ]
       for (const [title, subscribedEventKeys, change, missing] of refused) {
         it(`is refused ${title}, and changes nothing`, async () => {
@@ -230,51 +164,6 @@ describe('the webhooks of an organisation', () => {
           expect((await call('GET', `/${created.id}`)).json).to.deep.equal(created)
         })
       }
-
-      const reductions: [title: string, before: string[], change: object][] = [
-        ['switches it off', ['customer:created'], { enabled: false }],
-        ['switches off one with *', ['*'], { enabled: false }],
-        ['removes a key', ['customer:created', 'invoice:paid'], { subscribedEventKeys: ['invoice:paid'] }],
-        ['narrows * to a list', ['*'], { subscribedEventKeys: ['customer:created'] }],
-        [
-          'does both and repeats the rest',
-          ['customer:created', 'invoice:paid'],
-          { url: input.url, subscribedEventKeys: ['customer:created'], enabled: false },
-        ],
-        [
-          'repeats what it is',
-          ['customer:created', 'invoice:paid'],
-          { url: input.url, subscribedEventKeys: ['invoice:paid', 'customer:created'], enabled: true },
-        ],
-      ]
-      for (const [title, subscribedEventKeys, change] of reductions) {
-        it(`is allowed where the change only reduces: ${title}`, async () => {
-          const { id } = await create({ ...input, subscribedEventKeys })
-          const answer = await call('PATCH', `/${id}`, { apiKey, body: change })
-          expect(answer.status, answer.text).to.equal(200)
-          expect((await call('GET', `/${id}`)).json).to.deep.include(change)
-        })
-      }
-
-      it('may not enable again what it disabled', async () => {
-        const { id } = await create({ ...input, subscribedEventKeys: ['customer:created'] })
-        await call('PATCH', `/${id}`, { apiKey, body: { enabled: false } })
-        const answer = await call('PATCH', `/${id}`, { apiKey, body: { enabled: true } })
-        expect(answer.json).to.deep.include({ missingPermissions: ['customer:read'] })
-      })
-
-      it('is allowed where the member holds what both subscriptions ask for', async () => {
-        const { id } = await create({ ...input, subscribedEventKeys: ['invoice:paid'] })
-        const body = { url: 'https://other.example.com/', subscribedEventKeys: ['invoice:created'] }
-        expect((await call('PATCH', `/${id}`, { apiKey, body })).status).to.equal(200)
-      })
-
-      it('may not see the signing secret either', async () => {
-        const { id } = await create({ ...input, subscribedEventKeys: ['customer:created'] })
-        const answer = await call('GET', `/${id}/signing-secret`, { apiKey })
-        expect(answer.status).to.equal(403)
-        expect(answer.json).to.deep.include({ missingPermissions: ['customer:read'] })
-      })
     })
   })
 
@@ -293,18 +182,6 @@ describe('the webhooks of an organisation', () => {
       const { id } = await create()
       const answer = await call('DELETE', `/${id}`)
       expect([answer.status, answer.text]).to.deep.equal([204, ''])
-    })
-
-    it('leaves no trace in any answer', async () => {
-      const { id } = await create()
-      await call('DELETE', `/${id}`)
-      const answers = await Promise.all([
-        call('GET', `/${id}`),
-        call('PATCH', `/${id}`, { body: { enabled: true } }),
-        call('DELETE', `/${id}`),
-        call('GET', `/${id}/signing-secret`),
-      ])
-      expect(answers.map(({ status }) => status)).to.deep.equal([404, 404, 404, 404])
       expect((await call('GET')).json).to.deep.equal({ data: [] })
     })
 

@@ -77,21 +77,4 @@ describe('the URL of a webhook', () => {
     const other = await suite.api.call('PATCH', path, { apiKey, body: { url: `${SHORT}…` } })
     expect(other.status).to.equal(403)
   })
-
-  it('comes with a name that distinguishes webhooks on one host', async () => {
-    const { dataSource } = suite.database
-    const { organisationId } = full
-    await createWebhookRow(dataSource, { organisationId, url: `${WHOLE}2` })
-    await createWebhookRow(dataSource, { organisationId, url: 'https://hooks.example.com/orders' })
-    const overview = await suite.api.call('GET', `/api/orgs/${organisationId}/webhooks/overview`, {
-      apiKey: full.apiKey,
-    })
-    const { data } = overview.json as { data: { id: string; name: string }[] }
-    const ids = data.map(({ id }) => id.slice(-6))
-    expect(data.map(({ name }) => name)).to.deep.equal([
-      `hooks.example.com/services/T0… (${ids[0]!})`,
-      `hooks.example.com/services/T0… (${ids[1]!})`,
-      'hooks.example.com/orders',
-    ])
-  })
 })

@@ -77,7 +77,8 @@ describe('the pages of the product', () => {
   })
 
   it('leave a path that is none to a 404 that says where the API begins', async () => {
-    for (const path of ['/nothing', '/api', '/api/orgs', '/index.html']) {
+    // The mailbox is there in development only.
+    for (const path of ['/nothing', '/api', '/api/orgs', '/index.html', '/dev/mailbox']) {
       const { status, json } = await suite.api.call('GET', path)
       expect([status, (json as { detail: string }).detail], path).to.deep.equal([
         404,

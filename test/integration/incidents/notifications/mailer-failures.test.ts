@@ -75,6 +75,8 @@ describe('Mailer.send with a failing mail server', () => {
   for (const pipelining of [false, true]) {
     describe(pipelining ? 'and takes commands in one go' : 'and takes one command at a time', () => {
       for (const [stage, rudeness, state] of BEFORE_THE_MESSAGE) {
+        // Only those three go out together.
+        if (pipelining && !['MAIL', 'RCPT', 'DATA'].includes(stage)) continue
         it(`${state}: "${rudeness}" at ${stage}, before any of the message has left`, async () => {
           const server = await start((at) => (at === stage ? rudeness : null), pipelining)
           const mailer = createTestMailer(server, { ...timeoutWith(rudeness), user: 'me', password: 'pw' })
