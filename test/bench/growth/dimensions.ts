@@ -1,11 +1,40 @@
 import { createWebhook } from '../organisation.ts'
-import type { Row } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import type { Bench, Row } from '../scenario.ts'
+import { HOOK, type Stage, type WebhookPlan } from '../stage.ts'
 import { writeWaitingRows } from '../waiting-deliveries.ts'
-import type { Dimension, Load } from './dimension.ts'
 import { tidy, writeHistory } from './history.ts'
 
-const HOOK = { path: '/ok/hook', eventKey: 'customer:created' }
+/** What is published, and how often it comes back. */
+export type Load = {
+  eventKey: string
+  /** Where the POSTs go. */
+  path: string
+  /** Webhooks that are subscribed to the key. */
+  fanOut: number
+  bodyBytes?: number
+  /** Of the usual number of events: some take long. */
+  share: number
+}
+
+/** One size of what grows. */
+type Level = {
+  size: number
+  /** Adds to the stage what the size before lacks. */
+  grow?: (bench: Bench, stage: Stage) => Promise<void>
+  load: Load
+  /** Further columns of its row, once it has grown. */
+  describe?: (stage: Stage) => Promise<Row>
+}
+
+/** One thing that grows while the rest stays as it is: its sizes follow each other on one stage. */
+export type Dimension = {
+  title: string
+  /** The column of the size. */
+  column: string
+  webhooks: readonly WebhookPlan[]
+  levels: (quick: boolean) => Level[]
+}
+
 const USUAL: Load = { ...HOOK, fanOut: 1, share: 1 }
 /** Its webhook gets nothing while it is measured. */
 const OTHER = { path: '/ok/other', eventKey: 'invoice:created' }

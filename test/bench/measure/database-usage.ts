@@ -37,6 +37,12 @@ export async function databaseUsage(databaseUrl: string): Promise<DatabaseUsage>
   }
 }
 
+/** Row versions that were written to the table of deliveries so far. */
+export async function deliveryUpdates(databaseUrl: string): Promise<number> {
+  const { tables } = await databaseUsage(databaseUrl)
+  return tables.find(({ name }) => name === 'delivery')!.updated
+}
+
 /** The extension is in the administrator's database only, and counts for all. */
 async function readStatements(databaseUrl: string): Promise<Statement[]> {
   const url = new URL(databaseUrl)
