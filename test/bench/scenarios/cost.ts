@@ -80,7 +80,7 @@ function cpuRow(load: string, cpu: Cpu, deliveries: number): Row {
 async function measureWaiting(bench: Bench): Promise<Row & { waiting: number }> {
   const waiting = bench.quick ? QUICK_WAITING : WAITING
   const stage = await bench.openStage({ webhooks: [HOOK] })
-  await writeWaiting(stage.dataSource, { webhookId: stage.webhookIds[0]!, count: waiting }, bench.say)
+  await writeWaiting(stage, { webhookId: stage.webhookIds[0]!, count: waiting }, bench.say)
   await untilQuiet(stage)
   const idle = await measureIdle(bench, stage)
   await stage.close()

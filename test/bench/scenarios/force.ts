@@ -30,7 +30,7 @@ async function measure(bench: Bench, state: 'waiting' | 'failed'): Promise<Measu
   const ids =
     state === 'failed'
       ? await writeFailed(stage.dataSource, backlog)
-      : await writeWaiting(stage.dataSource, backlog, bench.say)
+      : await writeWaiting(stage, backlog, bench.say)
   bench.say(`a forced retry of ${count} ${state} deliveries`)
   const askedAt = clock()
   const total = await runJob(stage.apiUrl)
