@@ -43,7 +43,7 @@ const SUITES: Record<string, string[][]> = {
     [`test/integration/!(cli|outbound|${FIRST_HALF})/**/*.test.ts`],
     [`test/integration/@(${FIRST_HALF})/**/*.test.ts`],
   ],
-  browser: [['test/browser/**/*.test.ts']],
+  browser: [['test/browser/[a-l]*.test.ts'], ['test/browser/[m-z]*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],
   // What runs on every supported release of Node.js: test/nodes.ts.
   nodes: [['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts']],

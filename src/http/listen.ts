@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { ProblemError } from '../errors.ts'
@@ -60,6 +60,8 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     refuse(response, TOO_MANY_CONNECTIONS)
   }
   const pipelines = new WeakMap<Socket, Pipeline>()
+  const handleOfSocket: HandleRequest = (request, response) =>
+    pipelines.get(request.socket)?.handle(request, response)
   const admission = createAdmission({ maxConnections, proxies })
 
   const server = createServer(
@@ -70,9 +72,10 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
       // `handle` refuses a request without one, with a problem document.
       requireHostHeader: false,
     },
-    (request: IncomingMessage, response: ServerResponse) =>
-      pipelines.get(request.socket)?.handle(request, response),
+    handleOfSocket,
   )
+  // `Expect` with anything but `100-continue` (RFC 9110, 10.1.1) asks for nothing that the answer depends on.
+  server.on('checkExpectation', handleOfSocket)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuseUnreadable(error.code, socket, pipelines.get(socket)?.unreadablePart() ?? null)
   })

@@ -33,15 +33,13 @@ describe('workers with versions', () => {
         },
       })
     const makeCurrent = (buildId: string) =>
-      eventually(
-        () =>
-          temporal.workflowService.setWorkerDeploymentCurrentVersion({
-            namespace: 'default',
-            deploymentName,
-            buildId,
-            identity: 'test',
-          }),
-        20_000,
+      eventually(() =>
+        temporal.workflowService.setWorkerDeploymentCurrentVersion({
+          namespace: 'default',
+          deploymentName,
+          buildId,
+          identity: 'test',
+        }),
       )
     stage.answerWith(() => 500)
     const posthorn = await startWorker('first')

@@ -89,9 +89,7 @@ describe("the loss of all of Temporal's data", () => {
     const incidents = await onBoth(openIncident)
     const failing = await onBoth(startFailing)
     const jobs = await onBoth(startRetryJob)
-    await Promise.all(
-      jobs.map((job) => eventually(async () => expect((await job()).done).to.be.above(0), 20_000)),
-    )
+    await Promise.all(jobs.map((job) => eventually(async () => expect((await job()).done).to.be.above(0))))
     await onBoth(({ stage }, index) =>
       eventually(
         // Its retries queue behind the retries of the job.

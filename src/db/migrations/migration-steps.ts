@@ -65,16 +65,22 @@ async function createIndexConcurrently(runner: QueryRunner, name: string, on: st
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "${name}" ON ${on}`)
 }
 
-/** Returns null where there is none. */
+/**
+ * Returns null where there is none. PostgreSQL ends the progress of a build shortly before it commits that the index is
+ * valid: one was left invalid only when two looks in a row say so.
+ */
 async function findBuiltIndex(runner: QueryRunner, name: string): Promise<FoundIndex | null> {
   const deadlineMs = performance.now() + BUILD_TIMEOUT_MS
+  let looksWithoutBuild = 0
   for (;;) {
     const [found = null] = (await runner.query(
       `SELECT i.indisvalid AS "isValid",
               EXISTS (SELECT 1 FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid) AS "isBeingBuilt"
          FROM pg_index i WHERE i.indexrelid = to_regclass('"${name}"')`,
     )) as FoundIndex[]
-    if (found === null || !found.isBeingBuilt) return found
+    if (found === null || found.isValid) return found
+    looksWithoutBuild = found.isBeingBuilt ? 0 : looksWithoutBuild + 1
+    if (looksWithoutBuild === 2) return found
     if (performance.now() > deadlineMs) throw new Error(`another session is still building the index ${name}`)
     await delay(BUILD_CHECK_INTERVAL_MS)
   }

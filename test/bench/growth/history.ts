@@ -11,7 +11,7 @@ const CHUNK = 100_000
 const NOTE_BYTES = 960
 
 /**
- * Deliveries completed by their first attempt, one every second until now, straight into the database. A million lie
+ * Deliveries completed by their first attempt, five every second until now, straight into the database. Five million lie
  * within twelve days, so that retention leaves them alone; and as in the course of time, the oldest come first.
  */
 export async function writeHistory(dataSource: DataSource, history: History): Promise<void> {
@@ -39,7 +39,7 @@ const INSERT = `
   WITH events AS (
     INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, created_at)
     SELECT uuidv7(-age), $1, 'customer:created', $4, now() - age, 'trace-1', now() - age
-      FROM (SELECT seconds * interval '1 second' AS age FROM generate_series($5::int, $6::int, -1) AS seconds) past
+      FROM (SELECT place * interval '0.2 seconds' AS age FROM generate_series($5::int, $6::int, -1) AS place) past
     RETURNING id, created_at AS at
   ), deliveries AS (
     INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, created_at, workflow_started_at,

@@ -15,6 +15,7 @@ import { publish } from './publish.ts'
 import { recovery } from './recovery.ts'
 import { refusing } from './refusing.ts'
 import { sustained } from './sustained.ts'
+import { tables } from './tables.ts'
 
 /** In the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -34,4 +35,5 @@ export const SCENARIOS: readonly Scenario[] = [
   sustained,
   flaky,
   refusing,
+  tables,
 ]

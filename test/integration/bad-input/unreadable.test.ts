@@ -58,4 +58,25 @@ describe('what cannot be read as a request', () => {
     await closed
     expect(text.match(/HTTP\/1\.1/g)).to.deep.equal(['HTTP/1.1'])
   })
+
+  it('is read no longer where its sender neither reads nor closes', async () => {
+    const { hostname, port } = new URL(suite.api.url)
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+    const failed = new Promise((resolve) => socket.once('error', resolve))
+    socket.write('no HTTP at all\r\n\r\n')
+    const sending = setInterval(() => socket.write('more'), 100)
+    try {
+      expect(await failed)
+        .to.have.property('code')
+        .that.matches(/^(ECONNRESET|EPIPE)$/)
+    } finally {
+      clearInterval(sending)
+      socket.destroy()
+    }
+  })
+
+  it('does not include an expectation that is unknown', async () => {
+    const answer = await sendBytes(suite.api.url, `${HEALTHZ}Expect: applause\r\nConnection: close\r\n\r\n`)
+    expect(answer).to.match(/^HTTP\/1\.1 200 /)
+  })
 })

@@ -145,6 +145,34 @@ describe('posthorn migrate while events are published', () => {
     expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
   })
 
+  it('leaves an index whose build has ended and is about to commit', async () => {
+    const setValid = (isValid: boolean) =>
+      database.dataSource.query(
+        `UPDATE pg_index SET indisvalid = $1 WHERE indexrelid = to_regclass('event_trace_idx')`,
+        [isValid],
+      )
+    const statements: string[] = []
+    const runner = database.dataSource.createQueryRunner()
+    const query = runner.query.bind(runner)
+    const followed = async (sql: string): Promise<unknown> => {
+      const result: unknown = await query(sql)
+      statements.push(sql)
+      if (sql.includes('event_trace_idx')) await setValid(true)
+      return result
+    }
+    runner.query = followed as typeof runner.query
+    try {
+      await setValid(false)
+      await new OnlineIndexes7().up(runner)
+    } finally {
+      await runner.release()
+    }
+    expect(
+      statements.filter((sql) => sql.includes('DROP') || sql.includes('event_trace_idx" ON')),
+    ).to.deep.equal([])
+    expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
+  })
+
   it('leaves indexes alone that an earlier version has created', async () => {
     await database.dataSource.query(`DELETE FROM migrations WHERE name ~ 'OnlineIndexes|OperatorIndexes'`)
     expect(await migrate(database.url)).to.have.lengthOf(2)

@@ -208,10 +208,7 @@ describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
           ...{ workflowId, taskQueue, args: [{ organisationId }] },
         })
         end = () => handle.terminate()
-        await eventually(
-          async () => expect(await countActivityFailures(client, workflowId)).to.be.above(2),
-          20_000,
-        )
+        await eventually(async () => expect(await countActivityFailures(client, workflowId)).to.be.above(2))
         expect(await problemsNow()).to.deep.equal(['error erasures.workflow_stuck'])
       })
       await native.close()

@@ -101,6 +101,9 @@ describe('the metrics listener', () => {
       await sendBytes(url, 'GET http://[bad/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'),
     ).to.match(/^HTTP\/1.1 404/)
     expect((await fetch(`${url}/metrics?at=now`)).status).to.equal(200)
+    expect(await sendBytes(url, 'GET /metrics HTTP/1.1\r\n\r\n'), 'without a Host header').to.include(
+      'malformed_request',
+    )
   })
 
   it('serves nothing on the public port', async () => {
