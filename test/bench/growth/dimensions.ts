@@ -1,3 +1,4 @@
+import { databaseMb } from '../measure/database-usage.ts'
 import { createWebhook } from '../organisation.ts'
 import type { Bench, Row } from '../scenario.ts'
 import { HOOK, type Stage, type WebhookPlan } from '../stage.ts'
@@ -60,7 +61,7 @@ const history: Dimension = {
         await writeHistory(dataSource, { webhookId: webhookIds[0]!, url, from: before, to: size })
       },
       load: USUAL,
-      describe: databaseSize,
+      describe: async ({ dataSource }) => ({ databaseMb: await databaseMb(dataSource) }),
     })),
 }
 
@@ -128,11 +129,4 @@ export const DIMENSIONS: readonly Dimension[] = [history, webhooks, fanOut, wait
 /** Each with the one before it; the first starts from what a stage has of it. */
 function sizes(of: readonly number[], atFirst = 0): { size: number; before: number }[] {
   return of.map((size, index) => ({ size, before: of[index - 1] ?? atFirst }))
-}
-
-async function databaseSize({ dataSource }: Stage): Promise<Row> {
-  const [found] = await dataSource.query<[{ megabytes: number }]>(
-    `SELECT round(pg_database_size(current_database()) / 1e6)::int AS megabytes`,
-  )
-  return { databaseMb: found.megabytes }
 }
