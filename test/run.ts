@@ -22,10 +22,10 @@ const FIRST_HALF = 'deliveries|incidents|observability|stream'
 const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|erasure|changes-in-flight'
 
 /** Slow tests that take as long as all others: what happens to deliveries under load and faults. */
-const UNDER_FAULTS = 'crashes|outages|incidents|overflow-burst|refusing-endpoint|stream'
+const UNDER_FAULTS = 'backup|crashes|outages|retry-job|stream'
 
 /** Tests of faults that take as long as all others: those that keep an outcome from its record, and the random play. */
-const OF_RECORDS = 'confirmed-outcomes|deferred-retries|random-play|recording-faults|relay|stuck-workflow'
+const OF_RECORDS = 'confirmed-outcomes|random-play|recording-faults|relay|stuck-workflow'
 
 /**
  * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
@@ -67,10 +67,7 @@ const SUITES: Record<string, string[][]> = {
   faults: [[`test/faults/@(${OF_RECORDS}).test.ts`], [`test/faults/!(${OF_RECORDS}).test.ts`]],
   // Whether the random play finds defects that are planted into copies of the product.
   planted: [['test/planted/**/*.test.ts']],
-  slow: [
-    [`test/slow/@(${UNDER_FAULTS}).test.ts`],
-    [`test/slow/!(${UNDER_FAULTS}).test.ts`, 'test/load/**/*.test.ts'],
-  ],
+  slow: [[`test/slow/@(${UNDER_FAULTS}).test.ts`], [`test/slow/!(${UNDER_FAULTS}).test.ts`]],
 }
 
 /** The data of a test run need not survive a power failure. */
@@ -84,9 +81,6 @@ const WITHOUT_DURABILITY = [
   '-c',
   'max_connections=400',
 ]
-
-/** Suites with tests in a browser. */
-const WITH_BROWSER = ['browser', 'slow']
 
 const [suite = 'fast', ...given] = process.argv.slice(2)
 const processes = SUITES[suite]
@@ -146,7 +140,7 @@ async function startServers(): Promise<Omit<TestServers, 'posthorn'>> {
   const cacheDir = defaultCacheDir(env)
   const temporalCli = await provideTemporalCli({ env, cacheDir, print })
   const timeSkippingServer = await provideTimeSkippingServer({ env, cacheDir, print })
-  const chromium = WITH_BROWSER.includes(suite) ? await provideChromium({ env, print }) : null
+  const chromium = suite === 'browser' ? await provideChromium({ env, print }) : null
   const temporal = await startTemporalDevServer({
     executable: temporalCli,
     dbFile: join(folder, 'temporal.db'),

@@ -1,11 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import axe, { type AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
-import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { faultsOf, useDeveloperArea } from '../helpers/browser/browser.ts'
 
 /** `POSTHORN_SCREENSHOTS=1` writes what the README shows; otherwise a run leaves the working copy as it was. */
 const WRITES_SCREENSHOTS = process.env['POSTHORN_SCREENSHOTS'] === '1'
@@ -25,7 +24,6 @@ const FORMS: Record<string, BrowserContextOptions> = {
   light: { colorScheme: 'light' },
   dark: { colorScheme: 'dark' },
   narrow: { colorScheme: 'dark', viewport: { width: 320, height: 700 } },
-  phone: { colorScheme: 'light', viewport: { width: 375, height: 800 } },
   // What a window of 1200 × 900 has at 200 %.
   zoomed: { colorScheme: 'light', viewport: { width: 600, height: 450 }, deviceScaleFactor: 2 },
 }
@@ -77,20 +75,11 @@ describe('the appearance of the developer area', () => {
     )
   }
 
-  async function judge(page: Page): Promise<string[]> {
-    await page.evaluate(axe.source)
-    const { violations } = await page.evaluate<AxeResults>('axe.run()')
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  }
   async function keep(page: Page, name: string): Promise<void> {
     if (!WRITES_SCREENSHOTS || !KEPT.has(name)) return
     mkdirSync(SCREENSHOTS, { recursive: true })
     await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, animations: 'disabled' })
   }
-  const isTooWide = (page: Page) =>
-    page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
   /** The main states: how one gets there, and by what one knows that one is there. */
   const STATES: Record<string, (page: Page) => Promise<void>> = {
@@ -160,8 +149,7 @@ describe('the appearance of the developer area', () => {
       const { page } = await area.visit('/developer', { ...options, bypassCSP: true })
       await page.getByLabel('API key').waitFor()
       const look = async (name: string) => {
-        findings.push(...(await judge(page)).map((finding) => `${name}: ${finding}`))
-        if (await isTooWide(page)) findings.push(`${name}: wider than the window`)
+        findings.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`))
         await keep(page, `${name}-${form}`)
       }
       await look('sign-in')

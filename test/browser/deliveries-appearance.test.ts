@@ -1,24 +1,16 @@
-import { mkdirSync } from 'node:fs'
-import axe from 'axe-core'
-import type { AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { writeBacklog, writeFailedAttempts } from '../helpers/deliveries/backlog.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
-import { useDeveloperArea } from '../helpers/browser/browser.ts'
-
-/** A folder to write a picture of each view to; none where it is not set. */
-const PICTURES = process.env['POSTHORN_PICTURES']
+import { faultsOf, useDeveloperArea } from '../helpers/browser/browser.ts'
 
 const LONG_KEY = `comment:${'long'.repeat(23)}`
 const LONG_PATH = `/in/${'segment-'.repeat(210)}`
 
-/** At 200 % a window has half as many CSS pixels. */
 const FORMS: Record<string, BrowserContextOptions> = {
   light: { colorScheme: 'light' },
   dark: { colorScheme: 'dark' },
   narrow: { colorScheme: 'light', viewport: { width: 375, height: 800 } },
-  zoomed: { colorScheme: 'dark', viewport: { width: 600, height: 450 }, deviceScaleFactor: 2 },
 }
 
 describe('the appearance of deliveries and events', () => {
@@ -66,16 +58,6 @@ describe('the appearance of deliveries and events', () => {
     await writeFailedAttempts(dataSource, [...waiting.slice(9), ...some], { statusCode: 503, url })
   })
 
-  async function judge(page: Page): Promise<string[]> {
-    await page.evaluate(axe.source)
-    const { violations } = await page.evaluate<AxeResults>('axe.run()')
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  }
-  const isTooWide = (page: Page) =>
-    page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
-
   const VIEWS: Record<string, (page: Page) => Promise<void>> = {
     deliveries: async (page) => {
       await page.goto(`${area.posthorn.url}/developer?webhook=${webhookId}&tab=deliveries`)
@@ -120,15 +102,7 @@ describe('the appearance of deliveries and events', () => {
       const { page } = await area.signIn(area.stage.member, { ...options, bypassCSP: true })
       for (const [name, reach] of Object.entries(VIEWS)) {
         await reach(page)
-        findings.push(...(await judge(page)).map((finding) => `${name}: ${finding}`))
-        if (await isTooWide(page)) findings.push(`${name}: wider than the window`)
-        if (PICTURES === undefined) continue
-        mkdirSync(PICTURES, { recursive: true })
-        await page.screenshot({
-          path: `${PICTURES}/${name}-${form}.png`,
-          fullPage: true,
-          animations: 'disabled',
-        })
+        findings.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`))
       }
       expect(findings).to.deep.equal([])
     })

@@ -144,6 +144,7 @@ describe('one delivery in the developer area', () => {
     await page.getByRole('button', { name: 'Discard' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
     await page.getByText(/Discarded by a user, .+, by you\./).waitFor()
+    expect(await page.getByText('not needed').count()).to.equal(0)
     const { organisationId } = area.stage.member
     const reader = await createMember(area.stage.dataSource, {
       organisationId,

@@ -1,19 +1,13 @@
-import { mkdirSync } from 'node:fs'
-import axe, { type AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { secretOf } from '../helpers/api/operator.ts'
-import { fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
+import { faultsOf, fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createMember, createWebhookRow, type TestMember } from '../helpers/database/factories.ts'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 
-/** A folder to write a picture of each view to; none where it is not set. */
-const PICTURES = process.env['POSTHORN_PICTURES']
-
 const FORMS: Record<string, BrowserContextOptions> = {
   light: { colorScheme: 'light', viewport: { width: 1440, height: 900 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1440, height: 900 } },
-  tablet: { colorScheme: 'dark', viewport: { width: 1024, height: 768 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1024, height: 768 } },
   phone: { colorScheme: 'light', viewport: { width: 375, height: 800 } },
 }
 
@@ -104,17 +98,7 @@ describe("the operator's pages", () => {
     it(`${form}: have no serious finding of axe and no overflow`, async () => {
       const findings: string[] = []
       const look = async (page: Page, name: string) => {
-        await page.evaluate(axe.source)
-        const { violations } = await page.evaluate<AxeResults>('axe.run()')
-        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        findings.push(
-          ...serious.map(({ id, nodes }) => `${name}: ${id} ${nodes.map(({ html }) => html).join(' ')}`),
-        )
-        const isTooWide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
-        if (await page.evaluate<boolean>(isTooWide)) findings.push(`${name}: wider than the window`)
-        if (PICTURES === undefined) return
-        mkdirSync(PICTURES, { recursive: true })
-        await page.screenshot({ path: `${PICTURES}/operator-${name}-${form}.png`, animations: 'disabled' })
+        findings.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`))
       }
       const { page } = await area.visit('/operator', { ...options, bypassCSP: true })
       await page.getByLabel('Operator key').waitFor()

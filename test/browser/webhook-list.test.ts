@@ -49,21 +49,14 @@ describe('the list of webhooks in the developer area', function () {
     await page.getByText('No webhook has “no such webhook”').waitFor()
   })
 
-  it('has failing webhooks first', async () => {
+  it('shows the last 24 hours of each webhook, and says where nothing was sent', async () => {
     const { stage } = area
     stage.answerWith(() => 503)
     const deliveryId = await stage.publish(area.posthorn)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
     const { page } = await area.signIn()
-    const first = page.getByRole('row').nth(1)
-    await first.getByText('Failing since').waitFor()
-    expect(await first.getByRole('rowheader').innerText()).to.include('127.0.0.1')
-    expect(await first.locator('.count-cell.warn').innerText()).to.equal('1')
-  })
-
-  it('shows the last 24 hours of each webhook, and says where nothing was sent', async () => {
-    const { page } = await area.signIn()
-    await page.getByRole('row').nth(1).getByRole('img', { name: 'failed attempts in 24 hours' }).waitFor()
+    const failing = page.getByRole('row').filter({ hasText: '127.0.0.1' })
+    await failing.getByRole('img', { name: 'failed attempts in 24 hours' }).waitFor()
     const idle = page.getByRole('row').filter({ hasText: '/systems/42' })
     await idle.getByRole('img', { name: '0 successful attempts, 0 failed attempts in 24 hours' }).waitFor()
     await idle.getByText('none sent').waitFor()

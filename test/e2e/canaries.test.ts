@@ -98,6 +98,7 @@ describe('the secrets after a full run', () => {
       ['payload', PAYLOAD],
       ['receiver', RECEIVER_TEXT],
       ['URL', URL_TOKEN],
+      ['signature', 'sha256='],
     ])
       expect(log, name).not.to.include(text)
   })
@@ -122,6 +123,7 @@ describe('the secrets after a full run', () => {
           ['payload', PAYLOAD],
           ['receiver', RECEIVER_TEXT],
           ['URL', URL_TOKEN],
+          ['signature', 'sha256='],
         ])
           expect(text, `${name} in ${workflowId}`).not.to.include(secret)
       }

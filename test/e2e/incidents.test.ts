@@ -1,6 +1,5 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
-import { setTimeout as delay } from 'node:timers/promises'
 import { incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
 import { searchAttributes } from '../../src/temporal/namespace.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -11,7 +10,6 @@ import { createPushBrowser, readVapid } from '../helpers/notifications/push-brow
 import { createReceiver } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { useServedStage } from '../helpers/processes/stage.ts'
-import { setRow } from '../helpers/deliveries/set-row.ts'
 
 const NOTIFY_AFTER_S = 3
 
@@ -107,42 +105,6 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
       expect(status.name).to.equal('COMPLETED')
     })
     expect(mail.mails).to.have.length(2)
-  })
-
-  it('counts anew after a success: failing, fine, failing again', async () => {
-    let failing = true
-    stage.answerWith(() => (failing ? 500 : 200))
-    await stage.publish(posthorn)
-    // Its attempts come at 0, 1, 3 and 7 seconds.
-    await delay(1_500)
-    failing = false
-    const fine = await stage.publish(posthorn)
-    await stage.reaches(fine, { state: 'completed', attempts: 1 })
-    failing = true
-    const resumedAt = Date.now()
-    await stage.publish(posthorn)
-    await eventually(() => expect(mail.mails.length).to.be.above(0))
-    expect(Date.now() - resumedAt).to.be.at.least(NOTIFY_AFTER_S * 1_000 - 300)
-    await eventually(() => expect(mail.mails).to.have.length(2))
-  })
-
-  it('notifies of a permanently failed delivery also when the webhook was switched off and on in between', async () => {
-    stage.answerWith(() => 500)
-    const deliveryId = await stage.publish(posthorn)
-    await eventually(() => expect(mail.mails).to.have.length(2))
-    const patch = (enabled: boolean) =>
-      posthorn.call('PATCH', webhookPath(), { apiKey: stage.member.apiKey, body: { enabled } })
-    // As it is when the switch comes between the record of the tenth attempt and the workflow's evaluation.
-    await setRow(stage.dataSource, deliveryId, { state: 'failed' })
-    await stage.dataSource.query('UPDATE incident SET exhausted_at = now() WHERE webhook_id = $1', [
-      stage.webhookId,
-    ])
-    expect((await patch(false)).status).to.equal(200)
-    await delay(1_000)
-    expect(mail.mails).to.have.length(2)
-    expect((await patch(true)).status).to.equal(200)
-    await eventually(() => expect(mail.mails).to.have.length(4))
-    expect(mail.mails[3]!.parsed.subject).to.include('could not be delivered')
   })
 
   it('shows in the Temporal UI which endpoint fails since when, and what is waited for', async () => {

@@ -1,12 +1,9 @@
-import { createServer, type AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { groupedBy, readQueries, selectorsOf } from '../helpers/metrics/dashboards.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { parseExposition, type Exposition } from '../helpers/metrics/exposition.ts'
-import { TEST_KEY_RING } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { runCli } from '../helpers/cli/run-cli.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const METERED = { METRICS_PORT: '0' }
@@ -125,49 +122,5 @@ describe('the metrics of real processes', () => {
         expect(['instance', ...known], `${where}: ${expr}`).to.include.members(groupedBy(expr))
       }
     }
-  })
-
-  it('are served by an API and a worker separately', async () => {
-    const api = await stage.start({ command: 'api', env: METERED })
-    const worker = await stage.start({ command: 'worker', env: METERED })
-    // A scrape leaves out what it could not count in time.
-    const whole = (process: PosthornProcess): Promise<Exposition> =>
-      eventually(async () => {
-        const scraped = await scrape(process)
-        expect(scraped.valueOf('posthorn_temporal_up')).to.equal(1)
-        expect(scraped.valueOf('posthorn_deliveries', { state: 'pending' })).to.equal(0)
-        return scraped
-      })
-    const ofApi = await whole(api)
-    const ofWorker = await whole(worker)
-    expect(ofWorker.valueOf('posthorn_worker_running')).to.equal(1)
-    expect(ofWorker.valueOf('posthorn_sweep_last_pass_timestamp_seconds')).to.be.a('number')
-    for (const name of ['worker_running', 'worker_activities', 'sweep_last_pass_timestamp_seconds'])
-      expect(ofApi.valueOf(`posthorn_${name}`), name).to.equal(undefined)
-  })
-
-  it('are off unless a port is set', async () => {
-    const silent = await stage.start({ command: 'api' })
-    await eventually(() => expect(silent.log()).to.include('service.started'))
-    expect(silent.log()).to.include('"metricsUrl":null')
-    expect((await silent.call('GET', '/metrics')).status).to.equal(404)
-  })
-
-  it('end a process whose metrics port is taken, before anything else is opened', async () => {
-    const taken = createServer()
-    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
-    const port = String((taken.address() as AddressInfo).port)
-    const { options } = stage.dataSource
-    const { code, stderr } = await runCli(['serve'], {
-      DATABASE_URL: 'url' in options ? (options.url ?? '') : '',
-      POSTHORN_ENCRYPTION_KEYS: TEST_KEY_RING,
-      PORT: '0',
-      METRICS_PORT: port,
-    })
-    taken.close()
-    expect(code).to.equal(1)
-    expect(stderr).to.include(
-      `Port ${port} (metrics) is taken. Stop what uses it or set METRICS_PORT to another.`,
-    )
   })
 })

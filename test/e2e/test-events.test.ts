@@ -3,7 +3,7 @@ import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
-for (const mode of ['workflow', 'overflow', 'direct'] as const) {
+for (const mode of ['workflow', 'direct'] as const) {
   describe(`a test event, with first attempts in \`${mode}\``, () => {
     let stage: Stage
     let posthorn: PosthornProcess

@@ -31,36 +31,35 @@ describe('a process that is paused in every POST', () => {
   })
   const stage = useStage()
 
-  for (const mode of ['workflow', 'direct'] as const)
-    it(`has every run of an attempt counted, and after ${MAX_RUNS} of them \`worker_lost\` recorded, in \`${mode}\``, async () => {
-      const env = { FIRST_ATTEMPT: mode, ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) }
-      posthorn = await stage.start({ env })
-      owner = await createWebhookOwner(stage.dataSource, posthorn, async () => {
-        if (!isPausing) return 200
-        process.kill(posthorn.pid, 'SIGSTOP')
-        await delay(PAUSE_MS)
-        process.kill(posthorn.pid, 'SIGCONT')
-        return null
-      })
-      const deliveryId = await owner.publish()
-      const runs = () => owner.receiver.posts.length
-      const attempts = () =>
-        stage.dataSource.query<object[]>(
-          'SELECT number, outcome, failure_code FROM attempt WHERE delivery_id = $1 ORDER BY number',
-          [deliveryId],
-        )
-      await eventually(
-        async () => expect(runs() > MAX_RUNS || (await attempts()).length > 0).to.equal(true),
-        RECORDED_WITHIN_MS,
-      )
-      expect(runs()).to.equal(MAX_RUNS)
-      isPausing = false
-      await stage.reaches(deliveryId, { state: 'completed', attempts: 2 })
-      expect((await attempts())[0]).to.deep.equal({
-        number: 1,
-        outcome: 'failed',
-        failure_code: 'worker_lost',
-      })
-      expect(runs()).to.equal(MAX_RUNS + 1)
+  it(`has every run of an attempt counted, and after ${MAX_RUNS} of them \`worker_lost\` recorded`, async () => {
+    const env = { FIRST_ATTEMPT: 'direct', ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) }
+    posthorn = await stage.start({ env })
+    owner = await createWebhookOwner(stage.dataSource, posthorn, async () => {
+      if (!isPausing) return 200
+      process.kill(posthorn.pid, 'SIGSTOP')
+      await delay(PAUSE_MS)
+      process.kill(posthorn.pid, 'SIGCONT')
+      return null
     })
+    const deliveryId = await owner.publish()
+    const runs = () => owner.receiver.posts.length
+    const attempts = () =>
+      stage.dataSource.query<object[]>(
+        'SELECT number, outcome, failure_code FROM attempt WHERE delivery_id = $1 ORDER BY number',
+        [deliveryId],
+      )
+    await eventually(
+      async () => expect(runs() > MAX_RUNS || (await attempts()).length > 0).to.equal(true),
+      RECORDED_WITHIN_MS,
+    )
+    expect(runs()).to.equal(MAX_RUNS)
+    isPausing = false
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 2 })
+    expect((await attempts())[0]).to.deep.equal({
+      number: 1,
+      outcome: 'failed',
+      failure_code: 'worker_lost',
+    })
+    expect(runs()).to.equal(MAX_RUNS + 1)
+  })
 })

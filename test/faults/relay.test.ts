@@ -13,7 +13,7 @@ import { useStage } from '../helpers/processes/stage.ts'
 import { createReceiver, type Answer, type Receiver } from '../helpers/receivers/receiver.ts'
 import { createOutbox, startTestRelay, type Outbox } from '../helpers/relay/outbox.ts'
 import { createDice } from './play/dice.ts'
-import { createDatabaseProxy } from './rig/database-proxy.ts'
+import { createDatabaseProxy } from './rig/tcp-proxy.ts'
 import { createFakeClock } from './rig/fake-clock.ts'
 
 const PRODUCER = fileURLToPath(new URL('./rig/outbox-producer.mjs', import.meta.url))

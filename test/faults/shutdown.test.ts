@@ -4,7 +4,7 @@ import { createWebhookRow } from '../helpers/database/factories.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import type { Answer } from '../helpers/receivers/receiver.ts'
 import { useStage } from '../helpers/processes/stage.ts'
-import { createDatabaseProxy } from './rig/database-proxy.ts'
+import { createDatabaseProxy } from './rig/tcp-proxy.ts'
 
 const EVENTS = 60
 const WEBHOOKS = 3

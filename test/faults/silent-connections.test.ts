@@ -5,7 +5,7 @@ import { closeDataSource, createDataSource, poolStatus } from '../../src/db/conn
 import { isDatabaseUnavailable } from '../../src/db/connection/connection-errors.ts'
 import { allowLongerStatements } from '../../src/db/connection/database-client.ts'
 import { useDatabase } from '../helpers/database/database.ts'
-import { createDatabaseProxy } from './rig/database-proxy.ts'
+import { createDatabaseProxy } from './rig/tcp-proxy.ts'
 
 const STATEMENT_TIMEOUT_MS = 1_000
 /**

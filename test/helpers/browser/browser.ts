@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import axe, { type AxeResults } from 'axe-core'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { expect } from 'chai'
 import { createTestDatabase, type TestDatabase } from '../database/database.ts'
@@ -119,6 +120,20 @@ export function useDeveloperArea(): DeveloperArea {
       return visitor
     },
   })
+}
+
+/** Returns what axe finds serious or worse on the page, and whether it is wider than its window. It needs `bypassCSP`. */
+export async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<AxeResults>('axe.run()')
+  const faults = violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  const { scrollWidth, clientWidth } = await page.evaluate<Record<'scrollWidth' | 'clientWidth', number>>(
+    '({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth })',
+  )
+  if (scrollWidth > clientWidth) faults.push('wider than the window')
+  return faults
 }
 
 /** Types a key into the sign-in page and sends it off. */

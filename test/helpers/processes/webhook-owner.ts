@@ -21,7 +21,7 @@ export type WebhookOwner = {
   /** Requests a retry of one delivery. */
   retry(deliveryId: string): Promise<void>
   /** Requests a retry job over the webhook. */
-  retryAll(mode: 'force' | 'stopped'): Promise<void>
+  retryAll(mode: 'stopped'): Promise<void>
   /** Reads one delivery of the webhook. */
   delivery(deliveryId: string): Promise<ReadDelivery>
   /** Returns how many incidents of the webhook are open. */

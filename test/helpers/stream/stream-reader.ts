@@ -16,12 +16,10 @@ export type StreamReader = {
   close(): Promise<boolean>
 }
 
-/** `until`: it closes the stream by itself after so many events. */
 export type StreamOptions = {
   apiKey?: string
   query?: Record<string, string>
   lastEventId?: string
-  until?: number
   onEvent?: (event: EventSourceMessage) => void
 }
 
@@ -31,7 +29,7 @@ export async function readStream(
   organisationId: string,
   options: StreamOptions = {},
 ): Promise<StreamReader> {
-  const { apiKey, query = {}, until = Infinity, onEvent = () => undefined } = options
+  const { apiKey, query = {}, onEvent = () => undefined } = options
   let lastEventId = options.lastEventId ?? null
   let text = ''
   const aborter = new AbortController()
@@ -49,10 +47,9 @@ export async function readStream(
   const chunks: Uint8Array[] = []
   const parser = createParser({
     onEvent(event) {
-      if (event.event === 'position' || events.length >= until) return
+      if (event.event === 'position') return
       events.push(event)
       onEvent(event)
-      if (events.length === until) aborter.abort()
     },
     onComment: (comment) => void comments.push(comment),
     onRetry: (ms) => void retries.push(ms),

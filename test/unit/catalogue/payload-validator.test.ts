@@ -3,6 +3,8 @@ import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { parseCatalogue, printCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
 import type { FieldError } from '../../../src/errors.ts'
 
+type Schema = { enum?: unknown; const?: unknown; properties?: Record<string, Schema> }
+
 /** Spec 2.4: everything that may be sent. */
 const CUSTOMER_TYPES = ['STANDARD', 'WORKER_RENTAL_CARAVAN', 'WORKER_TOWING_CARAVAN']
 const INVOICE_STATUSES = ['DRAFT', 'BOOKED']
@@ -273,6 +275,13 @@ describe('the payload validator', () => {
     }
   })
 
+  it('restricts the values of no other field', () => {
+    const invoicePaid = ['invoice:paid', '/invoice/paymentStatus'] as const
+    const known = [...enums, invoicePaid].map(([key, pointer]) => `${key} ${pointer}`)
+    const restricted = eventKeys.flatMap(({ key, schema }) => restrictedFields(`${key} `, schema ?? {}))
+    expect(restricted).to.have.members(known)
+  })
+
   it('leaves other entities and parts of one alone, whatever their fields are called', () => {
     const fields = ['customerType', 'status', 'paymentStatus', 'channel', 'type']
     for (const key of OTHERS)
@@ -316,6 +325,15 @@ function onlyPointers(key: string, pointers: readonly string[]): object {
         ]),
     )
   return keep(find(key)!.example, '')
+}
+
+/** The fields below `schema` that allow certain values only. */
+function restrictedFields(path: string, schema: Schema): string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
+    inner.enum === undefined && inner.const === undefined
+      ? restrictedFields(`${path}/${name}`, inner)
+      : [`${path}/${name}`],
+  )
 }
 
 /** A copy with an unlisted field in every object of it. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createMailServer, createRudeMailServer } from '../../../helpers/notifications/mail-server.ts'
 import type { Manners, Rudeness, RudeMailServer, Stage } from '../../../helpers/notifications/mail-server.ts'
-import { useHeldTimeouts } from '../../../helpers/use-held-timeouts.ts'
+import { useHeldTimeouts } from '../../../helpers/use-mock-time.ts'
 import { SHORT_TIMEOUT_MS, closeMailers, createTestMailer, mail } from './mailers.ts'
 
 /** For a server that is silent once and polite otherwise: no polite answer takes so long on a busy machine. */
