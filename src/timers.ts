@@ -37,6 +37,38 @@ export function sleep(timers: Timers, ms: number, signal?: AbortSignal): Promise
   })
 }
 
+/** Waits until `work` has settled, `ms` at most. Returns whether it has; a later rejection of it is swallowed. */
+export function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms)
+    const end = (): void => {
+      clearTimeout(timer)
+      resolve(true)
+    }
+    work.then(end, end)
+  })
+}
+
+/**
+ * Settles as `work` does, or rejects with the reason of `signal` as soon as that is aborted, whichever is first.
+ * `work` is not stopped by this; a later rejection of it is swallowed.
+ */
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stopListening = (): void => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason)
+    stopListening = () => signal.removeEventListener('abort', onAbort)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+  })
+  try {
+    // In this order, an earlier abort wins over work that is done at once.
+    return await Promise.race([aborted, work])
+  } finally {
+    stopListening()
+  }
+}
+
 const TICK_MS = 100
 
 /** A longer stall of the event loop counts for no more. */

@@ -1,10 +1,21 @@
-import { condition, continueAsNew, patched, setHandler, workflowInfo } from '@temporalio/workflow'
-import { makeAttempt, requestRetry } from './delivery-activities.ts'
+import {
+  condition,
+  continueAsNew,
+  patched,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { Activities } from '../activities/index.ts'
 import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details.ts'
 import { firstSnapshot, runDelivery } from './delivery-loop.ts'
 import { deliveryStateQuery, retrySignal, stopSignal } from './messages.ts'
 import type { DeliverEventInput, DeliverEventResult } from '../src/domain/workflow-inputs.ts'
-import { ignoreCancellation } from './run-to-end.ts'
+import { attemptQueue, type AttemptOutcome, type AttemptRequest } from '../src/domain/attempt-outcome.ts'
+import { attemptName } from '../src/domain/retry-schedule.ts'
+import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
+
+const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 
 /**
  * Runs one delivery from its next attempt to its end (spec 3.1 and 8.1). The rows in PostgreSQL are the truth, and signals
@@ -41,4 +52,28 @@ export function deliverEvent(input: DeliverEventInput): Promise<DeliverEventResu
       continueAsNew: (successor) => continueAsNew<typeof deliverEvent>(successor),
     })
   })
+}
+
+/** Requests an attempt. It is not made before the row is due. */
+function makeAttempt(
+  { organisationId, webhookId, deliveryId, leadMs }: DeliverEventInput,
+  { number, dueAtMs, queue }: Pick<AttemptRequest, 'number' | 'dueAtMs' | 'queue'>,
+): Promise<AttemptOutcome> {
+  const { taskQueue } = workflowInfo()
+  const options = {
+    ...ACTIVITY_OPTIONS,
+    summary: attemptName(number),
+    taskQueue: attemptQueue(taskQueue, queue),
+  }
+  return activities.makeAttempt.executeWithOptions(options, [
+    { organisationId, webhookId, deliveryId, number, dueAtMs, maxWaitMs: leadMs, queue },
+  ])
+}
+
+/** Records on the row that a retry is requested. */
+async function requestRetry({ organisationId, webhookId, deliveryId }: DeliverEventInput): Promise<void> {
+  await activities.requestRetry.executeWithOptions(
+    { ...ACTIVITY_OPTIONS, summary: 'record a retry requested by signal' },
+    [{ organisationId, webhookId, deliveryId }],
+  )
 }

@@ -2,11 +2,9 @@ import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { transactLonger } from '../db/connection/database-client.ts'
 import {
-  deleteAuditOf,
   deleteDeliveries,
-  deleteEventsOf,
-  deleteIdempotencyKeysOf,
   deleteIncidents,
+  deleteRowsOf,
   deleteOrganisation,
   findAllWebhookIds,
   findIncidentsOf,
@@ -87,14 +85,16 @@ export async function eraseOrganisation(
     return { rows: ids.length, ...(await deleteDeliveries(manager, ids)) }
   })
   await run(async (manager) => {
-    const events = await deleteEventsOf(manager, organisationId, BATCH_ROWS)
+    const events = await deleteRowsOf(manager, 'event', organisationId, BATCH_ROWS)
     return { rows: events, events }
   })
   await run(async (manager) => {
-    const auditEntries = await deleteAuditOf(manager, organisationId, BATCH_ROWS)
+    const auditEntries = await deleteRowsOf(manager, 'audit_entry', organisationId, BATCH_ROWS)
     return { rows: auditEntries, auditEntries }
   })
-  await run(async (manager) => ({ rows: await deleteIdempotencyKeysOf(manager, organisationId, BATCH_ROWS) }))
+  await run(async (manager) => ({
+    rows: await deleteRowsOf(manager, 'idempotency_key', organisationId, BATCH_ROWS),
+  }))
 
   const progress = await whenUp(() =>
     transactLonger(dataSource, async (manager) => {

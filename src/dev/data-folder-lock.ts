@@ -99,7 +99,8 @@ function isHeld({ pid, port, token }: Holder): Promise<boolean> {
   })
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process is there, ours or not. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

@@ -1,4 +1,4 @@
-import { createECDH, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   accessSync,
   chmodSync,
@@ -12,6 +12,7 @@ import {
   type Dirent,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import webPush from 'web-push'
 import { OPERATOR_SCOPES } from '../domain/permissions.ts'
 
 /** Nothing that `npm start` creates is for other users of the machine: keys, payloads, logs, mails. */
@@ -87,18 +88,8 @@ export function developmentVapidKey(dataDir: string): string {
     what: 'a VAPID key',
     pattern: /^[A-Za-z0-9_-]{43}$/,
     wayOut: 'remove the file to get another key',
-    make: makeVapidKey,
+    make: () => webPush.generateVAPIDKeys().privateKey,
   })
-}
-
-const VAPID_KEY_BYTES = 32
-
-function makeVapidKey(): string {
-  const pair = createECDH('prime256v1')
-  pair.generateKeys()
-  const key = pair.getPrivateKey()
-  // One in 256 begins with a zero byte, which is left out there.
-  return Buffer.concat([Buffer.alloc(VAPID_KEY_BYTES - key.length), key]).toString('base64url')
 }
 
 function madeOnce(

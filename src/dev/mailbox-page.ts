@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa'
+import { escapeHtml } from '../domain/text-rules.ts'
 import { methodNotAllowed } from '../errors.ts'
 import { requireLoopbackHost } from '../http/middleware/requested-host.ts'
 import type { Mail } from './mailbox.ts'
@@ -87,9 +88,9 @@ function describeCount(count: number): string {
 function renderMail({ to, subject, text, html, receivedAt }: Mail): string {
   const time = `${receivedAt.slice(0, 10)} ${receivedAt.slice(11, 19)} UTC`
   return `<article>
-<h2 dir="auto">${escape(subject === '' ? '(no subject)' : subject)}</h2>
-<p><span>To ${escape(to)}</span> <time datetime="${escape(receivedAt)}">${escape(time)}</time></p>
-${text === '' ? '' : `<pre dir="auto">${escape(text.trimEnd())}</pre>`}
+<h2 dir="auto">${escapeHtml(subject === '' ? '(no subject)' : subject)}</h2>
+<p><span>To ${escapeHtml(to)}</span> <time datetime="${escapeHtml(receivedAt)}">${escapeHtml(time)}</time></p>
+${text === '' ? '' : `<pre dir="auto">${escapeHtml(text.trimEnd())}</pre>`}
 ${html === null ? '' : renderHtmlPart(html)}
 </article>`
 }
@@ -98,7 +99,7 @@ ${html === null ? '' : renderHtmlPart(html)}
 function renderHtmlPart(html: string): string {
   return `<details>
 <summary>HTML part</summary>
-<iframe sandbox="" loading="lazy" title="HTML part of the mail" srcdoc="${escape(html)}"></iframe>
+<iframe sandbox="" loading="lazy" title="HTML part of the mail" srcdoc="${escapeHtml(html)}"></iframe>
 </details>`
 }
 
@@ -106,31 +107,18 @@ function renderEmpty({ receiverUrl, notifyAfterSeconds, otherMailServer }: Mailb
   if (otherMailServer !== null)
     return `<section>
 <h2>Mails do not come here</h2>
-<p>The environment names a mail server of its own, <code>SMTP_HOST</code> ${escape(otherMailServer)}: mails go there.</p>
+<p>The environment names a mail server of its own, <code>SMTP_HOST</code> ${escapeHtml(otherMailServer)}: mails go there.</p>
 </section>`
   return `<section>
 <h2>No mail yet</h2>
 <p>Posthorn sends a mail when a webhook keeps failing. To get one:</p>
 <ol>
-<li>Create a webhook on <code>${escape(receiverUrl)}/fail</code>, which answers every POST with a 500.</li>
+<li>Create a webhook on <code>${escapeHtml(receiverUrl)}/fail</code>, which answers every POST with a 500.</li>
 <li>Publish an event that it is subscribed to.</li>
 <li>Wait ${notifyAfterSeconds} seconds (<code>POSTHORN_NOTIFY_AFTER_SECONDS</code>; 5 is handy here).</li>
 </ol>
 <p>The lines to paste are in the terminal where <code>npm start</code> runs.</p>
 </section>`
-}
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-/** For text and for quoted attributes alike. */
-function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }
 
 const STYLE = `

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { isAlive } from './data-folder-lock.ts'
 import { runTool } from './guarded-process.ts'
 import { spawnSync } from 'node:child_process'
 
@@ -76,14 +77,7 @@ async function initialise(
 
 function isServing(pidFile: string): boolean {
   if (!existsSync(pidFile)) return false
-  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // Not ours to signal, but there.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
+  return isAlive(Number.parseInt(readFileSync(pidFile, 'utf8'), 10))
 }
 
 function giveTo({ uid, gid }: PostgresUser, path: string): void {

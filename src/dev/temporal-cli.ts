@@ -1,13 +1,7 @@
 import { join } from 'node:path'
-import {
-  publishFolder,
-  findOnPath,
-  foundInCache,
-  namedByEnvironment,
-  provision,
-  type Way,
-} from './provision.ts'
-import { type RunTool, runTool, withProgress } from './guarded-process.ts'
+import { buildWithGo } from './go-build.ts'
+import { findOnPath, foundInCache, namedByEnvironment, provision, type Way } from './provision.ts'
+import { type RunTool, runTool } from './guarded-process.ts'
 import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
 
 /** The inputs of the search for a program. */
@@ -22,8 +16,6 @@ export type ProvideOptions = {
 
 // The newest that `go install` can build: later versions carry a `replace` in their go.mod.
 const CLI_VERSION = '1.5.1'
-// An older Go cannot read the module's go.mod; from here on it fetches the Go that the module names (1.25).
-const OLDEST_GO_MINOR = 21
 const QUICK_TIMEOUT_MS = 20_000
 // Cold, two cores: about three minutes.
 const BUILD_TIMEOUT_MS = 1_200_000
@@ -76,39 +68,22 @@ function foundOnPath(env: NodeJS.ProcessEnv, run: RunTool): Way {
   }
 }
 
-function builtWithGo({ env, cacheDir, print, run }: Required<ProvideOptions>): Way {
+function builtWithGo({ cacheDir, ...surroundings }: Required<ProvideOptions>): Way {
   return {
     name: `go install (Temporal CLI ${CLI_VERSION})`,
-    attempt: async () => {
-      const go = findOnPath('go', env)
-      if (go === null) return { why: 'no `go` on PATH' }
-      const version = await run({ command: go, args: ['version'], env, timeoutMs: QUICK_TIMEOUT_MS })
-      if (isTooOld(version)) return { why: `needs Go 1.25 or newer, found ${version.trim()}` }
-
-      print(`Building the Temporal server ${CLI_VERSION} with Go (once, about three minutes) …`)
-      let compiled = 0
-      const onLine = (line: string): void => {
-        // -v prints one line per compiled package; go's own remarks are about downloads.
-        if (!line.startsWith('go: ')) compiled += 1
-      }
-      const describe = (seconds: number): string =>
-        `Building the Temporal server: ${compiled} packages compiled after ${seconds} s …`
-      const path = await publishFolder(cliFolder(cacheDir), 'temporal', async (draft) => {
-        const args = ['install', '-v', `github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`]
-        const goEnv = { ...env, GOBIN: draft }
-        const tool = { command: go, args, cwd: cacheDir, env: goEnv, timeoutMs: BUILD_TIMEOUT_MS, onLine }
-        await withProgress(print, describe, () => run(tool))
-      })
-      return { path }
-    },
+    attempt: () =>
+      buildWithGo({
+        what: `the Temporal server ${CLI_VERSION}`,
+        takes: 'about three minutes',
+        folder: cliFolder(cacheDir),
+        executable: 'temporal',
+        args: [`github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`],
+        timeoutMs: BUILD_TIMEOUT_MS,
+        ...surroundings,
+      }),
   }
 }
 
 function cliFolder(cacheDir: string): string {
   return join(cacheDir, `temporal-cli-${CLI_VERSION}`)
-}
-
-function isTooOld(goVersion: string): boolean {
-  const minor = /go1\.(\d+)/.exec(goVersion)?.[1]
-  return minor !== undefined && Number(minor) < OLDEST_GO_MINOR
 }

@@ -27,6 +27,7 @@ export type TemporalDevServerOptions = {
 export type TemporalDevServer = {
   /** host:port of gRPC. */
   address: string
+  pid: number
   uiUrl: string | null
   stop(): Promise<void>
   /** Settles when the server is gone, for whatever reason. */
@@ -92,6 +93,7 @@ export async function startTemporalDevServer(options: TemporalDevServerOptions):
   })
   return {
     address,
+    pid: server.pid,
     uiUrl: headless ? null : `http://${LOOPBACK}:${uiPort}`,
     stop: () => server.stop(),
     exited: server.exited,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { EntityManager } from 'typeorm'
 import { closeResolvedIncident } from '../db/queries/incidents.ts'
 import type { IncidentLabel } from '../domain/workflow-inputs.ts'
@@ -8,6 +7,7 @@ import type { Actor } from '../domain/actor.ts'
 import type { Db } from '../db/connection/db.ts'
 import { findWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
 import { notFound } from '../errors.ts'
+import { settlesWithin } from '../timers.ts'
 import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
 
 /** What changed, and the incident whose workflow is to be signalled; null where nothing concerns it. */
@@ -47,7 +47,7 @@ export async function signalIncident(
     .catch((error: unknown) =>
       logger.warn({ event: 'incident.signal_failed', incidentId, err: error }, 'incident.signal_failed'),
     )
-  await Promise.race([signalled, delay(SIGNAL_TIMEOUT_MS, undefined, { ref: false })])
+  await settlesWithin(signalled, SIGNAL_TIMEOUT_MS)
 }
 
 /**

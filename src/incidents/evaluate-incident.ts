@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm'
 import {
   addressNotification,
   findIncident,
-  findIncidentWebhook,
   findRecipients,
   findEvaluationInputs,
   recordEvaluation,
@@ -28,9 +27,9 @@ export async function evaluateIncident(
   request: EvaluationRequest,
 ): Promise<IncidentEvaluation | null> {
   const { organisationId, incidentId } = request
-  const webhookId = await findIncidentWebhook(dependencies.dataSource, organisationId, incidentId)
-  if (webhookId === null) return null
-  return transactOnWebhook(dependencies, webhookId, async (manager) => {
+  const before = await findIncident(dependencies.dataSource, organisationId, incidentId)
+  if (before === null) return null
+  return transactOnWebhook(dependencies, before.webhookId, async (manager) => {
     const incident = await findIncident(manager, organisationId, incidentId)
     if (incident === null) return null
     const { open } = incident

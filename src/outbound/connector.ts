@@ -4,6 +4,7 @@ import type { AddressGuard } from './address-guard.ts'
 import { withoutBrackets, withoutTrailingDot, isLoopbackAddress, type AllowHttp } from './host-names.ts'
 import { OutboundError, blockedTarget, formatSeconds } from './failure-code.ts'
 import type { ResolvedAddress, Resolver } from './resolver.ts'
+import { raceAbort } from '../timers.ts'
 
 /** Where to connect to: the parts of a URL. An aborted `signal` ends the try and the socket. */
 type ConnectTarget = {
@@ -168,24 +169,4 @@ function connectTimeout(timeoutMs: number): OutboundError {
     'connect_timeout',
     `No connection could be set up within ${formatSeconds(timeoutMs)}.`,
   )
-}
-
-/**
- * Settles as `work` does, or rejects with the reason of `signal` as soon as that is aborted, whichever is first.
- * `work` is not stopped by this; a later rejection of it is swallowed.
- */
-export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stopListening = (): void => undefined
-  const aborted = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    stopListening = () => signal.removeEventListener('abort', onAbort)
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
-  })
-  try {
-    // In this order, an earlier abort wins over work that is done at once.
-    return await Promise.race([aborted, work])
-  } finally {
-    stopListening()
-  }
 }

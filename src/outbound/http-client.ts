@@ -3,7 +3,7 @@ import { isSuccessStatus } from '../domain/attempt-outcome.ts'
 import type { FailureCode } from '../domain/attempt-outcome.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createConnectionPool, type PoolLimits } from './connection-pool.ts'
-import { createConnector, raceAbort } from './connector.ts'
+import { createConnector } from './connector.ts'
 import {
   exchange,
   type Answer,
@@ -14,7 +14,7 @@ import {
 } from './exchange.ts'
 import { describeError, describeStatus, OutboundError, formatSeconds } from './failure-code.ts'
 import type { AllowHttp } from './host-names.ts'
-import { createPauseWatch, type PauseWatch } from '../timers.ts'
+import { createPauseWatch, raceAbort, type PauseWatch } from '../timers.ts'
 import { createResolver } from './resolver.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../config/load.ts'
 import { closeDataSource, createDataSource, type DatabaseOptions } from '../db/connection/data-source.ts'
+import { codeOf } from '../db/connection/connection-errors.ts'
 import { createDatabaseClock, readDatabaseMs, type DatabaseClock } from '../db/connection/database-clock.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Stack } from './shutdown-stack.ts'
@@ -83,9 +84,4 @@ function cureOf(code: string, address: string): string {
   if (code === '3D000') return 'Create that database, or correct the name in DATABASE_URL.'
   if (code === '08P01') return 'Behind a pooler in transaction mode, set DATABASE_POOLER=transaction.'
   return 'Check DATABASE_URL and the network between; `posthorn doctor` examines more.'
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof AggregateError) return codeOf(error.errors[0])
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { settlesWithin } from '../timers.ts'
 
 type Stop = () => Promise<unknown>
 
@@ -44,18 +44,12 @@ export function createStack(): Stack {
 }
 
 async function problemOf(stop: Stop, leftMs: number): Promise<string | null> {
-  const timer = new AbortController()
   try {
     const stopped = stop()
-    if (leftMs === Infinity) {
-      await stopped
-      return null
-    }
-    const late = delay(leftMs, 'it took too long', { signal: timer.signal })
-    return await Promise.race([stopped.then(() => null), late])
+    if (leftMs !== Infinity && !(await settlesWithin(stopped, leftMs))) return 'it took too long'
+    await stopped
+    return null
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
-  } finally {
-    timer.abort()
   }
 }

@@ -7,6 +7,7 @@ import {
   WorkflowNotFoundError,
   type WorkflowClientInterceptor,
 } from '@temporalio/client'
+import { raceAbort } from '../timers.ts'
 
 const CALL_TIMEOUT_MS = 5_000
 
@@ -58,19 +59,21 @@ export async function withTimeLimit<T>(
 ): Promise<T> {
   const { what, timeoutMs, signal } = limits
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-  let giveUp: () => void = () => undefined
-  const givenUp = new Promise<never>((_resolve, reject) => {
-    giveUp = () => reject(new Error(`${what} took too long`))
-    if (limit.aborted) giveUp()
-    else limit.addEventListener('abort', giveUp, { once: true })
-  })
   try {
-    return await Promise.race([promise, givenUp])
+    return await raceAbort(promise, limit)
   } catch (error) {
     promise.then(dispose).catch(() => undefined)
+    throw error === limit.reason ? new Error(`${what} took too long`) : error
+  }
+}
+
+/** Returns the result of a call about a workflow, or `none` when there is no such workflow, or no more. */
+export async function orIfGone<T>(none: T, client: Client, call: () => Promise<T>): Promise<T> {
+  try {
+    return await withCallTimeout(client, call)
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return none
     throw error
-  } finally {
-    limit.removeEventListener('abort', giveUp)
   }
 }
 

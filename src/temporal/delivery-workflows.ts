@@ -1,8 +1,8 @@
-import { WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { WorkflowIdReusePolicy, type Client } from '@temporalio/client'
 import type { DeliverEventInput, RecordedAttempt, DeliveryLabel } from '../domain/workflow-inputs.ts'
 import type { AttemptQueue } from '../domain/attempt-outcome.ts'
 import { nameWebhook } from '../domain/webhook-name.ts'
-import { withCallTimeout, signalWithStart, startOnce } from './calls.ts'
+import { orIfGone, signalWithStart, startOnce } from './calls.ts'
 import { searchAttributes } from './namespace.ts'
 
 /** Starts and signals the workflows of deliveries. Every call throws while Temporal is unavailable. */
@@ -106,13 +106,8 @@ export function createDeliveryWorkflows(options: {
     },
 
     async stop(deliveryId) {
-      const temporal = client()
-      try {
-        const handle = temporal.workflow.getHandle(deliveryWorkflowId(deliveryId))
-        await withCallTimeout(temporal, () => handle.signal('stop'))
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error
-      }
+      const handle = client().workflow.getHandle(deliveryWorkflowId(deliveryId))
+      await orIfGone(undefined, client(), () => handle.signal('stop'))
     },
   }
 }

@@ -45,7 +45,7 @@ export async function readNamespaceId(connection: TemporalConnection, namespace:
  * Registers our search attributes that are missing in the namespace, and returns their names. Without them every start is
  * refused. Idempotent. Throws without the permission to list or register them.
  */
-async function registerSearchAttributes(
+export async function registerSearchAttributes(
   connection: TemporalConnection,
   namespace: string,
 ): Promise<string[]> {

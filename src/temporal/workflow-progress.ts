@@ -1,5 +1,5 @@
-import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client'
-import { withCallTimeout } from './calls.ts'
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
+import { orIfGone, withCallTimeout } from './calls.ts'
 import { deliveryWorkflowId } from './delivery-workflows.ts'
 import { incidentWorkflowId } from './job-workflows.ts'
 
@@ -32,29 +32,31 @@ export type TerminateIfStuck = (workflowId: string) => Promise<WorkflowProgress>
 export function createTerminateIfStuck(client: () => Client): TerminateIfStuck {
   return async (workflowId) => {
     const progress = await readWorkflowProgress(client(), workflowId)
-    if (progress.state === 'stuck') await terminate(client(), workflowId, progress.runId)
+    if (progress.state === 'stuck')
+      await terminate(client(), workflowId, 'it made no progress and is replaced', progress.runId)
     return progress
   }
 }
 
 /** Reads the progress of a workflow and changes nothing. Throws while Temporal is unavailable. */
 export async function readWorkflowProgress(client: Client, workflowId: string): Promise<WorkflowProgress> {
-  try {
-    const described = await withCallTimeout(client, () => client.workflow.getHandle(workflowId).describe())
-    const { raw, runId, status } = described
-    const since = pausedSince(described)
-    if (since !== null) return { state: 'paused', since }
-    if (status.name !== 'RUNNING') return { state: 'gone' }
-    const taskAttempts = raw.pendingWorkflowTask?.attempt ?? 0
-    const isActive = (raw.pendingActivities?.length ?? 0) > 0
-    if (taskAttempts < MIN_FAILED_TASKS || isActive) return { state: 'alive' }
-    const cause = await readTaskFailure(client, workflowId, runId)
-    if (cause === null && taskAttempts < MIN_TIMED_OUT_TASKS) return { state: 'alive' }
-    return { state: 'stuck', runId, taskAttempts, cause: cause ?? 'task_timeout' }
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { state: 'gone' }
-    throw error
-  }
+  const described = await describe(client, workflowId)
+  if (described === null) return { state: 'gone' }
+  const { raw, runId, status } = described
+  const since = pausedSince(described)
+  if (since !== null) return { state: 'paused', since }
+  if (status.name !== 'RUNNING') return { state: 'gone' }
+  const taskAttempts = raw.pendingWorkflowTask?.attempt ?? 0
+  const isActive = (raw.pendingActivities?.length ?? 0) > 0
+  if (taskAttempts < MIN_FAILED_TASKS || isActive) return { state: 'alive' }
+  const cause = await readTaskFailure(client, workflowId, runId)
+  if (cause === null && taskAttempts < MIN_TIMED_OUT_TASKS) return { state: 'alive' }
+  return { state: 'stuck', runId, taskAttempts, cause: cause ?? 'task_timeout' }
+}
+
+/** Null when there is no such workflow. */
+function describe(client: Client, workflowId: string): Promise<WorkflowExecutionDescription | null> {
+  return orIfGone(null, client, () => client.workflow.getHandle(workflowId).describe())
 }
 
 /** Returns since when a workflow is paused, by Temporal's clock; null when it is not. */
@@ -94,14 +96,10 @@ async function readTaskFailure(client: Client, workflowId: string, runId: string
   return null
 }
 
-/** Terminates a run, unless it has ended meanwhile. */
-async function terminate(client: Client, workflowId: string, runId: string): Promise<void> {
-  try {
-    const handle = client.workflow.getHandle(workflowId, runId)
-    await withCallTimeout(client, () => handle.terminate('posthorn: it made no progress and is replaced'))
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw error
-  }
+/** Terminates a workflow, or this run of it, unless it has ended meanwhile. */
+function terminate(client: Client, workflowId: string, reason: string, runId?: string): Promise<unknown> {
+  const handle = client.workflow.getHandle(workflowId, runId)
+  return orIfGone<unknown>(null, client, () => handle.terminate(`posthorn: ${reason}`))
 }
 
 /** Failures in a row: one or two may be a worker that was lost. */
@@ -112,17 +110,12 @@ const MIN_FAILURES = 3
  * none. Activities fail by faults of ours only. Throws while Temporal is unavailable.
  */
 export async function countActivityFailures(client: Client, workflowId: string): Promise<number> {
-  try {
-    const { raw } = await withCallTimeout(client, () => client.workflow.getHandle(workflowId).describe())
-    const failures = (raw.pendingActivities ?? []).map(({ attempt, lastFailure }) =>
-      lastFailure ? (attempt ?? 1) - 1 : 0,
-    )
-    const most = Math.max(0, ...failures)
-    return most < MIN_FAILURES ? 0 : most
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return 0
-    throw error
-  }
+  const described = await describe(client, workflowId)
+  const failures = (described?.raw.pendingActivities ?? []).map(({ attempt, lastFailure }) =>
+    lastFailure ? (attempt ?? 1) - 1 : 0,
+  )
+  const most = Math.max(0, ...failures)
+  return most < MIN_FAILURES ? 0 : most
 }
 
 /** Ends workflows of what is erased; one that has ended, or never was, is fine. Throws while Temporal is unavailable. */
@@ -131,19 +124,12 @@ export type WorkflowTermination = {
   ofIncident(webhookId: string, incidentId: string): Promise<void>
 }
 
-const REASON = 'posthorn: its organisation is erased'
-
 export function createWorkflowTermination(client: () => Client): WorkflowTermination {
-  async function terminate(workflowId: string): Promise<void> {
-    const temporal = client()
-    try {
-      await withCallTimeout(temporal, () => temporal.workflow.getHandle(workflowId).terminate(REASON))
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error
-    }
+  const end = async (workflowId: string): Promise<void> => {
+    await terminate(client(), workflowId, 'its organisation is erased')
   }
   return {
-    ofDelivery: (deliveryId) => terminate(deliveryWorkflowId(deliveryId)),
-    ofIncident: (webhookId, incidentId) => terminate(incidentWorkflowId(webhookId, incidentId)),
+    ofDelivery: (deliveryId) => end(deliveryWorkflowId(deliveryId)),
+    ofIncident: (webhookId, incidentId) => end(incidentWorkflowId(webhookId, incidentId)),
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PublishedEvent, PublishJob } from './harness/generator.ts'
+import type { Pace, PublishedEvent, PublishJob } from './harness/generator.ts'
 import type { Arrival, PathCount } from './harness/receiver.ts'
+import { settlePublished, waitsOf, type Ledger } from './measure/ledger.ts'
 import { ORGANISATION } from './organisation.ts'
 import type { Rig } from './rig.ts'
 import { readDeliveryIds, publishRequest } from './target/posthorn.ts'
@@ -20,6 +21,9 @@ export type Load = {
   /** Processor time in ms so far, by process. */
   cpu(): Record<string, number>
 }
+
+/** As fast as events are acknowledged. */
+export const BURST: Pace = { kind: 'closed', concurrency: 32 }
 
 const POLL_MS = 100
 /** Longer than any wait of the schedule that a scenario measures, and than the 15 s that a receiver may take. */
@@ -53,4 +57,26 @@ export function loadOn(
       return receiver.take()
     },
   }
+}
+
+/** `waits`: see `waitsOf`. `unsettled`: see `Load.settled`; empty unless that was waited for. */
+export type Delivered = Ledger & {
+  published: PublishedEvent[]
+  arrivals: Arrival[]
+  waits: number[]
+  unsettled: string[]
+}
+
+/** Publishes events of one webhook, waits until they have come, and compares what came with what was promised. */
+export async function deliver(
+  load: Load,
+  { path, eventKey }: { path: string; eventKey: string },
+  { events, pace, isSettled = false }: { events: number; pace: Pace; isSettled?: boolean },
+): Promise<Delivered> {
+  const published = await load.publish(eventKey, { pace, limit: { events } })
+  await load.arrived(path, { deliveries: events })
+  const unsettled = isSettled ? await load.settled() : []
+  const arrivals = await load.takeArrivals()
+  const waits = waitsOf(published, arrivals)
+  return { published, arrivals, waits, unsettled, ...settlePublished(published, arrivals) }
 }

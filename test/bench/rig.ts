@@ -12,8 +12,7 @@ import { installPosthorn } from '../helpers/runner/installation.ts'
 import { createEngines, type Engines } from './engines/engine.ts'
 import { startGenerator, type Generator } from './harness/generator.ts'
 import { startReceiver, type Receiver } from './harness/receiver.ts'
-import { cpuWithChildren } from './measure/cpu.ts'
-import { postmasterOf } from './measure/postmaster-of.ts'
+import { cpuOfPostgres } from './measure/processes.ts'
 import type { BenchOptions } from './scenario.ts'
 
 /** What all scenarios of a run share. */
@@ -22,8 +21,8 @@ export type Rig = {
   postgres: EmbeddedPostgres
   /** Processor time in ms so far of PostgreSQL with all its backends. */
   postgresCpu(): number
-  /** A migrated, empty database. */
-  createDatabase(): Promise<string>
+  /** Returns the URL of a new one: empty, or a copy. */
+  createDatabase(template?: string): Promise<string>
   engines: Engines
   generator: Generator
   receiver: Receiver
@@ -35,14 +34,15 @@ export type Rig = {
   /** Posthorns of each stage. */
   processes: number
   quick: boolean
-  /** What is to be stopped, if it is still there, before the rig itself. */
-  onStop(stop: () => Promise<void>): void
+  /** What is pushed onto it stops with `close`, or at the latest before the rig itself. */
+  openStack(): Pick<Stack, 'push'> & { close(): Promise<void> }
 }
 
 /** As in docker-compose.yml; everything else as PostgreSQL comes, so commits wait for the disk. */
 const POSTGRES_SETTINGS = ['max_connections=300', 'shared_preload_libraries=pg_stat_statements']
 
-const TEMPLATE = 'posthorn_template'
+/** A database with Posthorn's tables, which are empty. */
+export const MIGRATED = 'posthorn_template'
 
 /** Starts it all; what it starts goes onto `stack`, which the caller stops. */
 export async function startRig(
@@ -66,7 +66,7 @@ export async function startRig(
   })
   stack.push('PostgreSQL', () => postgres.stop())
   await prepare(postgres)
-  const postmaster = await postmasterOf(postgres.adminUrl)
+  const postgresCpu = await cpuOfPostgres(postgres.adminUrl)
   const certificate = tls ? await createCertificate() : null
   if (certificate !== null)
     stack.push('the certificate', () => rm(dirname(certificate.file), { recursive: true }))
@@ -74,18 +74,18 @@ export async function startRig(
   stack.push('the receiver', () => receiver.stop())
   const generator = startGenerator()
   stack.push('the generator', () => generator.stop())
-  const late = createStack()
+  const stages = createStack()
   stack.push('the stages', async () => {
-    await late.stop()
+    await stages.stop()
   })
   return {
     folder,
     postgres,
-    postgresCpu: () => cpuWithChildren(postmaster),
-    async createDatabase() {
+    postgresCpu,
+    async createDatabase(template) {
       const name = `bench_${randomUUID().replaceAll('-', '')}`
-      await postgres.createDatabase(name, TEMPLATE)
-      return name
+      await postgres.createDatabase(name, template)
+      return postgres.databaseUrl(name)
     },
     engines,
     generator,
@@ -96,14 +96,21 @@ export async function startRig(
     posthornEnv: certificate === null ? {} : { NODE_EXTRA_CA_CERTS: certificate.file },
     processes,
     quick,
-    onStop: (stop) => late.push('a stage', stop),
+    openStack() {
+      const stack = createStack()
+      const close = async (): Promise<void> => {
+        for (const problem of await stack.stop()) throw new Error(`could not stop ${problem}`)
+      }
+      stages.push('a stage', close)
+      return { ...stack, close }
+    },
   }
 }
 
 /** Makes the template, and the view of all statements. */
 async function prepare(postgres: EmbeddedPostgres): Promise<void> {
-  await postgres.createDatabase(TEMPLATE)
-  await migrate(postgres.databaseUrl(TEMPLATE))
+  await postgres.createDatabase(MIGRATED)
+  await migrate(postgres.databaseUrl(MIGRATED))
   const client = new pg.Client({ connectionString: postgres.adminUrl })
   await client.connect()
   await client.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements')

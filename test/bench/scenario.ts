@@ -39,6 +39,9 @@ export type Row = Readonly<Record<string, string | number>>
  */
 export type Findings = { rows: Row[]; problems: string[]; details?: Record<string, Row[]> }
 
+/** One line of the findings. */
+export type Measured = { row: Row; problems: string[] }
+
 /** What a scenario works with. */
 export type Bench = {
   firstAttempt: FirstAttempt

@@ -1,17 +1,20 @@
 import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../src/db/connection/data-source.ts'
-import { createStack } from '../../src/process/shutdown-stack.ts'
+import { startGuardedProcess } from '../../src/dev/guarded-process.ts'
+import { freePort } from '../../src/free-port.ts'
 import type { RunningEngine } from './engines/engine.ts'
 import { loadOn, type Load } from './load.ts'
-import { cpuOfProcess } from './measure/cpu.ts'
+import { cpuOfProcess } from './measure/processes.ts'
 import { createWebhook, seedOrganisation } from './organisation.ts'
-import { startPosthorn, type PosthornProcess } from './posthorn-process.ts'
-import type { Rig } from './rig.ts'
+import { MIGRATED, type Rig } from './rig.ts'
 import { statesSettled, workflowsFollowed, type Mark } from './measure/states-settled.ts'
 import type { FirstAttempt } from './scenario.ts'
 
 /** Where a webhook's POSTs go (see Receiver), and the one event key it is subscribed to. */
 export type WebhookPlan = { path: string; eventKey: string }
+
+/** One that confirms. */
+export const HOOK: WebhookPlan = { path: '/ok/hook', eventKey: 'customer:created' }
 
 export type StageOptions = {
   webhooks: readonly WebhookPlan[]
@@ -52,15 +55,10 @@ const FILLING_TIMEOUT_MS = 600_000
 
 export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: StageOptions): Promise<Stage> {
   const { generator, receiver } = rig
-  const stack = createStack()
-  const close = async (): Promise<void> => {
-    for (const problem of await stack.stop()) throw new Error(`could not stop ${problem}`)
-  }
-  rig.onStop(close)
+  const stack = rig.openStack()
   const engine = await rig.engines.start()
   stack.push('Temporal', () => engine.stop())
-  const databaseName = await rig.createDatabase()
-  const databaseUrl = rig.postgres.databaseUrl(databaseName)
+  const databaseUrl = await rig.createDatabase(MIGRATED)
   const dataSource = createDataSource({
     url: databaseUrl,
     poolSize: 2,
@@ -115,7 +113,7 @@ export async function openStage(rig: Rig, firstAttempt: FirstAttempt, options: S
     async stopPosthorn() {
       await Promise.all(posthorns.map((posthorn) => posthorn.stop()))
     },
-    close,
+    close: () => stack.close(),
   }
   if (options.isWarmedUp !== false)
     await warmUp(stage, rig.processes * (rig.quick ? QUICK_WARM_UP_EVENTS : WARM_UP_EVENTS[firstAttempt]))
@@ -127,4 +125,52 @@ async function warmUp(stage: Stage, events: number): Promise<void> {
   await stage.arrived(WARM_UP.path, { deliveries: events })
   await stage.settled()
   await stage.takeArrivals()
+}
+
+type PosthornProcess = {
+  url: string
+  pid: number
+  /** kill -9 after a moment: attempts that hang need not be waited for. */
+  stop(): Promise<void>
+}
+
+const KEY_RING = `bench:${'ab'.repeat(32)}`
+const READY_TIMEOUT_MS = 60_000
+const KILL_AFTER_MS = 1_000
+
+/**
+ * `posthorn serve`, which is API and worker, with the settings of production but for receivers on this machine.
+ * Its log goes straight to a file.
+ */
+async function startPosthorn(options: {
+  /** File of the `posthorn` command. */
+  bin: string
+  databaseUrl: string
+  temporalAddress: string
+  logFile: string
+  env: Record<string, string>
+}): Promise<PosthornProcess> {
+  const url = `http://127.0.0.1:${await freePort()}`
+  const env = {
+    PATH: process.env['PATH'],
+    DATABASE_URL: options.databaseUrl,
+    TEMPORAL_ADDRESS: options.temporalAddress,
+    PORT: new URL(url).port,
+    POSTHORN_ENCRYPTION_KEYS: KEY_RING,
+    POSTHORN_ALLOW_HTTP: 'true',
+    POSTHORN_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
+    ...options.env,
+  }
+  const server = await startGuardedProcess({
+    name: 'Posthorn',
+    command: process.execPath,
+    args: [options.bin, 'serve'],
+    env,
+    stopSignal: 'SIGTERM',
+    killAfterMs: KILL_AFTER_MS,
+    logFile: options.logFile,
+    isReady: async (log) => log.includes('temporal.connected') && (await fetch(`${url}/readyz`)).ok,
+    readyTimeoutMs: READY_TIMEOUT_MS,
+  })
+  return { url, pid: server.pid, stop: () => server.stop() }
 }

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Client, Connection } from '@temporalio/client'
 import type { DataSource } from 'typeorm'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { ORGANISATION } from './organisation.ts'
+import type { Stage } from './stage.ts'
 
 const POLL_MS = 500
 const BODY_BYTES = 1_024
@@ -23,20 +25,20 @@ export async function writeWaitingRows(dataSource: DataSource, backlog: Backlog)
  * takes: Posthorn's own sweeper finds the orphaned rows and starts the workflows at that attempt.
  */
 export async function writeWaiting(
-  dataSource: DataSource,
+  { dataSource, engine }: Pick<Stage, 'dataSource' | 'engine'>,
   { webhookId, count }: Backlog,
   say: (line: string) => void,
 ): Promise<string[]> {
   const ids = await write(dataSource, { webhookId, count, state: 'waiting' })
   await dataSource.query(`UPDATE delivery SET sweep_at = now() WHERE state = 'waiting'`)
   say(`workflows for ${count} waiting deliveries`)
-  for (;;) {
-    const [found] = await dataSource.query<[{ left: number }]>(
-      `SELECT count(*)::int AS left FROM delivery WHERE state = 'waiting' AND sweep_at < now() + interval '1 hour'`,
-    )
-    if (found.left === 0) return ids
-    await delay(POLL_MS)
-  }
+  const connection = await Connection.connect({ address: engine.address })
+  const { workflow } = new Client({ connection })
+  const running = `ExecutionStatus = 'Running' AND WebhookId = '${webhookId}'`
+  while ((await workflow.count(running)).count < count) await delay(POLL_MS)
+  await connection.close()
+  await dataSource.query(`UPDATE delivery SET sweep_at = next_attempt_at WHERE state = 'waiting'`)
+  return ids
 }
 
 /** Deliveries whose fifth attempt was due a minute ago, and that have no workflow; they are not swept yet. */

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { residentMib } from '../bench/measure/memory.ts'
+import { residentMib } from '../bench/measure/processes.ts'
 import { percentile } from '../helpers/percentile.ts'
 import type { World } from './world.ts'
 

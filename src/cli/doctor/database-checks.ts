@@ -7,12 +7,13 @@ import {
   readServerState,
   type ServerState,
 } from '../../db/queries/server-state.ts'
+import { codeOf } from '../../db/connection/connection-errors.ts'
 import type { Pooler } from '../../db/connection/session-limits.ts'
 import { describeError } from '../../process/visible-text.ts'
 import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
 import type { DatabaseAccess } from './access.ts'
 import type { ProblemCode } from './problems.ts'
-import { readDatabaseMs } from '../../db/connection/database-clock.ts'
+import { measureOffset, readDatabaseMs } from '../../db/connection/database-clock.ts'
 
 const SETTINGS = ['databaseUrl', 'databasePooler'] as const
 
@@ -39,7 +40,7 @@ export function databaseChecks(config: Partial<Config>, access: DatabaseAccess):
         try {
           return await run(await access.open(given), given.databasePooler)
         } catch (error) {
-          if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error
+          if (codeOf(error) !== INSUFFICIENT_PRIVILEGE) throw error
           return [problem('database.rights_missing', describeError(error))]
         }
       },
@@ -77,14 +78,10 @@ async function checkConnection(
 
 /** By SQLSTATE: invalid authorisation or no right to connect; no such database; a startup parameter that is refused. */
 function connectionProblem(error: unknown): ProblemCode {
-  const code = sqlStateOf(error)
+  const code = codeOf(error)
   if (code.startsWith('28') || code === INSUFFICIENT_PRIVILEGE) return 'database.login_refused'
   if (code === '3D000') return 'database.missing'
   return code === '08P01' ? 'database.pooler_undeclared' : 'database.unreachable'
-}
-
-function sqlStateOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 async function checkRights(db: DataSource): Promise<Finding[]> {
@@ -111,10 +108,14 @@ async function checkPooler(db: DataSource, pooler: Pooler): Promise<Finding[]> {
 }
 
 async function checkClock(db: DataSource): Promise<Finding[]> {
-  const { offsetMs, uncertaintyMs } = await readClockOffset(db)
-  const direction = offsetMs < 0 ? 'behind' : 'ahead of'
-  const seen = `this machine's clock is ${Math.round(Math.abs(offsetMs))} ms ${direction} the database's`
-  const isNotable = Math.abs(offsetMs) - uncertaintyMs > NOTABLE_OFFSET_MS
+  const [{ lowest, highest }] = await measureOffset(
+    () => readDatabaseMs(db),
+    () => Date.now(),
+  )
+  const behindMs = Math.round((lowest + highest) / 2)
+  const direction = behindMs > 0 ? 'behind' : 'ahead of'
+  const seen = `this machine's clock is ${Math.abs(behindMs)} ms ${direction} the database's`
+  const isNotable = Math.max(lowest, -highest) > NOTABLE_OFFSET_MS
   return [isNotable ? problem('database.clock_differs', seen) : ok('database.clock', seen)]
 }
 
@@ -134,26 +135,6 @@ async function checkMigrations(db: DataSource): Promise<Finding[]> {
       ? [ok('database.migrations', `all ${own.length} migrations are applied`)]
       : []),
   ]
-}
-
-/** Round trips: the shortest gives the best estimate. */
-const ROUND_TRIPS = 3
-
-/** How far this machine's clock is ahead of the database's, in ms, and by how much that may be wrong. */
-type ClockOffset = { offsetMs: number; uncertaintyMs: number }
-
-async function readClockOffset(dataSource: DataSource): Promise<ClockOffset> {
-  const trips: ClockOffset[] = []
-  for (let count = 0; count < ROUND_TRIPS; count++) {
-    const sentMs = Date.now()
-    const databaseMs = await readDatabaseMs(dataSource)
-    const receivedMs = Date.now()
-    trips.push({
-      offsetMs: (sentMs + receivedMs) / 2 - databaseMs,
-      uncertaintyMs: (receivedMs - sentMs) / 2,
-    })
-  }
-  return trips.reduce((best, trip) => (trip.uncertaintyMs < best.uncertaintyMs ? trip : best))
 }
 
 /** The releases of PostgreSQL that the tests run on. */

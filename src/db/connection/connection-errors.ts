@@ -68,7 +68,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     return true
   if (error instanceof AggregateError && error.errors.some(isDatabaseUnavailable)) return true
   const code = codeOf(error)
-  if (code !== undefined && (TRANSIENT_SQLSTATE.test(code) || TRANSIENT_SYSTEM.has(code))) return true
+  if (TRANSIENT_SQLSTATE.test(code) || TRANSIENT_SYSTEM.has(code)) return true
   return TRANSIENT_MESSAGE.test(error.message)
 }
 
@@ -78,21 +78,23 @@ export function isDatabaseUnavailable(error: unknown): boolean {
  */
 export function isDatabaseDown(error: unknown): boolean {
   if (!isDatabaseUnavailable(error) || error instanceof DatabaseBusyError) return false
-  return !ONE_STATEMENT_SQLSTATE.test(codeOf(error as Error) ?? '')
+  return !ONE_STATEMENT_SQLSTATE.test(codeOf(error))
 }
 
 /** Returns whether a lock could not be taken in time: a problem of one row, not of the whole database. */
 export function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && codeOf(error) === LOCK_NOT_AVAILABLE
+  return codeOf(error) === LOCK_NOT_AVAILABLE
 }
 
 /** True when the database worked at a statement until its time limit. */
 export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof Error && codeOf(error) === QUERY_CANCELED
+  return codeOf(error) === QUERY_CANCELED
 }
 
-function codeOf(error: Error): string | undefined {
-  return 'code' in error && typeof error.code === 'string' ? error.code : undefined
+/** The SQLSTATE of an error of PostgreSQL, or the code of the system; empty without one. */
+export function codeOf(error: unknown): string {
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 const INITIAL_DELAY_MS = 100

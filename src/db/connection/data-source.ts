@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { DataSource } from 'typeorm'
 import { DatabaseClient, type ConnectionPolicy } from './database-client.ts'
 import { ApiKey } from '../entities/api-key.ts'
@@ -29,6 +28,7 @@ import { PayloadErasure13 } from '../migrations/0013-payload-erasure.ts'
 import { OperatorIndexes14, OperatorView14 } from '../migrations/0014-operator-view.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 import type { Pool } from 'pg'
+import { settlesWithin } from '../../timers.ts'
 
 /** How long a query may wait for a connection, and a connection for the server's first answers. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -117,9 +117,8 @@ export function createDataSource(options: DatabaseOptions): DataSource {
 
 /** Closes the pool. What is still under way then may fail. */
 export async function closeDataSource(dataSource: DataSource): Promise<void> {
-  const closed = new AbortController()
-  const tooLate = delay(CLOSE_TIMEOUT_MS, undefined, { signal: closed.signal }).catch(() => undefined)
-  await Promise.race([dataSource.destroy(), tooLate]).finally(() => closed.abort())
+  const closed = dataSource.destroy()
+  if (await settlesWithin(closed, CLOSE_TIMEOUT_MS)) await closed
 }
 
 /** Connections of a pool: open, of those idle, calls that wait for one, and how many it opens at most. */

@@ -21,7 +21,7 @@ export type RunningDatabaseClock = DatabaseClock & {
 /** Two quartz clocks drift by less than half a millisecond in this time. */
 const MEASURE_EVERY_MS = 5_000
 
-/** Round trips of one measurement: the shortest gives the best estimate. */
+/** Of one measurement. */
 const ROUND_TRIPS = 3
 
 /** A larger difference between this machine's clock and the database's is logged. */
@@ -42,22 +42,13 @@ export function createDatabaseClock(dependencies: {
   let isMeasured = false
   let isStopped = false
 
-  /** The database answered between the two instants, so the offset lies between two bounds: it is moved no further. */
-  async function roundTrip(): Promise<{ lowest: number; highest: number }> {
-    const sentMs = monotonicMs()
-    const databaseMs = await readDatabaseMs()
-    return { lowest: databaseMs - monotonicMs(), highest: databaseMs - sentMs }
-  }
-
   async function measure(): Promise<void> {
-    const trips = []
-    for (let count = 0; count < ROUND_TRIPS; count++) trips.push(await roundTrip())
-    if (!isMeasured) {
-      const [best] = trips.sort((one, other) => width(one) - width(other))
-      if (best !== undefined) offsetMs = (best.lowest + best.highest) / 2
-      isMeasured = true
-    }
-    for (const { lowest, highest } of trips) offsetMs = Math.min(Math.max(offsetMs, lowest), highest)
+    const [best, ...others] = await measureOffset(readDatabaseMs, monotonicMs)
+    if (!isMeasured) offsetMs = (best.lowest + best.highest) / 2
+    isMeasured = true
+    // It is moved no further than to these bounds.
+    for (const { lowest, highest } of [best, ...others])
+      offsetMs = Math.min(Math.max(offsetMs, lowest), highest)
     sayDifference()
   }
 
@@ -84,8 +75,22 @@ export function createDatabaseClock(dependencies: {
   }
 }
 
-function width({ lowest, highest }: { lowest: number; highest: number }): number {
-  return highest - lowest
+/** By how many ms the database's clock is ahead of another: it answered between two instants, so between two bounds. */
+type OffsetBounds = { lowest: number; highest: number }
+
+/** Measures it in several round trips; the shortest, whose bounds are the closest, comes first. */
+export async function measureOffset(
+  readDatabaseMs: () => Promise<number>,
+  nowMs: () => number,
+): Promise<[OffsetBounds, ...OffsetBounds[]]> {
+  const roundTrip = async (): Promise<OffsetBounds> => {
+    const sentMs = nowMs()
+    const databaseMs = await readDatabaseMs()
+    return { lowest: databaseMs - nowMs(), highest: databaseMs - sentMs }
+  }
+  const trips: [OffsetBounds, ...OffsetBounds[]] = [await roundTrip()]
+  while (trips.length < ROUND_TRIPS) trips.push(await roundTrip())
+  return trips.sort((one, other) => one.highest - one.lowest - (other.highest - other.lowest))
 }
 
 /** Unix ms of the database's clock at this moment. */

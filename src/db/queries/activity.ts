@@ -1,5 +1,6 @@
 // Hand-written: statistics.
 import { sql, type Db } from '../connection/db.ts'
+import { latestAttempts } from './overview.ts'
 
 /** Attempts that began within one bucket of time, by outcome. */
 export type BucketRow = { startedAt: Date; succeeded: number; failed: number }
@@ -90,14 +91,10 @@ export async function p95Duration(
   webhookId: string,
   rangeMs: number,
 ): Promise<number | null> {
-  const latest = (outcome: 'succeeded' | 'failed') =>
-    `(SELECT started_at, duration_ms FROM attempt
-       WHERE webhook_id = webhook.id AND outcome = '${outcome}' AND started_at >= now() - :rangeMs * interval '1 ms'
-       ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE})`
+  const inRange = `started_at >= now() - :rangeMs * interval '1 ms'`
+  const latest = latestAttempts('started_at, duration_ms', inRange, LATENCY_SAMPLE)
   const found = await sql(
-    `SELECT (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms)
-               FROM (SELECT duration_ms FROM (${latest('succeeded')} UNION ALL ${latest('failed')}) both_outcomes
-                      ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE}) latest) AS ms
+    `SELECT (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms) FROM ${latest} latest) AS ms
        FROM webhook WHERE id = :webhookId AND organisation_id = :organisationId`,
     { organisationId, webhookId, rangeMs },
   ).first<{ ms: number | null }>(db)

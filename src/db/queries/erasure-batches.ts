@@ -1,5 +1,6 @@
 // Hand-written: batches of rows are chosen, passed over where locked, and deleted in one statement.
 import { sql, type Db } from '../connection/db.ts'
+import { deleteUnlocked } from './retention.ts'
 
 /**
  * Every webhook that the organisation ever had; none where it is not being erased: it may be gone, and another one of the
@@ -95,44 +96,19 @@ export async function lockFinalDeliveries(db: Db, webhookIds: string[], limit: n
   return found.map(({ id }) => id)
 }
 
-/** Deletes up to `limit` events that have no delivery; returns how many. */
-export async function deleteEventsOf(db: Db, organisationId: string, limit: number): Promise<number> {
-  const deleted = await sql(
-    `DELETE FROM event WHERE id IN (
-       SELECT id FROM event
-        WHERE organisation_id = :organisationId AND NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)
-        LIMIT :limit
-     ) RETURNING id`,
-    { organisationId, limit },
-  ).rows(db)
-  return deleted.length
-}
-
-/** Deletes up to `limit` audit entries, which the trigger allows during an erasure only; returns how many. */
-export async function deleteAuditOf(db: Db, organisationId: string, limit: number): Promise<number> {
-  const deleted = await sql(
-    `DELETE FROM audit_entry WHERE id IN (
-       SELECT id FROM audit_entry WHERE organisation_id = :organisationId LIMIT :limit
-     ) RETURNING id`,
-    { organisationId, limit },
-  ).rows(db)
-  return deleted.length
-}
-
-/** Deletes up to `limit` idempotency keys; returns how many. */
-export async function deleteIdempotencyKeysOf(
+/**
+ * Deletes up to `limit` rows of the organisation from a table, of events those without a delivery; returns how many. A
+ * trigger allows it for audit entries during an erasure only.
+ */
+export function deleteRowsOf(
   db: Db,
+  table: 'event' | 'audit_entry' | 'idempotency_key',
   organisationId: string,
   limit: number,
 ): Promise<number> {
-  const deleted = await sql(
-    `DELETE FROM idempotency_key WHERE (organisation_id, member_id, operation, key) IN (
-       SELECT organisation_id, member_id, operation, key FROM idempotency_key
-        WHERE organisation_id = :organisationId LIMIT :limit
-     ) RETURNING 1`,
-    { organisationId, limit },
-  ).rows(db)
-  return deleted.length
+  const isFree = 'NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)'
+  const which = `organisation_id = :organisationId ${table === 'event' ? `AND ${isFree}` : ''}`
+  return deleteUnlocked(db, table, which, { organisationId, limit })
 }
 
 /**

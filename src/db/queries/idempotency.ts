@@ -13,15 +13,13 @@ const ANSWER_TTL = '24 hours'
 /**
  * Runs `work` in one transaction, once per request: a repeat gets the stored answer, and of many at the
  * same time one works while the others wait for its commit. The answer is stored as JSON and must contain no secret.
- * `request` null means that no key was sent: `work` then runs on the pool, and is to be a single statement.
  * Throws 422 `idempotency_key_reused` when the key came with another body before.
  */
 export async function runOnce<Answer>(
   dataSource: DataSource,
-  request: IdempotentRequest | null,
+  request: IdempotentRequest,
   work: (db: Db) => Promise<Answer>,
 ): Promise<{ answer: Answer; replayed: boolean }> {
-  if (request === null) return { answer: await work(dataSource), replayed: false }
   return dataSource.transaction(async (manager) => {
     if (!(await claimKey(manager, request)))
       return { answer: await storedAnswer<Answer>(manager, request), replayed: true }
@@ -34,7 +32,7 @@ export async function runOnce<Answer>(
   })
 }
 
-/** The same for work of several statements: in a transaction, also where no key was sent. */
+/** The same where a key may not have been sent. */
 export async function transactOnce<Answer>(
   dataSource: DataSource,
   request: IdempotentRequest | null,

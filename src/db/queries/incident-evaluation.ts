@@ -3,7 +3,6 @@ import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { NotificationChannel, NotificationKind, Streak } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
 
-/** An incident, read under the lock of its webhook. */
 export type IncidentRow = {
   id: string
   organisationId: string
@@ -16,20 +15,7 @@ export type IncidentRow = {
   secondNotifiedAt: Date | null
 }
 
-/** The webhook of an incident; null when it was purged. The organisation is in the key as everywhere. */
-export async function findIncidentWebhook(
-  db: Db,
-  organisationId: string,
-  incidentId: string,
-): Promise<string | null> {
-  const found = await sql(
-    `SELECT webhook_id AS "webhookId" FROM incident WHERE id = :incidentId AND organisation_id = :organisationId`,
-    { incidentId, organisationId },
-  ).first<{ webhookId: string }>(db)
-  return found?.webhookId ?? null
-}
-
-/** Null when it was purged. The caller holds the lock of the webhook. */
+/** Null when it was purged. The organisation is in the key as everywhere. */
 export function findIncident(
   db: Db,
   organisationId: string,

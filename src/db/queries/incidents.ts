@@ -65,18 +65,6 @@ function changeOpen(
   ).first(db)
 }
 
-export async function findIncidentLabel(
-  db: Db,
-  organisationId: string,
-  incidentId: string,
-): Promise<(IncidentLabel & { resumedAt: Date | null }) | null> {
-  return sql(
-    `SELECT ${LABEL}, resumed_at AS "resumedAt" FROM incident
-      WHERE id = :incidentId AND organisation_id = :organisationId`,
-    { organisationId, incidentId },
-  ).first(db)
-}
-
 /**
  * Returns incidents whose workflow may not know of a change, or may be gone. Locks nothing: the evaluation that follows
  * a signal updates the row. `but`: those that were signalled lately.

@@ -39,23 +39,24 @@ type RecentAttempts = {
 /** Enough for a share and a percentile; reading the rows of more would cost more than all the rest. */
 const MAX_RECENT = 200
 
-/** SQL for the latest attempt of a webhook. */
-const LATEST_ATTEMPT = `(
-  (SELECT * FROM attempt WHERE webhook_id = webhook.id AND outcome = 'succeeded' ORDER BY started_at DESC LIMIT 1)
-   UNION ALL
-  (SELECT * FROM attempt WHERE webhook_id = webhook.id AND outcome = 'failed' ORDER BY started_at DESC LIMIT 1)
-   ORDER BY started_at DESC LIMIT 1)`
+/**
+ * SQL for the latest `limit` attempts of a webhook for which SQL is true, newest first: those of each outcome are read
+ * from the index of it.
+ */
+export function latestAttempts(columns: string, condition: string, limit: number): string {
+  const [succeeded, failed] = ['succeeded', 'failed'].map(
+    (outcome) => `(SELECT ${columns} FROM attempt
+       WHERE webhook_id = webhook.id AND outcome = '${outcome}' AND ${condition}
+       ORDER BY started_at DESC LIMIT ${limit})`,
+  )
+  return `(${succeeded} UNION ALL ${failed} ORDER BY started_at DESC LIMIT ${limit})`
+}
+
+const LATEST_ATTEMPT = latestAttempts('*', 'true', 1)
 
 /** SQL for the latest {@link MAX_RECENT} attempts of a webhook that began after the SQL expression `since`. */
-const recentSince = (since: string): string => `(
-  (SELECT outcome, duration_ms, started_at FROM attempt
-    WHERE webhook_id = webhook.id AND outcome = 'succeeded' AND started_at >= ${since}
-    ORDER BY started_at DESC LIMIT ${MAX_RECENT})
-   UNION ALL
-  (SELECT outcome, duration_ms, started_at FROM attempt
-    WHERE webhook_id = webhook.id AND outcome = 'failed' AND started_at >= ${since}
-    ORDER BY started_at DESC LIMIT ${MAX_RECENT})
-   ORDER BY started_at DESC LIMIT ${MAX_RECENT})`
+const recentSince = (since: string): string =>
+  latestAttempts('outcome, duration_ms, started_at', `started_at >= ${since}`, MAX_RECENT)
 
 /** From when on attempts count for the status of a webhook with an open incident. */
 const SINCE_OPENED = `greatest(incident.opened_at, now() - interval '1 hour')`

@@ -140,11 +140,11 @@ export function purgeIdempotencyKeys(db: Db, limit: number): Promise<number> {
 }
 
 /** Deletes the first rows of a table that are not locked; `which` is the condition with the order. Returns how many. */
-async function deleteUnlocked(
+export async function deleteUnlocked(
   db: Db,
-  table: 'incident' | 'audit_entry' | 'retry_job' | 'idempotency_key',
+  table: 'event' | 'incident' | 'audit_entry' | 'retry_job' | 'idempotency_key',
   which: string,
-  parameters: { limit: number; days?: number },
+  parameters: { limit: number; days?: number; organisationId?: string },
 ): Promise<number> {
   const deleted = await sql(
     `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(

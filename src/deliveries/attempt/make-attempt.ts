@@ -3,6 +3,7 @@ import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import { signalIncident } from '../../incidents/change-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
+import { settlesWithin } from '../../timers.ts'
 import { claimLeaseMs } from '../protocol/sweep.ts'
 import { releaseRuns, type Claim } from '../protocol/claim.ts'
 import type {
@@ -119,7 +120,7 @@ async function claimSendRecord(
     slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
     const stopRenewal = renewLease({ deliveryId, owner: claim.owner })
     const recording = recordOutcome(dependencies, request, claim, sent).finally(stopRenewal)
-    if (!(await endsWithin(recording, RECORD_WAIT_MS))) {
+    if (!(await settlesWithin(recording, RECORD_WAIT_MS))) {
       claim.body = NO_BYTES
       const delayMs = endpoints.keepUnrecorded(webhookId, deliveryId, recording)
       // What waits for the endpoint may go on. The sweeper signals the incident.
@@ -135,18 +136,6 @@ async function claimSendRecord(
       return recorded.outcome
     }
   }
-}
-
-/** Returns whether `work` ends within so many ms. */
-function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms)
-    const end = (): void => {
-      clearTimeout(timer)
-      resolve(true)
-    }
-    work.then(end, end)
-  })
 }
 
 /** Logs that the attempt is repeated: this process was paused in mid-POST, and the endpoint did not cause the failure. */

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../observability/logger.ts'
+import { settlesWithin } from '../../timers.ts'
 
 /** Bounds the deliveries of all processes that wait for their first attempt. */
 export type BacklogLimit = {
@@ -65,11 +65,7 @@ export function createBacklogLimit(options: {
     async isReached() {
       if (limit === 0) return false
       if (isStale()) counting ??= countAgain()
-      if (!isFull() || counting === null) return isFull()
-      const timer = new AbortController()
-      const timeout = delay(COUNT_TIMEOUT_MS, undefined, { signal: timer.signal }).catch(() => undefined)
-      await Promise.race([counting, timeout])
-      timer.abort()
+      if (isFull() && counting !== null) await settlesWithin(counting, COUNT_TIMEOUT_MS)
       return isFull()
     },
     committed(deliveries) {

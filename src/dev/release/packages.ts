@@ -83,7 +83,7 @@ function dependenciesOf(folder: string): Record<string, string> {
   )
 }
 
-function writeJson(file: string, value: object): void {
+export function writeJson(file: string, value: object): void {
   writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
 }
 

@@ -13,6 +13,7 @@ import {
   buildServerPackage,
   packFolder,
   runtimePackages,
+  writeJson,
   type LockFile,
 } from './packages.ts'
 
@@ -135,8 +136,4 @@ function checksums(folder: string): string {
       return `${digest}  ${basename(file)}\n`
     })
   return lines.join('')
-}
-
-function writeJson(file: string, value: object): void {
-  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
 }

@@ -3,11 +3,11 @@ import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import {
+  findIncident,
   findRecipients,
   findEvaluationInputs,
   type RecipientRows,
 } from '../../db/queries/incident-evaluation.ts'
-import { findIncidentLabel } from '../../db/queries/incidents.ts'
 import {
   claimNotification,
   countNotifications,
@@ -148,6 +148,8 @@ async function prepare(
   )
   if (to === undefined) return failing('no longer a recipient')
   const notice = await findNotice(dataSource, { organisationId, incidentId }, kind, recipients)
+  // The claim will be refused.
+  if (notice === null) return failing('its webhook is deleted')
   if (channel === 'email') {
     const { email } = channels
     return email === null
@@ -180,11 +182,12 @@ async function findNotice(
   { organisationId, incidentId }: Pick<SendRequest, 'organisationId' | 'incidentId'>,
   kind: NotificationKind,
   { organisation }: RecipientRows,
-): Promise<Notice> {
-  const incident = await findIncidentLabel(dataSource, organisationId, incidentId)
+): Promise<Notice | null> {
+  const incident = await findIncident(dataSource, organisationId, incidentId)
   if (incident === null) throw new Error('a notification without its incident')
-  const { webhookId, url, openedAt } = incident
+  const { webhookId, openedAt } = incident
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
+  if (webhook === null) return null
   const { streak, waiting, failed, lastFailure } = await findEvaluationInputs(dataSource, incident)
   return {
     kind,
@@ -192,8 +195,8 @@ async function findNotice(
     webhookId,
     organisationName: organisation.name,
     timeZone: organisation.timeZone,
-    url,
-    webhookDescription: webhook?.description ?? '',
+    url: webhook.url,
+    webhookDescription: webhook.description,
     failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
     waiting,
     failed,

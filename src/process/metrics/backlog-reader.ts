@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { isDatabaseDown } from '../../db/connection/connection-errors.ts'
 import type { Logger } from '../../observability/logger.ts'
+import { settlesWithin } from '../../timers.ts'
 
 /** Scrapes within this time get the same figures. */
 const FIGURES_TTL_MS = 5_000
@@ -46,12 +46,7 @@ export function createBacklogReader<Backlog>(dependencies: {
 
   return async () => {
     if (reading === null && nowMs() >= notBeforeMs) reading = refresh()
-    if (reading !== null) {
-      const timeout = new AbortController()
-      const waited = delay(SLOW_GROUP_MS, undefined, { signal: timeout.signal }).catch(() => undefined)
-      await Promise.race([reading, waited])
-      timeout.abort()
-    }
+    if (reading !== null) await settlesWithin(reading, SLOW_GROUP_MS)
     return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
   }
 }

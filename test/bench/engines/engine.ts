@@ -1,5 +1,9 @@
+import { join } from 'node:path'
+import { defaultCacheDir } from '../../../src/dev/provision.ts'
+import { provideTemporalCli } from '../../../src/dev/temporal-cli.ts'
+import { startTemporalDevServer } from '../../../src/dev/temporal-dev-server.ts'
+import { cpuOfProcess } from '../measure/processes.ts'
 import type { BenchOptions } from '../scenario.ts'
-import { createDevEngines } from './dev-engines.ts'
 import { createPostgresEngines } from './postgres-engines.ts'
 
 /** A Temporal server. */
@@ -20,10 +24,30 @@ export function createEngines(
   kind: BenchOptions['engine'],
   surroundings: EngineSurroundings,
 ): Promise<Engines> {
-  switch (kind) {
-    case 'dev':
-      return createDevEngines(surroundings)
-    case 'postgres':
-      return createPostgresEngines(surroundings)
+  return kind === 'dev' ? createDevEngines(surroundings) : createPostgresEngines(surroundings)
+}
+
+/** The development server that `npm start` runs, on a SQLite file of its own each time. */
+async function createDevEngines({ folder, say: print }: EngineSurroundings): Promise<Engines> {
+  const { env } = process
+  const executable = await provideTemporalCli({ env, cacheDir: defaultCacheDir(env), print })
+  let started = 0
+  return {
+    async start() {
+      started += 1
+      const server = await startTemporalDevServer({
+        executable,
+        dbFile: join(folder, `temporal-${started}.db`),
+        logFile: join(folder, 'temporal.log'),
+        headless: true,
+        print: () => undefined,
+      })
+      return {
+        address: server.address,
+        cpu: () => ({ temporal: cpuOfProcess(server.pid) }),
+        stop: () => server.stop(),
+      }
+    },
+    stop: () => Promise.resolve(),
   }
 }

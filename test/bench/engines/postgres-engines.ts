@@ -1,14 +1,12 @@
-import { randomInt } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import pg from 'pg'
 import { startGuardedProcess, type GuardedProcess, runTool } from '../../../src/dev/guarded-process.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../../src/dev/embedded-postgres.ts'
-import { assertPortFree } from '../../../src/free-port.ts'
-import { SEARCH_ATTRIBUTE_NAMES } from '../../../src/temporal/namespace.ts'
-import { cpuOfProcess, cpuWithChildren } from '../measure/cpu.ts'
-import { postmasterOf } from '../measure/postmaster-of.ts'
+import { freePort } from '../../../src/free-port.ts'
+import { registerSearchAttributes } from '../../../src/temporal/namespace.ts'
+import { cpuOfPostgres, cpuOfProcess } from '../measure/processes.ts'
 import type { Engines, EngineSurroundings } from './engine.ts'
 import { temporalConfig, type TemporalConfigOptions } from './temporal-config.ts'
 import { provideTemporalPrograms, type TemporalPrograms } from './temporal-programs.ts'
@@ -19,10 +17,6 @@ const SCHEMA_TIMEOUT_MS = 120_000
 /** A server that is killed leaves no work behind that anybody needs. */
 const KILL_AFTER_MS = 3_000
 const TEMPLATE = { main: 'temporal_template', visibility: 'temporal_visibility_template' }
-const LOWEST_PORT = 12_000
-const HIGHEST_PORT = 30_000
-/** `INDEXED_VALUE_TYPE_KEYWORD` of temporal.api.enums.v1.IndexedValueType. */
-const KEYWORD = 2
 
 type Databases = TemporalConfigOptions['databases']
 
@@ -38,7 +32,7 @@ export async function createPostgresEngines({ folder, shards, say }: EngineSurro
     flags: ['-c', 'max_connections=300'],
     print: say,
   })
-  const postmaster = await postmasterOf(postgres.adminUrl)
+  const postgresCpu = await cpuOfPostgres(postgres.adminUrl)
   // The server notes its address in its database: it has to be the same each time.
   const ports = await choosePorts()
   const address = `127.0.0.1:${ports.frontend.grpc}`
@@ -77,7 +71,7 @@ export async function createPostgresEngines({ folder, shards, say }: EngineSurro
         address,
         cpu: () => ({
           temporal: cpuOfProcess(server.pid),
-          temporalPostgres: cpuWithChildren(postmaster),
+          temporalPostgres: postgresCpu(),
         }),
         stop: () => server.stop(),
       }
@@ -120,48 +114,27 @@ async function copyDatabase(postgres: EmbeddedPostgres, template: string, name: 
 /** True when the server knows the namespace and all search attributes, which it is told of until then. */
 async function prepareNamespace(address: string): Promise<boolean> {
   const connection = await Connection.connect({ address, connectTimeout: 1_000 })
-  const { workflowService, operatorService } = connection
+  const { workflowService } = connection
   try {
     const { namespaces } = await workflowService.listNamespaces({})
     if (!namespaces.some(({ namespaceInfo }) => namespaceInfo?.name === NAMESPACE)) {
       const workflowExecutionRetentionPeriod = { seconds: 86_400 as never }
       await workflowService.registerNamespace({ namespace: NAMESPACE, workflowExecutionRetentionPeriod })
     }
-    const { customAttributes } = await operatorService.listSearchAttributes({ namespace: NAMESPACE })
-    const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes))
-    if (missing.length === 0) return true
-    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]))
-    await operatorService.addSearchAttributes({ namespace: NAMESPACE, searchAttributes })
-    return false
+    return (await registerSearchAttributes(connection, NAMESPACE)).length === 0
   } finally {
     await connection.close()
   }
 }
 
-/** The server keeps its ports in columns of two bytes with a sign: those that the system gives out do not fit. */
+/** The server keeps its ports in columns of two bytes with a sign, into which those of `freePort` fit. */
 async function choosePorts(): Promise<TemporalConfigOptions['ports']> {
-  const lowPort = lowPorts()
-  const service = async () => ({ grpc: await lowPort(), membership: await lowPort() })
+  const service = async () => ({ grpc: await freePort(), membership: await freePort() })
   return {
     frontend: await service(),
     history: await service(),
     matching: await service(),
     worker: await service(),
-    http: await lowPort(),
-  }
-}
-
-/** Free ports one after the other, from a random one on, so that two runs seldom try the same. */
-function lowPorts(): () => Promise<number> {
-  let candidate = randomInt(LOWEST_PORT, HIGHEST_PORT)
-  return async () => {
-    for (;;) {
-      candidate += 1
-      const isFree = await assertPortFree(candidate, 'Temporal', 'none').then(
-        () => true,
-        () => false,
-      )
-      if (isFree) return candidate
-    }
+    http: await freePort(),
   }
 }

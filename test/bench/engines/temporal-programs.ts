@@ -1,14 +1,6 @@
 import { join } from 'node:path'
-import {
-  defaultCacheDir,
-  publishFolder,
-  findOnPath,
-  foundInCache,
-  namedByEnvironment,
-  provision,
-  type Way,
-} from '../../../src/dev/provision.ts'
-import { runTool, withProgress } from '../../../src/dev/guarded-process.ts'
+import { buildWithGo } from '../../../src/dev/go-build.ts'
+import { defaultCacheDir, foundInCache, namedByEnvironment, provision } from '../../../src/dev/provision.ts'
 
 /** As in docker-compose.yml. */
 const SERVER_VERSION = '1.31.2'
@@ -40,44 +32,19 @@ export async function provideTemporalPrograms(say: (line: string) => void): Prom
   return { server: await provide(SERVER, say), sqlTool: await provide(SQL_TOOL, say) }
 }
 
-function provide(program: Program, say: (line: string) => void): Promise<string> {
+function provide(program: Program, print: (line: string) => void): Promise<string> {
+  const { what, variable, name: executable, minutes: takes } = program
   const { env } = process
-  const cacheDir = defaultCacheDir(env)
-  const folder = join(cacheDir, `temporal-${program.name}-${SERVER_VERSION}`)
+  const folder = join(defaultCacheDir(env), `temporal-${executable}-${SERVER_VERSION}`)
+  const source = `${program.package}@v${SERVER_VERSION}`
+  const build = { what, takes, folder, executable, args: [source], timeoutMs: BUILD_TIMEOUT_MS, print }
   return provision({
-    what: program.what,
+    what,
     ways: [
-      namedByEnvironment(program.variable, env),
-      foundInCache([join(folder, program.name)]),
-      builtWithGo(program, folder, say),
+      namedByEnvironment(variable, env),
+      foundInCache([join(folder, executable)]),
+      { name: `go install ${source}`, attempt: () => buildWithGo(build) },
     ],
-    waysOut: [`set ${program.variable}=/path/to/it`, 'install Go; it is then built here'],
+    waysOut: [`set ${variable}=/path/to/it`, 'install Go; it is then built here'],
   })
-}
-
-function builtWithGo(program: Program, folder: string, say: (line: string) => void): Way {
-  return {
-    name: `go install ${program.package}@v${SERVER_VERSION}`,
-    attempt: async () => {
-      const go = findOnPath('go', process.env)
-      if (go === null) return { why: 'no `go` on PATH' }
-      say(`Building ${program.what} with Go (once, ${program.minutes}) …`)
-      let compiled = 0
-      const describe = (seconds: number): string => `${compiled} packages compiled after ${seconds} s …`
-      const path = await publishFolder(folder, program.name, async (draft) => {
-        const tool = {
-          command: 'nice',
-          args: ['-n', '19', go, 'install', '-v', `${program.package}@v${SERVER_VERSION}`],
-          env: { ...process.env, GOBIN: draft },
-          timeoutMs: BUILD_TIMEOUT_MS,
-          onLine: (line: string): void => {
-            // -v prints one line per compiled package; go's own remarks are about downloads.
-            if (!line.startsWith('go: ')) compiled += 1
-          },
-        }
-        await withProgress(say, describe, () => runTool(tool))
-      })
-      return { path }
-    },
-  }
 }

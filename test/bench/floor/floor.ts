@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { createDataSource } from '../../../src/db/connection/data-source.ts'
-import { createStack } from '../../../src/process/shutdown-stack.ts'
 import { startHarnessProcess } from '../harness/harness-process.ts'
 import { loadOn, type Load } from '../load.ts'
-import { cpuOfProcess } from '../measure/cpu.ts'
+import { cpuOfProcess } from '../measure/processes.ts'
 import { statesSettled } from '../measure/states-settled.ts'
 import type { Rig } from '../rig.ts'
 
@@ -14,14 +12,8 @@ export type Floor = Load & { close(): Promise<void> }
 
 /** Starts the smallest program that does the same on this machine, with a database of its own. */
 export async function openFloor(rig: Rig, path: string): Promise<Floor> {
-  const stack = createStack()
-  const close = async (): Promise<void> => {
-    for (const problem of await stack.stop()) throw new Error(`could not stop ${problem}`)
-  }
-  rig.onStop(close)
-  const name = `floor_${randomUUID().replaceAll('-', '')}`
-  await rig.postgres.createDatabase(name)
-  const databaseUrl = rig.postgres.databaseUrl(name)
+  const stack = rig.openStack()
+  const databaseUrl = await rig.createDatabase()
   const dataSource = createDataSource({ url: databaseUrl, poolSize: 1 })
   await dataSource.initialize()
   stack.push('the database', () => dataSource.destroy())
@@ -32,6 +24,6 @@ export async function openFloor(rig: Rig, path: string): Promise<Floor> {
     ...loadOn(rig, [apiUrl]),
     settled: () => statesSettled(dataSource),
     cpu: () => ({ floor: cpuOfProcess(child.pid), postgres: rig.postgresCpu() }),
-    close,
+    close: () => stack.close(),
   }
 }

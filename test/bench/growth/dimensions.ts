@@ -1,11 +1,41 @@
+import { databaseMb } from '../measure/database-usage.ts'
 import { createWebhook } from '../organisation.ts'
-import type { Row } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import type { Bench, Row } from '../scenario.ts'
+import { HOOK, type Stage, type WebhookPlan } from '../stage.ts'
 import { writeWaitingRows } from '../waiting-deliveries.ts'
-import type { Dimension, Load } from './dimension.ts'
 import { tidy, writeHistory } from './history.ts'
 
-const HOOK = { path: '/ok/hook', eventKey: 'customer:created' }
+/** What is published, and how often it comes back. */
+export type Load = {
+  eventKey: string
+  /** Where the POSTs go. */
+  path: string
+  /** Webhooks that are subscribed to the key. */
+  fanOut: number
+  bodyBytes?: number
+  /** Of the usual number of events: some take long. */
+  share: number
+}
+
+/** One size of what grows. */
+type Level = {
+  size: number
+  /** Adds to the stage what the size before lacks. */
+  grow?: (bench: Bench, stage: Stage) => Promise<void>
+  load: Load
+  /** Further columns of its row, once it has grown. */
+  describe?: (stage: Stage) => Promise<Row>
+}
+
+/** One thing that grows while the rest stays as it is: its sizes follow each other on one stage. */
+export type Dimension = {
+  title: string
+  /** The column of the size. */
+  column: string
+  webhooks: readonly WebhookPlan[]
+  levels: (quick: boolean) => Level[]
+}
+
 const USUAL: Load = { ...HOOK, fanOut: 1, share: 1 }
 /** Its webhook gets nothing while it is measured. */
 const OTHER = { path: '/ok/other', eventKey: 'invoice:created' }
@@ -31,7 +61,7 @@ const history: Dimension = {
         await writeHistory(dataSource, { webhookId: webhookIds[0]!, url, from: before, to: size })
       },
       load: USUAL,
-      describe: databaseSize,
+      describe: async ({ dataSource }) => ({ databaseMb: await databaseMb(dataSource) }),
     })),
 }
 
@@ -99,11 +129,4 @@ export const DIMENSIONS: readonly Dimension[] = [history, webhooks, fanOut, wait
 /** Each with the one before it; the first starts from what a stage has of it. */
 function sizes(of: readonly number[], atFirst = 0): { size: number; before: number }[] {
   return of.map((size, index) => ({ size, before: of[index - 1] ?? atFirst }))
-}
-
-async function databaseSize({ dataSource }: Stage): Promise<Row> {
-  const [found] = await dataSource.query<[{ megabytes: number }]>(
-    `SELECT round(pg_database_size(current_database()) / 1e6)::int AS megabytes`,
-  )
-  return { databaseMb: found.megabytes }
 }

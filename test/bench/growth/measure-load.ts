@@ -1,16 +1,16 @@
-import { burstFigures } from '../measure/burst-figures.ts'
+import { BURST } from '../load.ts'
+import { burstFigures } from '../measure/ledger.ts'
 import { columns, rounded } from '../measure/distribution.ts'
 import { setMark } from '../measure/states-settled.ts'
 import { cpuColumns, difference, untilQuiet } from '../measure/until-quiet.ts'
 import type { Bench, FirstAttempt, Row } from '../scenario.ts'
 import type { Stage } from '../stage.ts'
-import type { Load } from './dimension.ts'
+import type { Load } from './dimensions.ts'
 
 type Measured = { row: Record<string, number>; problems: string[] }
 
 const EVENTS: Record<FirstAttempt, number> = { workflow: 500, overflow: 1_000, direct: 2_000 }
 const QUICK_EVENTS = 100
-const PACE = { kind: 'closed', concurrency: 32 } as const
 /** In `direct` a burst is over in a second, and a second of a machine is too short a measurement. */
 const BURSTS: Record<FirstAttempt, number> = { workflow: 1, overflow: 1, direct: 3 }
 /** Of a burst, before the first. */
@@ -44,7 +44,7 @@ async function measureBurst(stage: Stage, load: Load, events: number): Promise<M
   const walBefore = await walBytes(stage)
   const cpuBefore = stage.cpu()
   const size = bodyBytes === undefined ? {} : { bodyBytes }
-  const published = await stage.publish(eventKey, { ...size, pace: PACE, limit: { events } })
+  const published = await stage.publish(eventKey, { ...size, pace: BURST, limit: { events } })
   await stage.arrived(path, { deliveries })
   const cpu = difference(await untilQuiet(stage), cpuBefore)
   const wal = (await walBytes(stage)) - walBefore

@@ -2,7 +2,7 @@ import type { Answer, PublishRequest } from '../target/adapter.ts'
 import { startHarnessProcess } from './harness-process.ts'
 
 /** `closed`: each of so many producers sends its next event when the last is acknowledged. `open`: at a fixed pace. */
-type Pace = { kind: 'closed'; concurrency: number } | { kind: 'open'; perSecond: number }
+export type Pace = { kind: 'closed'; concurrency: number } | { kind: 'open'; perSecond: number }
 
 /** Events to publish: so many, or for so long. */
 export type PublishJob = {

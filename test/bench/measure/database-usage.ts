@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import type { DataSource } from 'typeorm'
 import type { Row } from '../scenario.ts'
 import { rounded } from './distribution.ts'
 
@@ -35,6 +36,19 @@ export async function databaseUsage(databaseUrl: string): Promise<DatabaseUsage>
   } finally {
     await client.end()
   }
+}
+
+export async function databaseMb(dataSource: DataSource): Promise<number> {
+  const [found] = await dataSource.query<[{ megabytes: number }]>(
+    `SELECT round(pg_database_size(current_database()) / 1e6)::int AS megabytes`,
+  )
+  return found.megabytes
+}
+
+/** Row versions that were written to the table of deliveries so far. */
+export async function deliveryUpdates(databaseUrl: string): Promise<number> {
+  const { tables } = await databaseUsage(databaseUrl)
+  return tables.find(({ name }) => name === 'delivery')!.updated
 }
 
 /** The extension is in the administrator's database only, and counts for all. */

@@ -1,4 +1,5 @@
 import { percentile } from '../../helpers/percentile.ts'
+import type { Findings, Measured } from '../scenario.ts'
 
 export type Distribution = { p50: number; p99: number; max: number }
 
@@ -22,4 +23,16 @@ export function columns(values: readonly number[], prefix = ''): Record<string, 
   const name = (text: string): string =>
     prefix === '' ? text : `${prefix}${text[0]!.toUpperCase()}${text.slice(1)}`
   return { [name('p50Ms')]: p50, [name('p99Ms')]: p99, [name('maxMs')]: max }
+}
+
+/** Two measurements, the second with how many times the first it is in these columns: `p99Ratio` of `p99Ms`. */
+export function compared(first: Measured, second: Measured, names: readonly string[] = []): Findings {
+  const ratios = names.map((name) => {
+    const ratio = rounded(Number(second.row[name]) / Number(first.row[name]))
+    return [name.replace('Ms', 'Ratio'), ratio] as const
+  })
+  return {
+    rows: [first.row, { ...second.row, ...Object.fromEntries(ratios) }],
+    problems: [...first.problems, ...second.problems],
+  }
 }

@@ -1,26 +1,21 @@
 import type { Floor } from '../floor/floor.ts'
-import type { Load } from '../load.ts'
+import { BURST, type Load } from '../load.ts'
 import type { Bench, Findings, Row } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
-import { burstFigures } from './burst-figures.ts'
+import { HOOK, type Stage } from '../stage.ts'
 import { clock } from './clock.ts'
 import { rounded } from './distribution.ts'
+import { burstFigures, type BurstFigures } from './ledger.ts'
 import { difference, total, untilQuiet } from './until-quiet.ts'
-
-export const HOOK = { path: '/ok/hook', eventKey: 'customer:created' }
-const PACE = { kind: 'closed', concurrency: 32 } as const
 
 /**
  * From the first publish to the last arrival. `settledMs` is until all is recorded and, with `overflow`, every delivery
  * has the workflow that follows it; `cpuMsEach` the processor time until then of all but who publishes and receives, and
  * `programMsEach` that of the program alone.
  */
-export type Burst = { perSecond: number; publishedPerSecond: number; settledMs: number } & {
+export type Burst = Omit<BurstFigures, 'problems'> & {
+  settledMs: number
   cpuMsEach: number
   programMsEach: number
-  tookMs: number
-  lost: number
-  doubled: number
 }
 
 /** Both are idle before. */
@@ -30,7 +25,7 @@ export async function measureBurst(
   events: number,
 ): Promise<{ burst: Burst; problems: string[] }> {
   const cpuBefore = await untilQuiet(load)
-  const published = await load.publish(HOOK.eventKey, { pace: PACE, limit: { events } })
+  const published = await load.publish(HOOK.eventKey, { pace: BURST, limit: { events } })
   const startedAt = Math.min(...published.map(({ sentAt }) => sentAt))
   await load.arrived(HOOK.path, { deliveries: events })
   const unsettled = await load.settled()
@@ -55,12 +50,9 @@ export async function measureTurn(
     findings.problems.push(...problems.map((problem) => `${program}: ${problem}`))
     return burst
   }
-  if (round % 2 === 0) {
-    const posthorn = await measure(stage, 'posthorn')
-    return { posthorn, floor: await measure(floor, 'floor') }
-  }
-  const ofFloor = await measure(floor, 'floor')
-  return { posthorn: await measure(stage, 'posthorn'), floor: ofFloor }
+  const ofFloor = round % 2 === 0 ? null : await measure(floor, 'floor')
+  const posthorn = await measure(stage, 'posthorn')
+  return { posthorn, floor: ofFloor ?? (await measure(floor, 'floor')) }
 }
 
 const COMPARED = ['perSecond', 'programMsEach', 'cpuMsEach'] as const

@@ -6,10 +6,12 @@ import { MAX_CACHED_WORKFLOWS, WORKFLOW_TASK_SLOTS } from '../../../src/temporal
 import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 import { serveHarness } from '../harness/harness-process.ts'
 import { clock } from '../measure/clock.ts'
-import type { NoopRequest } from './measure-noop.ts'
 import type { NoopActivities, NoopSinks } from './noop-workflow.ts'
 
 // Client and worker of workflows with one activity, which do nothing: on one connection, so that they start eagerly as Posthorn's do.
+
+/** `concurrency`: starts in progress at once. */
+export type NoopRequest = { address: string; workflows: number; concurrency: number }
 
 const TASK_QUEUE = 'noop'
 /** Until the worker polls and its code is warm. */

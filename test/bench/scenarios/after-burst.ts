@@ -1,17 +1,14 @@
-import { columns } from '../measure/distribution.ts'
-import { firstPosts, settlePublished } from '../measure/ledger.ts'
-import { rounded } from '../measure/distribution.ts'
+import { BURST, deliver } from '../load.ts'
+import { columns, compared } from '../measure/distribution.ts'
 import { untilQuiet } from '../measure/until-quiet.ts'
-import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import type { Bench, Measured, Scenario } from '../scenario.ts'
+import { HOOK, type Stage } from '../stage.ts'
 
-const EVENT_KEY = 'customer:created'
-const PATH = '/ok/hook'
 const PER_SECOND = 5
 const EVENTS = 200
 const QUICK_EVENTS = 20
-const BURST = 5_000
-const QUICK_BURST = 200
+const BURST_EVENTS = 5_000
+const QUICK_BURST_EVENTS = 200
 
 /** Events at a slow pace on a quiet instance, then the same right after a burst whose workflows have just begun to follow. */
 export const afterBurst: Scenario = {
@@ -19,43 +16,24 @@ export const afterBurst: Scenario = {
   name: 'after-burst',
   title: 'from publish to POST on a quiet instance, and right after a burst',
   async run(bench) {
-    const stage = await bench.openStage({ webhooks: [{ path: PATH, eventKey: EVENT_KEY }] })
+    const stage = await bench.openStage({ webhooks: [HOOK] })
     await untilQuiet(stage)
     const quiet = await measure(bench, stage, 'quiet')
     await stage.settled()
     await untilQuiet(stage)
-    const burst = bench.quick ? QUICK_BURST : BURST
-    bench.say(`${burst} events, 32 at once`)
-    const pace = { kind: 'closed', concurrency: 32 } as const
-    await stage.publish(EVENT_KEY, { pace, limit: { events: burst } })
-    await stage.arrived(PATH, { deliveries: burst })
-    await stage.takeArrivals()
+    const events = bench.quick ? QUICK_BURST_EVENTS : BURST_EVENTS
+    bench.say(`${events} events, 32 at once`)
+    await deliver(stage, HOOK, { events, pace: BURST })
     const after = await measure(bench, stage, 'after the burst')
     await stage.close()
-    const ratio = (column: string): number => rounded(Number(after.row[column]) / Number(quiet.row[column]))
-    return {
-      rows: [quiet.row, { ...after.row, p50Ratio: ratio('p50Ms'), p99Ratio: ratio('p99Ms') }],
-      problems: [...quiet.problems, ...after.problems],
-    }
+    return compared(quiet, after, ['p50Ms', 'p99Ms'])
   },
 }
 
-async function measure(
-  bench: Bench,
-  stage: Stage,
-  when: string,
-): Promise<{ row: Row; problems: Findings['problems'] }> {
+async function measure(bench: Bench, stage: Stage, when: string): Promise<Measured> {
   const events = bench.quick ? QUICK_EVENTS : EVENTS
   bench.say(`${events} events, ${PER_SECOND} a second, ${when}`)
-  const published = await stage.publish(EVENT_KEY, {
-    pace: { kind: 'open', perSecond: PER_SECOND },
-    limit: { events },
-  })
-  await stage.arrived(PATH, { deliveries: events })
-  const arrivals = await stage.takeArrivals()
-  const { lost, doubled, problems } = settlePublished(published, arrivals)
-  const waits = firstPosts(published, arrivals).map(
-    ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
-  )
+  const pace = { kind: 'open', perSecond: PER_SECOND } as const
+  const { waits, lost, doubled, problems } = await deliver(stage, HOOK, { events, pace })
   return { row: { when, events, ...columns(waits), lost, doubled }, problems }
 }

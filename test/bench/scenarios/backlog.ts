@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { BURST } from '../load.ts'
+import { deliveryUpdates } from '../measure/database-usage.ts'
 import { rounded } from '../measure/distribution.ts'
-import { deliveryUpdates } from '../measure/row-updates.ts'
-import { residentMib } from '../measure/memory.ts'
+import { residentMib } from '../measure/processes.ts'
 import type { Scenario } from '../scenario.ts'
 
 const HANGING = { path: '/hang/backlog', eventKey: 'comment:updated' }
@@ -20,19 +21,18 @@ export const backlog: Scenario = {
     for (const events of bench.quick ? QUICK_BACKLOGS : BACKLOGS) {
       const stage = await bench.openStage({ webhooks: [HANGING] })
       bench.say(`${events} events for the endpoint that hangs`)
-      const pace = { kind: 'closed', concurrency: 32 } as const
-      await stage.publish(HANGING.eventKey, { pace, limit: { events } })
-      const [before, postsBefore] = [await deliveryUpdates(stage.dataSource), await posts()]
+      await stage.publish(HANGING.eventKey, { pace: BURST, limit: { events } })
+      const [before, postsBefore] = [await deliveryUpdates(stage.databaseUrl), await posts()]
       const measuredMs = bench.quick ? QUICK_MS : MEASURED_MS
       const startedAt = performance.now()
       await delay(measuredMs)
-      const [after, postsAfter] = [await deliveryUpdates(stage.dataSource), await posts()]
+      const [after, postsAfter] = [await deliveryUpdates(stage.databaseUrl), await posts()]
       const seconds = (performance.now() - startedAt) / 1_000
       rows.push({
         backlog: events,
         updatesPerSecond: rounded((after - before) / seconds),
         postsPerSecond: rounded((postsAfter - postsBefore) / seconds),
-        memoryMib: stage.pids.reduce((sum, pid) => sum + residentMib(pid), 0),
+        memoryMib: residentMib(...stage.pids),
       })
       await stage.takeArrivals()
       await stage.close()

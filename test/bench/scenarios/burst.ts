@@ -1,9 +1,10 @@
 import { START_CONCURRENCY } from '../../../src/process/dispatch.ts'
+import { startHarnessProcess } from '../harness/harness-process.ts'
 import { rounded } from '../measure/distribution.ts'
-import { compareTurns, HOOK, measureBurst, measureTurn } from '../measure/turns.ts'
-import { measureNoop } from '../noop/measure-noop.ts'
+import { compareTurns, measureBurst, measureTurn } from '../measure/turns.ts'
+import type { NoopRequest } from '../noop/noop-main.ts'
 import type { Bench, Findings, Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import { HOOK, type Stage } from '../stage.ts'
 
 const EVENTS = 5_000
 /** Workflow by workflow it takes ten times as long, and the rate is the same from start to end. */
@@ -43,9 +44,12 @@ async function besideFloor(bench: Bench, stage: Stage): Promise<Findings> {
 
 async function besideNoops(bench: Bench, stage: Stage): Promise<Findings> {
   const events = bench.quick ? QUICK_EVENTS : WORKFLOW_EVENTS
+  /** Workflows per second, from the first start until the last has run, with a worker of their own. */
   const noop = async (): Promise<number> => {
     bench.say(`${events} workflows with an activity that does nothing`)
-    return measureNoop({ address: stage.engine.address, workflows: events, concurrency: START_CONCURRENCY })
+    const child = startHarnessProcess<NoopRequest>(new URL('../noop/noop-main.ts', import.meta.url))
+    const request = { address: stage.engine.address, workflows: events, concurrency: START_CONCURRENCY }
+    return child.ask<number>(request).finally(() => child.stop())
   }
   const before = await noop()
   bench.say(`${events} events, 32 at once`)

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { BURST } from '../load.ts'
 import { databaseUsage, usagePerDelivery } from '../measure/database-usage.ts'
 import { rounded } from '../measure/distribution.ts'
 import { cpuColumns, difference, total, untilQuiet, type Cpu } from '../measure/until-quiet.ts'
 import type { Bench, FirstAttempt, Row, Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import { HOOK, type Stage } from '../stage.ts'
 import { writeWaiting } from '../waiting-deliveries.ts'
 
-const HOOK = { path: '/ok/hook', eventKey: 'customer:created' }
-const BURST: Record<FirstAttempt, number> = { workflow: 1_000, overflow: 2_000, direct: 5_000 }
-const QUICK_BURST = 100
+const BURST_EVENTS: Record<FirstAttempt, number> = { workflow: 1_000, overflow: 2_000, direct: 5_000 }
+const QUICK_BURST_EVENTS = 100
 const STEADY_PER_SECOND: Record<FirstAttempt, number> = { workflow: 20, overflow: 20, direct: 50 }
 const STEADY_SECONDS = 20
 const QUICK_STEADY_SECONDS = 3
@@ -51,11 +51,11 @@ async function measureBurst(
   bench: Bench,
   stage: Stage,
 ): Promise<{ cpu: Row; usage: ReturnType<typeof usagePerDelivery> }> {
-  const events = bench.quick ? QUICK_BURST : BURST[bench.firstAttempt]
+  const events = bench.quick ? QUICK_BURST_EVENTS : BURST_EVENTS[bench.firstAttempt]
   bench.say(`a burst of ${events} events`)
   const before = await databaseUsage(stage.databaseUrl)
   const cpuBefore = stage.cpu()
-  await stage.publish(HOOK.eventKey, { pace: { kind: 'closed', concurrency: 32 }, limit: { events } })
+  await stage.publish(HOOK.eventKey, { pace: BURST, limit: { events } })
   await stage.arrived(HOOK.path, { deliveries: events })
   const cpu = difference(await untilQuiet(stage), cpuBefore)
   const after = await databaseUsage(stage.databaseUrl)
@@ -80,7 +80,7 @@ function cpuRow(load: string, cpu: Cpu, deliveries: number): Row {
 async function measureWaiting(bench: Bench): Promise<Row & { waiting: number }> {
   const waiting = bench.quick ? QUICK_WAITING : WAITING
   const stage = await bench.openStage({ webhooks: [HOOK] })
-  await writeWaiting(stage.dataSource, { webhookId: stage.webhookIds[0]!, count: waiting }, bench.say)
+  await writeWaiting(stage, { webhookId: stage.webhookIds[0]!, count: waiting }, bench.say)
   await untilQuiet(stage)
   const idle = await measureIdle(bench, stage)
   await stage.close()

@@ -1,5 +1,6 @@
-import { compareTurns, HOOK, measureTurn } from '../measure/turns.ts'
+import { compareTurns, measureTurn } from '../measure/turns.ts'
 import type { Findings, Scenario } from '../scenario.ts'
+import { HOOK } from '../stage.ts'
 
 const EVENTS = 5_000
 const QUICK_EVENTS = 200

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { rounded } from '../measure/distribution.ts'
+import { compared, rounded } from '../measure/distribution.ts'
 import { settle } from '../measure/ledger.ts'
 import { clock } from '../measure/clock.ts'
 import { callApi } from '../organisation.ts'
-import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
+import type { Bench, Measured, Scenario } from '../scenario.ts'
+import { HOOK } from '../stage.ts'
 import { writeFailed, writeWaiting } from '../waiting-deliveries.ts'
 
-const HOOK = { path: '/ok/hook', eventKey: 'customer:created' }
 const DELIVERIES = 2_000
 const QUICK_DELIVERIES = 60
 const POLL_MS = 100
@@ -19,23 +19,18 @@ export const force: Scenario = {
   name: 'force',
   title: 'a forced retry of everything that waits, and of everything that failed',
   async run(bench) {
-    const waiting = await measure(bench, 'waiting')
-    const failed = await measure(bench, 'failed')
-    return { rows: [waiting.row, failed.row], problems: [...waiting.problems, ...failed.problems] }
+    return compared(await measure(bench, 'waiting'), await measure(bench, 'failed'))
   },
 }
 
-async function measure(
-  bench: Bench,
-  state: 'waiting' | 'failed',
-): Promise<{ row: Row; problems: Findings['problems'] }> {
+async function measure(bench: Bench, state: 'waiting' | 'failed'): Promise<Measured> {
   const count = bench.quick ? QUICK_DELIVERIES : DELIVERIES
   const stage = await bench.openStage({ webhooks: [HOOK] })
   const backlog = { webhookId: stage.webhookIds[0]!, count }
   const ids =
     state === 'failed'
       ? await writeFailed(stage.dataSource, backlog)
-      : await writeWaiting(stage.dataSource, backlog, bench.say)
+      : await writeWaiting(stage, backlog, bench.say)
   bench.say(`a forced retry of ${count} ${state} deliveries`)
   const askedAt = clock()
   const total = await runJob(stage.apiUrl)

@@ -1,5 +1,4 @@
-import type { Dimension } from '../growth/dimension.ts'
-import { DIMENSIONS } from '../growth/dimensions.ts'
+import { DIMENSIONS, type Dimension } from '../growth/dimensions.ts'
 import { measureLoad } from '../growth/measure-load.ts'
 import { rounded } from '../measure/distribution.ts'
 import type { Bench, Findings, Row, Scenario } from '../scenario.ts'

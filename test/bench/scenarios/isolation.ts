@@ -1,7 +1,8 @@
-import { columns, rounded } from '../measure/distribution.ts'
-import { firstPosts, settlePublished } from '../measure/ledger.ts'
+import { BURST } from '../load.ts'
+import { columns, compared, rounded } from '../measure/distribution.ts'
+import { settlePublished, waitsOf } from '../measure/ledger.ts'
 import { earlyRetries, retryLateness } from '../measure/retry-lateness.ts'
-import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
+import type { Bench, Measured, Scenario } from '../scenario.ts'
 import type { Stage } from '../stage.ts'
 
 const HEALTHY = { path: '/ok/healthy', eventKey: 'customer:created' }
@@ -24,23 +25,16 @@ export const isolation: Scenario = {
   name: 'isolation',
   title: 'what others notice of a webhook that hangs with a backlog',
   async run(bench) {
-    const backlog = bench.quick ? QUICK_BACKLOG : BACKLOG
     const alone = await measure(bench, 0)
-    const beside = await measure(bench, backlog)
-    const ratio = rounded(Number(beside.row['p99Ms']) / Number(alone.row['p99Ms']))
-    return {
-      rows: [alone.row, { ...beside.row, p99Ratio: ratio }],
-      problems: [...alone.problems, ...beside.problems],
-    }
+    return compared(alone, await measure(bench, bench.quick ? QUICK_BACKLOG : BACKLOG), ['p99Ms'])
   },
 }
 
-async function measure(bench: Bench, backlog: number): Promise<{ row: Row; problems: Findings['problems'] }> {
+async function measure(bench: Bench, backlog: number): Promise<Measured> {
   const stage = await bench.openStage({ webhooks: [HEALTHY, FLAKY, HANGING] })
   if (backlog > 0) {
     bench.say(`${backlog} events for the webhook that hangs`)
-    const pace = { kind: 'closed', concurrency: 32 } as const
-    await stage.publish(HANGING.eventKey, { pace, limit: { events: backlog } })
+    await stage.publish(HANGING.eventKey, { pace: BURST, limit: { events: backlog } })
   }
   const seconds = bench.quick ? QUICK_SECONDS : SECONDS
   bench.say(`${HEALTHY_PER_SECOND} a second to the one that is well, ${FLAKY_PER_SECOND} to the other`)
@@ -54,15 +48,12 @@ async function measure(bench: Bench, backlog: number): Promise<{ row: Row; probl
   await stage.close()
 
   const { lost, doubled, problems } = settlePublished([...toHealthy, ...toFlaky], arrivals)
-  const waits = firstPosts(toHealthy, arrivals).map(
-    ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
-  )
   const retries = retryLateness(arrivals.filter(({ path }) => path === FLAKY.path))
   const late = retries.map(({ lateMs }) => lateMs)
   const row = {
     backlog,
     healthy: toHealthy.length,
-    ...columns(waits),
+    ...columns(waitsOf(toHealthy, arrivals)),
     retries: late.length,
     retryEarliestMs: rounded(Math.min(...late)),
     ...columns(late, 'retry'),

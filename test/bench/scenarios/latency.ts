@@ -1,8 +1,8 @@
-import { firstPosts, settlePublished } from '../measure/ledger.ts'
+import { deliver, type Load } from '../load.ts'
 import { columns } from '../measure/distribution.ts'
-import type { Load } from '../load.ts'
-import { HOOK } from '../measure/turns.ts'
+import { firstPosts } from '../measure/ledger.ts'
 import type { Bench, Findings, FirstAttempt, Scenario } from '../scenario.ts'
+import { HOOK } from '../stage.ts'
 
 const SECONDS = 20
 /** Enough for a 99th percentile that is not the maximum. */
@@ -48,18 +48,11 @@ async function measure(
   const usual = Math.min(MOST_EVENTS, Math.max(FEWEST_EVENTS, perSecond * SECONDS))
   const events = bench.quick ? Math.max(10, perSecond) : usual
   bench.say(`${events} events, ${perSecond} a second, to ${program}`)
-  const published = await load.publish(HOOK.eventKey, {
-    pace: { kind: 'open', perSecond },
-    limit: { events },
-  })
-  await load.arrived(HOOK.path, { deliveries: events })
+  const pace = { kind: 'open', perSecond } as const
   // What follows later must not cost the next pace anything.
-  const unsettled = await load.settled()
-  const arrivals = await load.takeArrivals()
-  const posts = firstPosts(published, arrivals)
-  const { lost, doubled, problems: broken } = settlePublished(published, arrivals)
-  const sent = posts.map(({ event, arrival }) => arrival.arrivedAt - event.sentAt)
-  const waits = posts.map(({ event, arrival }) => arrival.arrivedAt - event.intendedAt)
+  const delivered = await deliver(load, HOOK, { events, pace, isSettled: true })
+  const { published, arrivals, waits, lost, doubled } = delivered
+  const sent = firstPosts(published, arrivals).map(({ event, arrival }) => arrival.arrivedAt - event.sentAt)
   rows.push({ perSecond, events, program, ...columns(waits), ...columns(sent, 'sent'), lost, doubled })
-  problems.push(...unsettled, ...broken)
+  problems.push(...delivered.unsettled, ...delivered.problems)
 }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { columns, rounded } from '../measure/distribution.ts'
-import { firstPosts, groupByDelivery } from '../measure/ledger.ts'
-import { residentMib } from '../measure/memory.ts'
+import { deliveryUpdates } from '../measure/database-usage.ts'
+import { columns, compared, rounded } from '../measure/distribution.ts'
+import { groupByDelivery, waitsOf } from '../measure/ledger.ts'
+import { residentMib } from '../measure/processes.ts'
 import { earlyRetries, retryLateness } from '../measure/retry-lateness.ts'
-import { deliveryUpdates } from '../measure/row-updates.ts'
 import { percentile } from '../../helpers/percentile.ts'
-import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
+import type { Bench, Measured, Scenario } from '../scenario.ts'
 import type { Stage, WebhookPlan } from '../stage.ts'
 
 const HANGING_KEY = 'comment:updated'
@@ -31,16 +31,11 @@ export const manyHanging: Scenario = {
   title: 'what others notice of 300 endpoints that hang, each with a backlog of 20',
   async run(bench) {
     const alone = await measure(bench, 0)
-    const beside = await measure(bench, bench.quick ? QUICK_HANGING : HANGING)
-    const p99Ratio = rounded(Number(beside.row['p99Ms']) / Number(alone.row['p99Ms']))
-    return {
-      rows: [alone.row, { ...beside.row, p99Ratio }],
-      problems: [...alone.problems, ...beside.problems],
-    }
+    return compared(alone, await measure(bench, bench.quick ? QUICK_HANGING : HANGING), ['p99Ms'])
   },
 }
 
-async function measure(bench: Bench, hanging: number): Promise<{ row: Row; problems: Findings['problems'] }> {
+async function measure(bench: Bench, hanging: number): Promise<Measured> {
   const stage = await bench.openStage({
     webhooks: [
       ...plans(hanging, '/hang', HANGING_KEY),
@@ -53,7 +48,7 @@ async function measure(bench: Bench, hanging: number): Promise<{ row: Row; probl
   await publishAt(stage, FAILING_KEY, 1, 1)
   await delay(WARM_UP_MS)
   await stage.takeArrivals()
-  const updatesBefore = await deliveryUpdates(stage.dataSource)
+  const updatesBefore = await deliveryUpdates(stage.databaseUrl)
   const startedAt = performance.now()
   if (hanging > 0) {
     bench.say(`${BACKLOG} events for each of ${hanging} endpoints that hang`)
@@ -65,15 +60,13 @@ async function measure(bench: Bench, hanging: number): Promise<{ row: Row; probl
     publishAt(stage, HEALTHY_KEY, HEALTHY_EVENTS_PER_SECOND, HEALTHY_EVENTS_PER_SECOND * seconds),
     publishAt(stage, FAILING_KEY, 1, FAILING_EVENTS),
   ])
-  const memoryMib = stage.pids.reduce((sum, pid) => sum + residentMib(pid), 0)
-  const updates = (await deliveryUpdates(stage.dataSource)) - updatesBefore
+  const memoryMib = residentMib(...stage.pids)
+  const updates = (await deliveryUpdates(stage.databaseUrl)) - updatesBefore
   const measuredSeconds = (performance.now() - startedAt) / 1_000
   const arrivals = await stage.takeArrivals()
   await stage.close()
 
-  const waits = firstPosts(healthy, arrivals).map(
-    ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
-  )
+  const waits = waitsOf(healthy, arrivals)
   const retries = retryLateness(arrivals.filter(({ path }) => path.startsWith('/fail/')))
   const late = retries.map(({ lateMs }) => lateMs)
   const tried = new Set(arrivals.filter(({ path }) => path.startsWith('/hang/')).map(({ path }) => path))

@@ -2,10 +2,9 @@ import type { PublishedEvent } from '../harness/generator.ts'
 import { refusals } from '../measure/ledger.ts'
 import { columns, rounded } from '../measure/distribution.ts'
 import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import { HOOK, type Stage } from '../stage.ts'
 
 const CONCURRENCIES = [1, 16, 64]
-const SUBSCRIBED = 'customer:created'
 /** It has no subscribers. */
 const UNHEARD = 'comment:created'
 
@@ -25,7 +24,7 @@ export const publish: Scenario = {
     await alone.close()
     for (const concurrency of CONCURRENCIES) {
       // A stage of its own: the last one may have left a backlog behind.
-      const stage = await bench.openStage({ webhooks: [{ path: '/ok/hook', eventKey: SUBSCRIBED }] })
+      const stage = await bench.openStage({ webhooks: [HOOK] })
       await measure(bench, stage, { concurrency, webhooks: 1 }, findings)
       await stage.close()
     }
@@ -41,7 +40,7 @@ async function measure(
 ): Promise<void> {
   const durationMs = bench.quick ? 1_000 : 8_000
   bench.say(`${concurrency} at once, ${webhooks} webhooks`)
-  const published = await stage.publish(webhooks === 0 ? UNHEARD : SUBSCRIBED, {
+  const published = await stage.publish(webhooks === 0 ? UNHEARD : HOOK.eventKey, {
     pace: { kind: 'closed', concurrency },
     limit: { durationMs },
   })

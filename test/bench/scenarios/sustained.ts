@@ -1,11 +1,10 @@
+import { deliver } from '../load.ts'
 import { columns, rounded } from '../measure/distribution.ts'
-import { firstPosts, settlePublished } from '../measure/ledger.ts'
-import { residentMib } from '../measure/memory.ts'
+import { residentMib } from '../measure/processes.ts'
 import type { Row, Scenario } from '../scenario.ts'
+import { HOOK } from '../stage.ts'
 
-const EVENT_KEY = 'customer:created'
-const PATH = '/ok/hook'
-const PER_SECOND = 150
+const PACE = { kind: 'open', perSecond: 150 } as const
 const MINUTES = 10
 const QUICK_EVENTS = 100
 
@@ -15,26 +14,17 @@ export const sustained: Scenario = {
   name: 'sustained',
   title: 'ten minutes at 150 events a second, minute by minute',
   async run(bench) {
-    const stage = await bench.openStage({ webhooks: [{ path: PATH, eventKey: EVENT_KEY }] })
+    const stage = await bench.openStage({ webhooks: [HOOK] })
     const rows: Row[] = []
     const problems: string[] = []
-    const events = bench.quick ? QUICK_EVENTS : PER_SECOND * 60
+    const events = bench.quick ? QUICK_EVENTS : PACE.perSecond * 60
     for (let minute = 1; minute <= (bench.quick ? 2 : MINUTES); minute++) {
       bench.say(`minute ${minute}`)
-      const published = await stage.publish(EVENT_KEY, {
-        pace: { kind: 'open', perSecond: PER_SECOND },
-        limit: { events },
-      })
-      await stage.arrived(PATH, { deliveries: events })
-      const arrivals = await stage.takeArrivals()
-      const { lost, doubled, problems: broken } = settlePublished(published, arrivals)
-      const waits = firstPosts(published, arrivals).map(
-        ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
-      )
+      const { waits, lost, doubled, problems: broken } = await deliver(stage, HOOK, { events, pace: PACE })
       const [marked] = await stage.dataSource.query<[{ count: number }]>(
         `SELECT count(*)::int AS count FROM delivery WHERE completed_at IS NOT NULL AND sweep_at IS NOT NULL`,
       )
-      const memoryMib = stage.pids.reduce((sum, pid) => sum + residentMib(pid), 0)
+      const memoryMib = residentMib(...stage.pids)
       rows.push({ minute, ...columns(waits), workflowsOwed: marked.count, memoryMib, lost, doubled })
       problems.push(...broken)
     }

@@ -2,11 +2,11 @@ import { findOverdue, findOwedWorkflows, findUnstarted } from '../../../src/db/q
 import { purge } from '../../../src/retention/purge.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { writeHistory } from '../growth/history.ts'
+import { databaseMb } from '../measure/database-usage.ts'
 import { distribution, rounded } from '../measure/distribution.ts'
-import { HOOK } from '../measure/turns.ts'
 import { callApi } from '../organisation.ts'
 import type { Row, Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
+import { HOOK, type Stage } from '../stage.ts'
 
 const SIZES = [100_000, 1_000_000, 5_000_000]
 const QUICK_SIZES = [1_000, 10_000]
@@ -95,11 +95,8 @@ async function purgeRate({ dataSource }: Stage, rows: number): Promise<Row> {
   const signal = new AbortController().signal
   const { deliveries } = await purge({ dataSource, logger: silentLogger }, LIMITS, signal)
   if (deliveries !== rows) throw new Error(`purged ${deliveries} of ${rows} deliveries`)
-  const [{ megabytes }] = await dataSource.query<[{ megabytes: number }]>(
-    `SELECT round(pg_database_size(current_database()) / 1e6)::int AS megabytes`,
-  )
   return {
     'purged deliveries a second': rounded((rows / (performance.now() - startedAt)) * 1_000),
-    'database, MB': megabytes,
+    'database, MB': await databaseMb(dataSource),
   }
 }

@@ -4,10 +4,9 @@ import { pathToFileURL } from 'node:url'
 import type { Stack } from '../../../src/process/shutdown-stack.ts'
 import { startGenerator, type PublishedEvent, type PublishJob } from '../harness/generator.ts'
 import { startReceiver, type Arrival } from '../harness/receiver.ts'
-import { loadOn } from '../load.ts'
-import { burstFigures } from '../measure/burst-figures.ts'
+import { BURST, loadOn } from '../load.ts'
 import { columns } from '../measure/distribution.ts'
-import { firstPosts, settlePublished } from '../measure/ledger.ts'
+import { burstFigures, settlePublished, waitsOf } from '../measure/ledger.ts'
 import { describeMachine } from '../measure/machine.ts'
 import type { TargetOptions } from '../scenario.ts'
 import type { Adapter } from './adapter.ts'
@@ -15,7 +14,6 @@ import { adapter as posthorn } from './posthorn.ts'
 
 const PATH = '/ok/hook'
 const BODY_BYTES = 1_024
-const CONCURRENCY = 32
 const EVENTS = 5_000
 const QUICK_EVENTS = 100
 const WARM_UP_EVENTS = 2_000
@@ -40,7 +38,7 @@ export async function benchTarget(target: TargetOptions, quick: boolean, stack: 
   const events = quick ? QUICK_EVENTS : EVENTS
   const machine = await describeMachine(tmpdir())
   const { url, settings } = target
-  const load = { events, concurrency: CONCURRENCY, bodyBytes: BODY_BYTES, rounds: ROUNDS }
+  const load = { events, concurrency: 32, bodyBytes: BODY_BYTES, rounds: ROUNDS }
   write({ kind: 'manifest', product: adapter.name, url, settings, machine, load, bias: BIAS })
 
   const hookUrl = `http://${target.receiverHost}:${receiver.port}${PATH}`
@@ -62,19 +60,15 @@ export async function benchTarget(target: TargetOptions, quick: boolean, stack: 
     return [published, arrivals]
   }
 
-  const pace = { kind: 'closed', concurrency: CONCURRENCY } as const
-  await publish({ pace, limit: { events: quick ? QUICK_EVENTS : WARM_UP_EVENTS } })
+  await publish({ pace: BURST, limit: { events: quick ? QUICK_EVENTS : WARM_UP_EVENTS } })
   for (let round = 1; round <= ROUNDS; round++) {
-    const figures = burstFigures(...(await publish({ pace, limit: { events } })))
+    const figures = burstFigures(...(await publish({ pace: BURST, limit: { events } })))
     write({ kind: 'burst', round, ...figures })
   }
   for (const perSecond of PACES) {
     const limit = { events: perSecond * (quick ? QUICK_PACE_SECONDS : PACE_SECONDS) }
     const [published, arrivals] = await publish({ pace: { kind: 'open', perSecond }, limit })
-    const waits = firstPosts(published, arrivals).map(
-      ({ event, arrival }) => arrival.arrivedAt - event.intendedAt,
-    )
-    write({ kind: 'latency', perSecond, ...limit, ...columns(waits) })
+    write({ kind: 'latency', perSecond, ...limit, ...columns(waitsOf(published, arrivals)) })
   }
   write({ kind: 'end', problems })
   return problems.length === 0 ? 0 : 1

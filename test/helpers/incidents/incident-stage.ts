@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findIncidentLabel } from '../../../src/db/queries/incidents.ts'
+import { findIncident } from '../../../src/db/queries/incident-evaluation.ts'
 import { listOverview, type OverviewRow } from '../../../src/db/queries/overview.ts'
 import { upsertMember } from '../../../src/db/queries/organisations.ts'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
@@ -61,6 +61,7 @@ type Seams = {
 }
 
 const never = new AbortController().signal
+const RECEIVER_URL = 'https://receiver.example.com/'
 const RETENTION = { completedDays: 30, failedDays: 90, auditDays: 365 }
 
 /** Runs the real code on the real database; receiver, channels and Temporal are fakes at their typed seams. */
@@ -70,7 +71,7 @@ export async function createIncidentStage(seams: Seams): Promise<IncidentStage> 
   const { organisationId, apiKey } = caller
   const { id: webhookId } = await createWebhookRow(dataSource, {
     organisationId,
-    url: 'https://receiver.example.com/',
+    url: RECEIVER_URL,
     subscribedEventKeys: ['customer:created'],
   })
   const recipients = await createRecipients(dataSource, organisationId)
@@ -115,7 +116,10 @@ export async function createIncidentStage(seams: Seams): Promise<IncidentStage> 
       clock.aheadMs += minutes * 60_000
       await putBack(dataSource, webhookId, minutes)
     },
-    label: async (incidentId) => (await findIncidentLabel(dataSource, organisationId, incidentId))!,
+    async label(incidentId) {
+      const { openedAt } = (await findIncident(dataSource, organisationId, incidentId))!
+      return { organisationId, webhookId, incidentId, openedAt, url: RECEIVER_URL }
+    },
   }
 }
 

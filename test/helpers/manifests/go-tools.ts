@@ -2,14 +2,12 @@ import { createHash } from 'node:crypto'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defaultCacheDir, publishFolder, findOnPath, isExecutable } from '../../../src/dev/provision.ts'
-import { runTool, withProgress } from '../../../src/dev/guarded-process.ts'
+import { buildWithGo, type GoBuild } from '../../../src/dev/go-build.ts'
+import { defaultCacheDir, isExecutable } from '../../../src/dev/provision.ts'
 
 const HELM_VERSION = '3.19.5'
 const PROMETHEUS_VERSION = '0.316.0'
 const ACTIONLINT_VERSION = '1.7.12'
-// An older Go cannot fetch the Go that a module names.
-const OLDEST_GO_MINOR = 21
 const QUICK_TIMEOUT_MS = 20_000
 // Cold, on a machine that does other work too.
 const BUILD_TIMEOUT_MS = 480_000
@@ -24,22 +22,14 @@ export const PROVIDE_TIMEOUT_MS = BUILD_TIMEOUT_MS + QUICK_TIMEOUT_MS
 /** The Go module of our own programs that read manifests. */
 const READERS = fileURLToPath(new URL('../manifest-readers', import.meta.url))
 
-type GoTool = {
-  executable: string
-  folder: string
-  package: string
-  cwd?: string
-  /** Makes a module of the folder `source` in READERS, which takes these modules. */
-  module?: { source: string; requires: string[] }
-  tags?: string
-}
+type GoTool = Pick<GoBuild, 'executable' | 'folder' | 'args' | 'prepare'>
 
 /** Path of `helm`, built once into the cache folder; null, with a line that says why, without Go or modules. */
 export function provideHelm(): Promise<string | null> {
   return build({
     executable: 'helm',
     folder: `helm-${HELM_VERSION}`,
-    package: `helm.sh/helm/v3/cmd/helm@v${HELM_VERSION}`,
+    args: [`helm.sh/helm/v3/cmd/helm@v${HELM_VERSION}`],
   })
 }
 
@@ -48,9 +38,11 @@ export function providePromtool(): Promise<string | null> {
   return build({
     executable: 'promtool',
     folder: `promtool-${PROMETHEUS_VERSION}`,
-    package: `github.com/prometheus/prometheus/cmd/promtool@v${PROMETHEUS_VERSION}`,
     // Without the SDKs of all clouds.
-    tags: 'remove_all_sd',
+    args: [
+      ...['-tags', 'remove_all_sd'],
+      `github.com/prometheus/prometheus/cmd/promtool@v${PROMETHEUS_VERSION}`,
+    ],
   })
 }
 
@@ -59,7 +51,7 @@ export function provideActionlint(): Promise<string | null> {
   return build({
     executable: 'actionlint',
     folder: `actionlint-${ACTIONLINT_VERSION}`,
-    package: `github.com/rhysd/actionlint/cmd/actionlint@v${ACTIONLINT_VERSION}`,
+    args: [`github.com/rhysd/actionlint/cmd/actionlint@v${ACTIONLINT_VERSION}`],
   })
 }
 
@@ -71,7 +63,7 @@ export function provideReader(name: 'compose' | 'kubernetes'): Promise<string | 
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum', `${name}/main.go`]) hash.update(readFileSync(join(READERS, file)))
   const folder = `${name}-reader-${hash.digest('hex').slice(0, 12)}`
-  return build({ executable: name, folder, package: `./${name}`, cwd: READERS })
+  return build({ executable: name, folder, args: [`./${name}`], prepare: () => Promise.resolve(READERS) })
 }
 
 /** Releases of Kubernetes besides that of `provideReader`: the oldest that the chart names, and the newest. */
@@ -87,53 +79,33 @@ export function provideOtherReader(release: keyof typeof OTHER_KUBERNETES): Prom
   return build({
     executable: 'kubernetes',
     folder: `kubernetes-reader-${version}-${hash.slice(0, 12)}`,
-    package: './kubernetes',
-    module: { source: 'kubernetes', requires },
+    args: ['./kubernetes'],
+    async prepare(draft, runGo) {
+      const module = join(draft, 'module')
+      cpSync(join(READERS, 'kubernetes'), join(module, 'kubernetes'), { recursive: true })
+      writeFileSync(join(module, 'go.mod'), 'module posthorn/reader\n\ngo 1.21\n')
+      await runGo(['get', ...requires], module)
+      return module
+    },
   })
 }
 
-async function build({
-  executable,
-  folder,
-  package: source,
-  cwd,
-  module,
-  tags = '',
-}: GoTool): Promise<string | null> {
-  const { env } = process
-  const cacheDir = defaultCacheDir(env)
-  const target = join(cacheDir, folder)
-  const cached = join(target, executable)
+async function build({ folder, ...tool }: GoTool): Promise<string | null> {
+  const target = join(defaultCacheDir(process.env), folder)
+  const cached = join(target, tool.executable)
   if (isExecutable(cached)) return cached
-  const go = findOnPath('go', env)
-  const version =
-    go === null ? '' : await runTool({ command: go, args: ['version'], timeoutMs: QUICK_TIMEOUT_MS })
-  const minor = Number(/go1\.(\d+)/.exec(version)?.[1] ?? 0)
-  if (go === null || minor < OLDEST_GO_MINOR)
-    return skip(`${source} is built with Go 1.${OLDEST_GO_MINOR} or newer, and there is none on PATH`)
-  let compiled = 0
-  const onLine = (line: string): void => {
-    // -v prints one line per compiled package; go's own remarks are about downloads.
-    if (!line.startsWith('go: ')) compiled += 1
-  }
-  const describe = (seconds: number): string =>
-    `Building ${executable}: ${compiled} packages compiled after ${seconds} s …`
-  print(`Building ${executable} with Go (once, some minutes) …`)
-  return publishFolder(target, executable, async (draft) => {
-    const modulePath = module === undefined ? (cwd ?? cacheDir) : join(draft, 'module')
-    const tool = { command: go, cwd: modulePath, env: { ...env, GOBIN: draft }, timeoutMs: BUILD_TIMEOUT_MS }
-    await withProgress(print, describe, async () => {
-      if (module !== undefined) {
-        cpSync(join(READERS, module.source), join(modulePath, module.source), { recursive: true })
-        writeFileSync(join(modulePath, 'go.mod'), 'module posthorn/reader\n\ngo 1.21\n')
-        await runTool({ ...tool, args: ['get', ...module.requires] })
-      }
-      await runTool({ ...tool, args: ['install', '-v', '-tags', tags, source], onLine })
+  const what = tool.executable
+  try {
+    const takes = 'some minutes'
+    const outcome = await buildWithGo({
+      ...{ what, takes, folder: target, timeoutMs: BUILD_TIMEOUT_MS, print },
+      ...tool,
     })
-  }).catch((error: unknown) => {
+    return 'path' in outcome ? outcome.path : skip(`${what} is built with Go: ${outcome.why}`)
+  } catch (error) {
     if (!OUT_OF_REACH.test(String(error))) throw error
-    return skip(`${source} could not be had in time: ${String(error)}`)
-  })
+    return skip(`${what} could not be had in time: ${String(error)}`)
+  }
 }
 
 function skip(why: string): null {
