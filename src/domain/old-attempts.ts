@@ -2,8 +2,8 @@ import type { AttemptOutcome, WaitingOutcome } from './attempt-outcome.ts'
 import type { AttemptRequest, AttemptQueue } from './attempt-outcome.ts'
 import { waitAfterAttempt } from './retry-schedule.ts'
 
-// Requests and outcomes as release 0.1 had them, in histories of deliveries that wait. This file goes with release 0.3:
-// no delivery waits for so long.
+// Requests and outcomes as release 0.1 had them, in histories of deliveries that wait. This file goes with release 2.0,
+// which continues no workflow of 0.x.
 
 /** Kinds of attempts: `unproven`, first attempts at an endpoint that never answered. */
 export type OldAttemptKind = AttemptQueue | 'unproven'

@@ -15,7 +15,7 @@ export type DeliverEventInput = {
   next: { number: number; dueAtMs: number | null; waitMs?: number }
   /** Task queue of the first attempt to make; by default it follows from the number. */
   queue?: AttemptQueue
-  /** The same in inputs of release 0.1; goes with 0.3. */
+  /** The same in inputs of release 0.1; goes with 2.0. */
   kind?: OldAttemptKind
   /** A first attempt that a process made without a workflow: it is only shown, unless a signal came meanwhile. */
   recorded?: RecordedAttempt
