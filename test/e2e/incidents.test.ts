@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
+import { setTimeout as delay } from 'node:timers/promises'
 import { incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
 import { searchAttributes } from '../../src/temporal/namespace.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -105,6 +106,23 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
       expect(status.name).to.equal('COMPLETED')
     })
     expect(mail.mails).to.have.length(2)
+  })
+
+  it('counts anew after a success: failing, fine, failing again', async () => {
+    let failing = true
+    stage.answerWith(() => (failing ? 500 : 200))
+    await stage.publish(posthorn)
+    // Its attempts come at 0, 1, 3 and 7 seconds.
+    await delay(1_500)
+    failing = false
+    const fine = await stage.publish(posthorn)
+    await stage.reaches(fine, { state: 'completed', attempts: 1 })
+    failing = true
+    const resumedAt = Date.now()
+    await stage.publish(posthorn)
+    await eventually(() => expect(mail.mails.length).to.be.above(0))
+    expect(Date.now() - resumedAt).to.be.at.least(NOTIFY_AFTER_S * 1_000 - 300)
+    await eventually(() => expect(mail.mails).to.have.length(2))
   })
 
   it('shows in the Temporal UI which endpoint fails since when, and what is waited for', async () => {

@@ -1,7 +1,10 @@
+import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
+import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { useStage } from '../helpers/processes/stage.ts'
-import { createTcpProxy } from './rig/tcp-proxy.ts'
+import { createTcpProxy, type TcpProxy } from './rig/tcp-proxy.ts'
 
 /** For a machine under other load. */
 const TOLERANCE_MS = 10_000
@@ -11,13 +14,20 @@ const env = { FIRST_ATTEMPT: 'workflow' }
 
 describe('a connection to Temporal that falls silent', () => {
   const stage = useStage()
+  let proxy: TcpProxy
+  let posthorn: PosthornProcess
+
+  beforeEach(async () => {
+    const { hostname, port } = new URL(`tcp://${testServers().temporalAddress}`)
+    proxy = await createTcpProxy({ host: hostname, port: Number(port) })
+    posthorn = await stage.start({ env, temporalAddress: `127.0.0.1:${proxy.port}` })
+  })
+  afterEach(() => proxy.close())
+
+  const engine = async (): Promise<unknown> =>
+    ((await posthorn.call('GET', '/readyz')).json as { engine: string }).engine
 
   it('is replaced within half a minute, and what was published meanwhile is delivered', async () => {
-    const { hostname, port } = new URL(`tcp://${testServers().temporalAddress}`)
-    const proxy = await createTcpProxy({ host: hostname, port: Number(port) })
-    const posthorn = await stage.start({ env, temporalAddress: `127.0.0.1:${proxy.port}` })
-    const engine = async (): Promise<unknown> =>
-      ((await posthorn.call('GET', '/readyz')).json as { engine: string }).engine
     const before = await stage.publish(posthorn)
     await stage.reaches(before, { state: 'completed', attempts: 1 })
     proxy.fallSilent('open')
@@ -28,6 +38,26 @@ describe('a connection to Temporal that falls silent', () => {
     expect(Date.now() - silentAt).to.be.below(30_000 + TOLERANCE_MS)
     expect(await engine()).to.equal('up')
     expect(await posthorn.stop()).to.equal(0)
-    await proxy.close()
+  })
+
+  it('leaves overdue deliveries to another worker, which recovers them within a minute', async () => {
+    const client = new Client({
+      connection: await Connection.connect({ address: testServers().temporalAddress }),
+    })
+    const other = await stage.start({ command: 'worker', env })
+    stage.answerWith(() => 500)
+    const deliveries = await Promise.all(Array.from({ length: 5 }, () => stage.publish(posthorn)))
+    for (const id of deliveries) await stage.reaches(id, { state: 'waiting', attempts: 4 })
+    proxy.fallSilent('all')
+    stage.answerWith(() => 200)
+    for (const id of deliveries) await client.workflow.getHandle(deliveryWorkflowId(id)).terminate()
+    const [due] = await stage.dataSource.query<{ at: Date }[]>(
+      'SELECT max(next_attempt_at) AS at FROM delivery',
+    )
+    for (const id of deliveries) await stage.reaches(id, { state: 'completed', attempts: 5 }, 70_000)
+    expect(Date.now() - due!.at.getTime()).to.be.below(60_000 + TOLERANCE_MS)
+    expect(other.log()).to.include('sweep.restarted_workflow')
+    expect(posthorn.log()).not.to.include('sweep.restarted_workflow')
+    await client.connection.close()
   })
 })

@@ -8,19 +8,25 @@ import { migrate } from '../../src/cli/migrate.ts'
 import { createDataSource } from '../../src/db/connection/data-source.ts'
 import { startEmbeddedPostgres } from '../../src/dev/embedded-postgres.ts'
 import { freePort } from '../../src/free-port.ts'
+import { startTemporalDevServer } from '../../src/dev/temporal-dev-server.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { testServers } from '../helpers/runner/servers.ts'
 import { createStage } from '../helpers/processes/stage.ts'
 
 const OUTAGE_MS = 20_000
 const silently = (): void => undefined
 
 describe('an outage of twenty seconds', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'posthorn-outage-'))
-  after(() => rm(folder, { recursive: true, force: true }))
+  let folder: string
 
-  it('of PostgreSQL in mid-delivery: records the outcome when it is back, after one POST; the API answers 503', async () => {
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-outage-'))
     // PostgreSQL does not run as root: its user has to get in.
     chmodSync(folder, 0o755)
+  })
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  it('of PostgreSQL in mid-delivery: records the outcome when it is back, after one POST; the API answers 503', async () => {
     const port = await freePort()
     const start = () =>
       startEmbeddedPostgres({
@@ -61,5 +67,37 @@ describe('an outage of twenty seconds', () => {
     expect(await posthorn.stop()).to.equal(0)
     await stage.close()
     await postgres.stop()
+  })
+
+  it('of Temporal while fifty events are published: accepts all, and delivers all afterwards', async () => {
+    const port = await freePort()
+    const start = () =>
+      startTemporalDevServer({
+        executable: testServers().temporalCli,
+        dbFile: join(folder, 'temporal.db'),
+        port,
+        logFile: join(folder, 'temporal.log'),
+        headless: true,
+        print: silently,
+      })
+    let temporal = await start()
+    const stage = await createStage({ temporalAddress: temporal.address })
+    const posthorn = await stage.start()
+    const before = await stage.publish(posthorn)
+    await stage.reaches(before, { state: 'completed', attempts: 1 })
+
+    await temporal.stop()
+    const deliveries: string[] = []
+    for (let count = 0; count < 50; count++) deliveries.push(await stage.publish(posthorn))
+    expect((await posthorn.call('GET', '/readyz')).json).to.deep.equal({ database: 'up', engine: 'down' })
+    await delay(OUTAGE_MS)
+    temporal = await start()
+    for (const deliveryId of deliveries) {
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 60_000)
+      expect(stage.receiver.postsOf(deliveryId)).to.have.length(1)
+    }
+    expect(await posthorn.stop()).to.equal(0)
+    await stage.close()
+    await temporal.stop()
   })
 })

@@ -2,7 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { loading, renderHeading } from '../parts/listing.js'
 import { copyButton } from '../parts/payload.js'
 import { createTask, openConfirm } from '../parts/dialog.js'
-import { problemNote } from '../parts/problem.js'
+import { inWords, problemNote } from '../parts/problem.js'
 import { ACTION, renderTable } from '../parts/table.js'
 
 /** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
@@ -21,11 +21,17 @@ const PROPOSED_DAYS = 90
 export function createApiKeysView(app) {
   /** @type {OwnApiKeys | null} */
   let known = null
-  const task = createTask(app)
-  const load = () =>
-    task.run(async () => {
+  let problem = ''
+  // Also while an earlier list is under way, which was read before the change.
+  const load = async () => {
+    try {
       known = await app.api.ownApiKeys()
-    })
+      problem = ''
+    } catch (error) {
+      problem = inWords(error)
+    }
+    app.update()
+  }
   void load()
   return {
     title: 'API keys',
@@ -40,7 +46,7 @@ export function createApiKeysView(app) {
             : nothing,
         )}
         <section class="card deliveries" aria-label="API keys">
-          ${problemNote(task.problem)} ${known === null ? loading(task) : nothing}
+          ${problemNote(problem)} ${known === null ? loading({ problem }) : nothing}
           ${known?.isCreationEnabled === false ? html`<p class="note">Here only the operator creates API keys.</p>` : nothing}
           ${known?.data.length === 0 ? html`<p class="faint">You have no API key.</p>` : nothing}
           ${known === null || known.data.length === 0 ? nothing : table(app, known.data, load)}

@@ -155,7 +155,14 @@ export function createReplays(app, webhookId) {
             ${renderProgress(job)}
             ${
               job.state === 'running' && may(app.session, MANAGE)
-                ? html`<button type="button" class="quiet" @click=${() => cancel(job.id)}>Cancel</button>`
+                ? html`<button
+                    type="button"
+                    class="quiet"
+                    ?disabled=${task.isBusy}
+                    @click=${() => cancel(job.id)}
+                  >
+                    Cancel
+                  </button>`
                 : nothing
             }
           </section>`,
