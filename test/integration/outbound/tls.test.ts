@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import * as net from 'node:net'
 import * as tls from 'node:tls'
 import { expect } from 'chai'
+import { eventually } from '../../helpers/eventually.ts'
 import { createTestClient, answer, createCertificate, OK, startReceiver } from './receivers.ts'
 import type { Certificate } from './receivers.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
@@ -163,10 +164,10 @@ describe('HttpClient.post over TLS', () => {
     expect(result).to.include({ failureCode: 'timeout', error: 'No answer within 0.3 seconds.' })
     expect(result.durationMs).to.be.at.least(298)
 
-    const [socket] = held
-    const closed = once(socket!, 'close')
+    const socket = await eventually(() => held.at(0) ?? expect.fail('nothing was accepted'))
+    const closed = once(socket, 'close')
     secure.emit('connection', socket)
-    socket!.resume()
+    socket.resume()
     await closed
     front.close()
     expect({ connections: held.length, requestBytes }).to.deep.equal({ connections: 1, requestBytes: 0 })
