@@ -149,7 +149,7 @@ describe('the appearance of the developer area', () => {
       const { page } = await area.visit('/developer', { ...options, bypassCSP: true })
       await page.getByLabel('API key').waitFor()
       const look = async (name: string) => {
-        findings.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`))
+        findings.push(...(await faultsOf(page, name)))
         await keep(page, `${name}-${form}`)
       }
       await look('sign-in')

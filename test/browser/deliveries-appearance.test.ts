@@ -102,7 +102,7 @@ describe('the appearance of deliveries and events', () => {
       const { page } = await area.signIn(area.stage.member, { ...options, bypassCSP: true })
       for (const [name, reach] of Object.entries(VIEWS)) {
         await reach(page)
-        findings.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`))
+        findings.push(...(await faultsOf(page, name)))
       }
       expect(findings).to.deep.equal([])
     })

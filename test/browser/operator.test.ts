@@ -98,7 +98,7 @@ describe("the operator's pages", () => {
     it(`${form}: have no serious finding of axe and no overflow`, async () => {
       const findings: string[] = []
       const look = async (page: Page, name: string) => {
-        findings.push(...(await faultsOf(page)).map((fault) => `${name}: ${fault}`))
+        findings.push(...(await faultsOf(page, name)))
       }
       const { page } = await area.visit('/operator', { ...options, bypassCSP: true })
       await page.getByLabel('Operator key').waitFor()

@@ -122,8 +122,11 @@ export function useDeveloperArea(): DeveloperArea {
   })
 }
 
-/** Returns what axe finds serious or worse on the page, and whether it is wider than its window. It needs `bypassCSP`. */
-export async function faultsOf(page: Page): Promise<string[]> {
+/**
+ * Returns what axe finds serious or worse on the page, and whether it is wider than its window, each after the name of
+ * the view. It needs `bypassCSP`.
+ */
+export async function faultsOf(page: Page, view: string): Promise<string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<AxeResults>('axe.run()')
   const faults = violations
@@ -133,7 +136,7 @@ export async function faultsOf(page: Page): Promise<string[]> {
     '({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth })',
   )
   if (scrollWidth > clientWidth) faults.push('wider than the window')
-  return faults
+  return faults.map((fault) => `${view}: ${fault}`)
 }
 
 /** Types a key into the sign-in page and sends it off. */
