@@ -97,8 +97,8 @@ export async function lockFinalDeliveries(db: Db, webhookIds: string[], limit: n
 }
 
 /**
- * Deletes up to `limit` rows of the organisation from a table, of events those without a delivery; returns how many. A
- * trigger allows it for audit entries during an erasure only.
+ * Deletes up to `limit` rows of the organisation from a table, of events those without a delivery, and passes over
+ * locked ones; returns how many. A trigger allows it for audit entries during an erasure only.
  */
 export function deleteRowsOf(
   db: Db,

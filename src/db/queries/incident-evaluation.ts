@@ -3,6 +3,7 @@ import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { NotificationChannel, NotificationKind, Streak } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
 
+/** An incident with what decides about its notifications. */
 export type IncidentRow = {
   id: string
   organisationId: string

@@ -138,7 +138,7 @@ export function createFakeIncidentTemporal(dependencies: {
 
 /**
  * At which step a worker dies, counted from 1; a step is one statement, one transaction or one message. `before`: the
- * step never happened · `after`: it did, and nobody heard of it.
+ * step does not happen · `after`: it does, and its result is lost.
  */
 type Death = { atStep: number; effect: 'before' | 'after' }
 
@@ -189,7 +189,7 @@ function createLife(death: Death | null): { step: Step; died: Promise<null> } {
       const acting = act()
       underWay.add(acting)
       const result = await acting.finally(() => underWay.delete(acting))
-      // An answer that arrives after the end of the process is heard by nobody.
+      // The result of a step that ends after the process is lost.
       if (!isDead) return result
     }
     // What was sent to the database before is carried out all the same.

@@ -42,9 +42,9 @@ describe('the lists of 40,000 events and of their deliveries to one webhook', ()
   const FILTERS: [title: string, filter: () => Partial<DeliveryListFilter>][] = [
     ['nothing', () => ({})],
     ['an event key that is rare', () => ({ eventKey: 'customer:updated' })],
-    ['an event key that nobody has', () => ({ eventKey: 'customer:deleted' })],
+    ['an event key that no delivery has', () => ({ eventKey: 'customer:deleted' })],
     ['a status code that is rare', () => ({ statusCode: 503 })],
-    ['a status code that nobody has', () => ({ statusCode: 418 })],
+    ['a status code that no delivery has', () => ({ statusCode: 418 })],
     ['completed', () => ({ state: 'completed' })],
     ['pending', () => ({ state: 'pending' })],
     ['waiting', () => ({ state: 'waiting' })],
@@ -58,7 +58,7 @@ describe('the lists of 40,000 events and of their deliveries to one webhook', ()
     ['a place in the middle', () => ({ after: middle.id })],
     ['a delivery', () => ({ search: middle.id })],
     ['a trace', () => ({ search: 'trace-77' })],
-    ['a trace that nobody has', () => ({ search: 'nowhere' })],
+    ['a trace that no delivery has', () => ({ search: 'nowhere' })],
     ['a trace that all have', () => ({ search: 'trace-of-all' })],
   ]
 
@@ -107,7 +107,7 @@ describe('the lists of 40,000 events and of their deliveries to one webhook', ()
     ['a time long ago', { until: LONG_AGO }],
     ['a time in the future', { since: new Date(Date.now() + 3_600_000) }],
     ['a trace', { search: 'trace-77' }],
-    ['a trace that nobody has', { search: 'nowhere' }],
+    ['a trace that no event has', { search: 'nowhere' }],
     ['a trace that all have', { search: 'trace-of-all' }],
   ]
   for (const [title, filter] of FILTERS_OF_EVENTS) {

@@ -72,7 +72,7 @@ function update() {
   )
 }
 
-/** What stands before the operations, and behind them. */
+/** Sections of the guide, before and after the operations. */
 const GUIDE = /** @type {const} */ ([
   ['authentication', 'Authentication'],
   ['receiving', 'What your endpoint receives'],

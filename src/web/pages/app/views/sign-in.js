@@ -78,8 +78,8 @@ export function createSignIn(form, { update, reason, onSignedIn }) {
 }
 
 /**
- * Asks before the member of a portal link takes the place of the one who is signed in: the link may have been opened by
- * another page, for somebody who would have the user work in a foreign organisation.
+ * Asks before the member of a portal link takes the place of the one who is signed in: another page may have opened
+ * the link, so that the user works in an organisation of the attacker.
  * @param {{ signedIn: NamedMember, requested: NamedMember, onStay: () => void, onSwitch: () => void }} options
  * @returns {View}
  */
