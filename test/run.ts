@@ -24,8 +24,8 @@ const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|erasure|changes-in-fl
 /** Slow tests that take as long as all others: what happens to deliveries under load and faults. */
 const UNDER_FAULTS = 'backup|crashes|outages|retry-job|stream'
 
-/** Tests of faults that take as long as all others: those that keep an outcome from its record, and the random play. */
-const OF_RECORDS = 'confirmed-outcomes|random-play|recording-faults|relay|stuck-workflow'
+/** Tests of faults that take as long as all others: those that keep an outcome from its record. */
+const OF_RECORDS = 'confirmed-outcomes|recording-faults|relay|stuck-workflow'
 
 /**
  * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
@@ -64,7 +64,9 @@ const SUITES: Record<string, string[][]> = {
   upgrade: [['test/upgrade/**/*.test.ts']],
   // POSTHORN_LASTING_MINUTES, 20 if not given.
   lasting: [['test/lasting/**/*.test.ts']],
-  faults: [[`test/faults/@(${OF_RECORDS}).test.ts`], [`test/faults/!(${OF_RECORDS}).test.ts`]],
+  faults: [[`test/faults/@(${OF_RECORDS}).test.ts`], [`test/faults/!(${OF_RECORDS}|random-play).test.ts`]],
+  // Alone, for it judges how late events come. POSTHORN_PLAY_SECONDS and POSTHORN_PLAY_SEED.
+  play: [['test/faults/random-play.test.ts']],
   // Whether the random play finds defects that are planted into copies of the product.
   planted: [['test/planted/**/*.test.ts']],
   slow: [[`test/slow/@(${UNDER_FAULTS}).test.ts`], [`test/slow/!(${UNDER_FAULTS}).test.ts`]],

@@ -35,8 +35,10 @@ export function writeHistory(
   record: PlayRecord,
   file = join(mkdtempSync(join(tmpdir(), `posthorn-play-${record.seed}-`)), 'history.jsonl'),
 ): string {
-  const { seed, attemptTimeoutMs, notifyAfterMs, victimMs, endedAt, facts } = record
-  const lines: object[] = [{ type: 'run', seed, attemptTimeoutMs, notifyAfterMs, victimMs, endedAt }]
+  const { seed, attemptTimeoutMs, notifyAfterMs, victimMs, queuedMs, endedAt, facts } = record
+  const lines: object[] = [
+    { type: 'run', seed, attemptTimeoutMs, notifyAfterMs, victimMs, queuedMs, endedAt },
+  ]
   for (const [type, list] of Object.entries(LISTS))
     for (const one of record[list]) lines.push({ type, ...one, ...(type === 'process' ? { log: '' } : {}) })
   for (const [type, list] of Object.entries(FACTS))
@@ -68,7 +70,8 @@ export function readHistory(file: string): PlayRecord {
   }
   if (run === null) throw new Error(`${file} has no line of the type "run"`)
   return {
-    ...(run as PlayRun),
+    // Lines of an earlier release, and of other senders, may lack it.
+    ...({ queuedMs: 0, ...run } as PlayRun),
     ...(lists as unknown as Omit<PlayRecord, keyof PlayRun | 'facts'>),
     facts: hasFacts ? (facts as unknown as Facts) : null,
   }

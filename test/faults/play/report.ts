@@ -42,7 +42,8 @@ export function report(record: PlayRecord, violations: readonly Violation[]): st
       `${at(record, from)} to ${at(record, to)} ${kind} ${detail} of ${process ?? 'all'}`,
   )
   return [
-    `seed ${record.seed}: ${violations.length} promises broken; repeat with POSTHORN_PLAY_SEED=${record.seed}`,
+    // The first line is all that a summary of many tests shows.
+    `${violations.length} promises broken, such as "${violations[0]?.rule}: ${violations[0]?.detail}"; repeat with POSTHORN_PLAY_SEED=${record.seed}`,
     ...shown,
     ...(violations.length > MAX_VIOLATIONS ? [`and ${violations.length - MAX_VIOLATIONS} more`] : []),
     'Faults:',

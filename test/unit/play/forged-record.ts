@@ -26,6 +26,7 @@ export function forgeRecord(): Forged {
     attemptTimeoutMs: 5_000,
     notifyAfterMs: 8_000,
     victimMs: 2_000,
+    queuedMs: 0,
     endedAt: 9_000,
     webhooks: [
       {

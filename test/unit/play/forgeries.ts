@@ -212,6 +212,13 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
   'the victim gets its events in time': [
     ['an event that came after three seconds', ({ posts }) => void (posts[0] = forgePost(1, 3_100, 500))],
     [
+      'one that came after three seconds, with two deliveries in the queue',
+      (record) => {
+        record.queuedMs = 50
+        record.posts[0] = forgePost(1, 3_100, 500)
+      },
+    ],
+    [
       'one that never came, although webhooks of others were locked',
       (record) => {
         record.posts.splice(0)
@@ -259,6 +266,14 @@ export const SOUND: Forgery[] = [
     ({ posts, faults }) => {
       posts.push(forgePost(7, 1_150, null))
       faults.push(fault('kill', 1_155, 1_180))
+    },
+  ],
+  [
+    'a late event of the victim that shared the queue of Temporal',
+    (record) => {
+      record.queuedMs = 1_500
+      record.posts[0] = forgePost(1, 3_100, 500)
+      record.posts[1] = forgePost(2, 4_200, 200)
     },
   ],
   [

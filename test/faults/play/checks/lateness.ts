@@ -32,6 +32,9 @@ const BOUNDS: Partial<Record<FaultKind, Bound>> = {
 /** What was under way so long before a fault may have been held by its process, in ms. */
 const HELD_MS = 2_000
 
+/** What was accepted so long before and not attempted is kept by something else than the queue, in ms. */
+const QUEUED_AT_MOST_MS = 20_000
+
 /** Each event of the victim that was accepted reaches it within `victimMs`, or within the bound of a fault that held it. */
 export function checkLateness(record: PlayRecord): Violation[] {
   return latenesses(record)
@@ -43,7 +46,13 @@ export function checkLateness(record: PlayRecord): Violation[] {
     }))
 }
 
-type Lateness = { deliveryId: string; arrivedAt: number | null; lateMs: number; boundMs: number }
+type Lateness = {
+  deliveryId: string
+  arrivedAt: number | null
+  lateMs: number
+  boundMs: number
+  isUndisturbed: boolean
+}
 
 /** How late each event of the victim came, and how late it might. */
 function latenesses(record: PlayRecord): Lateness[] {
@@ -52,16 +61,47 @@ function latenesses(record: PlayRecord): Lateness[] {
   for (const { webhookId, deliveryId, arrivedAt } of record.posts)
     if (victims.has(webhookId) && !arrivals.has(deliveryId)) arrivals.set(deliveryId, arrivedAt)
   const faults = [...record.faults].sort((one, other) => one.from - other.from)
+  const queuedMs = queueOf(record)
   return record.publications.flatMap(({ tries }) => {
     const accepted = tries.find(({ status }) => status === 202)
     const delivery = accepted?.deliveries.find(({ webhookId }) => victims.has(webhookId))
     if (accepted === undefined || delivery === undefined) return []
     const arrivedAt = arrivals.get(delivery.id) ?? null
-    const boundMs = deadlineOf(accepted.to, record.victimMs, faults) - accepted.to
+    const victimMs = record.victimMs + queuedMs(accepted.to, arrivedAt ?? record.endedAt)
+    const boundMs = deadlineOf(accepted.to, victimMs, faults) - accepted.to
     return [
-      { deliveryId: delivery.id, arrivedAt, boundMs, lateMs: (arrivedAt ?? record.endedAt) - accepted.to },
+      {
+        deliveryId: delivery.id,
+        arrivedAt,
+        boundMs,
+        lateMs: (arrivedAt ?? record.endedAt) - accepted.to,
+        isUndisturbed: boundMs <= victimMs,
+      },
     ]
   })
+}
+
+/**
+ * What shares Temporal's queue with an event of the victim: all that was attempted between its acceptance and its arrival,
+ * and what had been accepted and not yet attempted by then.
+ */
+function queueOf(record: PlayRecord): (from: number, to: number) => number {
+  if (record.queuedMs === 0) return () => 0
+  const firsts = new Map<string, number>()
+  for (const { deliveryId, arrivedAt } of record.posts)
+    if (!firsts.has(deliveryId)) firsts.set(deliveryId, arrivedAt)
+  const accepted = record.publications.flatMap(({ tries }) =>
+    tries.flatMap((one) =>
+      one.deliveries.map(({ id }) => ({ at: one.to, attemptedAt: firsts.get(id) ?? Infinity })),
+    ),
+  )
+  return (from, to) => {
+    const attempted = record.posts.filter(({ arrivedAt }) => arrivedAt > from && arrivedAt <= to)
+    const waiting = accepted.filter(
+      ({ at, attemptedAt }) => at > from - QUEUED_AT_MOST_MS && at <= to && attemptedAt > to,
+    )
+    return record.queuedMs * (attempted.length + waiting.length)
+  }
 }
 
 /** A fault that begins before the deadline of the one before may hold up again what that one held up. */
@@ -79,7 +119,7 @@ function deadlineOf(acceptedAt: number, victimMs: number, faults: readonly Fault
 /** For the summary: how many events the victim got within which time. */
 export function describeLateness(record: PlayRecord): string {
   const all = latenesses(record)
-  const undisturbed = all.filter(({ boundMs }) => boundMs <= record.victimMs)
+  const undisturbed = all.filter(({ isUndisturbed }) => isUndisturbed)
   const worst = (list: readonly Lateness[]): number =>
     Math.round(Math.max(0, ...list.map(({ lateMs }) => lateMs)))
   return `victim: ${undisturbed.length} of ${all.length} events undisturbed, at most ${worst(undisturbed)} ms late, others ${worst(all)} ms`
