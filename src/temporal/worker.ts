@@ -33,6 +33,13 @@ export const MAX_CACHED_WORKFLOWS = 2_000
 /** Long polls open for each kind of task on each task queue. */
 const POLLERS = 10
 
+/**
+ * What the SDK allows one step of a workflow by the wall clock, after which it stops the code in the middle; Node.js then
+ * aborts the process (sdk-typescript#939). A process that was asleep for the SDK's five seconds is no workflow that loops.
+ * The option is not in the SDK's types.
+ */
+const STEP_LIMIT = { isolateExecutionTimeout: '1 hour' }
+
 /** After the grace attempts are cancelled, and after this delay the worker ends without them. */
 const FORCE_DELAY_MS = 2_000
 
@@ -67,6 +74,7 @@ export async function createWorkers(
   }
   const workflowOptions = {
     ...workflowCode(),
+    ...STEP_LIMIT,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASK_SLOTS,
     maxConcurrentWorkflowTaskPolls: POLLERS,
     maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
