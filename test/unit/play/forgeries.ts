@@ -213,10 +213,7 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
     ['an event that came after three seconds', ({ posts }) => void (posts[0] = forgePost(1, 3_100, 500))],
     [
       'one that came after three seconds, with two deliveries in the queue',
-      (record) => {
-        record.queuedMs = 50
-        record.posts[0] = forgePost(1, 3_100, 500)
-      },
+      (record) => void Object.assign(record, { queuedMs: 50, posts: [forgePost(1, 3_100, 500)] }),
     ],
     [
       'one that never came, although webhooks of others were locked',
@@ -270,11 +267,11 @@ export const SOUND: Forgery[] = [
   ],
   [
     'a late event of the victim that shared the queue of Temporal',
-    (record) => {
-      record.queuedMs = 1_500
-      record.posts[0] = forgePost(1, 3_100, 500)
-      record.posts[1] = forgePost(2, 4_200, 200)
-    },
+    (record) =>
+      void Object.assign(record, {
+        queuedMs: 1_500,
+        posts: [forgePost(1, 3_100, 500), forgePost(2, 4_200, 200)],
+      }),
   ],
   [
     'a late event of the victim that a killed process held',
@@ -282,6 +279,13 @@ export const SOUND: Forgery[] = [
       posts[0] = forgePost(1, 20_100, 500)
       posts[1] = forgePost(2, 21_200, 200)
       faults.push(fault('kill', 60, 500))
+    },
+  ],
+  [
+    'an answer 500 while PostgreSQL answered with an internal error',
+    ({ actions, faults }) => {
+      actions.push({ ...action('retry', 50), status: 500 })
+      faults.push({ ...fault('sql_error', 0, 200), process: null, detail: 'XX000 of each sweep' })
     },
   ],
   [

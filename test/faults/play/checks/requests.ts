@@ -22,6 +22,8 @@ const REFUSES: readonly FaultKind[] = [
   'sql_error',
   'locked_webhooks',
 ]
+/** The SQLSTATE of an error of PostgreSQL's own, which is answered 500. */
+const INTERNAL_ERROR = 'XX000'
 /** A connection that was lost is answered 503 within ten seconds. */
 const REFUSED_WITHIN_MS = 12_000
 
@@ -31,7 +33,7 @@ const STOPPED_WITHIN_MS = 1_000
 /** A retry leads to a POST within that time, where no fault is in the way; in ms. */
 const POSTED_WITHIN_MS = 60_000
 
-/** Each request is answered, and each 503 or missing answer is charged to a fault of the process that was asked. */
+/** Each request is answered, and each 500, 503 or missing answer is charged to a fault of the process that was asked. */
 export function checkRequests(record: PlayRecord): Violation[] {
   const { publications, actions, faults } = record
   const isInTemporal = ({ kind }: UserAction): boolean =>
@@ -56,6 +58,9 @@ export function checkRequests(record: PlayRecord): Violation[] {
       fault.from <= to &&
       fault.to + withinMs >= from
     if ((status === 0 || status === 503) && faults.some(isCharged)) return []
+    const isOfPostgres = (fault: Fault): boolean =>
+      fault.kind === 'sql_error' && fault.detail.startsWith(INTERNAL_ERROR) && isCharged(fault)
+    if (status === 500 && faults.some(isOfPostgres)) return []
     return [{ rule: ANSWERED, deliveryId: null, detail: `${what} of ${process}: ${outcome}` }]
   })
 }
