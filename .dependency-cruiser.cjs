@@ -3,7 +3,7 @@
 
 /** Files without a folder, which know of nothing above them. */
 const shared =
-  '^src/(ajv-errors|credentials|errors|free-port|ids|poll-loop|round-robin-queue|secret-box|shutdown|timers|ttl-cache)\\.ts$'
+  '^src/(credentials|free-port|ids|poll-loop|problem-error|round-robin-queue|secret-box|shutdown|timers|ttl-cache)\\.ts$'
 const database = '^src/db/'
 const domain = '^src/domain/'
 const observed = '^src/observability/'
@@ -11,7 +11,7 @@ const observed = '^src/observability/'
 const folders = {
   '^src/domain/': [],
   [shared]: [domain, observed, '^src/db/connection/connection-errors'],
-  '^src/json-schema/': [],
+  '^src/json-schema/': [domain, shared],
   '^src/observability/': [domain],
   '^src/outbound/': [domain, shared, '^package.json$'],
   '^src/db/connection/': [shared, observed, '^src/db/(entities|migrations)/'],
@@ -75,7 +75,7 @@ const folders = {
     '^src/deliveries/(publish/|retry/|dispatch/dispatcher|protocol/commit-events|recovery/sweeper)',
     // What the handlers call, by type: the process gives it to them.
     '^src/temporal/((delivery|job)-workflows|temporal-service)',
-    '^src/outbound/(host-names|post-headers|url-rules)',
+    '^src/outbound/(host-names|signed-headers|url-rules)',
     '^package.json$',
   ],
   '^src/process/': [

@@ -11,7 +11,7 @@ import {
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { findMember } from '../db/queries/organisations.ts'
 import type { Actor } from '../domain/actor.ts'
-import { conflict, invalidFields, notFound, unauthenticated } from '../errors.ts'
+import { conflict, invalidFields, notFound, unauthenticated } from '../problem-error.ts'
 import { newId } from '../ids.ts'
 import { callerCachesExpired } from './caller-lookup.ts'
 import { requireOrganisation } from './organisations.ts'

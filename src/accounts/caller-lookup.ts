@@ -12,7 +12,7 @@ import {
 } from '../domain/permissions.ts'
 import { createTtlCache } from '../ttl-cache.ts'
 import { isActiveOrganisation } from '../db/queries/erasures.ts'
-import { notFound, forbidden, ProblemError } from '../errors.ts'
+import { notFound, forbidden, ProblemError } from '../problem-error.ts'
 
 /** Hashes of keys, session tokens and stream tickets that were valid in this process lately. */
 export type KnownCredentials = {

@@ -10,7 +10,7 @@ import {
   upsertOrganisation,
   type OrganisationInput,
 } from '../db/queries/organisations.ts'
-import { conflict, notFound } from '../errors.ts'
+import { conflict, notFound } from '../problem-error.ts'
 import { auditAccount } from './account-audit.ts'
 import { DEFAULT_TIME_ZONE, type organisationFields } from './account-fields.ts'
 

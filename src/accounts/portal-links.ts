@@ -3,7 +3,7 @@ import { hashCredential, newToken } from '../credentials.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { insertPortalLink, takePortalLink } from '../db/queries/one-use-tokens.ts'
 import { findIdentity } from '../db/queries/sessions.ts'
-import { notFound, ProblemError, type NamedMember } from '../errors.ts'
+import { notFound, ProblemError, type NamedMember } from '../problem-error.ts'
 import type { KnownCredentials } from './caller-lookup.ts'
 import { findFormerSession, isSameMember, openMemberSession } from './sessions.ts'
 

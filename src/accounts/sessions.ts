@@ -10,7 +10,7 @@ import {
   insertSession,
   type Session,
 } from '../db/queries/sessions.ts'
-import { notFound, unauthenticated } from '../errors.ts'
+import { notFound, unauthenticated } from '../problem-error.ts'
 import type { Actor, Caller, KeyCaller } from '../domain/actor.ts'
 import { requireOrganisation } from './organisations.ts'
 

@@ -1,4 +1,4 @@
-import type { FieldError } from '../errors.ts'
+import type { FieldError } from '../problem-error.ts'
 import {
   defaultPermissionFor,
   FULL_ACCESS,

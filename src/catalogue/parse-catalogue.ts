@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toFieldErrors } from '../ajv-errors.ts'
+import { toFieldErrors } from '../json-schema/field-errors.ts'
 import { duplicateMembers, nestingDepth } from '../domain/text-rules.ts'
 import {
   CatalogueError,

@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { firstErrors, type FieldError } from '../errors.ts'
+import { firstErrors, type FieldError } from '../problem-error.ts'
 import { createBoundedCompiler, type CheckPayload } from './schema-compiler.ts'
 
 /** `schemas`: by event key; those that have one. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import type { FieldError } from '../errors.ts'
+import type { FieldError } from '../problem-error.ts'
 import { createRoundRobinQueue } from '../round-robin-queue.ts'
 import type { EventKeyDefinition } from './catalogue.ts'
 import type { ThreadData, ThreadReply, ThreadRequest } from './payload-thread.ts'

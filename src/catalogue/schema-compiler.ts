@@ -1,7 +1,7 @@
 import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
-import { toFieldErrors } from '../ajv-errors.ts'
-import type { FieldError } from '../errors.ts'
+import { toFieldErrors } from '../json-schema/field-errors.ts'
+import type { FieldError } from '../problem-error.ts'
 import { createBoundedCheck, isQuicklyChecked, resolveReference } from '../json-schema/count-checks.ts'
 import { slowKeywords, takesConstantTime, visitKeywords } from '../json-schema/slow-keywords.ts'
 

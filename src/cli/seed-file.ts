@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
 import { ACCOUNT_FORMATS, accountName, memberFields, organisationFields } from '../accounts/account-fields.ts'
-import { toFieldErrors } from '../ajv-errors.ts'
+import { toFieldErrors } from '../json-schema/field-errors.ts'
 import { ConfigError } from '../config/load.ts'
 import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../domain/api-key-shape.ts'
 import { PLATFORM_ID_PATTERN } from '../ids.ts'

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
 import { escapeHtml } from '../domain/text-rules.ts'
-import { methodNotAllowed } from '../errors.ts'
+import { methodNotAllowed } from '../problem-error.ts'
 import { requireLoopbackHost } from '../http/middleware/requested-host.ts'
 import type { Mail } from './mailbox.ts'
 

@@ -41,6 +41,26 @@ export type IncidentEvaluation = {
   statusCode: number | null
 }
 
+/**
+ * Returns the notifications that an incident is due, each of them once: the first when the streak that began at `dueFor`
+ * (Unix ms; null: no timer fired) still lasts, the second once a delivery has been marked permanently failed.
+ */
+export function dueKinds(
+  incident: {
+    firstNotifiedAt: Date | null
+    secondNotifiedAt: Date | null
+    exhausted: boolean
+    streak: Streak | null
+  },
+  dueFor: number | null,
+): NotificationKind[] {
+  const { firstNotifiedAt, secondNotifiedAt, exhausted, streak } = incident
+  const kinds: NotificationKind[] = []
+  if (firstNotifiedAt === null && streak !== null && streak.sinceMs === dueFor) kinds.push(1)
+  if (secondNotifiedAt === null && exhausted) kinds.push(2)
+  return kinds
+}
+
 /** Waits for a streak to become `notifyAfterMs` old, on Temporal's clock. */
 export type StreakTimer = { sinceMs: number; dueAtMs: number }
 

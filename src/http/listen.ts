@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
-import { ProblemError } from '../errors.ts'
+import { ProblemError } from '../problem-error.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
 import { createPipeline, type HandleRequest, type Pipeline, type PipelineLimits } from './limits/pipeline.ts'
 import { problemHeaders, refuseUnreadable } from './limits/unreadable.ts'

@@ -3,12 +3,7 @@ import { closeResolvedIncident } from '../db/queries/incidents.ts'
 import type { IncidentLabel } from '../domain/workflow-inputs.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { IncidentWorkflows } from '../temporal/job-workflows.ts'
-import type { Actor } from '../domain/actor.ts'
-import type { Db } from '../db/connection/db.ts'
-import { findWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
-import { notFound } from '../errors.ts'
 import { settlesWithin } from '../timers.ts'
-import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
 
 /** What changed, and the incident whose workflow is to be signalled; null where nothing concerns it. */
 export type Changed<T> = { result: T; toSignal: IncidentLabel | null }
@@ -48,27 +43,4 @@ export async function signalIncident(
       logger.warn({ event: 'incident.signal_failed', incidentId, err: error }, 'incident.signal_failed'),
     )
   await settlesWithin(signalled, SIGNAL_TIMEOUT_MS)
-}
-
-/**
- * Runs a command's transaction under the lock of a webhook of the actor's organisation, with the webhook as it is under
- * the lock. The organisation is checked before the lock too: a caller that waits for the lock of another organisation's
- * webhook learns that it exists, and takes a place in the queue of those that may. Throws 404 where there is none.
- */
-export async function transactOnOwn<T>(
-  dependencies: CommandDependencies,
-  { organisationId }: Pick<Actor, 'organisationId'>,
-  id: string,
-  work: (manager: EntityManager, webhook: WebhookRow) => Promise<T>,
-): Promise<T> {
-  await requireWebhook(dependencies.dataSource, organisationId, id)
-  return transactOnWebhook(dependencies, id, async (manager) =>
-    work(manager, await requireWebhook(manager, organisationId, id)),
-  )
-}
-
-async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
-  const webhook = await findWebhook(db, organisationId, id)
-  if (webhook === null) throw notFound('webhook')
-  return webhook
 }

@@ -6,10 +6,14 @@ import {
   findEvaluationInputs,
   recordEvaluation,
   type IncidentRow,
-  type EvaluationInputs,
 } from '../db/queries/incident-evaluation.ts'
 import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.ts'
-import { type IncidentEvaluation, type NotificationKind, recipientsOf } from '../domain/notification-rules.ts'
+import {
+  dueKinds,
+  type IncidentEvaluation,
+  type NotificationKind,
+  recipientsOf,
+} from '../domain/notification-rules.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
 import type { EvaluationRequest } from '../domain/workflow-inputs.ts'
 import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
@@ -34,7 +38,7 @@ export async function evaluateIncident(
     if (incident === null) return null
     const { open } = incident
     const inputs = await findEvaluationInputs(manager, incident)
-    const due = open && inputs.live ? dueKinds(incident, inputs, request.dueFor) : []
+    const due = open && inputs.live ? dueKinds({ ...incident, streak: inputs.streak }, request.dueFor) : []
     for (const kind of due) await address(manager, incident, kind)
 
     const isFirstGone = incident.firstNotifiedAt !== null || due.includes(1)
@@ -64,17 +68,6 @@ export async function evaluateIncident(
       statusCode,
     }
   })
-}
-
-function dueKinds(
-  incident: IncidentRow,
-  { streak }: EvaluationInputs,
-  dueFor: number | null,
-): NotificationKind[] {
-  const kinds: NotificationKind[] = []
-  if (incident.firstNotifiedAt === null && streak !== null && streak.sinceMs === dueFor) kinds.push(1)
-  if (incident.secondNotifiedAt === null && incident.exhausted) kinds.push(2)
-  return kinds
 }
 
 async function address(manager: EntityManager, incident: IncidentRow, kind: NotificationKind): Promise<void> {

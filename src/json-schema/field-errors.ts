@@ -4,9 +4,9 @@ import {
   PLAIN_TEXT_PATTERN,
   PLAIN_TEXT_RULE,
   VISIBLE_ASCII_PATTERN,
-} from './domain/text-rules.ts'
-import type { FieldError } from './errors.ts'
-import { PLATFORM_ID_PATTERN, UUID_PATTERN } from './ids.ts'
+} from '../domain/text-rules.ts'
+import type { FieldError } from '../problem-error.ts'
+import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../ids.ts'
 
 type Params = Readonly<Record<string, unknown>>
 type Explanation = Pick<FieldError, 'code' | 'detail'>

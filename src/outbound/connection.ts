@@ -1,5 +1,5 @@
 import { Client } from 'undici'
-import type { OpenSocket } from './connector.ts'
+import type { OpenSocket } from './pinned-connector.ts'
 import { OutboundError } from './failure-code.ts'
 
 type Request = { path: string; headers: Record<string, string>; body: Buffer }

@@ -1,6 +1,6 @@
 import { openConnection, type Connection } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
-import type { Connect, OnPhase } from './connector.ts'
+import type { Connect, OnPhase } from './pinned-connector.ts'
 import { OutboundError } from './failure-code.ts'
 
 /**

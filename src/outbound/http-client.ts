@@ -3,7 +3,7 @@ import { isSuccessStatus } from '../domain/attempt-outcome.ts'
 import type { FailureCode } from '../domain/attempt-outcome.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { createConnectionPool, type PoolLimits } from './connection-pool.ts'
-import { createConnector } from './connector.ts'
+import { createConnector } from './pinned-connector.ts'
 import {
   exchange,
   type Answer,

@@ -1,6 +1,6 @@
 import { createAddressGuard } from './address-guard.ts'
-import { createConnector } from './connector.ts'
-import type { Connect } from './connector.ts'
+import { createConnector } from './pinned-connector.ts'
+import type { Connect } from './pinned-connector.ts'
 import { OutboundError } from './failure-code.ts'
 import { createResolver } from './resolver.ts'
 

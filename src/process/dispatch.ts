@@ -4,7 +4,7 @@ import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
-import { claimLeaseMs } from '../deliveries/protocol/sweep.ts'
+import { claimLeaseMs } from '../deliveries/protocol/claim.ts'
 import {
   createFollowingWorkflows,
   type FollowingWorkflows,

@@ -4,7 +4,7 @@ import { readEvents, type StreamedEvent, type StreamPosition } from '../db/queri
 import type { Logger } from '../observability/logger.ts'
 import { createWatermark, SequenceRegressedError, type Watermark } from './watermark.ts'
 import { eventFrame } from './sse-frames.ts'
-import { ProblemError } from '../errors.ts'
+import { ProblemError } from '../problem-error.ts'
 
 /** A stream in the feed; it is offered every event of its organisation since it joined. */
 type Member = { organisationId: string; offer(event: StreamedEvent, frame: Buffer): void }

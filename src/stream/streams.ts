@@ -5,22 +5,16 @@ import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { findKeyRights, type KeyRights } from '../db/queries/api-keys.ts'
-import {
-  findEventPosition,
-  isPositionValid,
-  readEventPage,
-  type StreamPosition,
-} from '../db/queries/event-stream.ts'
+import { readEventPage } from '../db/queries/event-stream.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import { mayReadPayload, WILDCARD, type Grants } from '../domain/permissions.ts'
-import { unauthenticated } from '../errors.ts'
-import { parseUuid } from '../ids.ts'
+import { unauthenticated } from '../problem-error.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { StreamEnd } from '../observability/metrics/requests.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
-import { POSITION_PATTERN, type Positions } from './positions.ts'
-import { createStream, type EventStream, type StreamStart } from './client-stream.ts'
+import { findStart, type Positions } from './positions.ts'
+import { createStream, type EventStream } from './client-stream.ts'
 
 /** The requested event keys, `*` alone for all; null for all that the member may see. */
 export type RequestedEventKeys = readonly string[] | null
@@ -51,8 +45,6 @@ const TIMES: StreamTimes = { beatMs: 15_000, rightsMs: 5_000, stallMs: 10_000 }
 /** Events in one query for a stream that is behind, and such queries in flight at once. */
 const PAGE_SIZE = 100
 const MAX_CONCURRENT_READS = 4
-
-const POSITION = new RegExp(`^${POSITION_PATTERN}$`)
 
 type Open = { stream: EventStream; apiKeyId: string; rights: string }
 
@@ -116,28 +108,13 @@ export function createStreams(dependencies: {
     }
   }
 
-  async function startOf({ caller, lastEventId }: StreamRequest): Promise<StreamStart> {
-    if (lastEventId === null) return { position: await feed.newest(), lastEventId, isGap: false }
-    const position = await findPosition(caller.organisationId, lastEventId)
-    return { position: position ?? (await feed.newest()), lastEventId, isGap: position === null }
-  }
-
-  async function findPosition(organisationId: string, lastEventId: string): Promise<StreamPosition | null> {
-    const eventId = parseUuid(lastEventId)
-    if (eventId !== null) return findEventPosition(dataSource, organisationId, eventId)
-    // What opens in spite of other characters, such as line breaks, would be sent back with them.
-    const position = POSITION.test(lastEventId) ? positions.open(organisationId, lastEventId) : null
-    if (position === null) return null
-    return (await isPositionValid(dataSource, organisationId, position)) ? position : null
-  }
-
   async function start(request: StreamRequest, release: () => void): Promise<Open> {
     const { caller, requested, requestId } = request
     const { organisationId, apiKeyId } = caller
     await feed.start()
     const rights = await rightsOf(caller, requested)
     const keys = streamedKeys(catalogue, requested, rights)
-    const from = await startOf(request)
+    const from = await findStart({ dataSource, positions, feed }, request)
     const startedAt = performance.now()
     metrics.streamOpened()
     const stream = createStream({

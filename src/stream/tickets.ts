@@ -3,7 +3,7 @@ import { hashCredential, newToken } from '../credentials.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { KnownCredentials } from '../accounts/caller-lookup.ts'
 import { insertStreamTicket, takeStreamTicket } from '../db/queries/one-use-tokens.ts'
-import { unauthenticated } from '../errors.ts'
+import { unauthenticated } from '../problem-error.ts'
 
 /** Long enough to open a stream, too short to be of use to a reader of a log. */
 const TICKET_TTL_SECONDS = 30

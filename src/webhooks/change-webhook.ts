@@ -11,10 +11,10 @@ import {
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
 import type { Actor } from '../domain/actor.ts'
 import { includesSubscription } from '../domain/permissions.ts'
-import { notFound } from '../errors.ts'
-import { signalIncident, type SignalDependencies, transactOnOwn } from '../incidents/change-incident.ts'
+import { notFound } from '../problem-error.ts'
+import { signalIncident, type SignalDependencies } from '../incidents/close-incident.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { CommandDependencies, WebhookChanges } from './webhook-locks.ts'
+import { transactOnOwn, type CommandDependencies, type WebhookChanges } from './webhook-locks.ts'
 
 export type ChangeDependencies = CommandDependencies &
   SignalDependencies & {

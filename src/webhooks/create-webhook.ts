@@ -7,7 +7,7 @@ import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.
 import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import { requireOrganisation } from '../accounts/organisations.ts'
 import { countWebhooks, insertWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
-import { ProblemError } from '../errors.ts'
+import { ProblemError } from '../problem-error.ts'
 import { newId } from '../ids.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { generateSigningSecret, type SecretBox } from '../secret-box.ts'

@@ -4,7 +4,7 @@ import type { Actor } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { findSealedSecret, findWebhook } from '../db/queries/webhooks.ts'
-import { notFound } from '../errors.ts'
+import { notFound } from '../problem-error.ts'
 import type { SecretBox } from '../secret-box.ts'
 
 type Dependencies = { dataSource: DataSource; secretBox: Pick<SecretBox, 'open'> }

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { WebhookRow } from '../db/queries/webhooks.ts'
 import { MAX_EVENT_KEY_LENGTH, WILDCARD, includesSubscription } from '../domain/permissions.ts'
-import type { FieldError } from '../errors.ts'
+import type { FieldError } from '../problem-error.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 
 /** Checks rules of a webhook's fields that a schema cannot express. Values of the wrong type are left to the schema. */

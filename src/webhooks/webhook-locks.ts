@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError } from '../db/connection/connection-errors.ts'
-import { lockWebhookWithin, tryLockWebhook } from '../db/queries/webhooks.ts'
+import type { Db } from '../db/connection/db.ts'
+import { findWebhook, lockWebhookWithin, tryLockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
+import type { Actor } from '../domain/actor.ts'
+import { notFound } from '../problem-error.ts'
 
 type Work<T> = (manager: EntityManager) => Promise<T>
 
@@ -161,4 +164,27 @@ export function createWebhookChanges(): WebhookChanges {
     changed: (webhookId) => void changedAtMs.set(webhookId, performance.now()),
     hasChangedSince: (webhookId, readAtMs) => (changedAtMs.get(webhookId) ?? -Infinity) >= readAtMs,
   }
+}
+
+/**
+ * Runs a command's transaction under the lock of a webhook of the actor's organisation, with the webhook as it is under
+ * the lock. The organisation is checked before the lock too: a caller that waits for the lock of another organisation's
+ * webhook learns that it exists, and takes a place in the queue of those that may. Throws 404 where there is none.
+ */
+export async function transactOnOwn<T>(
+  dependencies: CommandDependencies,
+  { organisationId }: Pick<Actor, 'organisationId'>,
+  id: string,
+  work: (manager: EntityManager, webhook: WebhookRow) => Promise<T>,
+): Promise<T> {
+  await requireWebhook(dependencies.dataSource, organisationId, id)
+  return transactOnWebhook(dependencies, id, async (manager) =>
+    work(manager, await requireWebhook(manager, organisationId, id)),
+  )
+}
+
+async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
+  const webhook = await findWebhook(db, organisationId, id)
+  if (webhook === null) throw notFound('webhook')
+  return webhook
 }

@@ -22,7 +22,7 @@ import { recordFirstSuccesses } from '../../src/deliveries/protocol/record-attem
 import { stateAfterAttempt } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { waitAfterAttempt } from '../../src/domain/retry-schedule.ts'
-import { closeIfResolved } from '../../src/incidents/change-incident.ts'
+import { closeIfResolved } from '../../src/incidents/close-incident.ts'
 import { createWebhookLocks, recordOnWebhook, transactOnWebhook } from '../../src/webhooks/webhook-locks.ts'
 import { deleteWebhook } from '../../src/webhooks/change-webhook.ts'
 import { updateWebhook } from '../../src/webhooks/update-webhook.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { sign } from '../../src/outbound/post-headers.ts'
+import { sign } from '../../src/outbound/signed-headers.ts'
 import { freePort } from '../../src/free-port.ts'
 import { eventually } from '../helpers/eventually.ts'
 

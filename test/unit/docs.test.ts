@@ -200,7 +200,7 @@ describe('docs/receiving.md', () => {
   })
 
   it('shows every header that an attempt is sent with', () => {
-    const source = `${read('src/outbound/post-headers.ts')}${read('src/outbound/exchange.ts')}`
+    const source = `${read('src/outbound/signed-headers.ts')}${read('src/outbound/exchange.ts')}`
     const shown = firstTwoColumns(receiving, '## The request').map(([header = '']) =>
       header.replaceAll('`', ''),
     )

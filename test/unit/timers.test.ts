@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createPauseWatch } from '../../../src/timers.ts'
+import { createPauseWatch } from '../../src/timers.ts'
 
 describe('the pause watch', () => {
   let nowMs = 0

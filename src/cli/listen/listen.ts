@@ -5,7 +5,7 @@ import { generateSigningSecret } from '../../secret-box.ts'
 import type { Output } from '../command-line/command.ts'
 import { followEvents, type StreamedEvent } from './follow-events.ts'
 import { visibleText } from '../../process/visible-text.ts'
-import { signedHeaders, USER_AGENT } from '../../outbound/post-headers.ts'
+import { signedHeaders, USER_AGENT } from '../../outbound/signed-headers.ts'
 import { FORWARD_POLICY, FORWARD_TIMEOUT_MS } from './listen-defaults.ts'
 
 export type ListenCommand = {

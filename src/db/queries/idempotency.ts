@@ -1,6 +1,6 @@
 // Hand-written: it is on the path of publishing, where building three statements would double the processor's time.
 import type { DataSource, EntityManager } from 'typeorm'
-import { ProblemError } from '../../errors.ts'
+import { ProblemError } from '../../problem-error.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { IdempotencyKey } from '../entities/idempotency-key.ts'
 

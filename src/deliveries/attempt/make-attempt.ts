@@ -1,11 +1,10 @@
 import { isTimeout, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
-import { signalIncident } from '../../incidents/change-incident.ts'
+import { signalIncident } from '../../incidents/close-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { settlesWithin } from '../../timers.ts'
-import { claimLeaseMs } from '../protocol/sweep.ts'
-import { releaseRuns, type Claim } from '../protocol/claim.ts'
+import { claimLeaseMs, releaseRuns, type Claim } from '../protocol/claim.ts'
 import type {
   AttemptDependencies,
   AttemptSignals,

@@ -1,7 +1,7 @@
 import { traceAttempt } from '../../observability/tracing.ts'
 import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import type { HttpClient, PostResult } from '../../outbound/http-client.ts'
-import { signedHeaders } from '../../outbound/post-headers.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import type { Claim } from '../protocol/claim.ts'
 

@@ -6,6 +6,14 @@ const CLAIM = loadSql('claim')
 const RELEASE = loadSql('release')
 const RENEW = loadSql('renew-lease')
 
+/** Time by which the lease of a claim exceeds the deadline of its POST; no POST begins later. */
+const CLAIM_MARGIN_MS = 5_000
+
+/** Returns how long the claim of one attempt leases the row, in ms. */
+export function claimLeaseMs(attemptTimeoutMs: number): number {
+  return attemptTimeoutMs + CLAIM_MARGIN_MS
+}
+
 /** Which attempt of which delivery. `number` is 1-based. */
 export type AttemptKey = { organisationId: string; deliveryId: string; number: number }
 

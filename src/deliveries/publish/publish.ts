@@ -14,7 +14,7 @@ import {
   type Commits,
   type NewEvent,
 } from '../protocol/commit-events.ts'
-import { overloaded } from '../../errors.ts'
+import { overloaded } from '../../problem-error.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
 import { countWebhooksOfEach } from '../../db/queries/webhooks.ts'
 import { createTtlCache } from '../../ttl-cache.ts'

@@ -4,14 +4,9 @@ import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/delivery-selection.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
-import { conflict } from '../../errors.ts'
-import {
-  closeIfResolved,
-  signalIncident,
-  type SignalDependencies,
-  transactOnOwn,
-} from '../../incidents/change-incident.ts'
-import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
+import { conflict } from '../../problem-error.ts'
+import { closeIfResolved, signalIncident, type SignalDependencies } from '../../incidents/close-incident.ts'
+import { transactOnOwn, transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { discard } from '../protocol/change-deliveries.ts'
 import { requireDelivery } from './retry-delivery.ts'

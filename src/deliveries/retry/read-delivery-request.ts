@@ -5,8 +5,8 @@ import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findSealedSecret, findWebhook } from '../../db/queries/webhooks.ts'
-import { forbidden, notFound, payloadErased } from '../../errors.ts'
-import { signedHeaders } from '../../outbound/post-headers.ts'
+import { forbidden, notFound, payloadErased } from '../../problem-error.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 
 type Dependencies = {

@@ -24,7 +24,7 @@ import {
   type ReplayRow,
 } from '../../db/queries/replays.ts'
 import { findWebhook } from '../../db/queries/webhooks.ts'
-import { conflict, forbidden, notFound } from '../../errors.ts'
+import { conflict, forbidden, notFound } from '../../problem-error.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
 

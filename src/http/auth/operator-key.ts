@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { hashCredential } from '../../credentials.ts'
 import type { Operator } from '../../accounts/operator.ts'
-import { ProblemError } from '../../errors.ts'
+import { ProblemError } from '../../problem-error.ts'
 import type { OperatorKey, OperatorScope } from '../../domain/permissions.ts'
 
 /** An operator key that was found; of its secret only the hash. */

@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { ProblemError } from '../../errors.ts'
+import { ProblemError } from '../../problem-error.ts'
 import { hostOf, isLoopbackRequest } from '../middleware/requested-host.ts'
 
 /** The cookie that carries a session on this connection. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rate-limiter-flexible'
-import { ProblemError } from '../../errors.ts'
+import { ProblemError } from '../../problem-error.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { LimitName } from '../../observability/metrics/requests.ts'

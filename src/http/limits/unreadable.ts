@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { ProblemError } from '../../errors.ts'
+import { ProblemError } from '../../problem-error.ts'
 
 /** How long a client may take to read the answer. */
 const CLOSE_AFTER_MS = 5_000

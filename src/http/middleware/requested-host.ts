@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { parseUrl } from '../../domain/text-rules.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
-import { badRequest, ProblemError } from '../../errors.ts'
+import { badRequest, ProblemError } from '../../problem-error.ts'
 
 /**
  * Throws 400 for a request target that is no URL, such as `http://[bad/`: reading its path would throw; and for more than

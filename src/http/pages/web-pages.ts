@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import { methodNotAllowed, notFound } from '../../errors.ts'
+import { methodNotAllowed, notFound } from '../../problem-error.ts'
 import type { WebFiles } from './web-files.ts'
 
 /**

@@ -11,7 +11,7 @@ import {
   type PermissionFor,
 } from '../../domain/permissions.ts'
 import { shortenUrl } from '../../domain/webhook-name.ts'
-import { shownHeaders } from '../../outbound/post-headers.ts'
+import { shownHeaders } from '../../outbound/signed-headers.ts'
 import { AttemptSchema } from '../schemas/delivery-detail.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
 import { embedJson, presenter } from './presenter.ts'

@@ -1,6 +1,6 @@
 import { createOwnApiKey, revokeKey } from '../../accounts/api-keys.ts'
 import { listKeysInForce } from '../../db/queries/api-keys.ts'
-import { notFound } from '../../errors.ts'
+import { notFound } from '../../problem-error.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
 import { param, typedRoute, type Route } from '../route.ts'
 import { OwnApiKeyListSchema } from '../schemas/member.ts'

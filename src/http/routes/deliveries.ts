@@ -5,7 +5,7 @@ import { deliveryStats } from '../../db/queries/overview.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../errors.ts'
+import { notFound } from '../../problem-error.ts'
 import {
   presentDelivery,
   presentDeliveryDetail,

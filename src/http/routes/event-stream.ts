@@ -5,7 +5,7 @@ import { typedRoute, type Route } from '../route.ts'
 import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
-import { invalidFields, type FieldError } from '../../errors.ts'
+import { invalidFields, type FieldError } from '../../problem-error.ts'
 import type { RequestedEventKeys } from '../../stream/streams.ts'
 
 /** Query of the event stream. */

@@ -11,7 +11,7 @@ import {
   TEST_EVENT_KEY,
   type Grants,
 } from '../../domain/permissions.ts'
-import { notFound, unknownEventKey, type FieldError } from '../../errors.ts'
+import { notFound, unknownEventKey, type FieldError } from '../../problem-error.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { createMemberApiKey, revokeKey } from '../../accounts/api-keys.ts'
 import { listApiKeys } from '../../db/queries/api-keys.ts'
-import { notFound, type FieldError } from '../../errors.ts'
+import { notFound, type FieldError } from '../../problem-error.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
 import { operatorActor, param, typedRoute, type Route } from '../route.ts'
 import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'

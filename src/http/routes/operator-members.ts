@@ -1,7 +1,7 @@
 import { putMember, removeMember } from '../../accounts/members.ts'
 import { endSessionsOf } from '../../accounts/sessions.ts'
 import { findMember, listMembers } from '../../db/queries/organisations.ts'
-import { notFound } from '../../errors.ts'
+import { notFound } from '../../problem-error.ts'
 import type { ApiDependencies } from '../api.ts'
 import { listRoute } from '../list-route.ts'
 import { presentMember } from '../presenters/presenter.ts'

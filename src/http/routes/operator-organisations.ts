@@ -1,7 +1,7 @@
 import { putOrganisation } from '../../accounts/organisations.ts'
 import { requestErasure } from '../../accounts/request-erasure.ts'
 import { findOrganisation, listOrganisations, type OrganisationRow } from '../../db/queries/organisations.ts'
-import { notFound } from '../../errors.ts'
+import { notFound } from '../../problem-error.ts'
 import { listRoute } from '../list-route.ts'
 import { presenter } from '../presenters/presenter.ts'
 import { operatorActor, operatorOf, param, typedRoute, type Route } from '../route.ts'

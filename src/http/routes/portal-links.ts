@@ -1,5 +1,5 @@
 import { createPortalLink, redeemPortalLink, developerAddress } from '../../accounts/portal-links.ts'
-import type { FieldError } from '../../errors.ts'
+import type { FieldError } from '../../problem-error.ts'
 import { requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import { operatorActor, param, typedRoute, type Route } from '../route.ts'
 import {

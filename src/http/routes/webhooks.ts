@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { findWebhook, listWebhooks, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound, type FieldError } from '../../errors.ts'
+import { notFound, type FieldError } from '../../problem-error.ts'
 import { createWebhook } from '../../webhooks/create-webhook.ts'
 import { deleteWebhook } from '../../webhooks/change-webhook.ts'
 import { readSigningSecret } from '../../webhooks/signing-secret.ts'

@@ -1,4 +1,4 @@
-import { badRequest } from '../../errors.ts'
+import { badRequest } from '../../problem-error.ts'
 
 /** The cursors of one kind of list. */
 export type Cursor = {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { DeliveryFilter, DeliverySelection } from '../../domain/delivery-filter.ts'
-import type { FieldError } from '../../errors.ts'
+import type { FieldError } from '../../problem-error.ts'
 import type { DeliveryFilterSchema } from '../schemas/delivery.ts'
 
 /** Parses what deliveries are selected by, in a query or a body. */

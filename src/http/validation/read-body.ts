@@ -5,7 +5,7 @@ import inflate from 'inflation'
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
 import { nestingDepth } from '../../domain/text-rules.ts'
-import { badRequest, ProblemError } from '../../errors.ts'
+import { badRequest, ProblemError } from '../../problem-error.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 
 /** Deeper JSON is no plausible event, and would burden every program that reads it. */

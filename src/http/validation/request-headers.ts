@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
-import { badRequest } from '../../errors.ts'
+import { badRequest } from '../../problem-error.ts'
 import type { TraceContext } from '../../observability/tracing.ts'
 
 /** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */

@@ -1,5 +1,5 @@
 import { ECDH } from 'node:crypto'
-import type { FieldError } from '../../errors.ts'
+import type { FieldError } from '../../problem-error.ts'
 import { checkWebhookUrl, type UrlPolicy } from '../../outbound/url-rules.ts'
 
 /** An uncompressed point of P-256: a prefix and two coordinates of 32 bytes (RFC 8291, section 3.1). */

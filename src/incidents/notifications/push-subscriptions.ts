@@ -9,7 +9,7 @@ import {
   upsertPushSubscription,
   type PushSubscriptionRow,
 } from '../../db/queries/push-subscriptions.ts'
-import { conflict, notFound, type ProblemError } from '../../errors.ts'
+import { conflict, notFound, type ProblemError } from '../../problem-error.ts'
 import { newId } from '../../ids.ts'
 import { canonicalUrl, type UrlPolicy } from '../../outbound/url-rules.ts'
 

@@ -20,7 +20,7 @@ import type {
   createDispatcher,
 } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
-import { claimLeaseMs } from '../../../src/deliveries/protocol/sweep.ts'
+import { claimLeaseMs } from '../../../src/deliveries/protocol/claim.ts'
 import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import {
   commitEvents,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { findCaller } from '../../../src/db/queries/api-keys.ts'
-import { ProblemError } from '../../../src/errors.ts'
+import { ProblemError } from '../../../src/problem-error.ts'
 import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { authenticateApiKey } from '../../../src/http/auth/authenticate.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -163,7 +163,7 @@ const ofOperators: BadInput[] = [
 const LINKS = `${ORGANISATIONS}/{org}/members/{member}/portal-links`
 const OPEN = '/api/session/portal-link'
 const asPage = { 'x-api-key': null, 'sec-fetch-site': 'same-origin' }
-/** `test/unit/domain/portal-path.test.ts` has every path. */
+/** `test/unit/accounts/portal-links.test.ts` has every path. */
 const portal: BadInput[] = [
   refused('a portal link', LINKS, { headers: { 'x-api-key': null, 'x-operator-key': secretOf('portal') } })(
     'to another host',

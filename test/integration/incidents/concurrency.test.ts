@@ -6,7 +6,7 @@ import { purge } from '../../../src/retention/purge.ts'
 import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { createWebhookLocks, type WebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { closeIfResolved } from '../../../src/incidents/change-incident.ts'
+import { closeIfResolved } from '../../../src/incidents/close-incident.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import {
   createConcurrentWebhook,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { verify } from '@octokit/webhooks-methods'
-import { sign } from '../../../src/outbound/post-headers.ts'
+import { sign } from '../../../src/outbound/signed-headers.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import {
   answer,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createAddressGuard } from '../../../src/outbound/address-guard.ts'
-import { createConnector } from '../../../src/outbound/connector.ts'
+import { createConnector } from '../../../src/outbound/pinned-connector.ts'
 import { describeError } from '../../../src/outbound/failure-code.ts'
 import type { ResolvedAddress } from '../../../src/outbound/resolver.ts'
 

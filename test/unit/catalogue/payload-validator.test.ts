@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { parseCatalogue, printCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
-import type { FieldError } from '../../../src/errors.ts'
+import type { FieldError } from '../../../src/problem-error.ts'
 
 type Schema = { enum?: unknown; const?: unknown; properties?: Record<string, Schema> }
 

@@ -1,15 +1,15 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
-import { toFieldErrors } from '../../src/ajv-errors.ts'
+import { toFieldErrors } from '../../../src/json-schema/field-errors.ts'
 import {
   NO_NUL_PATTERN,
   PLAIN_TEXT_PATTERN,
   PLAIN_TEXT_RULE,
   VISIBLE_ASCII_PATTERN,
-} from '../../src/domain/text-rules.ts'
-import { UUID_PATTERN } from '../../src/ids.ts'
-import type { FieldError } from '../../src/errors.ts'
+} from '../../../src/domain/text-rules.ts'
+import { UUID_PATTERN } from '../../../src/ids.ts'
+import type { FieldError } from '../../../src/problem-error.ts'
 
 type Row = [schema: object, value: unknown, pointer: string, code: string, detail: string]
 

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { verify } from '@octokit/webhooks-methods'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { sign } from '../../../src/outbound/post-headers.ts'
+import { sign } from '../../../src/outbound/signed-headers.ts'
 
 // 000102…1e1f: 64 characters that look like hex.
 const SECRET = Array.from({ length: 32 }, (_value, index) => index.toString(16).padStart(2, '0')).join('')

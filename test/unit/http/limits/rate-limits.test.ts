@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { ProblemError } from '../../../../src/errors.ts'
+import { ProblemError } from '../../../../src/problem-error.ts'
 import { createRateLimits, type RateLimitSettings } from '../../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../../src/observability/metrics.ts'
 import { silentLogger } from '../../../helpers/silent-logger.ts'

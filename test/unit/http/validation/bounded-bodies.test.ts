@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../../src/catalogue/built-in-catalogue.ts'
-import { ProblemError } from '../../../../src/errors.ts'
+import { ProblemError } from '../../../../src/problem-error.ts'
 import type { ApiDependencies } from '../../../../src/http/api.ts'
 import type { RouteRequest } from '../../../../src/http/route.ts'
 import { routes } from '../../../../src/http/routes/index.ts'

@@ -1,7 +1,7 @@
 import type { Actor } from '../../../../../src/domain/actor.ts'
 import { discardDelivery } from '../../../../../src/deliveries/retry/discard-deliveries.ts'
 import { retryDelivery } from '../../../../../src/deliveries/retry/retry-delivery.ts'
-import { ProblemError } from '../../../../../src/errors.ts'
+import { ProblemError } from '../../../../../src/problem-error.ts'
 import { deleteWebhook } from '../../../../../src/webhooks/change-webhook.ts'
 import { updateWebhook } from '../../../../../src/webhooks/update-webhook.ts'
 import { silentLogger } from '../../../../helpers/silent-logger.ts'
