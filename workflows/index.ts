@@ -1,5 +1,5 @@
 export { deliverEvent } from './deliver-event.ts'
-export { eraseOrganisation } from './retention.ts'
+export { eraseOrganisation } from './purge-and-erase.ts'
 export { incident } from './incident.ts'
-export { purge } from './retention.ts'
+export { purge } from './purge-and-erase.ts'
 export { retryDeliveries } from './retry-deliveries.ts'

@@ -15,6 +15,9 @@ export const VISIBLE_ASCII_PATTERN = '^[\\x21-\\x7e]+$'
 /** Text that PostgreSQL can store. */
 export const NO_NUL_PATTERN = '^[^\\u0000]*$'
 
+/** What the body of an event has at most: the size that receivers have to expect. A larger one of an outbox is not read. */
+export const MAX_EVENT_BYTES = 256 * 1024
+
 const pattern = new RegExp(PLAIN_TEXT_PATTERN, 'u')
 
 export function isPlainText(text: string): boolean {

@@ -1,7 +1,10 @@
 /** Level of a line, by severity; `warn or error`: a warning while PostgreSQL or Temporal is unavailable. */
 type LoggedLevel = 'info' | 'warn' | 'error' | 'warn or error'
 
-/** Every event of the log with its level and meaning. `npm run check:docs` writes them into docs/troubleshooting.md. */
+/**
+ * Every event of the log with its level and meaning. `npm run check:docs` writes them into docs/troubleshooting.md. The
+ * fields of a line are where it is logged; those of an attempt in `deliveries/attempt/record-outcome.ts`.
+ */
 export const LOG_EVENTS: Readonly<Record<string, readonly [LoggedLevel, string]>> = {
   'service.started': ['info', 'roles and addresses'],
   'service.stopping': ['info', 'the signal, or `uncaught_exception`'],

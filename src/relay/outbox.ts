@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { DataSource } from 'typeorm'
 import { sql } from '../db/connection/db.ts'
+import { MAX_EVENT_BYTES } from '../domain/text-rules.ts'
 
 /** Returns the SQL file that makes the outbox in the platform's database. */
 export function outboxSql(): string {
@@ -29,9 +30,6 @@ export type OutboxRow = {
 
 /** The organisation of the lowest waiting id, and in how many ms that row may be tried; 0 for at once. */
 export type Head = { organisationId: string; dueInMs: number }
-
-/** What the API accepts at most; a larger text is not even read. */
-export const MAX_DATA_BYTES = 256 * 1024
 
 const IS_WAITING = 'published_at IS NULL AND parked_at IS NULL'
 
@@ -68,7 +66,7 @@ export function readWaiting(db: DataSource, organisationId: string, limit: numbe
        FROM posthorn_outbox
       WHERE ${IS_WAITING} AND organisation_id = :organisationId
       ORDER BY posthorn_outbox.id LIMIT :limit`,
-    { organisationId, limit, maxBytes: MAX_DATA_BYTES },
+    { organisationId, limit, maxBytes: MAX_EVENT_BYTES },
   ).rows<OutboxRow>(db)
 }
 

@@ -1,6 +1,6 @@
-import { singleLine } from '../domain/text-rules.ts'
+import { MAX_EVENT_BYTES, singleLine } from '../domain/text-rules.ts'
 import { problemIn, readJson, retryAfterMs } from '../outbound/api-answer.ts'
-import { MAX_DATA_BYTES, type OutboxRow } from './outbox.ts'
+import type { OutboxRow } from './outbox.ts'
 
 /**
  * `refused`: this row, and it would be again. `failed`: it may be published later, as it is; `isApiDown` where that is
@@ -71,7 +71,7 @@ function idempotencyKey({ id, createdUs }: OutboxRow): string {
  */
 function bodyOf(row: OutboxRow): string | Outcome {
   const { event, data, traceId, spanId, triggeredBy, createdUs } = row
-  if (data === null) return refused(`body_too_large: data has more than ${MAX_DATA_BYTES} bytes`)
+  if (data === null) return refused(`body_too_large: data has more than ${MAX_EVENT_BYTES} bytes`)
   try {
     JSON.parse(data)
   } catch (error) {

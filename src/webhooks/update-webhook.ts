@@ -18,9 +18,10 @@ type Dependencies = ChangeDependencies & {
 type Changes = Partial<Pick<WebhookRow, 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>>
 
 /**
- * Changes the given fields; what repeats the webhook as the member sees it changes nothing. Requires the permissions of the subscription before and after: otherwise a member could
- * direct events that they must not see to a URL of their own. A change that only reduces what the webhook does requires
- * none of them. Throws 409 where a webhook that an operator holds would be enabled.
+ * Changes the given fields; what repeats the webhook as the member sees it changes nothing. What a change does to its
+ * deliveries and its incident: `changeWebhook`. Requires the permissions of the subscription before and after: otherwise a
+ * member could direct events that they must not see to a URL of their own. A change that only reduces what the webhook
+ * does requires none of them. Throws 409 where a webhook that an operator holds would be enabled.
  */
 export async function updateWebhook(
   dependencies: Dependencies,

@@ -11,6 +11,7 @@ import {
   TEST_EVENT_KEY,
   type Grants,
 } from '../../domain/permissions.ts'
+import { MAX_EVENT_BYTES } from '../../domain/text-rules.ts'
 import { notFound, unknownEventKey, type FieldError } from '../../problem-error.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
@@ -31,9 +32,6 @@ import {
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { checkCostlyPayload } from '../validation/check-request.ts'
 import { eventCursor } from '../validation/cursor.ts'
-
-/** The size that receivers have to expect at most. */
-const MAX_EVENT_BYTES = 256 * 1024
 
 const FIRST_DELIVERY = {
   id: '$response.body#/deliveries/0/webhookId',

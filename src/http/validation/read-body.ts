@@ -25,9 +25,9 @@ const largeBodies = createRoundRobinQueue<() => void>({
 })
 
 /**
- * Reads, decompresses and parses a JSON body of at most `maxBytes` (counted after decompression). Organisations take
- * turns with large ones. Throws 415 for another content type or encoding, 413 when it is larger, 400 when it is not JSON
- * in UTF-8.
+ * Reads, decompresses and parses a JSON body of at most `maxBytes`, which each route sets (counted after decompression).
+ * Organisations take turns with large ones. Throws 415 for another content type or encoding, 413 when it is larger, 400
+ * when it is not JSON in UTF-8.
  */
 export async function readJsonBody(
   ctx: Context,
