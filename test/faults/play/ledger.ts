@@ -12,7 +12,7 @@ export type NumberedPost = LedgerPost & {
 /** Of a POST that was not answered, the sender's times may differ by that from the receiver's, in ms. */
 const TOLERANCE_MS = 500
 /** A healthy process on a busy machine has recorded an outcome that long after its POST. */
-const RECORDED_WITHIN_MS = 3_000
+export const RECORDED_WITHIN_MS = 3_000
 /** And has sent a POST that long after it decided to. */
 const SENT_WITHIN_MS = 1_000
 

@@ -1,5 +1,13 @@
 import { waitAfterAttempt } from '../../../../src/domain/retry-schedule.ts'
-import { byDelivery, faultsDuring, HOLDS_UP, isConfirmed, numberPosts, type NumberedPost } from '../ledger.ts'
+import {
+  byDelivery,
+  faultsDuring,
+  HOLDS_UP,
+  isConfirmed,
+  numberPosts,
+  RECORDED_WITHIN_MS,
+  type NumberedPost,
+} from '../ledger.ts'
 import type { AttemptFacts, DeliveryFacts, PlayRecord, UserAction, Violation } from '../record.ts'
 
 const TWICE = 'no attempt twice'
@@ -112,11 +120,13 @@ function checkConfirmed(record: PlayRecord, of: Of): Violation[] {
 }
 
 function contradiction(
-  { faults, attemptTimeoutMs }: PlayRecord,
+  { faults, attemptTimeoutMs, endedAt }: PlayRecord,
   { state }: DeliveryFacts,
   { recorded, numbered }: Of,
   post: NumberedPost,
 ): string | null {
+  // The rows were read before it had to be recorded.
+  if (post.endedAt! > endedAt - RECORDED_WITHIN_MS) return null
   const hits = faultsDuring(post, faults)
   if (hits.some(({ kind }) => kind === 'kill')) return null
   const wasPaused = hits.some(
