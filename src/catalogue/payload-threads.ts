@@ -43,6 +43,9 @@ const PROGRAM = new URL(`./payload-thread.${EXTENSION}`, import.meta.url)
 /** To start a thread and to compile a schema, which is the operator's. */
 const START_TIMEOUT_MS = 15_000
 
+/** A timer that fires so much later was not delayed by a busy event loop. */
+const ASLEEP_MS = 1_000
+
 /** What a stopped thread counts for: its payload's time, and the start of the next one. */
 const STOP_COST_MS = 1_000
 
@@ -172,8 +175,13 @@ function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: numbe
     let timer = limit(START_TIMEOUT_MS)
 
     function limit(ms: number): NodeJS.Timeout {
-      // Where the event loop was busy, the answer may be there already: it is read before the immediate.
-      return setTimeout(() => setImmediate(() => end(() => resolve(STOPPED))), ms)
+      const beganAtMs = performance.now()
+      return setTimeout(() => {
+        // A process that was asleep meanwhile has not checked the payload for so long.
+        if (performance.now() - beganAtMs > ms + ASLEEP_MS) timer = limit(ms)
+        // Where the event loop was busy, the answer may be there already: it is read before the immediate.
+        else setImmediate(() => end(() => resolve(STOPPED)))
+      }, ms)
     }
 
     function end(settle: () => void): void {

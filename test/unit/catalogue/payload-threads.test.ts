@@ -1,9 +1,14 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import {
   createPayloadThreads,
   type PayloadThreads,
   type ThreadVerdict,
 } from '../../../src/catalogue/payload-threads.ts'
+
+const execute = promisify(execFile)
 
 const listOf = (items: object) => ({ type: 'object', properties: { list: { type: 'array', items } } })
 const branches = Array.from({ length: 20 }, (_, index) => ({ type: 'integer', maximum: -index }))
@@ -51,6 +56,21 @@ describe('threads that check payloads', () => {
       '/list/0/x',
     ])
     expect(many.kind === 'checked' && many.ms > 0).to.equal(true)
+  })
+
+  it('have the whole time for a payload again after the process was asleep', async () => {
+    start({ threads: 1, checkTimeoutMs: 2_000 })
+    // Of growing length, until one takes so long that the process falls asleep in the middle.
+    let json = ''
+    for (let length = 16, ms = 0; ms < 250; length++) {
+      json = JSON.stringify({ data: { a: `${'a'.repeat(length)}!` } })
+      const verdict = await check('a:pattern', json)
+      ms = verdict.kind === 'busy' ? 0 : verdict.ms
+    }
+    const checked = check('a:pattern', json)
+    await delay(50)
+    await execute('sh', ['-c', `kill -STOP ${process.pid}; sleep 3.5; kill -CONT ${process.pid}`])
+    expect((await checked).kind).to.equal('checked')
   })
 
   it('are stopped when a payload takes too long, and replaced for the next', async () => {
