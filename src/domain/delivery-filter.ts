@@ -53,10 +53,13 @@ export function selectionForAudit({ deliveryIds, filter }: DeliverySelection): R
 /** Which events a replay sends: those that the webhook has no delivery of (`missing`), or these and the others (`all`). */
 export const REPLAY_INCLUDES = ['missing', 'all'] as const
 
-/** The events of a replay. `until` is exclusive; `eventKeys` null: every key that the webhook is subscribed to. */
+/**
+ * The events of a replay. `until` is exclusive, null: until now; `eventKeys` null: every key that the webhook is subscribed
+ * to.
+ */
 export type ReplayRange = {
   since: Date
-  until: Date
+  until: Date | null
   eventKeys: string[] | null
   include: (typeof REPLAY_INCLUDES)[number]
 }

@@ -24,6 +24,8 @@ import type { ReadinessParts } from './readiness.ts'
 /** The dependencies of all routes; a domain function names those that it needs. */
 export type ApiDependencies = {
   dataSource: DataSource
+  /** PostgreSQL's clock, in Unix ms: by it a time is past or to come, whatever this machine's own says. */
+  clock: { nowMs(): number }
   catalogue: Catalogue
   payloadThreads: Pick<PayloadThreads, 'check'>
   findCaller: CallerLookup

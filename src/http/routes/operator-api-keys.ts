@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { createMemberApiKey, revokeKey } from '../../accounts/api-keys.ts'
 import { listApiKeys } from '../../db/queries/api-keys.ts'
 import { notFound, type FieldError } from '../../problem-error.ts'
+import type { ApiDependencies } from '../api.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
 import { operatorActor, param, typedRoute, type Route } from '../route.ts'
 import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
@@ -86,7 +87,10 @@ export function wantedKey({ name, expiresAt = null }: Static<typeof CreateApiKey
 }
 
 /** Checks that the expiry of a new key lies in the future. */
-function expiryErrors({ expiresAt }: Readonly<Record<string, unknown>>): FieldError[] {
-  if (typeof expiresAt !== 'string' || !(Date.parse(expiresAt) <= Date.now())) return []
+function expiryErrors(
+  { expiresAt }: Readonly<Record<string, unknown>>,
+  { clock }: ApiDependencies,
+): FieldError[] {
+  if (typeof expiresAt !== 'string' || !(Date.parse(expiresAt) <= clock.nowMs())) return []
   return [{ pointer: '/expiresAt', code: 'too_small', detail: 'must lie in the future' }]
 }

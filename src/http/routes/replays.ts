@@ -101,7 +101,7 @@ function parseRange(body: Static<typeof RequestReplaySchema>): ReplayRange {
   const { since, until, eventKeys = null, include = 'missing' } = body
   return {
     since: new Date(since),
-    until: until === undefined ? new Date() : new Date(until),
+    until: until === undefined ? null : new Date(until),
     eventKeys,
     include,
   }
@@ -110,11 +110,11 @@ function parseRange(body: Static<typeof RequestReplaySchema>): ReplayRange {
 /** Checks that the range has a past, and that each event key exists. */
 function rangeErrors(
   { since, until, eventKeys }: Readonly<Record<string, unknown>>,
-  { catalogue }: ApiDependencies,
+  { catalogue, clock }: ApiDependencies,
 ): FieldError[] {
   const errors: FieldError[] = []
   const from = typeof since === 'string' ? Date.parse(since) : Number.NaN
-  if (from > Date.now())
+  if (from > clock.nowMs())
     errors.push({ pointer: '/since', code: 'invalid', detail: 'must not be in the future' })
   if (typeof until === 'string' && Date.parse(until) <= from)
     errors.push({ pointer: '/until', code: 'invalid', detail: 'must be later than `since`' })

@@ -26,8 +26,8 @@ const largeBodies = createRoundRobinQueue<() => void>({
 
 /**
  * Reads, decompresses and parses a JSON body of at most `maxBytes`, which each route sets (counted after decompression).
- * Organisations take turns with large ones. Throws 415 for another content type or encoding, 413 when it is larger, 400
- * when it is not JSON in UTF-8.
+ * Large bodies are read round robin by organisation. Throws 415 for another content type or encoding, 413 when it is
+ * larger, 400 when it is not JSON in UTF-8.
  */
 export async function readJsonBody(
   ctx: Context,

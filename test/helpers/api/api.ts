@@ -73,6 +73,7 @@ export async function createTestApi(
   const payloadThreads = createPayloadThreads(catalogue.eventKeys)
   const app = createApp({
     dataSource,
+    clock: { nowMs: () => performance.timeOrigin + performance.now() },
     catalogue,
     payloadThreads,
     // Without a memory: what a test changes in the database counts for its next request.

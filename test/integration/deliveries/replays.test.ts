@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
 import { purgeDeliveries, FROM_THE_OLDEST } from '../../../src/db/queries/retention.ts'
@@ -146,6 +147,18 @@ describe('POST replays', () => {
     const { since, until } = await count({ include: 'all', until: '2100-01-01T00:00:00.000Z' })
     expect(Date.parse(String(since))).to.be.closeTo(Date.now() - 7_200_000, 60_000)
     expect(Date.parse(String(until))).to.be.closeTo(Date.now(), 60_000)
+  })
+
+  it("lasts until now by PostgreSQL's clock, whatever the machine's own says", async () => {
+    await newWebhook()
+    await publish(1)
+    const since = new Date(Date.now() - 60_000).toISOString()
+    mock.timers.enable({ apis: ['Date'], now: Date.now() - 3_600_000 })
+    try {
+      expect(await count({ since })).to.include({ total: 1 })
+    } finally {
+      mock.timers.reset()
+    }
   })
 
   it('does not take an event for missing whose delivery was purged', async () => {

@@ -10,14 +10,13 @@ const EVENTS = 8
 const INTERVAL_MS = 2_000
 const VICTIM_INTERVAL_MS = 400
 
-/** The longest that nine of ten first attempts of a healthy webhook of another organisation wait, and the tenth. */
-const MOST_WITHIN_MS = 2_000
-const AT_MOST_MS = 6_000
+/** The longest that a healthy webhook of another organisation waits for its first attempt. */
+const AT_MOST_MS = 2_000
 
 describe('an API and a worker apart, with 60 endpoints that hang', () => {
   const stage = useStage()
 
-  it('deliver to a healthy endpoint within two seconds, one of ten within six', async () => {
+  it('deliver to a healthy endpoint within two seconds', async () => {
     const { organisationId, apiKey } = stage.member
     for (let count = 1; count < HANGING; count++)
       await createWebhookRow(stage.dataSource, { organisationId, url: stage.receiver.url })
@@ -50,9 +49,7 @@ describe('an API and a worker apart, with 60 endpoints that hang', () => {
     await eventually(() => expect([...posts().keys()]).to.include.members([...publishedAt.keys()]))
     const found = posts()
     const late = [...publishedAt].map(([deliveryId, atMs]) => found.get(deliveryId)! - atMs)
-    late.sort((one, other) => one - other)
-    expect(late[Math.floor(late.length * 0.9)]).to.be.at.most(MOST_WITHIN_MS)
-    expect(late.at(-1)).to.be.at.most(AT_MOST_MS)
+    expect(Math.max(...late)).to.be.at.most(AT_MOST_MS)
     await victim.close()
   })
 })
