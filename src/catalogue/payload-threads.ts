@@ -43,8 +43,8 @@ const PROGRAM = new URL(`./payload-thread.${EXTENSION}`, import.meta.url)
 /** To start a thread and to compile a schema, which is the operator's. */
 const START_TIMEOUT_MS = 15_000
 
-/** A timer that fires so much later was not delayed by a busy event loop. */
-const ASLEEP_MS = 1_000
+/** A timer that fires so much later was delayed by a pause of the process, or by a busy event loop. */
+const LATE_MS = 100
 
 /** What a stopped thread counts for: its payload's time, and the start of the next one. */
 const STOP_COST_MS = 1_000
@@ -174,11 +174,11 @@ function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: numbe
   return new Promise((resolve, reject) => {
     let timer = limit(START_TIMEOUT_MS)
 
-    function limit(ms: number): NodeJS.Timeout {
-      const beganAtMs = performance.now()
+    /** While the process is paused, so are its threads: a limit that passed meanwhile begins once more. */
+    function limit(ms: number, mayRepeat = true): NodeJS.Timeout {
+      const dueAtMs = performance.now() + ms
       return setTimeout(() => {
-        // A process that was asleep meanwhile has not checked the payload for so long.
-        if (performance.now() - beganAtMs > ms + ASLEEP_MS) timer = limit(ms)
+        if (mayRepeat && performance.now() - dueAtMs > LATE_MS) timer = limit(ms, false)
         // Where the event loop was busy, the answer may be there already: it is read before the immediate.
         else setImmediate(() => end(() => resolve(STOPPED)))
       }, ms)
@@ -197,7 +197,9 @@ function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: numbe
         return
       }
       const { errors, ms } = reply
-      end(() => resolve(errors === null ? STOPPED : { kind: 'checked', errors, ms }))
+      // The thread's clock runs on while the process is paused.
+      const tookMs = Math.min(ms, checkTimeoutMs)
+      end(() => resolve(errors === null ? STOPPED : { kind: 'checked', errors, ms: tookMs }))
     }
 
     function onError(error: Error): void {

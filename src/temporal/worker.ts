@@ -34,9 +34,8 @@ export const MAX_CACHED_WORKFLOWS = 2_000
 const POLLERS = 10
 
 /**
- * What the SDK allows one step of a workflow by the wall clock, after which it stops the code in the middle; Node.js then
- * aborts the process (sdk-typescript#939). A process that was asleep for the SDK's five seconds is no workflow that loops.
- * The option is not in the SDK's types.
+ * Limits one step of a workflow, in elapsed time; the SDK's types lack the option. Its default of five seconds also ends a
+ * step in which the process was paused, and Node.js may then abort the process (sdk-typescript#939).
  */
 const STEP_LIMIT = { isolateExecutionTimeout: '1 hour' }
 
