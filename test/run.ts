@@ -65,7 +65,7 @@ const SUITES: Record<string, string[][]> = {
   // POSTHORN_LASTING_MINUTES, 20 if not given.
   lasting: [['test/lasting/**/*.test.ts']],
   faults: [[`test/faults/@(${OF_RECORDS}).test.ts`], [`test/faults/!(${OF_RECORDS}|random-play).test.ts`]],
-  // Alone, for it judges how late events come. POSTHORN_PLAY_SECONDS and POSTHORN_PLAY_SEED.
+  // Alone, for it judges how late events come. POSTHORN_PLAY_SECONDS, 600 if not given, and POSTHORN_PLAY_SEED.
   play: [['test/faults/random-play.test.ts']],
   // Whether the random play finds defects that are planted into copies of the product.
   planted: [['test/planted/**/*.test.ts']],

@@ -15,7 +15,7 @@ export const VISIBLE_ASCII_PATTERN = '^[\\x21-\\x7e]+$'
 /** Text that PostgreSQL can store. */
 export const NO_NUL_PATTERN = '^[^\\u0000]*$'
 
-/** What the body of an event has at most: the size that receivers have to expect. A larger one of an outbox is not read. */
+/** Limits the body of an event, which receivers have to expect, and the `data` that the relay reads. */
 export const MAX_EVENT_BYTES = 256 * 1024
 
 const pattern = new RegExp(PLAIN_TEXT_PATTERN, 'u')

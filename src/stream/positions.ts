@@ -49,7 +49,9 @@ function derive(key: Buffer): Buffer {
 
 type Dependencies = { dataSource: DataSource; positions: Positions; feed: Pick<Feed, 'newest'> }
 
-/** Where a stream starts: after the event or position that its client names, else now, with a gap if that is unknown. */
+/**
+ * Returns where a stream starts: after the event or position that its client names, or now, with a gap if that is unknown.
+ */
 export async function findStart(
   dependencies: Dependencies,
   { caller, lastEventId }: { caller: { organisationId: string }; lastEventId: string | null },

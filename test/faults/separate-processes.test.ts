@@ -13,7 +13,7 @@ const VICTIM_INTERVAL_MS = 400
 /** The longest that a healthy webhook of another organisation waits for its first attempt. */
 const AT_MOST_MS = 2_000
 
-describe('an API and a worker apart, with 60 endpoints that hang', () => {
+describe('an API and a worker as separate processes, with 60 endpoints that hang', () => {
   const stage = useStage()
 
   it('deliver to a healthy endpoint within two seconds', async () => {

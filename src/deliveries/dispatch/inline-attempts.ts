@@ -38,8 +38,8 @@ const ROOM_MS = MAX_CLAIM_AGE_MS / 2
 /** Share of the slots for endpoints that never answered. */
 const UNKNOWN_SHARE = 1 / 4
 
-/** A POST that takes longer frees its slot, up to so many. */
-const HANGING_POST_MS = 500
+/** A POST that takes longer gives its slot back; at most `MAX_SLOW` do at once. */
+const SLOT_RELEASE_DELAY_MS = 500
 const MAX_SLOW = 1_000
 
 /** Queued payloads in memory, above which nothing more is claimed. */
@@ -103,7 +103,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
         if (isUnknown) unknownInUse--
         resolve()
       }
-      const cancel = timers.after(HANGING_POST_MS, () => {
+      const cancel = timers.after(SLOT_RELEASE_DELAY_MS, () => {
         if (slow >= MAX_SLOW) return
         isSlow = true
         slow++

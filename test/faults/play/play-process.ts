@@ -37,8 +37,9 @@ const SEND_FROM = fileURLToPath(new URL('../rig/send-from.mjs', import.meta.url)
 const UNEXPECTED =
   /"event":"(http\.failed|http\.limiter_failed|metrics\.scrape_failed|stream\.failed|process\.(uncaught|unhandled)_\w+)"|^(?!\{).*(unhandled|uncaught)/i
 
-/** What is injected as an error of PostgreSQL's own is no fault of Posthorn. */
-const INJECTED = '"message":"injected fault","code":"XX000"'
+/** A request that fails by an injected error of PostgreSQL's own is answered 500. */
+const isAnswered = (line: string): boolean =>
+  line.includes('"event":"http.failed"') && line.includes('"message":"injected fault","code":"XX000"')
 
 export async function createPlayProcess(options: {
   name: string
@@ -129,7 +130,7 @@ export async function createPlayProcess(options: {
     await Promise.all([database.close(), temporal.close()])
     clock?.remove()
     const log = logs.join('')
-    const faults = log.split('\n').filter((line) => UNEXPECTED.test(line) && !line.includes(INJECTED))
+    const faults = log.split('\n').filter((line) => UNEXPECTED.test(line) && !isAnswered(line))
     return { name, log, faults, endedByItself, peakMemoryMb }
   }
 

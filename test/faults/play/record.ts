@@ -21,7 +21,7 @@ export type PlayRun = {
   notifyAfterMs: number
   /** How late an event of the victim may come while no fault explains more, in ms. */
   victimMs: number
-  /** How much later for each delivery that shares its queue, in ms: 0 where first attempts do not wait in Temporal's. */
+  /** How much later for each other delivery that shares its queue, in ms; 0 where that is not Temporal's. */
   queuedMs: number
   /** When the rows were read. */
   endedAt: number

@@ -2,10 +2,12 @@ import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect } from 'chai'
 import { checkRecord } from '../../faults/play/check-record.ts'
+import { checkLateness } from '../../faults/play/checks/lateness.ts'
 import { readHistory, writeHistory } from '../../faults/play/history.ts'
 import { report } from '../../faults/play/report.ts'
 import { DELIVERY_ID, forgePost, forgeRecord } from './forged-record.ts'
-import { BROKEN, brokenRules, comeEarly, SOUND } from './forgeries.ts'
+import { BROKEN, brokenRules, comeEarly, ofAnother } from './forgeries.ts'
+import { SOUND } from './sound-records.ts'
 
 describe('the checks of the random play', () => {
   for (const [what, forge] of SOUND)
@@ -26,6 +28,13 @@ describe('the checks of the random play', () => {
     const file = writeHistory(record)
     expect(readHistory(file)).to.deep.equal(record)
     rmSync(dirname(file), { recursive: true })
+  })
+
+  it("allow an event of the victim to come later for what shares Temporal's queue", () => {
+    const record = forgeRecord()
+    record.queuedMs = 1_500
+    record.posts = [forgePost(1, 3_100, 500), ofAnother(forgePost(2, 2_000, 200), 1)]
+    expect(checkLateness(record)).to.deep.equal([])
   })
 
   it('judge the POSTs of a sender whose rows are not known', async () => {

@@ -1,5 +1,6 @@
 import { checkRecord } from '../../faults/play/check-record.ts'
-import { BROKEN_ROWS, notify } from './broken-rows.ts'
+import type { LedgerPost } from '../../faults/play/record.ts'
+import { BROKEN_ROWS } from './broken-rows.ts'
 import {
   action,
   change,
@@ -20,6 +21,12 @@ export const brokenRules = async (forge: (record: Forged) => void): Promise<stri
 
 /** A third POST, 300 ms after the second was confirmed, which no attempt was recorded for. */
 const postAgain = ({ posts }: Forged): void => void posts.push(forgePost(3, 1_500, 200))
+
+/** The same POST of another delivery. */
+export const ofAnother = (post: LedgerPost, id: number): LedgerPost => ({
+  ...post,
+  deliveryId: `other-${id}`,
+})
 
 /** The retry one second earlier than it may come, so at once. */
 export const comeEarly = ({ posts }: Forged): void => void (posts[1] = forgePost(2, 200, 200))
@@ -88,7 +95,13 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
         faults.push(fault('database_silence', 0, 200, 'api 2'))
       },
     ],
-    ['an answer 500', ({ actions }) => void actions.push({ ...action('retry', 50), status: 500 })],
+    [
+      'an answer 500 after PostgreSQL answered with an internal error',
+      ({ actions, faults }) => {
+        actions.push({ ...action('retry', 5_000), status: 500 })
+        faults.push({ ...fault('sql_error', 0, 200), process: null, detail: 'XX000 of each sweep' })
+      },
+    ],
   ],
   'what a receiver confirmed stays confirmed': [
     ['a confirmed POST that is recorded as failed', confirmFirst],
@@ -212,8 +225,17 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
   'the victim gets its events in time': [
     ['an event that came after three seconds', ({ posts }) => void (posts[0] = forgePost(1, 3_100, 500))],
     [
-      'one that came after three seconds, with two deliveries in the queue',
-      (record) => void Object.assign(record, { queuedMs: 50, posts: [forgePost(1, 3_100, 500)] }),
+      'one that came after three seconds, with nothing else in the queue',
+      (record) => void Object.assign(record, { queuedMs: 2_000, posts: [forgePost(1, 3_100, 500)] }),
+    ],
+    [
+      'one that never came, whatever shared the queue',
+      (record) => {
+        const others = Array.from({ length: 20 }, (_, id) =>
+          ofAnother(forgePost(10 + id, 3_000 * id, 200), id),
+        )
+        Object.assign(record, { queuedMs: 5_000, endedAt: 60_000, posts: others })
+      },
     ],
     [
       'one that never came, although webhooks of others were locked',
@@ -247,83 +269,3 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
   ],
   ...BROKEN_ROWS,
 }
-
-export const SOUND: Forgery[] = [
-  ['a delivery made at the second attempt', () => undefined],
-  [
-    'a retry at once that a member asked for',
-    (record) => {
-      comeEarly(record)
-      record.facts.attempts[1]!.trigger = 'retry'
-      record.actions.push(action('retry', 150, DELIVERY_ID))
-    },
-  ],
-  [
-    'a POST that is repeated because its process was killed',
-    ({ posts, faults }) => {
-      posts.push(forgePost(7, 1_150, null))
-      faults.push(fault('kill', 1_155, 1_180))
-    },
-  ],
-  [
-    'a late event of the victim that shared the queue of Temporal',
-    (record) =>
-      void Object.assign(record, {
-        queuedMs: 1_500,
-        posts: [forgePost(1, 3_100, 500), forgePost(2, 4_200, 200)],
-      }),
-  ],
-  [
-    'a late event of the victim that a killed process held',
-    ({ posts, faults }) => {
-      posts[0] = forgePost(1, 20_100, 500)
-      posts[1] = forgePost(2, 21_200, 200)
-      faults.push(fault('kill', 60, 500))
-    },
-  ],
-  [
-    'an answer 500 while PostgreSQL answered with an internal error',
-    ({ actions, faults }) => {
-      actions.push({ ...action('retry', 50), status: 500 })
-      faults.push({ ...fault('sql_error', 0, 200), process: null, detail: 'XX000 of each sweep' })
-    },
-  ],
-  [
-    'an answer 503 of a process whose database was silent',
-    ({ actions, faults }) => {
-      actions.push({ ...action('retry', 50), status: 503 })
-      faults.push(fault('database_silence', 0, 200, 'api 1'))
-    },
-  ],
-  [
-    'a confirmed POST that is recorded as failed, since its process was killed and another was answered 500',
-    (record) => {
-      record.posts.unshift(forgePost(7, 60, 200))
-      record.faults.push(fault('kill', 65, 80))
-    },
-  ],
-  [
-    'a confirmed POST of a process that was paused, while another recorded its own',
-    (record) => {
-      record.posts.unshift(forgePost(7, 50, 200))
-      record.faults.push(fault('pause', 55, 9_000))
-    },
-  ],
-  [
-    'a notification to each kind, once',
-    (record) => {
-      notify(record, {})
-    },
-  ],
-  [
-    'a webhook that was off when the event was published',
-    ({ publications, facts, actions, posts }) => {
-      publications[0]!.tries[0]!.deliveries = []
-      facts.deliveries = []
-      facts.attempts = []
-      facts.incidents = []
-      posts.splice(0)
-      actions.push(change(-100, { enabled: false }))
-    },
-  ],
-]

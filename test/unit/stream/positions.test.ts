@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createPositions, POSITION_PATTERN } from '../../src/stream/positions.ts'
+import { createPositions, POSITION_PATTERN } from '../../../src/stream/positions.ts'
 
 const OLD = { id: 'old', key: Buffer.alloc(32, 1) }
 const NEW = { id: 'n'.repeat(32), key: Buffer.alloc(32, 2) }

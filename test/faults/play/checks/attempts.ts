@@ -125,15 +125,16 @@ function contradiction(
   { recorded, numbered }: Of,
   post: NumberedPost,
 ): string | null {
-  // The rows were read before it had to be recorded.
-  if (post.endedAt! > endedAt - RECORDED_WITHIN_MS) return null
   const hits = faultsDuring(post, faults)
   if (hits.some(({ kind }) => kind === 'kill')) return null
   const wasPaused = hits.some(
     ({ kind, from, to }) =>
       HOLDS_UP.includes(kind) && (kind !== 'pause' || to - from >= attemptTimeoutMs / 2),
   )
-  if (state !== 'completed' && !wasPaused) return `was confirmed, but its delivery is ${state}`
+  // The rows may have been read before it had to be recorded.
+  const mayBeUnrecorded = post.endedAt! > endedAt - RECORDED_WITHIN_MS
+  if (state !== 'completed' && !wasPaused && !mayBeUnrecorded)
+    return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')
   // The sender had hung up by then: the receiver read the POST late.
   if (failed === undefined || failed.endedAt <= post.endedAt!) return null

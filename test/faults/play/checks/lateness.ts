@@ -32,8 +32,8 @@ const BOUNDS: Partial<Record<FaultKind, Bound>> = {
 /** What was under way so long before a fault may have been held by its process, in ms. */
 const HELD_MS = 2_000
 
-/** What was accepted so long before and not attempted is kept by something else than the queue, in ms. */
-const QUEUED_AT_MOST_MS = 20_000
+/** Temporal's queue explains no longer wait, and holds nothing for longer. */
+const MAX_QUEUED_MS = 20_000
 
 /** Each event of the victim that was accepted reaches it within `victimMs`, or within the bound of a fault that held it. */
 export function checkLateness(record: PlayRecord): Violation[] {
@@ -67,7 +67,7 @@ function latenesses(record: PlayRecord): Lateness[] {
     const delivery = accepted?.deliveries.find(({ webhookId }) => victims.has(webhookId))
     if (accepted === undefined || delivery === undefined) return []
     const arrivedAt = arrivals.get(delivery.id) ?? null
-    const victimMs = record.victimMs + queuedMs(accepted.to, arrivedAt ?? record.endedAt)
+    const victimMs = record.victimMs + queuedMs(delivery.id, accepted.to, arrivedAt ?? record.endedAt)
     const boundMs = deadlineOf(accepted.to, victimMs, faults) - accepted.to
     return [
       {
@@ -82,25 +82,27 @@ function latenesses(record: PlayRecord): Lateness[] {
 }
 
 /**
- * What shares Temporal's queue with an event of the victim: all that was attempted between its acceptance and its arrival,
- * and what had been accepted and not yet attempted by then.
+ * Returns how much later an event of the victim may come for what shared Temporal's queue with it between its acceptance
+ * and its arrival: deliveries that were attempted meanwhile, or had been accepted and not attempted by then.
  */
-function queueOf(record: PlayRecord): (from: number, to: number) => number {
+function queueOf(record: PlayRecord): (deliveryId: string, from: number, to: number) => number {
   if (record.queuedMs === 0) return () => 0
   const firsts = new Map<string, number>()
   for (const { deliveryId, arrivedAt } of record.posts)
     if (!firsts.has(deliveryId)) firsts.set(deliveryId, arrivedAt)
   const accepted = record.publications.flatMap(({ tries }) =>
     tries.flatMap((one) =>
-      one.deliveries.map(({ id }) => ({ at: one.to, attemptedAt: firsts.get(id) ?? Infinity })),
+      one.deliveries.map(({ id }) => ({ id, at: one.to, attemptedAt: firsts.get(id) ?? Infinity })),
     ),
   )
-  return (from, to) => {
-    const attempted = record.posts.filter(({ arrivedAt }) => arrivedAt > from && arrivedAt <= to)
-    const waiting = accepted.filter(
-      ({ at, attemptedAt }) => at > from - QUEUED_AT_MOST_MS && at <= to && attemptedAt > to,
-    )
-    return record.queuedMs * (attempted.length + waiting.length)
+  return (deliveryId, from, to) => {
+    const sharing = new Set<string>()
+    for (const post of record.posts)
+      if (post.arrivedAt > from && post.arrivedAt <= to) sharing.add(post.deliveryId)
+    for (const { id, at, attemptedAt } of accepted)
+      if (at > from - MAX_QUEUED_MS && at <= to && attemptedAt > to) sharing.add(id)
+    sharing.delete(deliveryId)
+    return Math.min(record.queuedMs * sharing.size, MAX_QUEUED_MS)
   }
 }
 

@@ -33,7 +33,7 @@ const STOPPED_WITHIN_MS = 1_000
 /** A retry leads to a POST within that time, where no fault is in the way; in ms. */
 const POSTED_WITHIN_MS = 60_000
 
-/** Each request is answered, and each 500, 503 or missing answer is charged to a fault of the process that was asked. */
+/** Each request is answered; each 500, 503 or missing answer is charged to a fault of the process that was asked. */
 export function checkRequests(record: PlayRecord): Violation[] {
   const { publications, actions, faults } = record
   const isInTemporal = ({ kind }: UserAction): boolean =>
@@ -59,7 +59,10 @@ export function checkRequests(record: PlayRecord): Violation[] {
       fault.to + withinMs >= from
     if ((status === 0 || status === 503) && faults.some(isCharged)) return []
     const isOfPostgres = (fault: Fault): boolean =>
-      fault.kind === 'sql_error' && fault.detail.startsWith(INTERNAL_ERROR) && isCharged(fault)
+      fault.kind === 'sql_error' &&
+      fault.detail.startsWith(INTERNAL_ERROR) &&
+      fault.from <= to &&
+      fault.to >= from
     if (status === 500 && faults.some(isOfPostgres)) return []
     return [{ rule: ANSWERED, deliveryId: null, detail: `${what} of ${process}: ${outcome}` }]
   })

@@ -1,0 +1,76 @@
+import { action, change, DELIVERY_ID, fault, type Forgery, forgePost } from './forged-record.ts'
+import { notify } from './broken-rows.ts'
+import { comeEarly } from './forgeries.ts'
+
+/** Changes of a record that break no promise. */
+export const SOUND: Forgery[] = [
+  ['a delivery made at the second attempt', () => undefined],
+  [
+    'a retry at once that a member asked for',
+    (record) => {
+      comeEarly(record)
+      record.facts.attempts[1]!.trigger = 'retry'
+      record.actions.push(action('retry', 150, DELIVERY_ID))
+    },
+  ],
+  [
+    'a POST that is repeated because its process was killed',
+    ({ posts, faults }) => {
+      posts.push(forgePost(7, 1_150, null))
+      faults.push(fault('kill', 1_155, 1_180))
+    },
+  ],
+  [
+    'a late event of the victim that a killed process held',
+    ({ posts, faults }) => {
+      posts[0] = forgePost(1, 20_100, 500)
+      posts[1] = forgePost(2, 21_200, 200)
+      faults.push(fault('kill', 60, 500))
+    },
+  ],
+  [
+    'an answer 500 while PostgreSQL answered with an internal error',
+    ({ actions, faults }) => {
+      actions.push({ ...action('retry', 50), status: 500 })
+      faults.push({ ...fault('sql_error', 0, 200), process: null, detail: 'XX000 of each sweep' })
+    },
+  ],
+  [
+    'an answer 503 of a process whose database was silent',
+    ({ actions, faults }) => {
+      actions.push({ ...action('retry', 50), status: 503 })
+      faults.push(fault('database_silence', 0, 200, 'api 1'))
+    },
+  ],
+  [
+    'a confirmed POST that is recorded as failed, since its process was killed and another was answered 500',
+    (record) => {
+      record.posts.unshift(forgePost(7, 60, 200))
+      record.faults.push(fault('kill', 65, 80))
+    },
+  ],
+  [
+    'a confirmed POST of a process that was paused, while another recorded its own',
+    (record) => {
+      record.posts.unshift(forgePost(7, 50, 200))
+      record.faults.push(fault('pause', 55, 9_000))
+    },
+  ],
+  [
+    'a notification to each kind, once',
+    (record) => {
+      notify(record, {})
+    },
+  ],
+  [
+    'a webhook that was off when the event was published',
+    ({ publications, facts, actions, posts }) => {
+      publications[0]!.tries[0]!.deliveries = []
+      facts.deliveries = []
+      facts.attempts = []
+      facts.incidents = []
+      posts.splice(0)
+      actions.push(change(-100, { enabled: false }))
+    },
+  ],
+]
