@@ -21,6 +21,7 @@ const WEBHOOK = {
 const dependencies = {
   dataSource: { getRepository: () => ({ findOne: () => Promise.resolve(WEBHOOK) }) },
   catalogue: builtInCatalogue,
+  clock: { nowMs: () => Date.now() },
   urlPolicy: { allowHttp: false, allowedCidrs: [] },
 } as unknown as ApiDependencies
 
