@@ -22,7 +22,7 @@ import { recordFirstSuccesses } from '../../src/deliveries/protocol/record-attem
 import { stateAfterAttempt } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { waitAfterAttempt } from '../../src/domain/retry-schedule.ts'
-import { closeIfResolved } from '../../src/incidents/close-incident.ts'
+import { closeAfterDiscard } from '../../src/deliveries/retry/discard-deliveries.ts'
 import { createWebhookLocks, recordOnWebhook, transactOnWebhook } from '../../src/webhooks/webhook-locks.ts'
 import { deleteWebhook } from '../../src/webhooks/change-webhook.ts'
 import { updateWebhook } from '../../src/webhooks/update-webhook.ts'
@@ -183,7 +183,7 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
 
     async discard(state: State, delivery: number): Promise<Done<number>> {
       const { image, result } = await underLock(state, `discard ${delivery}`, (manager) =>
-        closeIfResolved(manager, OF_WEBHOOK, async () => {
+        closeAfterDiscard(manager, OF_WEBHOOK, async () => {
           const of = { ...OF_WEBHOOK, ids: [deliveryId(delivery)] }
           return (await discard(manager, of)).length
         }),
@@ -225,7 +225,7 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
     /** The second one: what is open of its deliveries is stopped. */
     async stopErased(state: State): Promise<Done<number>> {
       const { image, result } = await underLock(state, 'stop erased', (manager) =>
-        closeIfResolved(manager, OF_WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK)),
+        closeAfterDiscard(manager, OF_WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK)),
       )
       return { image, result: result.result }
     },

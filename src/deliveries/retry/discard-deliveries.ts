@@ -2,10 +2,11 @@ import type { EntityManager } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/delivery-selection.ts'
+import { closeResolvedIncident } from '../../db/queries/incidents.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../problem-error.ts'
-import { closeIfResolved, signalIncident, type SignalDependencies } from '../../incidents/close-incident.ts'
+import { type Changed, signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
 import { transactOnOwn, transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { discard } from '../protocol/change-deliveries.ts'
@@ -27,7 +28,7 @@ export async function discardDelivery(
   const { organisationId } = actor
   await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
   const { result: discarded, toSignal } = await transactOnWebhook(dependencies, webhookId, (manager) =>
-    closeIfResolved(manager, { organisationId, webhookId }, async () => {
+    closeAfterDiscard(manager, { organisationId, webhookId }, async () => {
       const [found = null] = await discard(manager, { organisationId, webhookId, ids: [deliveryId] })
       if (found !== null)
         await recordAudit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
@@ -52,7 +53,7 @@ export async function discardDeliveries(
 ): Promise<number> {
   const of = { organisationId: actor.organisationId, webhookId }
   const { result, toSignal } = await transactOnOwn(dependencies, actor, webhookId, (manager) =>
-    closeIfResolved(manager, of, async () => {
+    closeAfterDiscard(manager, of, async () => {
       const count = await discardAll(manager, of, which)
       const details = { count, ...selectionForAudit(which.selection) }
       await recordAudit(manager, actor, { action: 'deliveries.discarded', webhookId, details })
@@ -62,6 +63,20 @@ export async function discardDeliveries(
   void signalIncident(dependencies, toSignal)
   dependencies.metrics.deliveriesStopped(result)
   return result
+}
+
+/**
+ * Discards deliveries of the webhook by `discard`, and closes its incident if none is left unresolved. Where `discard`
+ * returns null or 0 it discarded nothing, and the incident stays as it is. The caller holds the lock of the webhook.
+ */
+export async function closeAfterDiscard<T>(
+  manager: EntityManager,
+  of: { organisationId: string; webhookId: string },
+  discard: () => Promise<T>,
+): Promise<Changed<T>> {
+  const result = await discard()
+  const hasDiscarded = result !== null && result !== 0
+  return { result, toSignal: hasDiscarded ? await closeResolvedIncident(manager, of) : null }
 }
 
 /** There may be hundreds of thousands of them. */

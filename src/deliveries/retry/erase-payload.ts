@@ -3,11 +3,12 @@ import pLimit from 'p-limit'
 import { recordAudit, type AuditActor } from '../../db/queries/audit.ts'
 import { eraseAnswers, eraseBody, findEvent, listOpenOfEvent } from '../../db/queries/events.ts'
 import { notFound } from '../../problem-error.ts'
-import { closeIfResolved, signalIncident, type SignalDependencies } from '../../incidents/close-incident.ts'
+import { signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import { MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
 import { markErased, stopUnwanted } from '../protocol/change-deliveries.ts'
+import { closeAfterDiscard } from './discard-deliveries.ts'
 
 type Dependencies = CommandDependencies & SignalDependencies & { metrics: Pick<Metrics, 'deliveriesStopped'> }
 
@@ -57,7 +58,7 @@ async function stopErased(
   const { result: stopped, toSignal } = await transactOnWebhook(
     dependencies,
     webhookId,
-    (manager) => closeIfResolved(manager, of, () => stopUnwanted(manager, of)),
+    (manager) => closeAfterDiscard(manager, of, () => stopUnwanted(manager, of)),
     LOCK_TIMEOUT_MS,
   )
   void signalIncident(dependencies, toSignal)

@@ -6,7 +6,7 @@ import { purge } from '../../../src/retention/purge.ts'
 import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { createWebhookLocks, type WebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { closeIfResolved } from '../../../src/incidents/close-incident.ts'
+import { closeAfterDiscard } from '../../../src/deliveries/retry/discard-deliveries.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import {
   createConcurrentWebhook,
@@ -302,7 +302,7 @@ describe('incidents under concurrency', () => {
       const isSoon = await endsMeanwhile(() =>
         database.dataSource.transaction(async (manager) => {
           await lockWebhook(manager, webhook.webhookId)
-          return closeIfResolved(
+          return closeAfterDiscard(
             manager,
             { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId },
             () => Promise.resolve(true),
