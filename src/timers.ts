@@ -13,6 +13,22 @@ export const processTimers: Timers = {
   },
 }
 
+/**
+ * Calls `run` after `ms`. A timer that fires `lateMs` after that was held up by a pause of this process: then `run` is
+ * called `againMs` later, for what could not be done or read meanwhile. The returned function cancels it.
+ */
+export function afterPauses(
+  { ms, lateMs, againMs }: { ms: number; lateMs: number; againMs: number },
+  run: () => void,
+): () => void {
+  const dueAtMs = performance.now() + ms
+  let timer = setTimeout(() => {
+    if (performance.now() - dueAtMs > lateMs) timer = setTimeout(run, againMs)
+    else run()
+  }, ms)
+  return () => clearTimeout(timer)
+}
+
 /** Calls `run` every `ms`, until the returned function is called. */
 export function every(timers: Timers, ms: number, run: () => void): () => void {
   const repeat = (): void => {

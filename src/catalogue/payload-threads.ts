@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { FieldError } from '../problem-error.ts'
 import { createRoundRobinQueue } from '../round-robin-queue.ts'
+import { afterPauses } from '../timers.ts'
 import type { EventKeyDefinition } from './catalogue.ts'
 import type { ThreadData, ThreadReply, ThreadRequest } from './payload-thread.ts'
 
@@ -172,28 +173,26 @@ function createThread(data: ThreadData, checkTimeoutMs: number): Thread {
 
 function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: number): Promise<ThreadVerdict> {
   return new Promise((resolve, reject) => {
-    let timer = limit(START_TIMEOUT_MS)
+    let cancelLimit = limit(START_TIMEOUT_MS)
 
     /** While the process is paused, so are its threads: a limit that passed meanwhile begins once more. */
-    function limit(ms: number, mayRepeat = true): NodeJS.Timeout {
-      const dueAtMs = performance.now() + ms
-      return setTimeout(() => {
-        if (mayRepeat && performance.now() - dueAtMs > LATE_MS) timer = limit(ms, false)
-        // Where the event loop was busy, the answer may be there already: it is read before the immediate.
-        else setImmediate(() => end(() => resolve(STOPPED)))
-      }, ms)
+    function limit(ms: number): () => void {
+      // Where the event loop was busy, the answer may be there already: it is read before the immediate.
+      return afterPauses({ ms, lateMs: LATE_MS, againMs: ms }, () =>
+        setImmediate(() => end(() => resolve(STOPPED))),
+      )
     }
 
     function end(settle: () => void): void {
-      clearTimeout(timer)
+      cancelLimit()
       worker.off('message', onReply).off('error', onError).off('exit', onExit)
       settle()
     }
 
     function onReply(reply: ThreadReply): void {
       if (reply.kind === 'started') {
-        clearTimeout(timer)
-        timer = limit(checkTimeoutMs)
+        cancelLimit()
+        cancelLimit = limit(checkTimeoutMs)
         return
       }
       const { errors, ms } = reply

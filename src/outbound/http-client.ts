@@ -14,7 +14,7 @@ import {
 } from './exchange.ts'
 import { describeError, describeStatus, OutboundError, formatSeconds } from './failure-code.ts'
 import type { AllowHttp } from './host-names.ts'
-import { createPauseWatch, raceAbort, type PauseWatch } from '../timers.ts'
+import { afterPauses, createPauseWatch, raceAbort, type PauseWatch } from '../timers.ts'
 import { createResolver } from './resolver.ts'
 
 /**
@@ -116,11 +116,8 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
   const startedAt = new Date(tools.nowMs())
   const startedAtMs = performance.now()
   const expire = (): void => stop.abort(deadlinePassed(timeoutMs))
-  let timer = setTimeout(() => {
-    // After a pause of this process timers run first: the answer may have come in time, and wait to be read.
-    if (performance.now() - startedAtMs > timeoutMs + LATE_TIMER_MS) timer = setTimeout(expire, READ_DELAY_MS)
-    else expire()
-  }, timeoutMs)
+  // After a pause of this process timers run first: the answer may have come in time, and wait to be read.
+  const cancelExpiry = afterPauses({ ms: timeoutMs, lateMs: LATE_TIMER_MS, againMs: READ_DELAY_MS }, expire)
   const progress: Progress = { isBegun: false, answer: null }
   const forwardStopping = (): void => {
     if (!progress.isBegun) stop.abort(stopping?.reason)
@@ -134,7 +131,7 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
     if (!progress.isBegun) stopping?.throwIfAborted()
     thrown = stop.signal.aborted ? stop.signal.reason : error
   } finally {
-    clearTimeout(timer)
+    cancelExpiry()
     request.signal?.removeEventListener('abort', forwardAbort)
     stopping?.removeEventListener('abort', forwardStopping)
   }
