@@ -75,7 +75,6 @@ export function createMemberApiKey(
 
 /** Keys that a member may have; those count too that were made within a day, so that revoking makes no room for more. */
 const MAX_OWN_KEYS = 50
-const DAY_MS = 86_400_000
 
 /**
  * Makes a key of the calling member. Throws 409 where members make none, or have too many, and 422 where the key would
@@ -89,8 +88,7 @@ export function createOwnApiKey(
   const { organisationId, memberId, apiKeyId } = actor
   if (!memberApiKeys) throw conflict('member_api_keys_off', 'Members make no API keys of their own here.')
   return createMemberApiKey({ dataSource }, actor, { ...wanted, memberId }, async (manager) => {
-    const dayAgo = new Date(Date.now() - DAY_MS)
-    if ((await countRecentKeys(manager, organisationId, memberId, dayAgo)) >= MAX_OWN_KEYS)
+    if ((await countRecentKeys(manager, organisationId, memberId)) >= MAX_OWN_KEYS)
       throw conflict('too_many_api_keys', `The member has ${MAX_OWN_KEYS} API keys, or made as many today.`)
     // A session of a portal link has no key, and ends by itself.
     if (apiKeyId !== null) requireOutlived(await findApiKey(manager, organisationId, apiKeyId), wanted)

@@ -1,7 +1,7 @@
 // Repositories, but for two: one statement finds the key with its member's rights, by PostgreSQL's clock, on every
 // request, and the conflict of the INSERT is with the partial index of names that are not revoked.
 import { timingSafeEqual } from 'node:crypto'
-import { IsNull, MoreThan } from 'typeorm'
+import { IsNull, Raw } from 'typeorm'
 import type { KeyCaller } from '../../domain/actor.ts'
 import type { Grants } from '../../domain/permissions.ts'
 import { hashCredential } from '../../credentials.ts'
@@ -133,18 +133,13 @@ export function listKeysInForce(db: Db, organisationId: string, memberId: string
   })
 }
 
-/** Counts a member's keys that are not revoked, or were made after `since`. Locks the member: keys are made one by one. */
-export async function countRecentKeys(
-  db: Db,
-  organisationId: string,
-  memberId: string,
-  since: Date,
-): Promise<number> {
+/** Counts a member's keys that are not revoked, or were made within a day. Locks the member: keys are made one by one. */
+export async function countRecentKeys(db: Db, organisationId: string, memberId: string): Promise<number> {
   const member = { organisationId, id: memberId }
   await db.getRepository(Member).findOne({ where: member, lock: { mode: 'for_no_key_update' } })
   return db.getRepository(ApiKey).countBy([
     { organisationId, memberId, revokedAt: IsNull() },
-    { organisationId, memberId, createdAt: MoreThan(since) },
+    { organisationId, memberId, createdAt: Raw((column) => `${column} > now() - interval '24 hours'`) },
   ])
 }
 
