@@ -27,6 +27,8 @@ export type Stage = {
     expected: { state: string; attempts: number },
     timeoutMs?: number,
   ): Promise<void>
+  /** Counts the deliveries of the database that are not completed. */
+  uncompleted(): Promise<number>
   close(): Promise<void>
 }
 
@@ -80,6 +82,12 @@ export async function createStage(
         ])
         expect(found[0]).to.deep.equal(expected)
       }, timeoutMs),
+    async uncompleted() {
+      const [row] = await dataSource.query<[{ count: number }]>(
+        `SELECT count(*)::int AS count FROM delivery WHERE state <> 'completed'`,
+      )
+      return row.count
+    },
     async close() {
       await Promise.all(processes.map((started) => started.stop()))
       await receiver.close()

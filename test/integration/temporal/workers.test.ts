@@ -39,7 +39,7 @@ describe('the workers of a process', () => {
     )
     expect(failure).to.be.an('error').with.property('message', 'no second worker')
     expect(made.map((worker) => worker.getState())).to.deep.equal(['STOPPED'])
-    // The types of the SDK do not have it: would it go, a paused process would be aborted again.
+    // The SDK's types lack it: if the SDK dropped it, a paused process would be aborted again.
     expect(made[0]!.options).to.have.property('isolateExecutionTimeoutMs', 3_600_000)
 
     const workers = await createWorkers(connection, settings, activities)

@@ -95,6 +95,7 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
         faults.push(fault('database_silence', 0, 200, 'api 2'))
       },
     ],
+    ['an answer 500', ({ actions }) => void actions.push({ ...action('retry', 50), status: 500 })],
     [
       'an answer 500 after PostgreSQL answered with an internal error',
       ({ actions, faults }) => {

@@ -50,20 +50,18 @@ export function checkRequests(record: PlayRecord): Violation[] {
       return []
     const outcome = status === 0 ? `no answer within ${Math.round(to - from)} ms` : `was answered ${status}`
     if (status === 0 && process === null) return []
-    const kinds = status === 0 ? STOPS : REFUSES
-    const withinMs = status === 0 ? STOPPED_WITHIN_MS : REFUSED_WITHIN_MS
-    const isCharged = (fault: Fault): boolean =>
-      kinds.includes(fault.kind) &&
-      isOfProcess(fault, process) &&
-      fault.from <= to &&
-      fault.to + withinMs >= from
-    if ((status === 0 || status === 503) && faults.some(isCharged)) return []
-    const isOfPostgres = (fault: Fault): boolean =>
-      fault.kind === 'sql_error' &&
-      fault.detail.startsWith(INTERNAL_ERROR) &&
-      fault.from <= to &&
-      fault.to >= from
-    if (status === 500 && faults.some(isOfPostgres)) return []
+    const hits = (kinds: readonly FaultKind[], withinMs: number): Fault[] =>
+      faults.filter(
+        (fault) =>
+          kinds.includes(fault.kind) &&
+          isOfProcess(fault, process) &&
+          fault.from <= to &&
+          fault.to + withinMs >= from,
+      )
+    const isOfPostgres = ({ detail }: Fault): boolean => detail.startsWith(INTERNAL_ERROR)
+    if (status === 0 && hits(STOPS, STOPPED_WITHIN_MS).length > 0) return []
+    if (status === 503 && hits(REFUSES, REFUSED_WITHIN_MS).length > 0) return []
+    if (status === 500 && hits(['sql_error'], 0).some(isOfPostgres)) return []
     return [{ rule: ANSWERED, deliveryId: null, detail: `${what} of ${process}: ${outcome}` }]
   })
 }
