@@ -29,7 +29,7 @@ type ByWebhook = { busy: number; idle: number }
  * million completed deliveries cost no more than ten thousand: a few ms, and about 25 ms per 100,000 waiting or failed.
  */
 export async function countBacklog(db: Db): Promise<Backlog> {
-  const found = await sql(`WITH ${KNOWN}
+  const { pendingBusyAge, pendingIdleAge, overdueBusy, overdueIdle, ...counts } = await sql(`WITH ${KNOWN}
      SELECT count(*) FILTER (WHERE state = 'pending')::int AS pending,
             count(*) FILTER (WHERE state = 'in_progress')::int AS "inProgress",
             (SELECT count(*)::int FROM delivery WHERE state = 'waiting') AS waiting,
@@ -42,9 +42,7 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             (SELECT count(*)::int FROM delivery WHERE ${IS_OWED_WORKFLOW}) AS "owedWorkflows",
             (SELECT ${secondsSince('min(completed_at)')} FROM delivery WHERE ${IS_OWED_WORKFLOW}) AS "oldestOwedAge",
             (SELECT count(*)::int FROM incident WHERE closed_at IS NULL) AS "openIncidents"
-       FROM known`).first<BacklogColumns>(db)
-  if (found === null) throw new Error('a count without a row')
-  const { pendingBusyAge, pendingIdleAge, overdueBusy, overdueIdle, ...counts } = found
+       FROM known`).one<BacklogColumns>(db)
   return {
     ...counts,
     oldestPendingAge: { busy: pendingBusyAge, idle: pendingIdleAge },
@@ -69,15 +67,15 @@ function secondsSince(instant: string): string {
  */
 export async function countPending(db: Db, limit: number): Promise<number> {
   const near = `state = 'pending' AND sweep_at < now() + ${SWEEP_HORIZON}`
-  const found = await sql(
+  const counted = await sql(
     `SELECT count(*)::int AS pending FROM (
        (SELECT 1 FROM delivery WHERE ${near} AND ${UNSTARTED} LIMIT :limit)
        UNION ALL
        (SELECT 1 FROM delivery WHERE ${near} AND ${STARTED} LIMIT :limit)
      ) AS pending`,
     { limit },
-  ).first<{ pending: number }>(db)
-  return found?.pending ?? 0
+  ).one<{ pending: number }>(db)
+  return counted.pending
 }
 
 /** The database cancels the count after this. */

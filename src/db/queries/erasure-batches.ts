@@ -77,11 +77,11 @@ export async function deleteDeliveries(
     `WITH gone AS (DELETE FROM attempt WHERE delivery_id = ANY(:ids::uuid[]) RETURNING 1)
      SELECT count(*)::int AS count FROM gone`,
     { ids },
-  ).first<{ count: number }>(db)
+  ).one<{ count: number }>(db)
   const deleted = await sql(`DELETE FROM delivery WHERE id = ANY(:ids::uuid[]) RETURNING id`, { ids }).rows(
     db,
   )
-  return { deliveries: deleted.length, attempts: attempts?.count ?? 0 }
+  return { deliveries: deleted.length, attempts: attempts.count }
 }
 
 /** Locks up to `limit` deliveries that are final and have no workflow to end. */

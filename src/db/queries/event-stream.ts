@@ -26,10 +26,7 @@ const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 
 /** The number that was given to an event last, whether or not its transaction has committed; 0 before the first. */
 export async function lastPosition(db: Db): Promise<StreamPosition> {
-  const found = await sql(
-    `SELECT ${LAST_SEQUENCE}::text AS sequence, ${NOW_MS}::text AS "atMs"`,
-  ).first<PositionRow>(db)
-  return toPosition(found ?? { sequence: '0', atMs: '0' })
+  return toPosition(await sql(`SELECT ${LAST_SEQUENCE}::text AS sequence, ${NOW_MS}::text AS "atMs"`).one(db))
 }
 
 /**

@@ -54,7 +54,7 @@ export async function findEvaluationInputs(
   incident: Pick<IncidentRow, 'organisationId' | 'webhookId' | 'openedAt' | 'resumedAt'>,
 ): Promise<EvaluationInputs> {
   const { organisationId, webhookId, openedAt, resumedAt } = incident
-  const found = await sql(
+  const { sinceMs, forMs, lastFailure, ...inputs } = await sql(
     `WITH success AS (
        SELECT max(started_at) AS at FROM attempt WHERE webhook_id = :webhookId AND outcome = 'succeeded'
      ), first_failure AS (
@@ -76,9 +76,7 @@ export async function findEvaluationInputs(
                FROM last_failure) AS "lastFailure"
        FROM webhook WHERE id = :webhookId AND organisation_id = :organisationId`,
     { organisationId, webhookId, openedAt, resumedAt },
-  ).first<InputColumns>(db)
-  if (found === null) throw new Error('an incident without its webhook')
-  const { sinceMs, forMs, lastFailure, ...inputs } = found
+  ).one<InputColumns>(db)
   return {
     ...inputs,
     streak: sinceMs === null ? null : { sinceMs, forMs },
@@ -151,8 +149,7 @@ export async function findRecipients(
   const organisation = await sql(
     `SELECT name, email, support_email AS "supportEmail", time_zone AS "timeZone" FROM organisation WHERE id = :organisationId`,
     { organisationId },
-  ).first<RecipientRows['organisation']>(db)
-  if (organisation === null) throw new Error('an incident without its organisation')
+  ).one<RecipientRows['organisation']>(db)
   const members = await sql(
     `SELECT id, name, email,
             CASE WHEN push_enabled THEN ARRAY(

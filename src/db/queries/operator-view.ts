@@ -111,8 +111,7 @@ export async function countForOperators(db: Db): Promise<OperatorCounts> {
                FROM (SELECT held_at FROM webhook WHERE deleted_at IS NULL AND NOT enabled LIMIT ${MAX_COUNTED}) w
             ) disabled`,
     { before: null, maxScanned: MAX_SCANNED },
-  ).first<Omit<OperatorCounts, 'failing' | 'isCapped'>>(db)
-  if (counts === null) throw new Error('a count without a row')
+  ).one<Omit<OperatorCounts, 'failing' | 'isCapped'>>(db)
   const failing = (await withStatus(db, ids, 'failing')).length
   return { ...counts, failing, isCapped: ids.length === MAX_SCANNED }
 }

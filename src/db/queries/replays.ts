@@ -71,19 +71,18 @@ const parametersOf = ({ since, until, eventKeys, include, keptDays }: StoredRepl
  * Returns the ids of the next `limit` events of a replay after `eventCursor`, from at most {@link MAX_SCANNED} events.
  * `last` is the next cursor; null when nothing is left.
  */
-export async function listReplayable(
+export function listReplayable(
   db: Db,
   page: OfWebhook & { replay: StoredReplay; eventCursor: string; limit: number },
 ): Promise<{ ids: string[]; last: string | null }> {
   const { organisationId, webhookId, replay, eventCursor, limit } = page
-  const found = await sql(
+  return sql(
     `WITH ${EVENTS}
      SELECT coalesce((SELECT array_agg(id ORDER BY sequence) FROM fitting), '{}') AS ids,
             CASE WHEN (SELECT count(*) FROM fitting) = :limit THEN (SELECT max(sequence) FROM fitting)
                  WHEN (SELECT count(*) FROM scanned) = :maxScanned THEN (SELECT max(sequence) FROM scanned) END AS last`,
     { organisationId, webhookId, ...parametersOf(replay), eventCursor, limit, maxScanned: MAX_SCANNED },
-  ).first<{ ids: string[]; last: string | null }>(db)
-  return found ?? { ids: [], last: null }
+  ).one(db)
 }
 
 /** What a replay would send now. `since` is later than requested where nothing older is kept; `until` is not after now. */
@@ -109,15 +108,14 @@ export async function countReplayable(
       until: range.until,
       include: range.include,
     },
-  ).first<{ since: Date; until: Date }>(db)
-  if (times === null) throw new Error('SELECT gave no row')
+  ).one<{ since: Date; until: Date }>(db)
   const counted = await sql(
     `WITH ${EVENTS}
      SELECT (SELECT count(*)::int FROM fitting) AS total,
             (SELECT count(*) FROM scanned) < :maxScanned AS "isTotalExact"`,
     { ...webhook, ...range, ...times, keptDays, eventCursor: '0', limit: null, maxScanned: MAX_COUNTED },
-  ).first<{ total: number; isTotalExact: boolean }>(db)
-  return { ...times, total: 0, isTotalExact: true, ...counted }
+  ).one<{ total: number; isTotalExact: boolean }>(db)
+  return { ...times, ...counted }
 }
 
 /** Makes the job of a replay. One that covers nothing is done at once. */

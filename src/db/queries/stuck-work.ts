@@ -15,12 +15,11 @@ export const UNSWEPT_AFTER = `interval '1 minute'`
 const SETTLED_WITHIN = `interval '20 minutes'`
 
 /** Counts `rows` by their columns `id` and `since`; null where there is none. */
-async function countStuckRows(db: Db, rows: string): Promise<StuckRows | null> {
-  const found = await sql(
+function countStuckRows(db: Db, rows: string): Promise<StuckRows | null> {
+  return sql(
     `SELECT count(*)::int AS count, min(since) AS since, (array_agg(id::text ORDER BY since))[1] AS example
-       FROM (${rows}) stuck`,
-  ).first<StuckRows>(db)
-  return found === null || found.count === 0 ? null : found
+       FROM (${rows}) stuck HAVING count(*) > 0`,
+  ).first(db)
 }
 
 /** Counts incidents that their workflow should have evaluated: it was not signalled, or does not run. */

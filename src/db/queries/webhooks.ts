@@ -63,23 +63,23 @@ export async function lockWebhook(db: Db, id: string): Promise<void> {
 /** The same without waiting. False while another transaction holds the lock, or waits for it. */
 export async function tryLockWebhook(db: Db, id: string): Promise<boolean> {
   const tried = sql(`SELECT pg_try_advisory_xact_lock(${WEBHOOK_LOCK}) AS "isLocked"`, { id })
-  return (await tried.first<{ isLocked: boolean }>(db))?.isLocked === true
+  return (await tried.one<{ isLocked: boolean }>(db)).isLocked
 }
 
 /** The same, waiting for `timeoutMs` at most. After false the transaction is aborted, and can only end. */
 export async function lockWebhookWithin(db: Db, id: string, timeoutMs: number): Promise<boolean> {
-  const [before] = await sql(
+  const before = await sql(
     `WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS value)
      SELECT value, set_config('lock_timeout', :timeout, true) FROM before`,
     { timeout: String(timeoutMs) },
-  ).rows<{ value: string }>(db)
+  ).one<{ value: string }>(db)
   try {
     await lockWebhook(db, id)
   } catch (error) {
     if (isLockTimeout(error)) return false
     throw error
   }
-  await sql(`SELECT set_config('lock_timeout', :timeout, true)`, { timeout: before?.value ?? '0' }).rows(db)
+  await sql(`SELECT set_config('lock_timeout', :timeout, true)`, { timeout: before.value }).rows(db)
   return true
 }
 

@@ -49,7 +49,7 @@ export function resumeUnattempted(db: Db, of: OfWebhook): Promise<number> {
 async function changeAll(db: Db, statement: ProtocolStatement, of: OfWebhook): Promise<number> {
   if (db instanceof EntityManager) await allowLongerStatements(db)
   const { organisationId, webhookId } = of
-  return (await statement.with({ organisationId, webhookId }).first<{ count: number }>(db))?.count ?? 0
+  return (await statement.with({ organisationId, webhookId }).one<{ count: number }>(db)).count
 }
 
 /** Stops waiting and failed deliveries for good. Returns the ids of those that were. */
