@@ -17,6 +17,8 @@ export type Statement = {
   first<Row>(db: Db): Promise<Row | null>
   /** For a statement that always gives one row. */
   one<Row>(db: Db): Promise<Row>
+  /** For a statement whose rows are ids, each as `id`. */
+  ids(db: Db): Promise<string[]>
   /** For the few that every event needs: each connection parses and plans it once, under a `name` of its own. */
   preparedRows<Row extends object>(db: Db, name: string): Promise<Row[]>
 }
@@ -45,6 +47,7 @@ export function sql<Text extends string>(text: Text, ...[given = {}]: Given<Text
       if (row === undefined) throw new Error(`The statement gave no row: ${statement.text}`)
       return row
     },
+    ids: async (db) => (await run<{ id: string }>(db, statement)).map(({ id }) => id),
     preparedRows: (db, name) => runPrepared(db, { name, ...statement }),
   }
 }

@@ -33,14 +33,11 @@ export async function lastPosition(db: Db): Promise<StreamPosition> {
  * The transactions that have written to the table of events, or may be about to, and have not ended: PostgreSQL gives
  * a statement its lock on the table before it runs, and takes it back after the commit can be seen.
  */
-export async function eventWriters(db: Db): Promise<string[]> {
-  const found = await sql(`SELECT DISTINCT virtualtransaction AS id FROM pg_locks
+export function eventWriters(db: Db): Promise<string[]> {
+  return sql(`SELECT DISTINCT virtualtransaction AS id FROM pg_locks
       WHERE locktype = 'relation' AND relation = 'event'::regclass
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`).rows<{
-    id: string
-  }>(db)
-  return found.map(({ id }) => id)
+        AND granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`).ids(db)
 }
 
 /** The events of these organisations in a range of numbers, in their order. */

@@ -223,19 +223,18 @@ export async function updateRetryPart(
 }
 
 /** Webhooks with which the job is not finished, in the order of their ids. */
-export async function listUnfinishedWebhooks(
+export function listUnfinishedWebhooks(
   db: Db,
   organisationId: string,
   jobId: string,
 ): Promise<string[]> {
-  const found = await sql(
-    `SELECT progress.webhook_id AS "webhookId"
+  return sql(
+    `SELECT progress.webhook_id AS id
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
       WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId AND NOT progress.finished
       ORDER BY progress.webhook_id`,
     { organisationId, jobId },
-  ).rows<{ webhookId: string }>(db)
-  return found.map(({ webhookId }) => webhookId)
+  ).ids(db)
 }
 
 /** The job is over: whatever it covered has been attempted, or no longer needed it. */

@@ -98,13 +98,12 @@ export function countStuck(db: Db): Promise<StuckDeliveries[]> {
 }
 
 /** Returns the ids of up to `limit` stuck deliveries that have had a workflow or an attempt, the oldest first. */
-export async function listStuckStarted(db: Db, limit: number): Promise<string[]> {
-  const found = await sql(
+export function listStuckStarted(db: Db, limit: number): Promise<string[]> {
+  return sql(
     `WITH ${KNOWN}
      SELECT id FROM known WHERE overdue AND NOT busy AND NOT unstarted ORDER BY due_at LIMIT :limit`,
     { limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** The deliveries whose workflow is paused, as the sweeper saw it. */

@@ -82,21 +82,19 @@ export function countUnsweptErasures(db: Db): Promise<StuckRows | null> {
 }
 
 /** Returns the ids of up to `limit` running retry jobs, the oldest first. */
-export async function listRunningJobs(db: Db, limit: number): Promise<string[]> {
-  const found = await sql(
+export function listRunningJobs(db: Db, limit: number): Promise<string[]> {
+  return sql(
     `SELECT id FROM retry_job WHERE state = 'running' AND created_at < now() - ${UNSWEPT_AFTER}
       ORDER BY created_at LIMIT :limit`,
     { limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** Returns the ids of up to `limit` organisations that are being erased, the oldest request first. */
-export async function listErasures(db: Db, limit: number): Promise<string[]> {
-  const found = await sql(
+export function listErasures(db: Db, limit: number): Promise<string[]> {
+  return sql(
     `SELECT organisation_id AS id FROM organisation_erasure WHERE requested_at < now() - ${UNSWEPT_AFTER}
       ORDER BY requested_at LIMIT :limit`,
     { limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }

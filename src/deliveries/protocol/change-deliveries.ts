@@ -53,9 +53,9 @@ async function changeAll(db: Db, statement: ProtocolStatement, of: OfWebhook): P
 }
 
 /** Stops waiting and failed deliveries for good. Returns the ids of those that were. */
-export async function discard(db: Db, of: OfWebhook & { ids: readonly string[] }): Promise<string[]> {
+export function discard(db: Db, of: OfWebhook & { ids: readonly string[] }): Promise<string[]> {
   const { organisationId, webhookId, ids } = of
-  return (await DISCARD.with({ organisationId, webhookId, ids }).rows<{ id: string }>(db)).map(({ id }) => id)
+  return DISCARD.with({ organisationId, webhookId, ids }).ids(db)
 }
 
 /** Makes further deliveries of events, for a webhook that takes them. Returns those that it made. */
