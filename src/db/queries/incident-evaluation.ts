@@ -2,19 +2,14 @@
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { NotificationChannel, NotificationKind, Streak } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
+import type { Incident } from '../entities/incident.ts'
+import type { Member, Organisation } from '../entities/organisation.ts'
 
 /** An incident with what decides about its notifications. */
-export type IncidentRow = {
-  id: string
-  organisationId: string
-  webhookId: string
-  openedAt: Date
-  resumedAt: Date | null
-  open: boolean
-  exhausted: boolean
-  firstNotifiedAt: Date | null
-  secondNotifiedAt: Date | null
-}
+export type IncidentRow = Pick<
+  Incident,
+  'id' | 'organisationId' | 'webhookId' | 'openedAt' | 'resumedAt' | 'firstNotifiedAt' | 'secondNotifiedAt'
+> & { open: boolean; exhausted: boolean }
 
 /** Null when it was purged. The organisation is in the key as everywhere. */
 export function findIncident(
@@ -136,8 +131,8 @@ export async function addressNotification(
 
 /** Who is to be notified at this moment (spec 6.4). */
 export type RecipientRows = {
-  organisation: { name: string; email: string; supportEmail: string | null; timeZone: string }
-  members: { id: string; name: string; email: string; pushSubscriptions: string[] }[]
+  organisation: Omit<Organisation, 'id'>
+  members: (Pick<Member, 'id' | 'name' | 'email'> & { pushSubscriptions: string[] })[]
 }
 
 /** Members with full access or `permission`; their push subscriptions only where they have push enabled. */

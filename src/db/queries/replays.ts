@@ -5,23 +5,21 @@ import { sql, type Db } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import { MAX_SCANNED } from './delivery-selection.ts'
 import { SEQUENCE_DELAY } from './events.ts'
-import { SUMS, type StoredReplay } from './retry-jobs.ts'
+import type { RetryJob } from '../entities/retry-job.ts'
+import { SUMS, type RetryJobSums, type StoredReplay } from './retry-jobs.ts'
 
 /** A replay as the API shows it. Times are ISO 8601, as an answer that is stored for its `Idempotency-Key` has them. */
-export type ReplayRow = Omit<ReplayRange, 'since' | 'until'> & {
-  since: string
-  until: string
-  id: string
-  webhookId: string
-  state: 'running' | 'done' | 'cancelled'
-  total: number
-  /** False while `total` is the number of events that were counted before the count ended at its bound. */
-  isTotalExact: boolean
-  done: number
-  succeeded: number
-  failed: number
-  createdAt: string
-}
+export type ReplayRow = Omit<ReplayRange, 'since' | 'until'> &
+  RetryJobSums & {
+    since: string
+    until: string
+    id: string
+    webhookId: string
+    state: RetryJob['state']
+    /** False while `total` is the number of events that were counted before the count ended at its bound. */
+    isTotalExact: boolean
+    createdAt: string
+  }
 
 type OfWebhook = { organisationId: string; webhookId: string }
 

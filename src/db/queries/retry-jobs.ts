@@ -9,6 +9,7 @@ import {
   type ReplayRange,
 } from '../../domain/delivery-filter.ts'
 import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
+import type { RetryJob, RetryJobWebhook } from '../entities/retry-job.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import {
   coveredBy,
@@ -19,19 +20,11 @@ import {
 } from './delivery-selection.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
-export type RetryJobRow = {
-  id: string
-  mode: RetryMode
-  webhookId: string | null
-  createdAt: Date
-  state: 'running' | 'done'
-  total: number
-  done: number
-  /** Of `done`, completed by the attempt of this job. */
-  succeeded: number
-  /** Of `done`, attempted by this job and not delivered. */
-  failed: number
-}
+export type RetryJobRow = Pick<RetryJob, 'id' | 'webhookId' | 'createdAt'> &
+  RetryJobSums & { mode: RetryMode; state: 'running' | 'done' }
+
+/** Over all webhooks of a job, as {@link RetryJobWebhook} has them of one. */
+export type RetryJobSums = Pick<RetryJobWebhook, 'total' | 'done' | 'succeeded' | 'failed'>
 
 /** SQL for the progress of a retry job, over its webhooks. */
 export const SUMS = `(
@@ -121,12 +114,7 @@ export type StoredReplay = Omit<ReplayRange, 'since' | 'until'> & {
   isTotalExact: boolean
 }
 
-type Place = {
-  done: number
-  succeeded: number
-  failed: number
-  cursor: string | null
-  eventCursor: string
+type Place = Pick<RetryJobWebhook, 'done' | 'succeeded' | 'failed' | 'cursor' | 'eventCursor'> & {
   underWay: RequestedAttempt[]
 }
 
