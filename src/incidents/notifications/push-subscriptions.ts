@@ -3,8 +3,7 @@ import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import {
   deleteEndedPushSubscriptions,
-  deleteOwnPushSubscription,
-  deleteOwnPushSubscriptions,
+  deletePushSubscriptions,
   lockMember,
   upsertPushSubscription,
   type PushSubscriptionRow,
@@ -64,7 +63,7 @@ export async function unsubscribeFromPush(
 ): Promise<void> {
   const { organisationId, memberId } = actor
   await dataSource.transaction(async (manager) => {
-    if (!(await deleteOwnPushSubscription(manager, organisationId, memberId, id)))
+    if ((await deletePushSubscriptions(manager, { organisationId, memberId, id })) === 0)
       throw notFound('push subscription')
     await recordAudit(manager, actor, { action: 'push_subscription.removed', details: { id } })
   })
@@ -74,7 +73,7 @@ export async function unsubscribeFromPush(
 export async function unsubscribeAllFromPush({ dataSource }: Dependencies, actor: Actor): Promise<void> {
   const { organisationId, memberId } = actor
   await dataSource.transaction(async (manager) => {
-    const count = await deleteOwnPushSubscriptions(manager, organisationId, memberId)
+    const count = await deletePushSubscriptions(manager, { organisationId, memberId })
     if (count > 0)
       await recordAudit(manager, actor, { action: 'push_subscription.removed', details: { count } })
   })

@@ -18,7 +18,7 @@ import {
 } from '../../db/queries/notifications.ts'
 import {
   deleteEndedPushSubscriptions,
-  deletePushSubscription,
+  deletePushSubscriptions,
   findPushSubscription,
   type PushTarget,
 } from '../../db/queries/push-subscriptions.ts'
@@ -163,7 +163,7 @@ async function prepare(
   return async () => {
     const outcome = await push.send(notice, { ...subscription, organisationId })
     if (outcome.gone === true)
-      await retryWhileUnavailable(() => deletePushSubscription(dataSource, organisationId, recipient))
+      await retryWhileUnavailable(() => deletePushSubscriptions(dataSource, { organisationId, id: recipient }))
     return outcome
   }
 }
