@@ -24,7 +24,7 @@ export async function signalIncident(
   const signalled = incidentWorkflows
     .signal(incident)
     .catch((error: unknown) =>
-      logger.warn({ event: 'incident.signal_failed', incidentId, err: error }, 'incident.signal_failed'),
+      logger.warn({ event: 'incident.signal_failed', incidentId, err: error }),
     )
   await settlesWithin(signalled, SIGNAL_TIMEOUT_MS)
 }

@@ -63,7 +63,7 @@ export async function purge(
     }
   }
   const result = { ...counts, finished }
-  logger.info({ event: 'retention.purged', ...result }, 'retention.purged')
+  logger.info({ event: 'retention.purged', ...result })
   return result
 }
 

@@ -56,7 +56,7 @@ export function createDatabaseClock(dependencies: {
     const differenceMs = Math.round(Date.now() - monotonicMs() - offsetMs)
     if (Math.abs(differenceMs - saidDifferenceMs) < NOTABLE_DIFFERENCE_MS) return
     saidDifferenceMs = differenceMs
-    logger.warn({ event: 'clock.skew_detected', aheadOfDatabaseMs: differenceMs }, 'clock.skew_detected')
+    logger.warn({ event: 'clock.skew_detected', aheadOfDatabaseMs: differenceMs })
   }
 
   async function measureAndGoOn(): Promise<void> {

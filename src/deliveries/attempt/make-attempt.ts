@@ -145,8 +145,7 @@ function logRepeated(
 ): void {
   const { organisationId, webhookId, deliveryId, number: attempt } = request
   metrics.attemptRepeated()
-  const fields = { event: 'attempt.repeated', organisationId, webhookId, deliveryId, traceId, attempt }
-  logger.warn(fields, fields.event)
+  logger.warn({ event: 'attempt.repeated', organisationId, webhookId, deliveryId, traceId, attempt })
 }
 
 /**
@@ -180,7 +179,6 @@ async function release(
   hasPosted: boolean,
 ): Promise<void> {
   await releaseRuns(dataSource, [{ deliveryId, owner, hasPosted }]).catch((failure: unknown) => {
-    const fields = { event: 'attempt.release_failed', deliveryId, err: failure }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'attempt.release_failed', deliveryId, err: failure })
   })
 }

@@ -73,7 +73,7 @@ export async function recordOutcome(
   if (outcome === null) {
     metrics.attemptSuperseded()
     const ids = { organisationId, webhookId, deliveryId, traceId }
-    logger.warn({ event: 'attempt.superseded', ...ids, attempt: number, failureCode }, 'attempt.superseded')
+    logger.warn({ event: 'attempt.superseded', ...ids, attempt: number, failureCode })
     return null
   }
   const lateMs = request.dueAtMs === null ? null : startedAt.getTime() - request.dueAtMs
@@ -104,9 +104,7 @@ export async function recordOutcome(
       failureCode,
       durationMs,
       lateMs,
-    },
-    'delivery.attempted',
-  )
+    })
   return { outcome, toSignal }
 }
 

@@ -219,8 +219,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   function warn(what: string, error: unknown): void {
-    const fields = { event: 'dispatcher.database_failed', what, err: error }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'dispatcher.database_failed', what, err: error })
   }
 
   return {

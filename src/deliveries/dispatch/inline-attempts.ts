@@ -138,7 +138,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     } catch (error) {
       if (shutdown.stopping.aborted) return
       endpoints.noteFault(webhookId)
-      logger.error({ event: 'inline_attempt.failed', deliveryId, err: error }, 'inline_attempt.failed')
+      logger.error({ event: 'inline_attempt.failed', deliveryId, err: error })
     } finally {
       slot.release(null)
     }

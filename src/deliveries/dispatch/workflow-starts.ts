@@ -153,7 +153,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       // One log line is enough while Temporal is unavailable.
       if (isPaused()) return false
       if (isTemporalUnavailable(error)) pausedUntilMs = timers.nowMs() + PAUSE_DELAY_MS
-      logger.warn({ event: 'workflow_start.refused', deliveryId, err: error }, 'workflow_start.refused')
+      logger.warn({ event: 'workflow_start.refused', deliveryId, err: error })
       return false
     }
   }

@@ -69,8 +69,7 @@ export function createFollowingWorkflows(dependencies: {
     try {
       isFollowing = await workflows.startFollowing(delivery, { state, attempts, ...answer })
     } catch (error) {
-      const fields = { event: 'following_workflow.refused', deliveryId, err: error }
-      logger.warn(fields, fields.event)
+      logger.warn({ event: 'following_workflow.refused', deliveryId, err: error })
       return isTemporalUnavailable(error) ? 'unavailable' : 'refused'
     }
     metrics.startEnded('followed')

@@ -60,9 +60,13 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     return { count: taken.length, isMoreWaiting }
   }
 
-  async function readProgress(delivery: OverdueDelivery): Promise<WorkflowProgress> {
-    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    if (progress.state === 'stuck') logReplaced(delivery, progress)
+  async function readProgress({ deliveryId, attempts }: OverdueDelivery): Promise<WorkflowProgress> {
+    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(deliveryId))
+    if (progress.state !== 'stuck') return progress
+    const { cause, taskAttempts } = progress
+    metrics.workflowRecovered('stuck')
+    const attempt = attempts + 1
+    logger.error({ event: 'sweep.replaced_workflow', deliveryId, attempt, cause, taskAttempts })
     return progress
   }
 
@@ -83,7 +87,9 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
       case 'gone':
       case 'stuck':
         await workflows.start(delivery, { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null })
-        if (progress.state === 'gone') logRestarted(delivery)
+        if (progress.state === 'stuck') return null
+        metrics.workflowRecovered('gone')
+        logger.warn({ event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 })
         return null
     }
   }
@@ -93,8 +99,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     if (delivery.pausedSince !== null) return
     const { deliveryId, attempts } = delivery
     if (delivery.retryRequested) await workflows.wake(delivery, attempts)
-    const fields = { event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince })
   }
 
   /** Signals the workflows of deliveries that have ended without them. */
@@ -112,23 +117,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
   }
 
   function logRefused({ deliveryId }: { deliveryId: string }, error: unknown): void {
-    logger.warn({ event: 'sweep.call_refused', deliveryId, err: error }, 'sweep.call_refused')
-  }
-
-  function logRestarted({ deliveryId, attempts }: OverdueDelivery): void {
-    metrics.workflowRecovered('gone')
-    const fields = { event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 }
-    logger.warn(fields, fields.event)
-  }
-
-  function logReplaced(
-    { deliveryId, attempts }: OverdueDelivery,
-    { cause, taskAttempts }: Extract<WorkflowProgress, { state: 'stuck' }>,
-  ): void {
-    metrics.workflowRecovered('stuck')
-    const attempt = attempts + 1
-    const fields = { event: 'sweep.replaced_workflow', deliveryId, attempt, cause, taskAttempts }
-    logger.error(fields, fields.event)
+    logger.warn({ event: 'sweep.call_refused', deliveryId, err: error })
   }
 
   return [recoverOverdue, signalFinal]

@@ -130,8 +130,7 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     if (progress.state !== 'stuck') return progress
     const { cause, taskAttempts } = progress
     metrics.workflowRecovered('stuck')
-    const fields = { event: 'sweep.replaced_workflow', workflowId, cause, taskAttempts }
-    logger.error(fields, fields.event)
+    logger.error({ event: 'sweep.replaced_workflow', workflowId, cause, taskAttempts })
     return progress
   }
 
@@ -139,7 +138,7 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     return callForEach(rows, call, {
       concurrency: MAX_CONCURRENT_CALLS,
       onFailed: (row, error) =>
-        logger.warn({ event: 'sweep.call_refused', ...withoutUrl(row), err: error }, 'sweep.call_refused'),
+        logger.warn({ event: 'sweep.call_refused', ...withoutUrl(row), err: error }),
     })
   }
 

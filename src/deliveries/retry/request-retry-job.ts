@@ -68,7 +68,7 @@ function startJob(
   retryWorkflows
     .start(job)
     .catch((error: unknown) =>
-      logger.warn({ event: 'retry_job.start_failed', jobId, err: error }, 'retry_job.start_failed'),
+      logger.warn({ event: 'retry_job.start_failed', jobId, err: error }),
     )
 }
 

@@ -84,7 +84,7 @@ export async function wakeWorkflows(
   await callForEach(retries, (delivery) => workflows.wake({ ...webhook, ...delivery }, delivery.attempts), {
     concurrency: MAX_CONCURRENT_WAKES,
     onFailed: ({ deliveryId }, error) =>
-      logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }, 'retry.wake_failed'),
+      logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }),
   })
 }
 

@@ -77,7 +77,7 @@ export async function sendDue(
   for (const { kind, channel, state } of settled) metrics.notificationEnded({ kind, channel, state })
   const lost = settled.filter(({ state }) => state === 'unknown').length
   if (lost > 0)
-    logger.error({ event: 'notification.outcome_lost', incidentId, count: lost }, 'notification.outcome_lost')
+    logger.error({ event: 'notification.outcome_lost', incidentId, count: lost })
   const pending = await retryWhileUnavailable(() => findPending(dataSource, incidentId, retry), signal)
   const by = (channel: NotificationChannel) => pending.filter((one) => one.channel === channel)
   await Promise.all(
@@ -130,9 +130,9 @@ async function claimAndSend(
   metrics.notificationEnded({ kind, channel, state: outcome.state })
   const event = `notification.${outcome.state}`
   const fields = { event, ...incident, notificationId: id, kind, channel, error }
-  if (outcome.state === 'sent') logger.info(fields, event)
-  else if (outcome.state === 'refused') logger.warn(fields, event)
-  else logger.error(fields, event)
+  if (outcome.state === 'sent') logger.info(fields)
+  else if (outcome.state === 'refused') logger.warn(fields)
+  else logger.error(fields)
 }
 
 /** Reads everything again: the recipient may have lost the permission, and the message states current numbers. */
