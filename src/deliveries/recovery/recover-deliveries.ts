@@ -6,7 +6,7 @@ import type { TerminateIfStuck, WorkflowProgress } from '../../temporal/workflow
 import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { SWEEP_DELAY_MS, type NextSweep, type SweptRow } from '../protocol/sweep.ts'
-import { callForEach } from './bounded-calls.ts'
+import { callForEach } from '../../temporal/calls.ts'
 
 /** Overdue deliveries in one pass: most are merely late, and each costs a call to Temporal. */
 const OVERDUE_LIMIT = 50

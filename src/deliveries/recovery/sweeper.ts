@@ -11,7 +11,7 @@ import {
   type RetryWorkflows,
 } from '../../temporal/job-workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
-import { callForEach } from './bounded-calls.ts'
+import { callForEach } from '../../temporal/calls.ts'
 import { createPollLoop } from '../../poll-loop.ts'
 import {
   createDeliveryRecovery,
@@ -137,8 +137,7 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
   function callAll<Row extends object>(rows: readonly Row[], call: (row: Row) => Promise<void>) {
     return callForEach(rows, call, {
       concurrency: MAX_CONCURRENT_CALLS,
-      onFailed: (row, error) =>
-        logger.warn({ event: 'sweep.call_refused', ...withoutUrl(row), err: error }),
+      onFailed: (row, error) => logger.warn({ event: 'sweep.call_refused', ...withoutUrl(row), err: error }),
     })
   }
 

@@ -10,7 +10,7 @@ import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webh
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
-import { callForEach } from '../recovery/bounded-calls.ts'
+import { callForEach } from '../../temporal/calls.ts'
 import type { Db } from '../../db/connection/db.ts'
 import { parseUuid } from '../../ids.ts'
 
