@@ -30,9 +30,6 @@ export type WebhookLocks = {
 /** With the time limit of its statements, a request is answered within ten seconds. */
 const COMMAND_TIMEOUT_MS = 5_000
 
-/** After this time an outcome that waits for a lock is logged and counted. It is kept, and tried again. */
-const OUTCOME_TIMEOUT_MS = 10_000
-
 /** How long a transaction waits in PostgreSQL's queue: longer than a few others before it hold the lock. */
 const QUEUE_TIMEOUT_MS = 250
 
@@ -136,15 +133,6 @@ export function transactOnWebhook<T>(
   timeoutMs = COMMAND_TIMEOUT_MS,
 ): Promise<T> {
   return locks.transact(dataSource, webhookId, work, timeoutMs)
-}
-
-/** Runs a transaction that records outcomes of attempts under the lock of their webhook. */
-export function recordOnWebhook<T>(
-  { dataSource, locks }: CommandDependencies,
-  webhookId: string,
-  work: Work<T>,
-): Promise<T> {
-  return locks.transact(dataSource, webhookId, work, OUTCOME_TIMEOUT_MS)
 }
 
 /** Which webhooks were changed through this process lately. */
