@@ -1,7 +1,7 @@
 // Hand-written: statistics over five tables, each part read from an index made for it.
 import type { StatusInputs } from '../../domain/webhook-status.ts'
 import { sql, type Db } from '../connection/db.ts'
-import { WAITING_FIRST_ATTEMPTS, type WaitingFirstAttempts } from './first-attempts.ts'
+import { WAITING_FIRST_ATTEMPTS, type WaitingFirstAttempts } from './backlog.ts'
 import type { WebhookRow } from './webhooks.ts'
 
 /** The attempt of a webhook that was begun last; attempts of test events do not count. */
