@@ -6,12 +6,17 @@ import { recordAudit } from '../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import { requireOrganisation } from '../accounts/organisations.ts'
-import { countWebhooks, insertWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
-import { ProblemError } from '../problem-error.ts'
+import {
+  countWebhooks,
+  findSealedSecret,
+  findWebhook,
+  insertWebhook,
+  type WebhookRow,
+} from '../db/queries/webhooks.ts'
+import { notFound, ProblemError } from '../problem-error.ts'
 import { newId } from '../ids.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 import { generateSigningSecret, type SecretBox } from '../secret-box.ts'
-import { openSigningSecret, readSigningSecret } from './signing-secret.ts'
 import { urlForAudit } from '../domain/webhook-name.ts'
 
 type Dependencies = {
@@ -72,4 +77,33 @@ const NO_HOLD = { heldAt: null, holdReason: null }
 function withDates(webhook: WebhookRow): WebhookRow {
   const { createdAt, updatedAt } = webhook
   return { ...webhook, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt), ...NO_HOLD }
+}
+
+type SecretDependencies = { dataSource: DataSource; secretBox: Pick<SecretBox, 'open'> }
+type ReadDependencies = SecretDependencies & { catalogue: Pick<Catalogue, 'permissionFor'> }
+
+/** Returns the signing secret to a member that may change the webhook, and records the access in the audit trail. */
+export async function readSigningSecret(
+  dependencies: ReadDependencies,
+  actor: Actor,
+  id: string,
+): Promise<string> {
+  const { dataSource } = dependencies
+  const webhook = await findWebhook(dataSource, actor.organisationId, id)
+  if (webhook === null) throw notFound('webhook')
+  requireSubscriptionRights(dependencies.catalogue, actor, webhook.subscribedEventKeys)
+  const secret = await openSigningSecret(dependencies, actor.organisationId, id)
+  await recordAudit(dataSource, actor, { action: 'webhook.secret_read', webhookId: id })
+  return secret
+}
+
+/** Decrypts the signing secret. Checks no rights. Throws 404 when the webhook is deleted. */
+async function openSigningSecret(
+  { dataSource, secretBox }: SecretDependencies,
+  organisationId: string,
+  id: string,
+): Promise<string> {
+  const sealed = await findSealedSecret(dataSource, organisationId, id)
+  if (sealed === null) throw notFound('webhook')
+  return secretBox.open(id, sealed)
 }

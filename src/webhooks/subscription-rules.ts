@@ -1,8 +1,7 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { WebhookRow } from '../db/queries/webhooks.ts'
-import { MAX_EVENT_KEY_LENGTH, WILDCARD, includesSubscription } from '../domain/permissions.ts'
+import { MAX_EVENT_KEY_LENGTH, WILDCARD } from '../domain/permissions.ts'
 import type { FieldError } from '../problem-error.ts'
-import { checkWebhookUrl, type UrlPolicy } from '../outbound/url-rules.ts'
+import { urlErrors, type UrlPolicy } from '../outbound/url-rules.ts'
 
 /** Checks rules of a webhook's fields that a schema cannot express. Values of the wrong type are left to the schema. */
 export function webhookFieldErrors(
@@ -11,27 +10,9 @@ export function webhookFieldErrors(
 ): FieldError[] {
   const { url, subscribedEventKeys } = fields
   return [
-    ...(typeof url === 'string' ? urlErrors(url, urlPolicy) : []),
+    ...(typeof url === 'string' ? urlErrors('/url', url, urlPolicy) : []),
     ...(Array.isArray(subscribedEventKeys) ? subscriptionErrors(subscribedEventKeys, catalogue) : []),
   ]
-}
-
-type Changeable = Pick<WebhookRow, 'url' | 'subscribedEventKeys' | 'enabled'>
-
-/**
- * Returns whether the webhook does nothing after the change that it did not do before: it is disabled, has fewer event
- * keys, or stays as it is. Narrowing `*` to a list is a reduction too.
- */
-export function isReduction(before: Changeable, after: Changeable): boolean {
-  if (after.enabled && !before.enabled) return false
-  return (
-    before.url === after.url && includesSubscription(before.subscribedEventKeys, after.subscribedEventKeys)
-  )
-}
-
-function urlErrors(url: string, urlPolicy: UrlPolicy): FieldError[] {
-  const checked = checkWebhookUrl(url, urlPolicy)
-  return checked.ok ? [] : [{ pointer: '/url', code: checked.code, detail: checked.detail }]
 }
 
 function subscriptionErrors(eventKeys: readonly unknown[], catalogue: Catalogue): FieldError[] {

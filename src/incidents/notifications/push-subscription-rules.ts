@@ -1,6 +1,6 @@
 import { ECDH } from 'node:crypto'
 import type { FieldError } from '../../problem-error.ts'
-import { checkWebhookUrl, type UrlPolicy } from '../../outbound/url-rules.ts'
+import { urlErrors, type UrlPolicy } from '../../outbound/url-rules.ts'
 
 /** An uncompressed point of P-256: a prefix and two coordinates of 32 bytes (RFC 8291, section 3.1). */
 const POINT_BYTES = 65
@@ -18,14 +18,9 @@ export function pushSubscriptionFieldErrors(
 ): FieldError[] {
   const { endpoint, keys } = fields
   return [
-    ...(typeof endpoint === 'string' ? endpointErrors(endpoint, urlPolicy) : []),
+    ...(typeof endpoint === 'string' ? urlErrors('/endpoint', endpoint, urlPolicy) : []),
     ...(typeof keys === 'object' && keys !== null ? keyErrors(keys) : []),
   ]
-}
-
-function endpointErrors(endpoint: string, urlPolicy: UrlPolicy): FieldError[] {
-  const checked = checkWebhookUrl(endpoint, urlPolicy)
-  return checked.ok ? [] : [{ pointer: '/endpoint', code: checked.code, detail: checked.detail }]
 }
 
 function keyErrors({ p256dh, auth }: { readonly p256dh?: unknown; readonly auth?: unknown }): FieldError[] {
