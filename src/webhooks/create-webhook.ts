@@ -46,18 +46,17 @@ export async function createWebhook(
   requireSubscriptionRights(catalogue, actor, subscribedEventKeys)
   const url = canonicalUrl(fields.url, urlPolicy)
 
+  let signingSecret = generateSigningSecret()
   const { answer, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
     await requireRoom(db, organisationId, webhooksPerOrganisation)
     const id = newId()
-    const secret = secretBox.seal(id, generateSigningSecret())
+    const secret = secretBox.seal(id, signingSecret)
     const details = { url: urlForAudit(url), description, subscribedEventKeys, enabled }
     await recordAudit(db, actor, { action: 'webhook.created', webhookId: id, details })
     return insertWebhook(db, { id, organisationId, url, description, subscribedEventKeys, enabled, secret })
   })
   // On a repeat the webhook may have been widened since, beyond what this member may see.
-  const signingSecret = replayed
-    ? await readSigningSecret(dependencies, actor, answer.id)
-    : await openSigningSecret(dependencies, organisationId, answer.id)
+  if (replayed) signingSecret = await readSigningSecret(dependencies, actor, answer.id)
   return { webhook: withDates(answer), signingSecret }
 }
 
@@ -79,31 +78,17 @@ function withDates(webhook: WebhookRow): WebhookRow {
   return { ...webhook, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt), ...NO_HOLD }
 }
 
-type SecretDependencies = { dataSource: DataSource; secretBox: Pick<SecretBox, 'open'> }
-type ReadDependencies = SecretDependencies & { catalogue: Pick<Catalogue, 'permissionFor'> }
-
 /** Returns the signing secret to a member that may change the webhook, and records the access in the audit trail. */
 export async function readSigningSecret(
-  dependencies: ReadDependencies,
+  { dataSource, catalogue, secretBox }: Pick<Dependencies, 'dataSource' | 'catalogue' | 'secretBox'>,
   actor: Actor,
   id: string,
 ): Promise<string> {
-  const { dataSource } = dependencies
   const webhook = await findWebhook(dataSource, actor.organisationId, id)
-  if (webhook === null) throw notFound('webhook')
-  requireSubscriptionRights(dependencies.catalogue, actor, webhook.subscribedEventKeys)
-  const secret = await openSigningSecret(dependencies, actor.organisationId, id)
+  const sealed = await findSealedSecret(dataSource, actor.organisationId, id)
+  if (webhook === null || sealed === null) throw notFound('webhook')
+  requireSubscriptionRights(catalogue, actor, webhook.subscribedEventKeys)
+  const secret = secretBox.open(id, sealed)
   await recordAudit(dataSource, actor, { action: 'webhook.secret_read', webhookId: id })
   return secret
-}
-
-/** Decrypts the signing secret. Checks no rights. Throws 404 when the webhook is deleted. */
-async function openSigningSecret(
-  { dataSource, secretBox }: SecretDependencies,
-  organisationId: string,
-  id: string,
-): Promise<string> {
-  const sealed = await findSealedSecret(dataSource, organisationId, id)
-  if (sealed === null) throw notFound('webhook')
-  return secretBox.open(id, sealed)
 }
