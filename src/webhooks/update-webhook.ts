@@ -6,7 +6,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
-import { conflict, notFound } from '../problem-error.ts'
+import { conflict } from '../problem-error.ts'
 import { changeWebhook, type ChangeDependencies } from './change-webhook.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 
@@ -47,7 +47,6 @@ export async function updateWebhook(
     if (enabled && before.heldAt !== null)
       throw conflict('webhook_held', `The operator holds the webhook: ${before.holdReason ?? ''}`)
     const after = await updateRow(manager, actor.organisationId, fields)
-    if (after === null) throw notFound('webhook')
     const details = changesForAudit(before, after)
     await recordAudit(manager, actor, { action: 'webhook.updated', webhookId: id, details })
     return after

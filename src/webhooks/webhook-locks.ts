@@ -3,10 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError } from '../db/connection/connection-errors.ts'
-import type { Db } from '../db/connection/db.ts'
-import { findWebhook, lockWebhookWithin, tryLockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
+import { lockWebhookWithin, requireWebhook, tryLockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
 import type { Actor } from '../domain/actor.ts'
-import { notFound } from '../problem-error.ts'
 
 type Work<T> = (manager: EntityManager) => Promise<T>
 
@@ -169,10 +167,4 @@ export async function transactOnOwn<T>(
   return transactOnWebhook(dependencies, id, async (manager) =>
     work(manager, await requireWebhook(manager, organisationId, id)),
   )
-}
-
-async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
-  const webhook = await findWebhook(db, organisationId, id)
-  if (webhook === null) throw notFound('webhook')
-  return webhook
 }

@@ -3,6 +3,7 @@ import { Webhook } from '../entities/webhook.ts'
 import { isLockTimeout } from '../connection/connection-errors.ts'
 import { returning, sql, type Db } from '../connection/db.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
+import { notFound } from '../../problem-error.ts'
 
 const SHOWN = {
   id: true,
@@ -47,6 +48,13 @@ export async function countWebhooksOfEach(db: Db, organisationIds: readonly stri
 
 export function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
   return db.getRepository(Webhook).findOne({ select: SHOWN, where: { ...notDeleted(organisationId), id } })
+}
+
+/** Throws 404 where the organisation has no such webhook. */
+export async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
+  const webhook = await findWebhook(db, organisationId, id)
+  if (webhook === null) throw notFound('webhook')
+  return webhook
 }
 
 const WEBHOOK_LOCK = `hashtextextended(:id, 0)`
@@ -105,12 +113,12 @@ export async function insertWebhook(
   return created
 }
 
-/** Writes the fields that a member can change. The caller holds the lock of the webhook. */
-export async function updateWebhook(
+/** Writes the fields that a member can change. The caller holds the lock of the webhook. Throws 404, here and below. */
+export function updateWebhook(
   db: Db,
   organisationId: string,
   { id, ...fields }: Pick<Webhook, 'id' | 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>,
-): Promise<WebhookRow | null> {
+): Promise<WebhookRow> {
   return change(db, organisationId, id, fields)
 }
 
@@ -119,7 +127,7 @@ async function change(
   organisationId: string,
   id: string,
   fields: QueryDeepPartialEntity<Webhook>,
-): Promise<WebhookRow | null> {
+): Promise<WebhookRow> {
   const update = db
     .getRepository(Webhook)
     .createQueryBuilder()
@@ -127,18 +135,19 @@ async function change(
     .set({ ...fields, updatedAt: () => 'now()' })
     .where({ ...notDeleted(organisationId), id })
   const [updated] = await returning(update, SHOWN)
-  return updated ?? null
+  if (updated === undefined) throw notFound('webhook')
+  return updated
 }
 
 /**
  * Puts an operator's hold on a webhook, which disables it, or gives the hold that it has another reason. The caller holds
  * the lock of the webhook.
  */
-export async function holdWebhook(
+export function holdWebhook(
   db: Db,
   organisationId: string,
   { id, reason }: { id: string; reason: string },
-): Promise<WebhookRow | null> {
+): Promise<WebhookRow> {
   return change(db, organisationId, id, {
     heldAt: () => 'coalesce(held_at, now())',
     holdReason: reason,
@@ -148,7 +157,7 @@ export async function holdWebhook(
 }
 
 /** Ends the operator's hold on a webhook: it is enabled again if it was before. The caller holds its lock. */
-export async function releaseWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
+export function releaseWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
   return change(db, organisationId, id, {
     enabled: () => 'coalesce(enabled_before_hold, enabled)',
     heldAt: null,

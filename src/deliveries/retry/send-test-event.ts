@@ -4,7 +4,7 @@ import { mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/per
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findMember } from '../../db/queries/organisations.ts'
-import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
+import { requireWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { conflict, forbidden, notFound } from '../../problem-error.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -31,8 +31,7 @@ export async function sendTestEvent(
   eventKey: string | null,
 ): Promise<string> {
   const { organisationId } = actor
-  const webhook = await findWebhook(dataSource, organisationId, webhookId)
-  if (webhook === null) throw notFound('webhook')
+  const webhook = await requireWebhook(dataSource, organisationId, webhookId)
   const sent =
     eventKey === null
       ? { event: TEST_EVENT_KEY, data: { webhookId } }
