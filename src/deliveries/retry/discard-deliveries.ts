@@ -7,15 +7,12 @@ import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../problem-error.ts'
 import { type Changed, signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
-import { transactOnOwn, transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
-import type { Metrics } from '../../observability/metrics.ts'
+import { transactOnOwn, transactOnWebhook } from '../../webhooks/webhook-locks.ts'
+import type { StopDependencies } from '../attempt/claim-attempt.ts'
 import { discard } from '../protocol/change-deliveries.ts'
 import { requireDelivery } from './retry-delivery.ts'
 
-type Dependencies = CommandDependencies &
-  SignalDependencies & {
-    metrics: Pick<Metrics, 'deliveriesStopped'>
-  }
+type Dependencies = StopDependencies & SignalDependencies
 
 /** Stops one waiting or permanently failed delivery for good. Throws 409 in any other state. */
 export async function discardDelivery(
