@@ -9,17 +9,8 @@ import type { RetryJob } from '../entities/retry-job.ts'
 import { SUMS, type RetryJobSums, type StoredReplay } from './retry-jobs.ts'
 
 /** A replay as the API shows it. Times are ISO 8601, as an answer that is stored for its `Idempotency-Key` has them. */
-export type ReplayRow = Omit<ReplayRange, 'since' | 'until'> &
-  RetryJobSums & {
-    since: string
-    until: string
-    id: string
-    webhookId: string
-    state: RetryJob['state']
-    /** False while `total` is the number of events that were counted before the count ended at its bound. */
-    isTotalExact: boolean
-    createdAt: string
-  }
+export type ReplayRow = Omit<StoredReplay, 'keptDays'> &
+  RetryJobSums & { id: string; webhookId: string; state: RetryJob['state']; createdAt: string }
 
 type OfWebhook = { organisationId: string; webhookId: string }
 
@@ -186,12 +177,7 @@ async function read(
         AND (:id::uuid IS NULL OR id = :id)
       ORDER BY id DESC LIMIT :limit`,
     { organisationId, webhookId, id, limit: MAX_LISTED },
-  ).rows<
-    Omit<ReplayRow, keyof ReplayRange | 'isTotalExact' | 'createdAt'> & {
-      replay: StoredReplay
-      createdAt: Date
-    }
-  >(db)
+  ).rows<Omit<ReplayRow, keyof StoredReplay | 'createdAt'> & { replay: StoredReplay; createdAt: Date }>(db)
   return found.map(({ replay, createdAt, ...row }) => ({
     ...row,
     createdAt: createdAt.toISOString(),

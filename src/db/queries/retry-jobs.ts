@@ -111,6 +111,7 @@ export type StoredReplay = Omit<ReplayRange, 'since' | 'until'> & {
   since: string
   until: string
   keptDays: number
+  /** False while `total` is the number of events that were counted before the count ended at its bound. */
   isTotalExact: boolean
 }
 
@@ -211,11 +212,7 @@ export async function updateRetryPart(
 }
 
 /** Webhooks with which the job is not finished, in the order of their ids. */
-export function listUnfinishedWebhooks(
-  db: Db,
-  organisationId: string,
-  jobId: string,
-): Promise<string[]> {
+export function listUnfinishedWebhooks(db: Db, organisationId: string, jobId: string): Promise<string[]> {
   return sql(
     `SELECT progress.webhook_id AS id
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/connection/db.ts'
+import type { Event } from '../../db/entities/event.ts'
 import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Claim } from './claim.ts'
@@ -6,13 +7,8 @@ import { loadSql } from './load-sql.ts'
 
 const STATEMENT = loadSql('commit-events')
 
-export type NewEvent = {
-  id: string
-  organisationId: string
-  key: string
+export type NewEvent = Pick<Event, 'id' | 'organisationId' | 'key' | 'emittedAt' | 'traceId'> & {
   body: Buffer
-  emittedAt: Date
-  traceId: string
   /** A test event, for this webhook only; null for all that are subscribed. */
   webhookId: string | null
 }
