@@ -42,7 +42,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
   /** Makes overdue attempts, or starts workflows again that are gone or stuck. */
   async function recoverOverdue(): Promise<Taken> {
     const found = await rows.findOverdue(OVERDUE_LIMIT)
-    const taken = await hold(rows, found, SWEEP_DELAY_MS, ({ pausedSince }) => pausedSince)
+    const taken = await hold(rows, found, SWEEP_DELAY_MS)
     metrics.sweepTook('delivery', taken.length)
     const options = { concurrency: MAX_CONCURRENT_RECOVERIES, onFailed: logRefused }
     const read = await callForEach(taken, readProgress, options)
