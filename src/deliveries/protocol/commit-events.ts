@@ -40,6 +40,22 @@ export type HeldDelivery = UnstartedDelivery & { heldUntilMs: number }
  */
 export type CommittedDelivery = HeldDelivery & { claimedAtMs: number } & ({ claim: Claim } | { claim: null })
 
+/** Commits events as {@link commitEvents} does, with a reservation of this process for `count` deliveries at most. */
+export async function commitReserved(
+  db: Db,
+  { reserve, leaseMs }: Commits,
+  events: readonly NewEvent[],
+  count: number,
+): Promise<CommittedDelivery[][]> {
+  const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
+  const reserved = reserve(organisationIds, count)
+  try {
+    return await commitEvents(db, events, { ...reserved, leaseMs })
+  } finally {
+    reserved.settle()
+  }
+}
+
 type Row = DeliveryLabel & { eventId: string; owner: string | null; sweepAt: Date; secret: string | null }
 
 /**

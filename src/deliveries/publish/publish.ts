@@ -9,7 +9,7 @@ import type { Db } from '../../db/connection/db.ts'
 import { createFairLimiter } from '../../db/connection/fair-limiter.ts'
 import { runOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import {
-  commitEvents,
+  commitReserved,
   type CommittedDelivery,
   type Commits,
   type NewEvent,
@@ -76,22 +76,13 @@ export function createPublisher(
 ): Publisher {
   const fanOut = createFanOut(dataSource)
   /** `rows`: the expected deliveries. */
-  async function insert(db: Db, events: readonly NewEvent[], rows: number): Promise<CommittedDelivery[][]> {
-    const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
-    const reserved = commits.reserve(organisationIds, rows)
-    try {
-      return await commitEvents(db, events, { ...reserved, leaseMs: commits.leaseMs })
-    } finally {
-      reserved.settle()
-    }
-  }
-
   const insertOne = async (db: Db, event: NewEvent, rows: number): Promise<CommittedDelivery[]> =>
-    (await insert(db, [event], rows))[0] ?? []
+    (await commitReserved(db, commits, [event], rows))[0] ?? []
   const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, CommittedDelivery[]>({
     runAll: (sized) =>
-      insert(
+      commitReserved(
         dataSource,
+        commits,
         sized.map(({ event }) => event),
         sized.reduce((sum, { rows }) => sum + rows, 0),
       ),

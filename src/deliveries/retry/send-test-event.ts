@@ -8,7 +8,7 @@ import { requireWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { conflict, forbidden, notFound } from '../../problem-error.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { commitEvents, type Commits } from '../protocol/commit-events.ts'
+import { commitReserved, type Commits } from '../protocol/commit-events.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { webhookDisabled } from './retry-delivery.ts'
 
@@ -38,17 +38,14 @@ export async function sendTestEvent(
       : { event: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
   const triggeredBy = await findMember(dataSource, organisationId, actor.memberId)
   const event = newTestEvent(organisationId, webhookId, { ...sent, triggeredBy })
-  const reserved = commits.reserve([organisationId], 1)
-  const commit = { ...reserved, leaseMs: commits.leaseMs }
-  const transaction = dataSource.transaction(async (manager) => {
-    const [[committed] = []] = await commitEvents(manager, [event], commit)
+  const delivery = await dataSource.transaction(async (manager) => {
+    const [[committed] = []] = await commitReserved(manager, commits, [event], 1)
     if (committed === undefined) throw webhookDisabled()
     const { deliveryId } = committed
     const details = eventKey === null ? {} : { eventKey }
     await recordAudit(manager, actor, { action: 'webhook.tested', webhookId, deliveryId, details })
     return committed
   })
-  const delivery = await transaction.finally(() => reserved.settle())
   metrics.eventPublished(1)
   dispatcher.start([delivery])
   return delivery.deliveryId
