@@ -12,7 +12,7 @@ import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-d
 import type { Actor } from '../domain/actor.ts'
 import { includesSubscription } from '../domain/permissions.ts'
 import { notFound } from '../problem-error.ts'
-import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
+import { signalIncident, type SignalDependencies } from '../incidents/evaluate-incident.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { transactOnOwn, type CommandDependencies, type WebhookChanges } from './webhook-locks.ts'
 

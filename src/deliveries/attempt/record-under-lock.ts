@@ -14,7 +14,7 @@ import { closeResolvedIncident, openIncident } from '../../db/queries/incidents.
 import { isTimeout } from '../../domain/attempt-outcome.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { newId } from '../../ids.ts'
-import type { Changed } from '../../incidents/signal-incident.ts'
+import type { Changed } from '../../incidents/evaluate-incident.ts'
 
 /** `dueInMs` is called when the statement is sent. */
 type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {
