@@ -30,13 +30,8 @@ export function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow
   return db.getRepository(Webhook).find({ select: SHOWN, where: notDeleted(organisationId), order })
 }
 
-/** Counts the organisation's webhooks, enabled or not. */
-export function countWebhooks(db: Db, organisationId: string): Promise<number> {
-  return db.getRepository(Webhook).countBy(notDeleted(organisationId))
-}
-
-/** Counts the webhooks of several organisations, in their order. */
-export async function countWebhooksOfEach(db: Db, organisationIds: readonly string[]): Promise<number[]> {
+/** Counts the webhooks of each organisation, enabled or not, in their order. */
+export async function countWebhooks(db: Db, organisationIds: readonly string[]): Promise<number[]> {
   const rows = await sql(
     `SELECT organisation_id AS "organisationId", count(*)::int AS count FROM webhook
       WHERE deleted_at IS NULL AND organisation_id = ANY(:organisationIds) GROUP BY organisation_id`,

@@ -16,7 +16,7 @@ import {
 } from '../protocol/commit-events.ts'
 import { overloaded } from '../../problem-error.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
-import { countWebhooksOfEach } from '../../db/queries/webhooks.ts'
+import { countWebhooks } from '../../db/queries/webhooks.ts'
 import { createTtlCache } from '../../ttl-cache.ts'
 
 /** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
@@ -170,9 +170,9 @@ const COUNT_TIMEOUT_MS = 1_000
 function createFanOut(dataSource: DataSource): FanOut {
   const counts = createTtlCache<number>({ ttlMs: COUNT_TTL_MS, maxEntries: MAX_COUNTS })
   const count = createBatchedStatement<string, number>({
-    runAll: (organisationIds) => countWebhooksOfEach(dataSource, organisationIds),
+    runAll: (organisationIds) => countWebhooks(dataSource, organisationIds),
     runOne: async (organisationId) =>
-      (await countWebhooksOfEach(dataSource, [organisationId]))[0] ?? Infinity,
+      (await countWebhooks(dataSource, [organisationId]))[0] ?? Infinity,
     maxConcurrent: 2,
     maxBatchSize: 100,
     timeoutMs: COUNT_TIMEOUT_MS,
