@@ -90,21 +90,20 @@ export async function recordOutcome(
       latenessMs: lateMs,
     })
   }
-  logger.info(
-    {
-      event: 'delivery.attempted',
-      organisationId,
-      webhookId,
-      deliveryId,
-      eventKey,
-      traceId,
-      attempt: number,
-      state: outcome.state,
-      statusCode,
-      failureCode,
-      durationMs,
-      lateMs,
-    })
+  logger.info({
+    event: 'delivery.attempted',
+    organisationId,
+    webhookId,
+    deliveryId,
+    eventKey,
+    traceId,
+    attempt: number,
+    state: outcome.state,
+    statusCode,
+    failureCode,
+    durationMs,
+    lateMs,
+  })
   return { outcome, toSignal }
 }
 
@@ -170,7 +169,6 @@ export function createRecordFirstSuccess(
 ): RecordFirstSuccess {
   return createBatchedStatement({
     runAll: (records) => recordFirstSuccesses(dataSource, records, followAfterMs),
-    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], followAfterMs))[0] === true,
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     lingerMs: LINGER_MS,

@@ -25,8 +25,6 @@ type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {
 /** Records an attempt under the lock of its webhook. */
 export type RecordUnderLock = BatchedStatement<AttemptToRecord, RecordedAttempt>
 
-const NOTHING: RecordedAttempt = { result: null, toSignal: null }
-
 /** Attempts of one transaction, at maxBatchSize: a request that waits for the lock waits for all of them. */
 const MAX_BATCH = 25
 
@@ -56,7 +54,7 @@ export function createRecordUnderLock(dependencies: {
   })
 
   function createBatch(of: { organisationId: string; webhookId: string }): RecordUnderLock {
-    const recordAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> => {
+    const runAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> => {
       const work = (manager: EntityManager): Promise<RecordedAttempt[]> => {
         const ended = attempts.map(({ dueInMs, ...attempt }) => ({ ...attempt, dueInMs: dueInMs() }))
         return recordAttempts(manager, of, ended, dependencies.followAfterMs)
@@ -64,8 +62,7 @@ export function createRecordUnderLock(dependencies: {
       return transactOnWebhook(dependencies, of.webhookId, work, LOCK_TIMEOUT_MS)
     }
     return createBatchedStatement({
-      runAll: recordAll,
-      runOne: async (attempt) => (await recordAll([attempt]))[0] ?? NOTHING,
+      runAll,
       maxConcurrent: 1,
       maxBatchSize: MAX_BATCH,
       timeoutMs: RECORD_TIMEOUT_MS,

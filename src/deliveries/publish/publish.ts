@@ -86,7 +86,6 @@ export function createPublisher(
         sized.map(({ event }) => event),
         sized.reduce((sum, { rows }) => sum + rows, 0),
       ),
-    runOne: ({ event, rows }) => insertOne(dataSource, event, rows),
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     keyOf: ({ event }) => event.organisationId,
@@ -171,8 +170,6 @@ function createFanOut(dataSource: DataSource): FanOut {
   const counts = createTtlCache<number>({ ttlMs: COUNT_TTL_MS, maxEntries: MAX_COUNTS })
   const count = createBatchedStatement<string, number>({
     runAll: (organisationIds) => countWebhooks(dataSource, organisationIds),
-    runOne: async (organisationId) =>
-      (await countWebhooks(dataSource, [organisationId]))[0] ?? Infinity,
     maxConcurrent: 2,
     maxBatchSize: 100,
     timeoutMs: COUNT_TIMEOUT_MS,
