@@ -49,12 +49,13 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     // Nothing overtakes a workflow that is paused.
     const notPaused = read.done.flatMap(({ row, result }) => (result.state === 'paused' ? [] : [row]))
     const attempted = await dispatcher.attemptOverdue(notPaused)
-    const progresses = new Map(read.done.map(({ row, result }) => [row, result]))
-    const toRecover = [...progresses.keys()].filter(({ deliveryId }) => !attempted.has(deliveryId))
-    const recover = (row: OverdueDelivery) => recoverOne(row, progresses.get(row) ?? { state: 'gone' })
-    const { done, left } = await callForEach(toRecover, recover, options)
+    const toRecover = read.done.filter(({ row }) => !attempted.has(row.deliveryId))
+    const { done, left } = await callForEach(toRecover, ({ row, result }) => recoverOne(row, result), {
+      ...options,
+      onFailed: ({ row }, error) => logRefused(row, error),
+    })
     const later = done.flatMap(({ result }) => (result === null ? [] : [result]))
-    await rows.sweepLater([...later, ...[...read.left, ...left].map(sweepSoon)])
+    await rows.sweepLater([...later, ...[...read.left, ...left.map(({ row }) => row)].map(sweepSoon)])
     // Deliveries that are merely late are no reason for another pass at once.
     const isMoreWaiting = found.length === OVERDUE_LIMIT && taken.length > 2 * later.length
     return { count: taken.length, isMoreWaiting }
