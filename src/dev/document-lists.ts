@@ -1,4 +1,3 @@
-import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
 import { COMMANDS } from '../cli/command-line/commands.ts'
 import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
@@ -73,46 +72,6 @@ export function logEventList(): string {
       ([name, [level, text]]) => `${code(name)}${level === 'warn' ? '' : ` (${level})`}: ${text}`,
     ),
   )
-}
-
-/** As much of a payload schema as the document shows. */
-type Schema = {
-  type?: string | string[]
-  enum?: string[]
-  format?: string
-  pattern?: string
-  description?: string
-  if?: object
-  required?: string[]
-  properties?: Record<string, Schema>
-}
-
-/** The checked fields of each event key; keys with the same fields are one item. */
-export function eventKeyList(): string {
-  const checked = builtInCatalogue.eventKeys.flatMap(({ key, schema }) =>
-    schema === null ? [] : [{ group: fieldsInWords(schema).join('; '), text: `**${key}**` }],
-  )
-  return listOf(grouped(checked).map(([fields, keys]) => `${keys.join(', ')}: ${fields}`))
-}
-
-function fieldsInWords(schema: object, path = ''): string[] {
-  const { properties = {}, required = [] } = schema as Schema
-  return Object.entries(properties).flatMap(([name, field]) => {
-    const needed = required.includes(name) ? ', required' : ''
-    return [
-      `${code(path + name)} ${valueInWords(field)}${needed}`,
-      ...fieldsInWords(field, `${path}${name}.`),
-    ]
-  })
-}
-
-function valueInWords({ enum: values, format, pattern, type, description, ...field }: Schema): string {
-  if (values !== undefined) return `one of ${values.map(code).join(', ')}`
-  const isTerse = field.if === undefined && (format === undefined || pattern === undefined)
-  if (!isTerse && description !== undefined) return description
-  const kind = format === 'date-time' ? 'ISO 8601 date and time with its zone' : [type].flat()[0]
-  const form = pattern === undefined ? '' : ` that matches ${code(pattern)}`
-  return `${kind}${form}${[type].flat().includes('null') ? ', or null' : ''}`
 }
 
 /** The texts of each group, in the order in which the groups first come. */

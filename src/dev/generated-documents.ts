@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import {
   commandList,
   doctorCodes,
-  eventKeyList,
   failureCodeList,
   fieldProblemList,
   logEventList,
@@ -26,7 +25,6 @@ export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/troubleshooting.md', name: 'doctor', render: doctorCodes },
   { file: 'docs/troubleshooting.md', name: 'log', render: logEventList },
   { file: 'docs/troubleshooting.md', name: 'failure-codes', render: failureCodeList },
-  { file: 'docs/receiving.md', name: 'event-keys', render: eventKeyList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/api.md', name: 'field-problems', render: fieldProblemList },
   { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
