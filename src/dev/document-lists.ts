@@ -1,9 +1,6 @@
-import { COMMANDS } from '../cli/command-line/commands.ts'
-import { withOperand } from '../cli/command-line/help.ts'
-import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
 import { SETTINGS } from '../config/settings.ts'
 import { FAILURE_TEXTS } from '../domain/failure-texts.ts'
-import { FIELD_PROBLEMS, PROBLEMS } from '../domain/problems.ts'
+import { PROBLEMS } from '../domain/problems.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 
 /** Lists of the documents, each from what the code has: one item a line, wrapped at {@link MAX_COLUMNS}. */
@@ -23,15 +20,6 @@ function defaultInWords(fallback: string | undefined): string {
   return fallback === '' ? 'empty' : code(fallback)
 }
 
-export function commandList(): string {
-  const commands = COMMANDS.flatMap((entry) => ('commands' in entry ? entry.commands : [entry]))
-  return listOf(
-    commands.map(
-      ({ name, operand, summary }) => `${code(`posthorn ${withOperand(name, operand)}`)}: ${summary}`,
-    ),
-  )
-}
-
 /** By status. */
 export function problemList(): string {
   const statuses = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))]
@@ -44,25 +32,12 @@ export function problemList(): string {
     .join('\n')
 }
 
-export function fieldProblemList(): string {
-  return listOf(Object.entries(FIELD_PROBLEMS).map(([name, meaning]) => `${code(name)}: ${meaning}`))
-}
-
 export function failureCodeList(): string {
   return listOf(
     Object.entries(FAILURE_TEXTS).map(
       ([name, { cause, cure }]) => `${code(name)}: ${cause} **Cure:** ${cure}`,
     ),
   )
-}
-
-/** The codes of each area and level, without the area that they begin with. */
-export function doctorCodes(): string {
-  const problems = Object.entries(DOCTOR_PROBLEMS).map(([name, { level }]) => {
-    const [area = '', problem = ''] = name.split('.')
-    return { group: `${code(area)}, ${level}`, text: code(problem) }
-  })
-  return listOf(grouped(problems).map(([group, codes]) => `${group}: ${codes.join(', ')}`))
 }
 
 /** The level is shown where it is not `warn`. */
@@ -72,13 +47,6 @@ export function logEventList(): string {
       ([name, [level, text]]) => `${code(name)}${level === 'warn' ? '' : ` (${level})`}: ${text}`,
     ),
   )
-}
-
-/** The texts of each group, in the order in which the groups first come. */
-function grouped(items: { group: string; text: string }[]): [group: string, texts: string[]][] {
-  const groups = new Map<string, string[]>()
-  for (const { group, text } of items) groups.set(group, [...(groups.get(group) ?? []), text])
-  return [...groups]
 }
 
 function code(text: string): string {

@@ -1,10 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
-  commandList,
-  doctorCodes,
   failureCodeList,
-  fieldProblemList,
   logEventList,
   problemList,
   settingList,
@@ -21,12 +18,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Every generated part of the documents. */
 export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/configuration.md', name: 'settings', render: settingList },
-  { file: 'docs/production.md', name: 'commands', render: commandList },
-  { file: 'docs/troubleshooting.md', name: 'doctor', render: doctorCodes },
   { file: 'docs/troubleshooting.md', name: 'log', render: logEventList },
   { file: 'docs/troubleshooting.md', name: 'failure-codes', render: failureCodeList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
-  { file: 'docs/api.md', name: 'field-problems', render: fieldProblemList },
   { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
 ]
 
