@@ -1,11 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import {
-  failureCodeList,
-  logEventList,
-  problemList,
-  settingList,
-} from './document-lists.ts'
+import { failureCodeList, logEventList, problemList, settingList } from './document-lists.ts'
 
 /**
  * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code; in a
