@@ -5,7 +5,6 @@ import { presentAuditEntry } from '../presenters/presenter.ts'
 import type { Route } from '../route.ts'
 import { AuditEntrySchema, AuditFilterSchema } from '../schemas/audit.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { auditCursor } from '../validation/cursor.ts'
 
 export const auditRoutes: readonly Route[] = [
   listRoute({
@@ -18,7 +17,7 @@ export const auditRoutes: readonly Route[] = [
     title: 'AuditList',
     item: AuditEntrySchema,
     what: 'Entries',
-    cursor: auditCursor,
+    cursorPrefix: 'a1',
     exampleId: EXAMPLE_IDS.auditEntry,
     filter: AuditFilterSchema,
     open({ dataSource }, { actor, query: { webhookId = null, memberId = null, action = null } }) {

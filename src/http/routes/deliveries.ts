@@ -24,7 +24,6 @@ import {
 } from '../schemas/delivery.ts'
 import { PAYLOAD_ERASED } from '../schemas/retry.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { deliveryCursor } from '../validation/cursor.ts'
 import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 import { requireWebhook } from './webhooks.ts'
 
@@ -56,7 +55,7 @@ const deliveriesRoute = listRoute({
   title: 'DeliveryList',
   item: DeliverySchema,
   what: 'Deliveries',
-  cursor: deliveryCursor,
+  cursorPrefix: 'd1',
   exampleId: EXAMPLE_IDS.delivery,
   filter: DeliveryListFilterSchema,
   isSearched: true,

@@ -31,7 +31,6 @@ import {
 } from '../schemas/event.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { checkCostlyPayload } from '../validation/check-request.ts'
-import { eventCursor } from '../validation/cursor.ts'
 
 const FIRST_DELIVERY = {
   id: '$response.body#/deliveries/0/webhookId',
@@ -87,7 +86,7 @@ const eventsRoute = listRoute({
   title: 'EventList',
   item: EventSummarySchema,
   what: 'Events',
-  cursor: eventCursor,
+  cursorPrefix: 'e1',
   exampleId: EXAMPLE_IDS.event,
   filter: EventFilterSchema,
   isSearched: true,

@@ -7,7 +7,6 @@ import { listRoute } from '../list-route.ts'
 import { presentMember } from '../presenters/presenter.ts'
 import { operatorActor, param, typedRoute, type Route, type RouteRequest } from '../route.ts'
 import { MemberSchema, PutMemberSchema } from '../schemas/member.ts'
-import { memberCursor } from '../validation/cursor.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members'
 const ONE = `${COLLECTION}/:memberId`
@@ -23,7 +22,7 @@ const membersRoute = listRoute({
   title: 'MemberList',
   item: MemberSchema,
   what: 'Entries',
-  cursor: memberCursor,
+  cursorPrefix: 'm1',
   exampleId: 'mem_an',
   async open({ dataSource, requireOrganisation }, request) {
     const organisationId = param(request, 'orgId')

@@ -6,7 +6,6 @@ import { listRoute } from '../list-route.ts'
 import { presenter } from '../presenters/presenter.ts'
 import { operatorActor, operatorOf, param, typedRoute, type Route } from '../route.ts'
 import { OrganisationSchema, PutOrganisationSchema } from '../schemas/organisation.ts'
-import { organisationCursor } from '../validation/cursor.ts'
 
 const COLLECTION = '/api/operator/organisations'
 const ONE = `${COLLECTION}/:orgId`
@@ -24,7 +23,7 @@ const organisationsRoute = listRoute({
   title: 'OrganisationList',
   item: OrganisationSchema,
   what: 'Entries',
-  cursor: organisationCursor,
+  cursorPrefix: 'o1',
   exampleId: 'org_camping',
   open:
     ({ dataSource }) =>

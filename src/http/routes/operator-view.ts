@@ -23,7 +23,6 @@ import {
   OperatorWebhookFilterSchema,
   OperatorWebhookSchema,
 } from '../schemas/operator-view.ts'
-import { operatorWebhookCursor } from '../validation/cursor.ts'
 
 const SESSION = '/api/operator/session'
 const WEBHOOK = '/api/operator/organisations/:orgId/webhooks/:id'
@@ -61,7 +60,7 @@ const webhooksRoute = listRoute({
   item: OperatorWebhookSchema,
   what: 'Webhooks',
   order: 'Newest webhooks first; fewer than `limit` also before the last page',
-  cursor: operatorWebhookCursor,
+  cursorPrefix: 'w1',
   exampleId: EXAMPLE_IDS.webhook,
   filter: OperatorWebhookFilterSchema,
   links: { holdWebhook: FIRST_WEBHOOK, releaseWebhook: FIRST_WEBHOOK },

@@ -20,7 +20,6 @@ import {
 import { typedRoute, type Route } from '../route.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { IncidentSchema } from '../schemas/incident.ts'
-import { incidentCursor } from '../validation/cursor.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
@@ -95,7 +94,7 @@ export const incidentRoutes: readonly Route[] = [
     title: 'IncidentList',
     item: IncidentSchema,
     what: 'Incidents',
-    cursor: incidentCursor,
+    cursorPrefix: 'i1',
     exampleId: EXAMPLE_IDS.incident,
     async open(dependencies, request) {
       const { id } = await requireWebhook(dependencies, request)
