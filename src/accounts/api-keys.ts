@@ -9,7 +9,7 @@ import {
   type ApiKeyRow,
 } from '../db/queries/api-keys.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
-import { findMember } from '../db/queries/organisations.ts'
+import { findMember, type WrittenApiKey } from '../db/queries/organisations.ts'
 import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../problem-error.ts'
 import { newId } from '../ids.ts'
@@ -51,6 +51,21 @@ export async function createApiKey(
   const details = { id: stored.id, memberId, name, expiresAt }
   await recordAudit(manager, actor, { action: 'api_key.created', details })
   return { id: stored.id, key, prefix: stored.prefix }
+}
+
+/** Records that `actor` created a key, or replaced its value. Of a value it shows the public prefix. */
+export async function auditApiKey(
+  manager: EntityManager,
+  actor: AuditActor,
+  { id, prefixBefore }: WrittenApiKey,
+  key: { memberId: string; name: string; prefix: string },
+): Promise<void> {
+  const { memberId, name, prefix } = key
+  const before = prefixBefore === null ? null : { prefix: prefixBefore }
+  await recordAudit(manager, actor, {
+    action: before === null ? 'api_key.created' : 'api_key.replaced',
+    details: { id, memberId, name, before, after: { prefix } },
+  })
 }
 
 /**

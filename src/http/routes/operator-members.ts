@@ -1,4 +1,4 @@
-import { putMember, removeMember } from '../../accounts/members.ts'
+import { putMember, removeMember } from '../../accounts/organisations.ts'
 import { endSessionsOf } from '../../accounts/sessions.ts'
 import { findMember, listMembers } from '../../db/queries/organisations.ts'
 import { notFound } from '../../problem-error.ts'
