@@ -1,5 +1,5 @@
 import { putOrganisation } from '../../accounts/organisations.ts'
-import { requestErasure } from '../../accounts/request-erasure.ts'
+import { requestErasure } from '../../accounts/erase-organisation.ts'
 import { findOrganisation, listOrganisations, type OrganisationRow } from '../../db/queries/organisations.ts'
 import { notFound } from '../../problem-error.ts'
 import { listRoute } from '../list-route.ts'
