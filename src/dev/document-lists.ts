@@ -3,7 +3,7 @@ import { COMMANDS } from '../cli/command-line/commands.ts'
 import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
 import { SETTINGS } from '../config/settings.ts'
-import { FAILURE_TEXTS } from '../domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../domain/attempt-outcome.ts'
 import { FIELD_PROBLEMS, PROBLEMS } from '../domain/problems.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 

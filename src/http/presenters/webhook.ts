@@ -3,7 +3,7 @@ import type { FailuresRow } from '../../db/queries/failures.ts'
 import type { ListedIncident } from '../../db/queries/incidents.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
-import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../../domain/attempt-outcome.ts'
 import {
   missingPermissions,
   ORGANIZATION_SETTINGS_UPDATE,

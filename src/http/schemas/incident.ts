@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../../domain/attempt-outcome.ts'
 import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 import { FAILURE_CODE } from './delivery.ts'
 
