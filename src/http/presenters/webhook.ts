@@ -12,8 +12,7 @@ import {
 } from '../../domain/permissions.ts'
 import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook, urlFor } from '../../domain/webhook-name.ts'
-import { FailuresSchema, IncidentSchema } from '../schemas/incident.ts'
-import { WebhookOverviewSchema } from '../schemas/overview.ts'
+import { FailuresSchema, IncidentSchema, WebhookOverviewSchema } from '../schemas/overview.ts'
 import { WebhookSchema } from '../schemas/webhook.ts'
 import { presenter } from './presenter.ts'
 

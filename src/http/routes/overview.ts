@@ -7,6 +7,7 @@ import {
   ActivityListSchema,
   ActivityQuerySchema,
   ActivitySchema,
+  IncidentSchema,
   OverviewListSchema,
 } from '../schemas/overview.ts'
 import { WEBHOOK_READ } from '../../domain/permissions.ts'
@@ -19,7 +20,6 @@ import {
 } from '../presenters/webhook.ts'
 import { typedRoute, type Route } from '../route.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { IncidentSchema } from '../schemas/incident.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
