@@ -3,7 +3,7 @@ import { listKeysInForce } from '../../db/queries/api-keys.ts'
 import { notFound } from '../../problem-error.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
 import { param, typedRoute, type Route } from '../route.ts'
-import { OwnApiKeyListSchema } from '../schemas/member.ts'
+import { OwnApiKeyListSchema } from '../schemas/organisation.ts'
 import { KEY_BODY, KEY_CREATED, wantedKey } from './operator-api-keys.ts'
 
 const COLLECTION = '/api/orgs/:orgId/api-keys'

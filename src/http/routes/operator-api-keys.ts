@@ -5,7 +5,7 @@ import { notFound, type FieldError } from '../../problem-error.ts'
 import type { ApiDependencies } from '../api.ts'
 import { presentApiKey } from '../presenters/presenter.ts'
 import { operatorActor, param, typedRoute, type Route } from '../route.ts'
-import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/member.ts'
+import { ApiKeyListSchema, CreateApiKeySchema, CreatedApiKeySchema } from '../schemas/organisation.ts'
 import { requireMember } from './operator-members.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members/:memberId/api-keys'

@@ -6,7 +6,7 @@ import type { ApiDependencies } from '../api.ts'
 import { listRoute } from '../list-route.ts'
 import { presentMember } from '../presenters/presenter.ts'
 import { operatorActor, param, typedRoute, type Route, type RouteRequest } from '../route.ts'
-import { MemberSchema, PutMemberSchema } from '../schemas/member.ts'
+import { MemberSchema, PutMemberSchema } from '../schemas/organisation.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members'
 const ONE = `${COLLECTION}/:memberId`

@@ -13,7 +13,7 @@ import type {
   IncidentSchema,
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
-import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/member.ts'
+import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/organisation.ts'
 import type {
   OperatorOverviewSchema,
   OperatorSessionSchema,
