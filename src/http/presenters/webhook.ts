@@ -1,6 +1,8 @@
 import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/queries/activity.ts'
+import type { Backlog } from '../../db/queries/backlog.ts'
 import type { FailuresRow } from '../../db/queries/failures.ts'
 import type { ListedIncident } from '../../db/queries/incidents.ts'
+import type { OperatorCounts, OperatorWebhookRow } from '../../db/queries/operator-view.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
 import { FAILURE_TEXTS } from '../../domain/attempt-outcome.ts'
@@ -10,8 +12,10 @@ import {
   type Grants,
   type PermissionFor,
 } from '../../domain/permissions.ts'
-import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
+import { webhookStatus, type OperatorState, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook, urlFor } from '../../domain/webhook-name.ts'
+import type { ApiDependencies } from '../api.ts'
+import { OperatorWebhookSchema } from '../schemas/operator-view.ts'
 import { FailuresSchema, IncidentSchema, WebhookOverviewSchema } from '../schemas/overview.ts'
 import { WebhookSchema } from '../schemas/webhook.ts'
 import { presenter } from './presenter.ts'
@@ -42,7 +46,7 @@ export function presentOverview(row: OverviewRow, reader: Grants, permissionFor:
   })
 }
 
-export function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow): WebhookStatus {
+function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow): WebhookStatus {
   const latestOutcome = latestAttempt?.outcome ?? null
   const { sinceOpened } = recent
   return webhookStatus({ enabled, hasOpenIncident: openIncident !== null, latestOutcome, sinceOpened })
@@ -104,4 +108,57 @@ const presentShownFailures = presenter(FailuresSchema)
 function presentFailures(failures: FailuresRow) {
   const causes = failures.causes.map((cause) => ({ ...cause, cure: FAILURE_TEXTS[cause.failureCode].cure }))
   return presentShownFailures({ ...failures, causes })
+}
+
+export function presentCounts({ organisations, ...webhooks }: OperatorCounts, backlog: Backlog | null) {
+  return { organisations, webhooks, backlog: backlog === null ? null : presentBacklog(backlog) }
+}
+
+function presentBacklog(backlog: Backlog) {
+  const { busy, idle } = backlog.oldestPendingAge
+  return {
+    openIncidents: backlog.openIncidents,
+    waitingForFirstAttempt: backlog.pending,
+    oldestWaitingForFirstAttemptMs: toMs(Math.max(busy, idle)),
+    waitingForRetry: backlog.waiting,
+    permanentlyFailed: backlog.failed,
+    pausedDeliveries: backlog.paused,
+    workflowsOwed: backlog.owedWorkflows,
+    oldestWorkflowOwedMs: toMs(backlog.oldestOwedAge),
+  }
+}
+
+const toMs = (seconds: number): number => Math.round(seconds * 1_000)
+
+const presentShownToOperators = presenter(OperatorWebhookSchema)
+
+/** Presents a webhook of the list of `state` to operators, without what belongs to its organisation. */
+export function presentOperatorWebhook(
+  row: OperatorWebhookRow,
+  state: OperatorState,
+  temporalUi: ApiDependencies['temporalUi'],
+) {
+  return presentShownToOperators({
+    ...row,
+    organisation: { id: row.organisationId, name: row.organisationName },
+    name: nameWebhook(row.url, row.id),
+    status: statusOf(row),
+    operatorHold: holdOf(row),
+    since: sinceWhen(row, state),
+    cause: state === 'disabled' ? row.holdReason : row.latestError,
+    counts: row,
+    temporalUrl: temporalUi === null ? null : workflowsOf(row.id, temporalUi),
+  })
+}
+
+function sinceWhen(row: OperatorWebhookRow, state: OperatorState): Date {
+  const { updatedAt, heldAt, pausedSince, openIncident, latestAttempt } = row
+  if (state === 'disabled') return heldAt ?? updatedAt
+  if (state === 'paused') return pausedSince ?? updatedAt
+  return openIncident?.openedAt ?? latestAttempt?.attemptedAt ?? updatedAt
+}
+
+function workflowsOf(webhookId: string, { url, namespace }: { url: string; namespace: string }): string {
+  const query = new URLSearchParams({ query: `WebhookId = '${webhookId}'` }).toString()
+  return `${url}/namespaces/${encodeURIComponent(namespace)}/workflows?${query}`
 }
