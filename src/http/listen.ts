@@ -3,8 +3,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { ProblemError } from '../problem-error.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
-import { createPipeline, type HandleRequest, type Pipeline, type PipelineLimits } from './limits/pipeline.ts'
-import { problemHeaders, refuseUnreadable } from './limits/unreadable.ts'
+import {
+  createPipeline,
+  problemHeaders,
+  type HandleRequest,
+  type Pipeline,
+  type PipelineLimits,
+} from './limits/pipeline.ts'
 import { portError } from '../free-port.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
@@ -77,7 +82,9 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   // `Expect` with anything but `100-continue` (RFC 9110, 10.1.1) asks for nothing that the answer depends on.
   server.on('checkExpectation', handleOfSocket)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuseUnreadable(error.code, socket, pipelines.get(socket)?.unreadablePart() ?? null)
+    const pipeline = pipelines.get(socket)
+    if (pipeline === undefined) socket.destroy()
+    else pipeline.refuseUnreadable(error.code)
   })
   server.on('connection', (socket) => {
     const admitted = admission.admit(socket)
