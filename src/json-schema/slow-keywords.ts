@@ -1,3 +1,5 @@
+import { isObject } from './count-checks.ts'
+
 /** Keywords whose value maps names to schemas. */
 const MAPS = new Set([
   'properties',
@@ -9,7 +11,7 @@ const MAPS = new Set([
 ])
 
 /** Keywords whose values are data and no schema. */
-const DATA = new Set(['const', 'enum', 'default', 'examples'])
+const DATA = new Set(['const', 'enum', 'default', 'examples', 'dependentRequired', 'x-enum-descriptions'])
 
 type Visit = (keyword: string, argument: unknown, pointer: string, schema: object) => readonly string[]
 
@@ -27,6 +29,21 @@ export function visitKeywords(schema: unknown, visit: Visit, pointer = ''): stri
     )
     return [...found, ...inner]
   })
+}
+
+/** Returns a copy of the schema in which `change` has replaced every schema directly below it. */
+export function mapSubschemas<Schema extends object>(schema: Schema, change: (below: Schema) => object): Schema {
+  const changed = (below: unknown): unknown => (isObject(below) ? change(below as Schema) : below)
+  const copy = Object.entries(schema).map(([keyword, argument]: [string, unknown]) => {
+    if (DATA.has(keyword)) return [keyword, argument]
+    if (MAPS.has(keyword) && isObject(argument))
+      return [
+        keyword,
+        Object.fromEntries(Object.entries(argument).map(([name, below]) => [name, changed(below)])),
+      ]
+    return [keyword, Array.isArray(argument) ? argument.map(changed) : changed(argument)]
+  })
+  return Object.fromEntries(copy) as Schema
 }
 
 function escape(name: string): string {

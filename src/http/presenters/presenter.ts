@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { isSchema } from '../openapi/json-schema.ts'
+import { isObject } from '../../json-schema/count-checks.ts'
 import { AuditEntrySchema } from '../schemas/audit.ts'
 import { EventKeyEntrySchema, EventSummarySchema } from '../schemas/event.ts'
 import { ApiKeySchema, MemberSchema } from '../schemas/organisation.ts'
@@ -33,7 +33,7 @@ function compile(schema: object): (value: unknown) => unknown {
     const present = compile(anyOf[0] as object)
     return (value) => (value === null ? null : present(value))
   }
-  if (isSchema(items)) {
+  if (isObject(items)) {
     const present = compile(items)
     return (value) => (value as unknown[]).map(present)
   }
