@@ -21,8 +21,7 @@ import { requireOwnHost } from './middleware/requested-host.ts'
 import { wantsNdjson } from './export-rows.ts'
 import { answer } from './answer.ts'
 import type { Route, RouteRequest } from './route.ts'
-import { bodyCheck, queryCheck } from './validation/check-request.ts'
-import { parseIdempotencyKey, parseTraceparent } from './validation/request-headers.ts'
+import { bodyCheck, parseIdempotencyKey, parseTraceparent, queryCheck } from './validation/check-request.ts'
 import { hasBody, readJsonBody } from './validation/read-body.ts'
 
 /** Every method that Node parses, so that a path answers those that it does not take. */
