@@ -6,11 +6,6 @@ import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problem
  */
 export type FieldError = { pointer: string; code: string; detail: string }
 
-/** The error of a field that names an event key which the catalogue lacks. */
-export function unknownEventKey(pointer: string): FieldError {
-  return { pointer, code: 'unknown_event_key', detail: 'There is no such event key.' }
-}
-
 /** A member as the user of a browser knows it. */
 export type NamedMember = {
   organisation: { id: string; name: string }

@@ -1,4 +1,4 @@
-import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { eventKeyErrors, type Catalogue } from '../../catalogue/catalogue.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
 import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
@@ -12,7 +12,7 @@ import {
   type Grants,
 } from '../../domain/permissions.ts'
 import { MAX_EVENT_BYTES } from '../../domain/text-rules.ts'
-import { notFound, unknownEventKey, type FieldError } from '../../problem-error.ts'
+import { notFound, type FieldError } from '../../problem-error.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
@@ -174,8 +174,7 @@ function eventErrors(
   { event, data }: Readonly<Record<string, unknown>>,
   { catalogue }: ApiDependencies,
 ): FieldError[] {
-  if (typeof event !== 'string') return []
-  if (catalogue.find(event) !== undefined)
-    return data === undefined || catalogue.isCostly(event, data) ? [] : catalogue.validatePayload(event, data)
-  return [unknownEventKey('/event')]
+  const unknown = eventKeyErrors(catalogue, event, '/event')
+  if (typeof event !== 'string' || unknown.length > 0 || data === undefined) return unknown
+  return catalogue.isCostly(event, data) ? [] : catalogue.validatePayload(event, data)
 }

@@ -119,10 +119,10 @@ function isDateTime(text: string): boolean {
 }
 
 /** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */
-const GRAMMAR = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255}))$/
+const IDEMPOTENCY_KEY = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255}))$/
 
 /** The grammar, as the OpenAPI document states it. */
-export const IDEMPOTENCY_KEY_PATTERN = GRAMMAR.source
+export const IDEMPOTENCY_KEY_PATTERN = IDEMPOTENCY_KEY.source
 
 /** Parses the `Idempotency-Key` header; null when there is none. Throws 400 when it is malformed, empty or sent twice. */
 export function parseIdempotencyKey(
@@ -132,7 +132,7 @@ export function parseIdempotencyKey(
   bodyText: string,
 ): IdempotentRequest | null {
   if (header === undefined) return null
-  const match = GRAMMAR.exec(String(header))
+  const match = IDEMPOTENCY_KEY.exec(String(header))
   const key = match?.[1] ?? match?.[2]
   if (key === undefined) {
     throw badRequest(
