@@ -16,10 +16,9 @@ import {
   requireSameOrigin,
   sessionCookieFor,
 } from './auth/session-cookie.ts'
-import type { RequestState } from './middleware/request-log.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
 import { wantsNdjson } from './export-rows.ts'
-import { answer } from './answer.ts'
+import { answer, type RequestState } from './answer.ts'
 import type { Route, RouteRequest } from './route.ts'
 import { bodyCheck, parseIdempotencyKey, parseTraceparent, queryCheck } from './validation/check-request.ts'
 import { hasBody, readJsonBody } from './validation/read-body.ts'
