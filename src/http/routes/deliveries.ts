@@ -22,9 +22,8 @@ import {
   RecentDeliveriesSchema,
   RecentDeliveryQuerySchema,
 } from '../schemas/delivery.ts'
-import { PAYLOAD_ERASED } from '../schemas/retry.ts'
+import { parseDeliveryFilter, PAYLOAD_ERASED } from '../schemas/retry.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'

@@ -14,12 +14,13 @@ import {
   DiscardDeliveriesSchema,
   DiscardedSchema,
   MAX_SELECTION_BYTES,
+  parseDeliverySelection,
   PAYLOAD_ERASED,
   RetryAcceptedSchema,
+  selectionErrors,
   STATE_CONFLICT,
   TestWebhookSchema,
 } from '../schemas/retry.ts'
-import { parseDeliverySelection, selectionErrors } from '../validation/delivery-filter.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const ONE_DELIVERY = `${WEBHOOKS}/:id/deliveries/:deliveryId`

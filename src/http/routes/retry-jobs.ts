@@ -8,11 +8,12 @@ import { presentRetryJob } from '../presenters/presenter.ts'
 import { param, typedRoute, type Route } from '../route.ts'
 import {
   MAX_SELECTION_BYTES,
+  parseDeliverySelection,
   RetryDeliveriesSchema,
   RetryJobSchema,
+  retrySelectionErrors,
   STATE_CONFLICT,
 } from '../schemas/retry.ts'
-import { parseDeliverySelection, retrySelectionErrors } from '../validation/delivery-filter.ts'
 
 const JOBS = '/api/orgs/:orgId/webhooks/retry-deliveries'
 
