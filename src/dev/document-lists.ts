@@ -4,7 +4,8 @@ import { withOperand } from '../cli/command-line/help.ts'
 import { PROBLEMS as DOCTOR_PROBLEMS } from '../cli/doctor/problems.ts'
 import { SETTINGS } from '../config/settings.ts'
 import { FAILURE_TEXTS } from '../domain/attempt-outcome.ts'
-import { FIELD_PROBLEMS, PROBLEMS } from '../domain/problems.ts'
+import { PROBLEMS } from '../domain/problems.ts'
+import { FIELD_PROBLEMS } from '../json-schema/field-errors.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 
 /** Lists of the documents, each from what the code has: one item a line, wrapped at {@link MAX_COLUMNS}. */
