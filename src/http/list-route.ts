@@ -1,15 +1,10 @@
 import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { ApiDependencies } from './api.ts'
-import { exportRows, NDJSON_DESCRIPTION } from './export-rows.ts'
+import { exportRows, NDJSON_DESCRIPTION, type ReadPage } from './export-rows.ts'
 import { typedRoute, type Links, type Route, type RouteRequest } from './route.ts'
 import { parseUuid } from '../ids.ts'
 import { badRequest } from '../problem-error.ts'
 import { orNull, timestamp } from './schemas/common.ts'
-
-type Page<Row> = { page: Row[]; last: string | null; searchedUntil?: Date | null }
-
-/** Reads the rows that follow the one with the id `after`. */
-type ReadPage<Row> = (range: { after: string | null; limit: number }) => Promise<Page<Row>>
 
 const searchedUntil = orNull(timestamp('2026-05-03T22:14:00.000Z'), {
   description:
@@ -40,7 +35,11 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
       dependencies: ApiDependencies,
       request: RouteRequest<unknown, Static<Filter>>,
     ): ReadPage<Row> | Promise<ReadPage<Row>>
-    present(row: Row, request: RouteRequest): Static<Item>
+    present(
+      row: Row,
+      request: RouteRequest<unknown, Static<Filter>>,
+      dependencies: ApiDependencies,
+    ): Static<Item>
   },
 ): Route {
   const { title, item, what, order, exampleId, filter, isSearched = false, links = {} } = list
@@ -91,11 +90,11 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
     async handle(dependencies, request) {
       const { limit, cursor: given } = request.query
       const after = given === undefined ? null : cursor.parse(given)
-      const read = await list.open(dependencies, request as RouteRequest<unknown, Static<Filter>>)
-      const presentRow = (row: Row): Static<Item> => list.present(row, request)
+      const filtered = request as RouteRequest<unknown, Static<Filter>>
+      const read = await list.open(dependencies, filtered)
+      const presentRow = (row: Row): Static<Item> => list.present(row, filtered, dependencies)
       if (request.wantsNdjson) {
-        const load = (last: string | null, rows: number) => read({ after: last, limit: rows })
-        const source = { load, present: presentRow, cursorAfter: (last: string) => cursor.after(last), after }
+        const source = { read, present: presentRow, cursorAfter: cursor.after, after }
         return { status: 200, ndjson: await exportRows(source) }
       }
       const { page, last, searchedUntil: until } = await read({ after, limit })

@@ -1,8 +1,4 @@
-import {
-  countForOperators,
-  listOperatorWebhooks,
-  type OperatorWebhookRow,
-} from '../../db/queries/operator-view.ts'
+import { countForOperators, listOperatorWebhooks } from '../../db/queries/operator-view.ts'
 import { deleteOperatorSession, insertOperatorSession } from '../../db/queries/sessions.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
 import { hashCredential, newToken } from '../../credentials.ts'
@@ -63,14 +59,11 @@ const webhooksRoute = listRoute({
   exampleId: EXAMPLE_IDS.webhook,
   filter: OperatorWebhookFilterSchema,
   links: { holdWebhook: FIRST_WEBHOOK, releaseWebhook: FIRST_WEBHOOK },
-  open({ dataSource, temporalUi }, { query: { state } }) {
-    const present = (row: OperatorWebhookRow) => presentOperatorWebhook(row, state, temporalUi)
-    return async ({ after, limit }) => {
-      const { page, last } = await listOperatorWebhooks(dataSource, { state, before: after, limit })
-      return { page: page.map(present), last }
-    }
-  },
-  present: (webhook) => webhook,
+  open:
+    ({ dataSource }, { query: { state } }) =>
+    ({ after, limit }) =>
+      listOperatorWebhooks(dataSource, { state, before: after, limit }),
+  present: (row, { query }, { temporalUi }) => presentOperatorWebhook(row, query.state, temporalUi),
 })
 
 const disableRoute = typedRoute({
