@@ -86,7 +86,7 @@ export const ACTIVITY_RANGES = {
 
 export type ActivityRange = keyof typeof ACTIVITY_RANGES
 
-const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {
+export const LatestAttemptSummarySchema = Type.Omit(LatestAttemptSchema, ['payload'], {
   title: 'LatestAttemptSummary',
 })
 
