@@ -1,3 +1,9 @@
+import {
+  missingPermissions,
+  permissionsForSubscription,
+  type Grants,
+  type PermissionFor,
+} from './domain/permissions.ts'
 import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problems.ts'
 
 /**
@@ -68,11 +74,23 @@ export function noSuchPath(): ProblemError {
   })
 }
 
-export function forbidden(missing: string[]): ProblemError {
-  return new ProblemError('missing_permission', {
+/** Throws 403 naming the permissions that the member lacks. */
+export function requirePermissions(grants: Grants, required: readonly string[]): void {
+  const missing = missingPermissions(grants, required)
+  if (missing.length === 0) return
+  throw new ProblemError('missing_permission', {
     detail: `This key's member lacks: ${missing.join(', ')}.`,
     missingPermissions: missing,
   })
+}
+
+/** Throws 403 unless the member may see every event with these keys (spec 4.1). */
+export function requireSubscriptionRights(
+  { permissionFor }: { permissionFor: PermissionFor },
+  grants: Grants,
+  eventKeys: readonly string[],
+): void {
+  requirePermissions(grants, permissionsForSubscription(eventKeys, permissionFor))
 }
 
 /** Names the first errors only, so that a small request cannot cause a huge answer. */

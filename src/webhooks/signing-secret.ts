@@ -1,10 +1,9 @@
 import type { DataSource } from 'typeorm'
-import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { Actor } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { findSealedSecret, findWebhook } from '../db/queries/webhooks.ts'
-import { notFound } from '../problem-error.ts'
+import { notFound, requireSubscriptionRights } from '../problem-error.ts'
 import type { SecretBox } from '../secret-box.ts'
 
 type Dependencies = { dataSource: DataSource; secretBox: Pick<SecretBox, 'open'> }

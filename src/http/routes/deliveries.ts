@@ -3,9 +3,8 @@ import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
 import { listDeliveries, listRecentDeliveries, MAX_RECENT } from '../../db/queries/delivery-list.ts'
 import { deliveryStats } from '../../db/queries/overview.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
-import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../problem-error.ts'
+import { notFound, requirePermissions } from '../../problem-error.ts'
 import {
   presentDelivery,
   presentDeliveryDetail,

@@ -1,10 +1,10 @@
-import { requireKey, requireSubscriptionRights } from '../../accounts/caller-lookup.ts'
+import { requireKey } from '../../accounts/caller-lookup.ts'
 import { issueTicket } from '../../stream/tickets.ts'
 import { typedRoute, type Route } from '../route.ts'
 import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
-import { invalidFields } from '../../problem-error.ts'
+import { invalidFields, requireSubscriptionRights } from '../../problem-error.ts'
 import { selectedKeyErrors } from '../../webhooks/subscription-rules.ts'
 import type { RequestedEventKeys } from '../../stream/streams.ts'
 

@@ -1,6 +1,5 @@
 import { eventKeyErrors, type Catalogue } from '../../catalogue/catalogue.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
-import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
 import { listEvents, findEvent } from '../../db/queries/events.ts'
 import {
@@ -12,7 +11,7 @@ import {
   type Grants,
 } from '../../domain/permissions.ts'
 import { MAX_EVENT_BYTES } from '../../domain/text-rules.ts'
-import { notFound, type FieldError } from '../../problem-error.ts'
+import { notFound, requirePermissions, type FieldError } from '../../problem-error.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
