@@ -53,25 +53,14 @@ export class ProblemError extends Error {
   }
 }
 
-export function unauthenticated(): ProblemError {
-  return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-api-key header.' })
-}
-
-/** As {@link unauthenticated}, for the routes that take an operator key only. */
-export function unauthenticatedOperator(): ProblemError {
-  return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-operator-key header.' })
+/** `header`: of the key that the route takes. */
+export function unauthenticated(header = 'x-api-key'): ProblemError {
+  return new ProblemError('unauthenticated', { detail: `Send a valid key in the ${header} header.` })
 }
 
 /** The same answer for what does not exist and for what belongs to another organisation. */
 export function notFound(what: string): ProblemError {
   return new ProblemError('not_found', { detail: `No such ${what}.` })
-}
-
-/** The answer to a path that is none. */
-export function noSuchPath(): ProblemError {
-  return new ProblemError('not_found', {
-    detail: 'No such path. The API begins at /api/orgs/:orgId; /docs describes it.',
-  })
 }
 
 /** Throws 403 naming the permissions that the member lacks. */
@@ -142,18 +131,13 @@ export function unavailable(): ProblemError {
 }
 
 /** Nothing was published: by default since `PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. */
-export function overloaded(cause = 'Too many deliveries wait for their first attempt.'): ProblemError {
+export function overloaded(
+  cause = 'Too many deliveries wait for their first attempt.',
+  retryAfterSeconds = 5,
+): ProblemError {
   return new ProblemError('overloaded', {
     detail: `${cause} Nothing was published; try again later.`,
-    headers: { 'retry-after': '5' },
-  })
-}
-
-/** More payloads wait to be checked in a thread than fit into its queue. */
-export function checksOverloaded(): ProblemError {
-  return new ProblemError('overloaded', {
-    detail: 'Too many large payloads wait to be checked. Nothing was published; try again later.',
-    headers: { 'retry-after': '2' },
+    headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }
 

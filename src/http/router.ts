@@ -4,7 +4,13 @@ import type { Middleware } from 'koa'
 import type { Caller } from '../domain/actor.ts'
 import { callerOfOperator } from '../accounts/operator.ts'
 import { hashCredential } from '../credentials.ts'
-import { invalidFields, methodNotAllowed, noSuchPath, notFound, requirePermissions } from '../problem-error.ts'
+import {
+  invalidFields,
+  methodNotAllowed,
+  notFound,
+  ProblemError,
+  requirePermissions,
+} from '../problem-error.ts'
 import type { TraceContext } from '../observability/tracing.ts'
 import { isPlatformId, parseUuid } from '../ids.ts'
 import type { ApiDependencies } from './api.ts'
@@ -230,5 +236,7 @@ function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {
 }
 
 function unmatched(): never {
-  throw noSuchPath()
+  throw new ProblemError('not_found', {
+    detail: 'No such path. The API begins at /api/orgs/:orgId; /docs describes it.',
+  })
 }

@@ -4,7 +4,7 @@ import type { Caller, KeyCaller } from '../../domain/actor.ts'
 import type { OperatorScope } from '../../domain/permissions.ts'
 import { requireScope, type KnownOperatorKey } from '../../accounts/operator.ts'
 import { findCallerOfSession, findOperatorSession, type Session } from '../../db/queries/sessions.ts'
-import { notFound, ProblemError, unauthenticated, unauthenticatedOperator } from '../../problem-error.ts'
+import { notFound, ProblemError, unauthenticated } from '../../problem-error.ts'
 import { redeemTicket } from '../../stream/tickets.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route } from '../route.ts'
@@ -119,14 +119,14 @@ async function findByCredential(
     }
     case 'operator': {
       const operator = operatorKeys.find(hashCredential(value))
-      if (operator === null) throw unauthenticatedOperator()
+      if (operator === null) throw unauthenticated('x-operator-key')
       known.add(operator.keyHash)
       return { ...ANONYMOUS, operator }
     }
     case 'operator_session': {
       const session = await findOperatorSession(dataSource, hashCredential(value))
       const operator = session === null ? null : operatorKeys.find(session.keyHash)
-      if (session === null || operator?.name !== session.operator) throw unauthenticatedOperator()
+      if (session === null || operator?.name !== session.operator) throw unauthenticated('x-operator-key')
       known.add(session.hash)
       return { ...ANONYMOUS, session, operator }
     }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import type { TObject } from 'typebox'
 import { toFieldErrors } from '../../json-schema/field-errors.ts'
-import { badRequest, invalidFields, checksOverloaded, type FieldError } from '../../problem-error.ts'
+import { badRequest, invalidFields, overloaded, type FieldError } from '../../problem-error.ts'
 import { createBoundedCheck, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
@@ -65,7 +65,7 @@ export async function checkCostlyPayload(
   const member = `${organisationId}/${memberId}`
   await rateLimits.validation?.check(member)
   const verdict = await payloadThreads.check({ organisationId, eventKey, json })
-  if (verdict.kind === 'busy') throw checksOverloaded()
+  if (verdict.kind === 'busy') throw overloaded('Too many large payloads wait to be checked.', 2)
   await rateLimits.validation?.add(member, Math.ceil(verdict.ms))
   if (verdict.kind === 'stopped') {
     logger.warn({ event: 'payload.check_stopped', organisationId, eventKey }, 'payload.check_stopped')
