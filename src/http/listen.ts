@@ -67,7 +67,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   const pipelines = new WeakMap<Socket, Pipeline>()
   const handleOfSocket: HandleRequest = (request, response) =>
     pipelines.get(request.socket)?.handle(request, response)
-  const admission = createAdmission({ maxConnections, proxies })
+  const admit = createAdmission(maxConnections, proxies)
 
   const server = createServer(
     {
@@ -87,7 +87,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     else pipeline.refuseUnreadable(error.code)
   })
   server.on('connection', (socket) => {
-    const admitted = admission.admit(socket)
+    const admitted = admit(socket)
     if (admitted === 'refused') {
       socket.destroy()
       onRefused()
@@ -136,11 +136,6 @@ function refuse(response: ServerResponse, error: ProblemError): void {
 /** What a new connection may be used for; `probes`: every other request on it is refused. */
 type Admitted = 'all' | 'probes' | 'refused'
 
-type Admission = {
-  /** Counts the connection until it closes. */
-  admit(socket: Socket): Admitted
-}
-
 /** Connections beyond the limit, on which probes are answered. */
 const MAX_PROBE_CONNECTIONS = 64
 
@@ -148,14 +143,13 @@ const MAX_PROBE_CONNECTIONS = 64
 const SHARE_OF_SENDER = 1 / 2
 
 /**
- * Admits up to `maxConnections`, of one sender up to its share: an IPv4 address or a /64 of IPv6. A trusted proxy has no
- * share, since it carries many senders.
+ * Returns a function that admits connections, each of which counts until it closes: up to `maxConnections`, of one sender
+ * up to its share: an IPv4 address or a /64 of IPv6. A trusted proxy has no share, since it carries many senders.
  */
-function createAdmission(options: {
-  maxConnections: number
-  proxies: Pick<TrustedProxies, 'has'>
-}): Admission {
-  const { maxConnections, proxies } = options
+function createAdmission(
+  maxConnections: number,
+  proxies: Pick<TrustedProxies, 'has'>,
+): (socket: Socket) => Admitted {
   const maxOfSender = Math.ceil(maxConnections * SHARE_OF_SENDER)
   const ofSender = new Map<string, number>()
   let open = 0
@@ -167,26 +161,24 @@ function createAdmission(options: {
     else ofSender.set(sender, count)
   }
 
-  return {
-    admit(socket) {
-      // Empty once the connection is gone.
-      const address = socket.remoteAddress ?? ''
-      const sender = senderNetwork(address)
-      const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || proxies.has(address)
-      if (open < maxConnections && hasShare) {
-        open++
-        countSender(sender, 1)
-        socket.once('close', () => {
-          open--
-          countSender(sender, -1)
-        })
-        return 'all'
-      }
-      if (openForProbes >= MAX_PROBE_CONNECTIONS) return 'refused'
-      openForProbes++
-      socket.once('close', () => openForProbes--)
-      return 'probes'
-    },
+  return (socket) => {
+    // Empty once the connection is gone.
+    const address = socket.remoteAddress ?? ''
+    const sender = senderNetwork(address)
+    const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || proxies.has(address)
+    if (open < maxConnections && hasShare) {
+      open++
+      countSender(sender, 1)
+      socket.once('close', () => {
+        open--
+        countSender(sender, -1)
+      })
+      return 'all'
+    }
+    if (openForProbes >= MAX_PROBE_CONNECTIONS) return 'refused'
+    openForProbes++
+    socket.once('close', () => openForProbes--)
+    return 'probes'
   }
 }
 
