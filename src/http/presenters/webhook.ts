@@ -16,7 +16,12 @@ import { webhookStatus, type OperatorState, type WebhookStatus } from '../../dom
 import { nameWebhook, urlFor } from '../../domain/webhook-name.ts'
 import type { ApiDependencies } from '../api.ts'
 import { OperatorWebhookSchema } from '../schemas/operator-view.ts'
-import { FailuresSchema, IncidentSchema, WebhookOverviewSchema } from '../schemas/overview.ts'
+import {
+  ActivitySchema,
+  IncidentSchema,
+  WebhookActivitySchema,
+  WebhookOverviewSchema,
+} from '../schemas/overview.ts'
 import { WebhookSchema } from '../schemas/webhook.ts'
 import { presenter } from './presenter.ts'
 
@@ -54,39 +59,35 @@ function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow)
 
 type Buckets = (BucketRow & { webhookId: string })[]
 
+const presentShownActivity = presenter(ActivitySchema)
+
 export function presentActivity(
   bucketMs: number,
   buckets: Buckets,
   found: { p95DurationMs: number | null; firstAttempt: FirstAttemptLatency; failures: FailuresRow },
 ) {
-  const { p95DurationMs, firstAttempt, failures } = found
-  const { count, p50Ms, p99Ms } = firstAttempt
-  return {
-    ...presentBuckets(bucketMs, buckets),
-    p95DurationMs,
-    firstAttempt: { count, p50Ms, p99Ms },
-    failures: presentFailures(failures),
-  }
+  return presentShownActivity({
+    ...found,
+    ...countedIn(buckets, bucketMs),
+    failures: withCures(found.failures),
+  })
 }
+
+const presentWebhookActivity = presenter(WebhookActivitySchema)
 
 /** Groups the buckets of several webhooks: as many of each, one webhook after the other. */
 export function presentActivities(bucketMs: number, buckets: Buckets) {
   const webhookIds = [...new Set(buckets.map(({ webhookId }) => webhookId))]
   const perWebhook = buckets.length / webhookIds.length
-  return webhookIds.map((webhookId, index) => ({
-    webhookId,
-    ...presentBuckets(bucketMs, buckets.slice(index * perWebhook, (index + 1) * perWebhook)),
-  }))
+  return webhookIds.map((webhookId, index) => {
+    const own = buckets.slice(index * perWebhook, (index + 1) * perWebhook)
+    return presentWebhookActivity({ webhookId, ...countedIn(own, bucketMs) })
+  })
 }
 
-function presentBuckets(bucketMs: number, rows: Buckets) {
+function countedIn(buckets: Buckets, bucketMs: number) {
   const isFull = (outcome: 'succeeded' | 'failed') =>
-    rows.reduce((sum, row) => sum + row[outcome], 0) >= MAX_COUNTED
-  const buckets = rows.map(({ startedAt, succeeded, failed }) => ({
-    startedAt: startedAt.toISOString(),
-    succeeded,
-    failed,
-  }))
+    buckets.reduce((sum, bucket) => sum + bucket[outcome], 0) >= MAX_COUNTED
   return { bucketMs, buckets, isCapped: isFull('succeeded') || isFull('failed') }
 }
 
@@ -99,15 +100,13 @@ export function presentIncident(incident: ListedIncident, reader: Grants) {
     ...notification,
     recipient: showsRecipients ? notification.recipient : null,
   }))
-  return presentShownIncident({ ...incident, failures: presentFailures(incident.failures), notifications })
+  return presentShownIncident({ ...incident, failures: withCures(incident.failures), notifications })
 }
 
-const presentShownFailures = presenter(FailuresSchema)
-
 /** Adds to each cause what to do about it. */
-function presentFailures(failures: FailuresRow) {
+function withCures(failures: FailuresRow) {
   const causes = failures.causes.map((cause) => ({ ...cause, cure: FAILURE_TEXTS[cause.failureCode].cure }))
-  return presentShownFailures({ ...failures, causes })
+  return { ...failures, causes }
 }
 
 export function presentCounts({ organisations, ...webhooks }: OperatorCounts, backlog: Backlog | null) {

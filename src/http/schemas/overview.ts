@@ -192,7 +192,7 @@ const BUCKETS = {
   }),
 }
 
-const WebhookActivitySchema = Type.Object(
+export const WebhookActivitySchema = Type.Object(
   { webhookId: id(EXAMPLE_IDS.webhook), ...BUCKETS },
   { title: 'WebhookActivity' },
 )
