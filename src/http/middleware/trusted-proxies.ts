@@ -30,7 +30,7 @@ export function createTrustedProxies(ranges: readonly string[]): TrustedProxies 
   return {
     has,
     senderOf(peer, forwardedFor) {
-      if (!has(peer) || forwardedFor.trim() === '') return peer
+      if (forwardedFor.trim() === '' || !has(peer)) return peer
       const hops = forwardedFor.split(',').map((hop) => parseSenderAddress(hop.trim()))
       for (const hop of hops.toReversed()) {
         if (hop === null) return peer
