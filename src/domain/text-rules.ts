@@ -118,13 +118,16 @@ export function nestingDepth(json: string): number {
   return deepest
 }
 
+/** Returns the JSON pointer (RFC 6901) of a member or item below others. */
+export function jsonPointer(names: readonly (string | number)[]): string {
+  return names.map((name) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
 /** Returns JSON pointers of the members that stand twice in one object; `JSON.parse` would keep the last. */
 export function duplicateMembers(json: string): string[] {
   const found = new Set<string>()
   // Of each open object the names so far; of each open array null. `at` is the member or item that is read.
   const open: { names: Set<string> | null; at: string | number }[] = []
-  const pointer = (): string =>
-    open.map(({ at }) => `/${String(at).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
   for (let at = 0; at < json.length;) {
     const char = json.charCodeAt(at)
     const innermost = open.at(-1)
@@ -132,7 +135,7 @@ export function duplicateMembers(json: string): string[] {
       const end = endOfString(json, at)
       if (innermost !== undefined && innermost.names !== null && isMemberName(json, end)) {
         innermost.at = JSON.parse(json.slice(at, end)) as string
-        if (innermost.names.has(innermost.at)) found.add(pointer())
+        if (innermost.names.has(innermost.at)) found.add(jsonPointer(open.map(({ at }) => at)))
         innermost.names.add(innermost.at)
       }
       at = end

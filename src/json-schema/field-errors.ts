@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import {
+  jsonPointer,
   NO_NUL_PATTERN,
   PLAIN_TEXT_PATTERN,
   PLAIN_TEXT_RULE,
@@ -127,7 +128,7 @@ function toFieldError({ keyword, params, instancePath, message, data }: ErrorObj
 /** Ajv points at the object or list; the field that is missing or too much, or the repeated item, is its child. */
 function childPointer(params: Params): string {
   const name = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
-  if (typeof name === 'string') return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  if (typeof name === 'string') return jsonPointer([name])
 
   // Which of the two comes first depends on the way ajv compared the items.
   const { i, j } = params

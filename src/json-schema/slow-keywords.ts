@@ -1,3 +1,4 @@
+import { jsonPointer } from '../domain/text-rules.ts'
 import { isObject } from './count-checks.ts'
 
 /** Keywords whose value maps names to schemas. */
@@ -19,13 +20,13 @@ type Visit = (keyword: string, argument: unknown, pointer: string, schema: objec
 export function visitKeywords(schema: unknown, visit: Visit, pointer = ''): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   return Object.entries(schema).flatMap(([keyword, argument]: [string, unknown]) => {
-    const at = `${pointer}/${escape(keyword)}`
+    const at = pointer + jsonPointer([keyword])
     const found = Array.isArray(schema) ? [] : visit(keyword, argument, at, schema)
     if (DATA.has(keyword)) return found
     if (!MAPS.has(keyword) || typeof argument !== 'object' || argument === null)
       return [...found, ...visitKeywords(argument, visit, at)]
     const inner = Object.entries(argument).flatMap(([name, schema]) =>
-      visitKeywords(schema, visit, `${at}/${escape(name)}`),
+      visitKeywords(schema, visit, at + jsonPointer([name])),
     )
     return [...found, ...inner]
   })
@@ -44,10 +45,6 @@ export function mapSubschemas<Schema extends object>(schema: Schema, change: (be
     return [keyword, Array.isArray(argument) ? argument.map(changed) : changed(argument)]
   })
   return Object.fromEntries(copy) as Schema
-}
-
-function escape(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
 /**
