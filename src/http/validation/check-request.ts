@@ -3,7 +3,7 @@ import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import type { TObject } from 'typebox'
 import { toFieldErrors } from '../../json-schema/field-errors.ts'
 import { badRequest, invalidFields, overloaded, type FieldError } from '../../problem-error.ts'
-import { createBoundedCheck, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
+import { createBoundedCompiler, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import type { Actor, Caller } from '../../domain/actor.ts'
@@ -21,20 +21,18 @@ const OPTIONS: Options = {
   formats: { ...ACCOUNT_FORMATS, 'date-time': isDateTime },
   keywords: ['documented'],
 }
-const findFirst = new Ajv2020(OPTIONS)
-const findAll = new Ajv2020({ ...OPTIONS, allErrors: true })
+const compileBody = createBoundedCompiler((options) => new Ajv2020({ ...OPTIONS, ...options }))
 const ofQueries = new Ajv2020({ ...OPTIONS, allErrors: true, useDefaults: true })
 
 /** Compiles a body schema. The check throws 422 naming every field that the schema or the rules refuse. */
 export function bodyCheck(
   body: NonNullable<Route['body']>,
 ): (request: RouteRequest, dependencies: ApiDependencies) => Promise<void> {
-  const { schema } = body
-  const check = createBoundedCheck(schema, findFirst.compile(schema), () => findAll.compile(schema))
-  const { rules = () => [] } = body
+  const { schema, rules = () => [] } = body
+  const check = compileBody(schema)
   return async (request, dependencies) => {
     const value = request.body
-    const bySchema = toFieldErrors(check(value))
+    const bySchema = check(value)
     const named = new Set(bySchema.map(({ pointer }) => pointer))
     // Rules look at each item too: not at those of a long list that is refused anyway.
     const hasRules = isObject(value) && (bySchema.length === 0 || isQuicklyChecked(schema, value))
