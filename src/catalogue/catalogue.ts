@@ -151,7 +151,11 @@ function toCatalogue(
 }
 
 /** Returns the error of a field that names an event key which the catalogue lacks; a schema refuses other types itself. */
-export function eventKeyErrors({ find }: Pick<Catalogue, 'find'>, key: unknown, pointer: string): FieldError[] {
+export function eventKeyErrors(
+  { find }: Pick<Catalogue, 'find'>,
+  key: unknown,
+  pointer: string,
+): FieldError[] {
   if (typeof key !== 'string' || find(key) !== undefined) return []
   return [{ pointer, code: 'unknown_event_key', detail: 'There is no such event key.' }]
 }

@@ -33,7 +33,10 @@ export function visitKeywords(schema: unknown, visit: Visit, pointer = ''): stri
 }
 
 /** Returns a copy of the schema in which `change` has replaced every schema directly below it. */
-export function mapSubschemas<Schema extends object>(schema: Schema, change: (below: Schema) => object): Schema {
+export function mapSubschemas<Schema extends object>(
+  schema: Schema,
+  change: (below: Schema) => object,
+): Schema {
   const changed = (below: unknown): unknown => (isObject(below) ? change(below as Schema) : below)
   const copy = Object.entries(schema).map(([keyword, argument]: [string, unknown]) => {
     if (DATA.has(keyword)) return [keyword, argument]
