@@ -172,11 +172,15 @@ function isMemberName(json: string, end: number): boolean {
 
 /** Index just after the string that opens at `at`. */
 function endOfString(json: string, at: number): number {
-  let index = at + 1
-  while (index < json.length && json.charCodeAt(index) !== QUOTE) {
-    index += json.charCodeAt(index) === BACKSLASH ? 2 : 1
+  for (let from = at + 1; ;) {
+    const quote = json.indexOf('"', from)
+    if (quote === -1) return json.length
+    // A quote behind an odd number of backslashes is part of the string.
+    let first = quote
+    while (json.charCodeAt(first - 1) === BACKSLASH) first--
+    if ((quote - first) % 2 === 0) return quote + 1
+    from = quote + 1
   }
-  return index + 1
 }
 
 /** Index just after the value that begins at `at`: of the comma or brace that follows it. */
