@@ -35,22 +35,22 @@ export function apiKeyPrefix(key: string): string {
   return key.slice(0, PREFIX_LENGTH)
 }
 
-/** A key that was just made: the only time its value can be seen. */
-export type NewApiKey = { id: string; key: string; prefix: string }
-
-/** Makes a key of an existing member. Returns null when the member has a key of that name which is not revoked. */
+/**
+ * Makes a key of an existing member. Returns its value, which can be seen this once; null when the member has a key of
+ * that name which is not revoked.
+ */
 export async function createApiKey(
   manager: EntityManager,
   actor: AuditActor,
   { memberId, name, expiresAt }: { memberId: string; name: string; expiresAt: Date | null },
-): Promise<NewApiKey | null> {
+): Promise<{ id: string; key: string } | null> {
   const { organisationId } = actor
   const key = generateApiKey()
   const stored = { id: newId(), prefix: apiKeyPrefix(key), hash: hashCredential(key) }
   if (!(await insertApiKey(manager, { ...stored, organisationId, memberId, name, expiresAt }))) return null
   const details = { id: stored.id, memberId, name, expiresAt }
   await recordAudit(manager, actor, { action: 'api_key.created', details })
-  return { id: stored.id, key, prefix: stored.prefix }
+  return { id: stored.id, key }
 }
 
 /** Records that `actor` created a key, or replaced its value. Of a value it shows the public prefix. */
