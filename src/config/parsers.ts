@@ -5,7 +5,7 @@ import { parseCidr } from '../outbound/address-guard.ts'
 import { isLoopbackHost, type AllowHttp } from '../outbound/host-names.ts'
 import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
 import type { EncryptionKey } from '../secret-box.ts'
-import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../domain/api-key-shape.ts'
+import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../credentials.ts'
 import { isOperatorScope, OPERATOR_SCOPES, type OperatorKey } from '../domain/permissions.ts'
 
 // How the text of a setting becomes its value; each throws what is wrong with the text, without repeating it.

@@ -5,7 +5,7 @@ import { MAX_RESPONSE_BYTES } from '../outbound/exchange.ts'
 import { USER_AGENT } from '../outbound/signed-headers.ts'
 import { readBrand } from './setting-files.ts'
 import type { DataSource } from 'typeorm'
-import { createOperatorKeys } from '../http/auth/operator-key.ts'
+import { createOperatorKeys } from '../accounts/operator.ts'
 import { createAuthRefusals } from '../http/auth/refusals.ts'
 import {
   CALLER_TTL_MS,

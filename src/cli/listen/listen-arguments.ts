@@ -1,4 +1,4 @@
-import { isKeyShaped } from '../../domain/api-key-shape.ts'
+import { isKeyShaped } from '../../credentials.ts'
 import { checkWebhookUrl } from '../../outbound/url-rules.ts'
 import { type Arguments, type Output, UsageError } from '../command-line/command.ts'
 import { createReader, platformId } from '../command-line/read-arguments.ts'
