@@ -71,7 +71,8 @@ function dependenciesOf(folder: string): Record<string, string> {
     .flatMap((file) => [
       ...readFileSync(join(folder, file), 'utf8').matchAll(/\b(?:from|import\() ?'([^'.][^']*)'/g),
     ])
-    .map(([, specifier = '']) => specifier)
+    // Without the path in the package, as in `eventsource-parser/stream`.
+    .map(([, specifier = '']) => /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? '')
     .filter((specifier) => !specifier.startsWith('node:'))
   return Object.fromEntries(
     [...new Set(imported)].sort().map((name) => {
