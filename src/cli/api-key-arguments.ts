@@ -25,8 +25,8 @@ export async function runApiKey(args: Arguments, output: Output): Promise<number
 
 /** Reads the values of the options; throws UsageError with every problem at once. */
 export function readApiKeyCommand(args: Arguments, now: Date): ApiKeyCommand {
-  const { command, given, problems } = args
-  const wanted = toCommand(command, createReader(given, problems), now)
+  const { command, problems } = args
+  const wanted = toCommand(command, createReader(args), now)
   if (problems.length > 0) throw new UsageError(command, problems)
   return wanted
 }
