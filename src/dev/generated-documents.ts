@@ -1,12 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
+import { openApiDocument } from '../http/openapi.ts'
+import { routes } from '../http/routes/index.ts'
 import { failureCodeList, logEventList, problemList, settingList } from './document-lists.ts'
+import { openApiSnapshot } from './openapi-snapshot.ts'
 
 /**
  * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code; in a
- * script, between comments of its own.
+ * script, between comments of its own. Without a name it is the whole file.
  */
-type GeneratedPart = { file: string; name: string; render: () => string }
+type GeneratedPart = { file: string; name: string | null; render: () => string }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -16,6 +20,7 @@ export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/troubleshooting.md', name: 'log', render: logEventList },
   { file: 'docs/troubleshooting.md', name: 'failure-codes', render: failureCodeList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
+  { file: 'docs/openapi-snapshot.txt', name: null, render: apiSnapshot },
   { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
 ]
 
@@ -34,13 +39,18 @@ export function writePart(part: GeneratedPart): void {
   writeFileSync(path, `${text.slice(0, start)}${part.render()}${text.slice(end)}`)
 }
 
-function boundsOf(text: string, file: string, name: string): [start: number, end: number] {
+function boundsOf(text: string, file: string, name: string | null): [start: number, end: number] {
+  if (name === null) return [0, text.length]
   const marker = (text: string): string => (file.endsWith('.js') ? `// ${text}` : `<!-- ${text} -->`)
   const [opening, closing] = [`${marker(`${name}:start`)}\n\n`, `\n${marker(`${name}:end`)}`]
   const start = text.indexOf(opening) + opening.length
   const end = text.indexOf(closing)
   if (start < opening.length || end < start) throw new Error(`${file} lacks the markers of ${name}`)
   return [start, end]
+}
+
+function apiSnapshot(): string {
+  return `${openApiSnapshot(openApiDocument(routes, builtInCatalogue)).join('\n')}\n`
 }
 
 const FOLDER = fileURLToPath(new URL('../../docs/verify/', import.meta.url))
