@@ -1,8 +1,6 @@
 import type { Config } from '../config/load.ts'
 import { type RateLimitSettings, createRateLimits } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
-import { MAX_RESPONSE_BYTES } from '../outbound/exchange.ts'
-import { USER_AGENT } from '../outbound/signed-headers.ts'
 import { readBrand } from './setting-files.ts'
 import type { DataSource } from 'typeorm'
 import { createOperatorKeys } from '../http/auth/operator-key.ts'
@@ -17,20 +15,6 @@ import type { Metrics } from '../observability/metrics.ts'
 import { isLoopbackHost } from '../outbound/host-names.ts'
 
 /* The options of the parts of a process, from its configuration. */
-
-/** The part of the time of an attempt that connecting may take. */
-const CONNECT_TIMEOUT_MS = 5_000
-
-export function httpClientSettings(config: Config) {
-  return {
-    allowHttp: config.allowHttp,
-    allowedCidrs: config.allowedCidrs,
-    timeoutMs: config.attemptTimeoutMs,
-    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
-    maxResponseBytes: MAX_RESPONSE_BYTES,
-    userAgent: USER_AGENT,
-  }
-}
 
 /**
  * Attempts in flight per worker: first ones at fast endpoints; retries at fast endpoints, with those that wait until they

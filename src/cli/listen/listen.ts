@@ -5,7 +5,7 @@ import { generateSigningSecret } from '../../secret-box.ts'
 import type { Output } from '../command-line/command.ts'
 import { followEvents, type StreamedEvent } from './follow-events.ts'
 import { visibleText } from '../../process/visible-text.ts'
-import { signedHeaders, USER_AGENT } from '../../outbound/signed-headers.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
 import { FORWARD_POLICY, FORWARD_TIMEOUT_MS } from './listen-defaults.ts'
 
 export type ListenCommand = {
@@ -26,21 +26,12 @@ export type ListenCommand = {
 /** Events that wait while one is forwarded. Beyond them nothing is read, and the server keeps the others. */
 const MAX_QUEUED_EVENTS = 100
 
-const CONNECT_TIMEOUT_MS = 5_000
-const MAX_LOCAL_RESPONSE_BYTES = 1_024
-
 /** Follows the event stream, and forwards or prints each event in order. Throws RefusedError when the API refuses. */
 export async function listen(command: ListenCommand, output: Output): Promise<never> {
   const { forwardTo, printsBodies } = command
   const secret = command.secret ?? generateSigningSecret()
   // The client of webhooks.
-  const client = createHttpClient({
-    ...FORWARD_POLICY,
-    timeoutMs: FORWARD_TIMEOUT_MS,
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    maxResponseBytes: MAX_LOCAL_RESPONSE_BYTES,
-    userAgent: USER_AGENT,
-  })
+  const client = createHttpClient({ ...FORWARD_POLICY, timeoutMs: FORWARD_TIMEOUT_MS })
   if (forwardTo !== null) output.print(`Signing secret: ${secret}`)
   const stop = new AbortController()
 
