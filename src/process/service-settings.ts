@@ -16,17 +16,10 @@ import { isLoopbackHost } from '../outbound/host-names.ts'
 
 /* The options of the parts of a process, from its configuration. */
 
-/**
- * Attempts in flight per worker: first ones at fast endpoints; retries at fast endpoints, with those that wait until they
- * are due; and those at endpoints that are slow or never answered.
- */
-const ACTIVITY_SLOTS = { first: 200, retry: 1_000, slow: 1_000 }
-
 export function workerSettings(config: Config) {
   return {
     namespace: config.temporalNamespace,
     taskQueue: config.temporalTaskQueue,
-    activitySlots: ACTIVITY_SLOTS,
     shutdownGraceMs: config.shutdownGraceMs,
     version:
       config.temporalBuildId === ''
