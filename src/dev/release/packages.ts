@@ -100,7 +100,6 @@ type LockedPackage = {
   version?: string
   license?: string
   dev?: true
-  optional?: true
   hasInstallScript?: true
 }
 

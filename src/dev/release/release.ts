@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
@@ -40,8 +39,8 @@ type Sbom = {
 
 /**
  * Makes all that a release consists of, in `folder`: both npm packages, the Helm chart, the OpenAPI document, the SBOM
- * (CycloneDX), the licences, notes and checksums. The same sources give the same bytes. Needs npm and GNU tar, and no
- * network. Whatever was in `folder` is gone.
+ * (CycloneDX), the licences, notes and checksums. The same sources give the same bytes. Needs npm, GNU tar and
+ * sha256sum, and no network. Whatever was in `folder` is gone.
  */
 export async function release(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
@@ -60,7 +59,7 @@ export async function release(folder: string): Promise<void> {
     writeJson(join(folder, 'openapi.json'), openApiDocument(routes, builtInCatalogue))
     const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
     writeFileSync(join(folder, 'NOTES.md'), `${releaseNotes(changelog)}${INSTALLATION}`)
-    writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder))
+    writeFileSync(join(folder, 'SHA256SUMS'), `${await checksums(folder)}\n`)
   } finally {
     rmSync(draft, { recursive: true, force: true })
   }
@@ -126,14 +125,8 @@ export function releaseNotes(changelog: string): string {
 }
 
 /** Returns a line for each file, as `sha256sum --check` reads it. */
-function checksums(folder: string): string {
-  const lines = readdirSync(folder)
-    .sort()
-    .map((file) => {
-      const digest = createHash('sha256')
-        .update(readFileSync(join(folder, file)))
-        .digest('hex')
-      return `${digest}  ${basename(file)}\n`
-    })
-  return lines.join('')
+function checksums(folder: string): Promise<string> {
+  const env = { ...process.env, LC_ALL: 'C' }
+  const args = ['-c', 'sha256sum -- *']
+  return runTool({ command: 'sh', args, env, cwd: folder, timeoutMs: TOOL_TIMEOUT_MS })
 }
