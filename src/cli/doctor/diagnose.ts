@@ -5,7 +5,6 @@ import { databaseChecks } from './database-checks.ts'
 import {
   type Level,
   type Diagnosis,
-  renderJson,
   renderText,
   runChecks,
   ok,
@@ -30,7 +29,7 @@ import {
 /** `posthorn doctor`. Ends the process itself. */
 export async function runDoctor({ given }: Arguments, { print }: Output): Promise<never> {
   const diagnosis = await diagnose(process.env)
-  print(given.has('json') ? renderJson(diagnosis) : renderText(diagnosis))
+  print(given.has('json') ? JSON.stringify(diagnosis, null, 2) : renderText(diagnosis))
   // The search for a host's address may go on for longer than its check.
   process.exit(diagnosis.status === 'error' ? 1 : 0)
 }
