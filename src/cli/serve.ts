@@ -2,7 +2,7 @@ import { ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../config/lo
 import { SETTINGS } from '../config/settings.ts'
 import { createLogger } from '../observability/logger.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
-import { loadCatalogue } from './catalogue-file.ts'
+import { loadCatalogue } from './catalogue.ts'
 import { onStopSignal } from '../process/process-events.ts'
 import { type Arguments, type Output, type RunCommand, UsageError } from './command-line/command.ts'
 import { createReader } from './command-line/read-arguments.ts'

@@ -166,13 +166,13 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
           },
         ],
         examples: ['catalogue check catalogue.json', 'catalogue check catalogue.json --database'],
-        load: async () => (await import('../catalogue-commands.ts')).runCatalogueCheck,
+        load: async () => (await import('../catalogue.ts')).runCatalogueCheck,
       },
       {
         name: 'catalogue print',
         summary: 'print the built-in catalogue, to begin with',
         examples: ['catalogue print > catalogue.json'],
-        load: async () => (await import('../catalogue-commands.ts')).runCataloguePrint,
+        load: async () => (await import('../catalogue.ts')).runCataloguePrint,
       },
     ],
   },
@@ -182,6 +182,6 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'print the OpenAPI document',
     details: ['It documents the catalogue that POSTHORN_CATALOGUE names, or the built-in one.'],
     examples: ['openapi > openapi.json'],
-    load: async () => (await import('../catalogue-commands.ts')).runOpenApi,
+    load: async () => (await import('../catalogue.ts')).runOpenApi,
   },
 ]

@@ -18,7 +18,7 @@ import { workChecks } from './work-checks.ts'
 import { relayChecks } from './relay-checks.ts'
 import { temporalChecks } from './temporal-checks.ts'
 import type { Arguments, Output } from '../command-line/command.ts'
-import { loadCatalogue } from '../catalogue-file.ts'
+import { loadCatalogue } from '../catalogue.ts'
 import {
   BRAND_SETTINGS,
   CREDENTIAL_SETTINGS,
