@@ -49,7 +49,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { dataDir, logFile, print, flags = [] } = options
   const user = providePostgresUser(print)
   const installed = options.installed ?? (await findInstalledPostgres())
-  const programs = findPostgresPrograms(installed, user, print)
+  const programs = await findPostgresPrograms(installed, user, print)
   const home = findPostgresHome(dataDir, user, print)
   const cluster = await providePostgresCluster(home, programs, user, print)
   await awaitEarlierServer(cluster, print)

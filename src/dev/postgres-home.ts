@@ -1,39 +1,42 @@
 import {
   chmodSync,
   chownSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  renameSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { canEnter, type InstalledPostgres, type PostgresUser } from './postgres-cluster.ts'
+import { isExecutable, publishFolder } from './provision.ts'
 
 // Only used by root, whose own folders the postgres user cannot enter (/root has mode 700). Unlike the system's
 // temporary folder it outlives a restart of the machine, as everything else in the data folder does.
 const SHARED_FOLDER = '/var/lib/posthorn'
 
 /** Returns the place where the user may run what is installed: a copy, where it cannot enter. */
-export function findPostgresPrograms(
+export async function findPostgresPrograms(
   installed: InstalledPostgres,
   user: PostgresUser,
   print: (line: string) => void,
-): InstalledPostgres {
+): Promise<InstalledPostgres> {
   const nativeFolder = dirname(dirname(installed.postgres))
   if (canEnter(join(nativeFolder, 'bin'), user)) return installed
   const copy = join(SHARED_FOLDER, `postgresql-${installed.version}`)
-  if (!existsSync(copy)) {
+  const programs = { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') }
+  if (!isExecutable(programs.postgres)) {
     print(`Copying PostgreSQL to ${copy}: the user postgres cannot enter ${nativeFolder} …`)
-    copyAtOnce(nativeFolder, copy)
+    provideSharedFolder()
+    await publishFolder(copy, join('bin', 'postgres'), async (draft) => {
+      await cp(nativeFolder, draft, { recursive: true, verbatimSymlinks: true })
+      allowEntering(draft)
+    })
   }
-  const bin = join(copy, 'bin')
-  return { ...installed, postgres: join(bin, 'postgres'), initdb: join(bin, 'initdb') }
+  return { ...installed, ...programs }
 }
 
 /**
@@ -79,20 +82,6 @@ export async function findInstalledPostgres(): Promise<InstalledPostgres> {
   } catch (error) {
     const message = `There is no PostgreSQL for this platform: the package ${name} is not installed. Run \`npm ci\`.`
     throw new Error(message, { cause: error })
-  }
-}
-
-function copyAtOnce(from: string, to: string): void {
-  provideSharedFolder()
-  const draft = mkdtempSync(`${to}-`)
-  cpSync(from, draft, { recursive: true, verbatimSymlinks: true })
-  allowEntering(draft)
-  try {
-    renameSync(draft, to)
-  } catch (error) {
-    rmSync(draft, { recursive: true, force: true })
-    // Another process was faster with the same copy.
-    if (!existsSync(to)) throw error
   }
 }
 
