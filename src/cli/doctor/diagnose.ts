@@ -2,18 +2,9 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../../config/load.ts'
 import { createDatabaseAccess, createTemporalAccess } from './access.ts'
 import { databaseChecks } from './database-checks.ts'
-import {
-  type Level,
-  type Diagnosis,
-  renderText,
-  runChecks,
-  ok,
-  problem,
-  type Finding,
-} from './check.ts'
-import { httpChecks, outboundChecks } from './http-checks.ts'
+import { type Level, type Diagnosis, renderText, runChecks, ok, problem, type Finding } from './check.ts'
+import { edgeChecks } from './edge-checks.ts'
 import { keyChecks } from './key-checks.ts'
-import { notificationChecks } from './notification-checks.ts'
 import { workChecks } from './work-checks.ts'
 import { relayChecks } from './relay-checks.ts'
 import { temporalChecks } from './temporal-checks.ts'
@@ -49,9 +40,7 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...databaseChecks(config, database),
       ...temporalChecks(config, temporal),
       ...keyChecks(config, database),
-      ...httpChecks(config),
-      ...outboundChecks(config),
-      ...notificationChecks(config),
+      ...edgeChecks(config),
       ...workChecks(config, { database, temporal }),
       ...relayChecks(config, platform),
     ])
