@@ -147,3 +147,13 @@ export function runtimePackages(lock: LockFile): RuntimePackage[] {
     })
     .sort((one, other) => `${one.name} ${one.version}`.localeCompare(`${other.name} ${other.version}`, 'en'))
 }
+
+/** Returns the entry of this version in the changelog, or that of what is not released yet. */
+export function releaseNotes(changelog: string): string {
+  const entries = changelog.split(/^(?=## )/m)
+  const find = (title: string): string | undefined =>
+    entries.find((entry) => entry.startsWith(`## [${title}]`))
+  const entry = find(packageJson.version) ?? find('Unreleased')
+  if (entry === undefined) throw new Error(`CHANGELOG.md has no entry for ${packageJson.version}`)
+  return `# Posthorn ${packageJson.version}\n\n${entry.trimEnd()}\n`
+}
