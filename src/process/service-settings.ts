@@ -1,5 +1,5 @@
 import type { Config } from '../config/load.ts'
-import { type RateLimitSettings, createRateLimits } from '../http/limits/rate-limits.ts'
+import { createRateLimits } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
 import { readBrand } from './setting-files.ts'
 import type { DataSource } from 'typeorm'
@@ -38,15 +38,6 @@ export function retentionLimits({ retentionCompletedDays, retentionFailedDays }:
 /** Of one address: requests without a valid key, and those that need none. */
 const AUTH_FAILURES_PER_MINUTE = 600
 const OPEN_REQUESTS_PER_MINUTE = 6_000
-
-function rateLimitSettings(config: Config): RateLimitSettings {
-  return {
-    management: config.rateLimitManagement,
-    publish: config.rateLimitPublish,
-    authFailures: AUTH_FAILURES_PER_MINUTE,
-    open: OPEN_REQUESTS_PER_MINUTE,
-  }
-}
 
 export function apiSettings(config: Config, logger: Logger) {
   const { temporalUiUrl: url, temporalNamespace: namespace } = config
@@ -97,7 +88,13 @@ export function createAuthentication(
   { logger, metrics }: { logger: Logger; metrics: Metrics },
 ) {
   const known = createKnownCredentials()
-  const rateLimits = createRateLimits(rateLimitSettings(config), { logger, metrics })
+  const limits = {
+    management: config.rateLimitManagement,
+    publish: config.rateLimitPublish,
+    authFailures: AUTH_FAILURES_PER_MINUTE,
+    open: OPEN_REQUESTS_PER_MINUTE,
+  }
+  const rateLimits = createRateLimits(limits, { logger, metrics })
   return {
     findCaller: createCallerLookup(dataSource, CALLER_TTL_MS, known),
     requireOrganisation: createOrganisationCheck(dataSource),
