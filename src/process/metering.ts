@@ -4,7 +4,7 @@ import { closeDataSource, poolStatus } from '../db/connection/data-source.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Logger } from '../observability/logger.ts'
-import { createMetrics, type Metrics } from '../observability/metrics.ts'
+import { createMetrics } from '../observability/metrics.ts'
 import { serveMetrics } from './metrics/metrics-app.ts'
 import { createBacklogReader } from './metrics/backlog-reader.ts'
 import { createScrape } from './metrics/scrape.ts'
@@ -14,27 +14,22 @@ import { connect } from './open-database.ts'
 import { readReadiness, type ReadinessParts } from '../http/readiness.ts'
 import type { Stack } from './shutdown-stack.ts'
 
-export type Metering = {
-  metrics: Metrics
-  /**
-   * Starts to serve the metrics and the probes; returns the address of the metrics, or null without a port. Stops
-   * after the parts that it measures. Throws when the port is taken.
-   */
-  serve(parts: MeteredParts, running: Stack): Promise<string | null>
-}
-
 type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
 /** Creates the metrics, and installs those of Temporal's native core. Call it once, before any connection. */
 export async function createMetering(
   config: Pick<Config, 'databaseUrl' | 'databasePooler' | 'metricsHost' | 'metricsPort'>,
   logger: Logger,
-): Promise<Metering> {
+) {
   const coreMetricsUrl = await installRuntime(logger, { withMetrics: config.metricsPort !== null })
   const registry = new Registry()
   return {
     metrics: createMetrics(registry),
-    async serve(parts, running) {
+    /**
+     * Starts to serve the metrics and the probes; returns the address of the metrics, or null without a port. Stops
+     * after the parts that it measures. Throws when the port is taken.
+     */
+    async serve(parts: MeteredParts, running: Stack): Promise<string | null> {
       if (config.metricsPort === null) return null
       const { dataSource, temporal, dispatcher } = parts
       const role = parts.sweep === null ? 'api' : 'worker'
