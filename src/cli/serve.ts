@@ -56,7 +56,7 @@ async function runUntilStopped(
     for (const problem of problems) note(`Could not stop ${problem}`)
   }
   const end = onStopSignal(async (reason) => {
-    logger.info({ event: 'service.stopping', reason }, 'service.stopping')
+    logger.info({ event: 'service.stopping', reason })
     shutdown.begin()
     reportProblems(await running.stop(shutdownGraceMs + STOP_MARGIN_MS))
   })

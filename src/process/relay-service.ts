@@ -64,7 +64,7 @@ export async function startRelay(config: RelayConfig, apiUrl: string, host: Proc
   const metricsUrl = await serveMetrics({ scrape, readiness, logger }, registry, { config, running })
   running.push('the relay', () => relay.stop())
   relay.start()
-  logger.info({ event: 'relay.started', apiUrl, metricsUrl }, 'relay.started')
+  logger.info({ event: 'relay.started', apiUrl, metricsUrl })
 }
 
 function readinessOf(relay: Relay, stopping: AbortSignal): { isReady: boolean; body: object } {

@@ -162,7 +162,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     following.start()
   } else temporal.start(null)
   const urls = { url: listening?.url ?? null, metricsUrl }
-  logger.info({ event: 'service.started', processId: randomUUID(), roles, ...urls }, 'service.started')
+  logger.info({ event: 'service.started', processId: randomUUID(), roles, ...urls })
   return { ...urls, temporal }
 }
 

@@ -55,7 +55,7 @@ export function createMetricsApp({ scrape, readiness, logger }: MetricsAppOption
       ctx.body = await scrape()
       ctx.set('content-type', prometheusContentType)
     } catch (error) {
-      logger.error({ event: 'metrics.scrape_failed', err: error }, 'metrics.scrape_failed')
+      logger.error({ event: 'metrics.scrape_failed', err: error })
       ctx.status = 500
     }
   }
