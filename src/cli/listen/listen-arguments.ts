@@ -8,8 +8,6 @@ import { parseUrl } from '../../domain/text-rules.ts'
 
 const MAX_EVENTS_LENGTH = 8_000
 
-type Environment = Readonly<Record<string, string | undefined>>
-
 /** Runs `posthorn listen`. The HTTP client is loaded only for arguments that are right. */
 export async function runListen(args: Arguments, output: Output): Promise<never> {
   const wanted = readListenCommand(args, process.env)
@@ -26,28 +24,25 @@ export async function runListen(args: Arguments, output: Output): Promise<never>
 
 /** Reads the values of the options; throws UsageError with every problem at once. */
 export function readListenCommand(
-  { command: name, given, problems }: Arguments,
-  env: Environment,
+  args: Arguments,
+  env: Readonly<Record<string, string | undefined>>,
 ): ListenCommand {
-  const reader = createReader(given, problems)
-  const orVariable = <T>(option: string, variable: string, parse: (text: string) => T) =>
-    reader.orVariable(option, variable, env[variable] ?? '', parse)
-
+  const reader = createReader(args, env)
   const isKeyGiven = reader.has('key') || (env['POSTHORN_KEY'] ?? '') !== ''
   if (!isKeyGiven) reader.refuse('--key or POSTHORN_KEY has to be given')
   if (!reader.has('forward-to') && !reader.has('print'))
     reader.refuse('--forward-to or --print has to be given')
   if (reader.has('secret') && !reader.has('forward-to')) reader.refuse('--secret needs --forward-to')
   const command: ListenCommand = {
-    apiUrl: orVariable('api', 'POSTHORN_URL', apiUrl) ?? DEFAULT_API,
-    apiKey: orVariable('key', 'POSTHORN_KEY', apiKey) ?? '',
-    organisationId: orVariable('org', 'POSTHORN_ORG', platformId),
+    apiUrl: reader.orVariable('api', 'POSTHORN_URL', apiUrl) ?? DEFAULT_API,
+    apiKey: reader.orVariable('key', 'POSTHORN_KEY', apiKey) ?? '',
+    organisationId: reader.orVariable('org', 'POSTHORN_ORG', platformId),
     events: reader.optional('events', eventKeys),
     forwardTo: reader.optional('forward-to', receiverUrl),
     secret: reader.optional('secret', signingSecret),
     printsBodies: reader.has('print'),
   }
-  if (problems.length > 0) throw new UsageError(name, problems)
+  if (args.problems.length > 0) throw new UsageError(args.command, args.problems)
   return command
 }
 
