@@ -5,7 +5,7 @@ import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { invalidFields, requireSubscriptionRights } from '../../problem-error.ts'
-import { selectedKeyErrors } from '../../webhooks/subscription-rules.ts'
+import { selectedKeyErrors } from '../../webhooks/create-webhook.ts'
 import type { RequestedEventKeys } from '../../stream/streams.ts'
 
 /** Query of the event stream. */
