@@ -111,52 +111,6 @@ describe('what closes an incident', () => {
     expect(await incidents()).to.deep.equal([true])
   })
 
-  for (const [what, opened] of [
-    ['a first failure', 0],
-    ['a later failure', 1],
-  ] as const)
-    it(`${what} that is recorded while the webhook is switched off does not, and opens none`, async () => {
-      const [deliveryId] = opened === 0 ? await webhook.publish(1) : await webhook.publishFailing(1)
-      await makeDue(database.dataSource, [deliveryId!])
-      const { organisationId } = webhook.member
-      const attempt = createAttempt({
-        ...attemptDependencies(database.dataSource),
-        httpClient: {
-          async post() {
-            await request('PATCH', '', { enabled: false })
-            const failure = {
-              failureCode: 'http_status',
-              statusCode: 503,
-              error: 'no',
-              response: null,
-            } as const
-            return {
-              ...failure,
-              succeeded: false,
-              startedAt: new Date(),
-              durationMs: 1,
-              isInconclusive: false,
-            }
-          },
-          close: () => Promise.resolve(),
-        },
-      })
-      await attempt(
-        {
-          organisationId,
-          webhookId: webhook.webhookId,
-          deliveryId: deliveryId!,
-          number: opened + 1,
-          dueAtMs: null,
-          maxWaitMs: 0,
-          queue: 'slow',
-        },
-        { cancelled: never, shutDown: never },
-      )
-      expect(await webhook.states()).to.deep.equal({ stopped: 1 })
-      expect(await incidents()).to.deep.equal(opened === 0 ? [] : [true])
-    })
-
   it('a first attempt that succeeds does, once nothing is unresolved', async () => {
     await webhook.publishFailing(2)
     await make(await webhook.publish(1), 1, true)

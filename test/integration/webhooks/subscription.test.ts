@@ -98,20 +98,6 @@ describe('the subscription', () => {
     return deliveryId
   }
 
-  it('stops waiting deliveries of a removed key in the same transaction, and signals their workflows', async () => {
-    const [first, retried] = [await publish(INVOICE), await waiting(INVOICE)]
-    await setRow(database.dataSource, first, { state: 'pending', workflow: true })
-    const kept = [await publish(CUSTOMER), await waiting(CUSTOMER)]
-    expect((await patch({ subscribedEventKeys: [CUSTOMER] })).status).to.equal(200)
-    const rows = await database.dataSource.query<object[]>(
-      'SELECT state, next_attempt_at, owner, sweep_at <= now() AS "isToldNext" FROM delivery WHERE id = ANY($1)',
-      [[first, retried]],
-    )
-    const stopped = { state: 'stopped', next_attempt_at: null, owner: null, isToldNext: true }
-    expect(rows).to.deep.equal([stopped, stopped])
-    expect(await Promise.all(kept.map(stateOf))).to.deep.equal(['pending', 'waiting'])
-  })
-
   it('stops the rest when * becomes a list, and nothing when a list becomes *', async () => {
     webhookId = await newWebhook(['*'])
     const [lost, kept] = [await publish(INVOICE), await publish(CUSTOMER)]
@@ -146,29 +132,6 @@ describe('the subscription', () => {
     expect(await attempt(deliveryId)).to.include({ state: 'completed' })
   })
 
-  it('prevents attempts of keys that it does not cover', async () => {
-    const [first, second] = [await publish(INVOICE), await waiting(INVOICE)]
-    const posts = receiver.posts.length
-    // Without PATCH: the claim checks this by itself.
-    await database.dataSource.query('UPDATE webhook SET subscribed_event_keys = $2 WHERE id = $1', [
-      webhookId,
-      [CUSTOMER],
-    ])
-    expect(await attempt(first)).to.include({ state: 'stopped', attempts: 0 })
-    expect(await attempt(second, 2)).to.include({ state: 'stopped', attempts: 1 })
-    expect(receiver.posts).to.have.length(posts)
-  })
-
-  it('lets an attempt in progress finish, and does not retry it', async () => {
-    answer = async () => {
-      await patch({ subscribedEventKeys: [CUSTOMER] })
-      return 500
-    }
-    const deliveryId = await publish(INVOICE)
-    expect(await attempt(deliveryId)).to.include({ state: 'stopped', attempts: 1, statusCode: 500 })
-    expect(await stateOf(deliveryId)).to.equal('stopped')
-  })
-
   for (const state of ['stopped', 'failed'] as const) {
     it(`refuses to retry a ${state} delivery of a removed key, until the key is added again`, async () => {
       const deliveryId = state === 'failed' ? await failed(INVOICE) : await waiting(INVOICE)
@@ -195,41 +158,6 @@ describe('the subscription', () => {
     const list = (await call('GET', `/${webhookId}/deliveries`)).json as { data: { id: string }[] }
     expect(list.data.map(({ id }) => id)).to.deep.equal([deliveryId])
     expect((await call('GET', `/${webhookId}/deliveries/${deliveryId}`)).status).to.equal(200)
-  })
-
-  it('excludes removed keys from a retry job and from its counts', async () => {
-    const ids = { invoice: await failed(INVOICE), customer: await failed(CUSTOMER) }
-    await patch({ subscribedEventKeys: [CUSTOMER] })
-    const posts = receiver.posts.length
-    for (const mode of ['failed', 'force']) {
-      const job = (await call('POST', '/retry-deliveries', { mode })).json as { id: string }
-      expect(job).to.include({ total: 1 })
-      const { organisationId } = full
-      const woken: string[] = []
-      const workflows = {
-        wake: ({ deliveryId }: { deliveryId: string }) => Promise.resolve(void woken.push(deliveryId)),
-      }
-      const step = () =>
-        advanceRetryJob(
-          {
-            dataSource: database.dataSource,
-            locks: createWebhookLocks(),
-            workflows,
-            logger: silentLogger,
-            endpoints: { limit: () => 1 },
-            webhookConcurrency: 50,
-          },
-          { organisationId, jobId: job.id },
-          never,
-        )
-      await step()
-      expect(woken).to.deep.equal([ids.customer])
-      const number = receiver.posts.length - posts + 2
-      await attempt(ids.customer, number)
-      expect(await step()).to.include({ isRunning: false })
-      expect((await call('GET', `/retry-deliveries/${job.id}`)).json).to.include({ state: 'done', total: 1 })
-    }
-    expect(await stateOf(ids.invoice)).to.equal('failed')
   })
 
   it('sends no old event to a URL that is set by a member who may not read the event', async () => {
