@@ -82,12 +82,6 @@ describe("a worker's metrics", () => {
     expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
   })
 
-  it('count an attempt once, however often it is requested', async () => {
-    await Promise.all([attempt(), attempt(), attempt()])
-    await attempt()
-    expect((await counted()).sumOf('posthorn_attempts_total')).to.equal(1)
-  })
-
   it('omit an attempt that another worker recorded meanwhile', async () => {
     answerWith(async (index) => {
       if (index > 0) return 200
