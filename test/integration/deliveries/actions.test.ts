@@ -156,12 +156,6 @@ describe('acting on deliveries', () => {
   })
 
   describe('stopping', () => {
-    it('stops waiting deliveries when the webhook is deleted', async () => {
-      const [id] = await backlog('waiting', 1)
-      expect((await call('DELETE', `/${webhookId}`)).status).to.equal(204)
-      expect(await row(id!)).to.include({ state: 'stopped' })
-    })
-
     for (const state of ['failed', 'waiting'] as const) {
       it(`discards a ${state} delivery and answers with it`, async () => {
         const [id] = await backlog(state, 1)
