@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
+import { untilWaitingForLock } from '../helpers/database/database.ts'
 import { postsByDelivery, proveEndpoint, publishBurst } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { testServers } from '../helpers/runner/servers.ts'
 import { useStage } from '../helpers/processes/stage.ts'
+import { useTemporalClient } from '../helpers/runner/servers.ts'
 
 /** Everything that a killed process leased is recovered within that time. */
 const RECOVERED_WITHIN_MS = 30_000
@@ -91,12 +91,7 @@ for (const mode of ['workflow', 'direct'] as const) {
       })
       const deliveryId = await stage.publish(first)
       await eventually(() => expect(stage.receiver.postsOf(deliveryId)[0]?.answeredAt).to.be.above(0))
-      await eventually(async () => {
-        const waiting = await stage.dataSource.query<object[]>(
-          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        )
-        expect(waiting).not.to.have.length(0)
-      })
+      await untilWaitingForLock(stage.dataSource)
       await first.kill()
       // The killed process's backend notices only when it gets the lock; ended here, its write is certainly lost.
       await stage.dataSource.query(
@@ -126,15 +121,14 @@ for (const mode of ['workflow', 'direct'] as const) {
 
 describe('an attempt that Temporal cancelled', () => {
   const stage = useStage()
+  const client = useTemporalClient()
 
   it('finishes its POST and records it, while others continue', async () => {
     stage.answerWith(() => delay(13_000, 200))
     const posthorn = await stage.start()
     const deliveryId = await stage.publish(posthorn)
     await eventually(() => expect(stage.receiver.posts).to.have.length(1))
-    const connection = await Connection.connect({ address: testServers().temporalAddress })
-    await new Client({ connection }).workflow.getHandle(`delivery/${deliveryId}`).terminate('by hand')
-    await connection.close()
+    await client.workflow.getHandle(`delivery/${deliveryId}`).terminate('by hand')
     // The worker learns of it with a heartbeat, within ten seconds, while the POST is still in progress.
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 30_000)
     stage.answerWith(() => 200)
