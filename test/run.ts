@@ -50,7 +50,9 @@ const SUITES: Record<string, string[][]> = {
   // What depends on the release of PostgreSQL: POSTHORN_TEST_POSTGRES=15. Mails and push messages have no database.
   postgres: [
     ['test/integration/{db,deliveries}/**/*.test.ts'],
-    ['test/integration/{accounts,incidents,operator,portal,retention,stream,webhooks}/**/!(mailer*|push).test.ts'],
+    [
+      'test/integration/{accounts,incidents,operator,portal,retention,stream,webhooks}/**/!(mailer*|push).test.ts',
+    ],
   ],
   // POSTHORN_PROTOCOL_SECONDS for the states, 600 if not given.
   protocol: [
