@@ -21,11 +21,11 @@ const FIRST_HALF = 'deliveries|incidents|observability|stream'
 /** End-to-end tests that take as long as all others. */
 const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|erasure|changes-in-flight'
 
-/** Slow tests that take as long as all others: what happens to deliveries under load and faults. */
-const UNDER_FAULTS = 'backup|crashes|outages|retry-job|stream'
+/** Slow tests that take as long as all others: what happens under load and faults, and what is released. */
+const UNDER_FAULTS = 'backup|bench-target|crashes|outages|release|retry-job|stream'
 
-/** Tests of faults that take as long as all others: those that keep an outcome from its record. */
-const OF_RECORDS = 'confirmed-outcomes|recording-faults|relay|stuck-workflow'
+/** Tests of faults that take as long as all others: an outcome without its record, and a Temporal that falls silent. */
+const OF_RECORDS = 'confirmed-outcomes|recording-faults|relay|stuck-workflow|temporal-silent'
 
 /**
  * Runs `npm test` and the other suites (`npm run test:slow`, `test:protocol`, `test:faults`,
@@ -43,14 +43,16 @@ const SUITES: Record<string, string[][]> = {
     [`test/integration/!(cli|outbound|${FIRST_HALF})/**/*.test.ts`],
     [`test/integration/@(${FIRST_HALF})/**/*.test.ts`],
   ],
-  browser: [['test/browser/[a-l]*.test.ts'], ['test/browser/[m-z]*.test.ts']],
+  browser: [['test/browser/[a-d]*.test.ts'], ['test/browser/[e-z]*.test.ts']],
   histories: [['test/histories/**/*.test.ts']],
   // What runs on every supported release of Node.js: test/nodes.ts.
   nodes: [['test/unit/**/*.test.ts', 'test/integration/**/*.test.ts']],
-  // What depends on the release of PostgreSQL: POSTHORN_TEST_POSTGRES=15.
+  // What depends on the release of PostgreSQL: POSTHORN_TEST_POSTGRES=15. Mails and push messages have no database.
   postgres: [
     ['test/integration/{db,deliveries}/**/*.test.ts'],
-    ['test/integration/{accounts,events,incidents,operator,portal,retention,stream,webhooks}/**/*.test.ts'],
+    [
+      'test/integration/{accounts,incidents,operator,portal,retention,stream,webhooks}/**/!(mailer*|push).test.ts',
+    ],
   ],
   // POSTHORN_PROTOCOL_SECONDS for the states, 600 if not given.
   protocol: [

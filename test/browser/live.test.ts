@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { asOperator, portalLinkOf } from '../helpers/api/operator.ts'
+import { createPortalLink, portalLinkOf } from '../helpers/api/operator.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 import { faultsOf, useDeveloperArea } from '../helpers/browser/browser.ts'
 
@@ -118,9 +118,7 @@ describe('live deliveries in the developer area', () => {
   })
 
   it('are read without a stream in a session of a portal link', async () => {
-    const { organisationId, memberId } = area.stage.member
-    const path = `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`
-    const created = await area.posthorn.call('POST', path, asOperator('portal', { body: { path: '/' } }))
+    const created = await createPortalLink(area.posthorn, area.stage.member)
     const { page } = await area.visit(portalLinkOf(created).url)
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
     await page.getByRole('link', { name: 'Live', exact: true }).click()

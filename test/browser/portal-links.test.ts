@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { asOperator, operatorKeysText, portalLinkOf } from '../helpers/api/operator.ts'
+import { createPortalLink, operatorKeysText, portalLinkOf } from '../helpers/api/operator.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createEmbedding, type Embedding } from '../helpers/browser/embedding.ts'
 import { createMember } from '../helpers/database/factories.ts'
@@ -15,12 +15,7 @@ describe('portal links in a browser', () => {
     path = '/',
     posthorn: Pick<PosthornProcess, 'call'> = area.posthorn,
   ): Promise<string> {
-    const { organisationId, memberId } = area.stage.member
-    const created = await posthorn.call(
-      'POST',
-      `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`,
-      asOperator('portal', { body: { path } }),
-    )
+    const created = await createPortalLink(posthorn, area.stage.member, { path })
     expect(created.status, created.text).to.equal(201)
     return portalLinkOf(created).url
   }

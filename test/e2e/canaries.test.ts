@@ -1,4 +1,3 @@
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import { TEST_KEY_RING } from '../helpers/database/factories.ts'
@@ -6,7 +5,7 @@ import { textsOfTables } from '../helpers/database/database.ts'
 import { readableHistory } from '../helpers/temporal/history.ts'
 import { createMailServer, type MailServer } from '../helpers/notifications/mail-server.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { useTemporalClient } from '../helpers/runner/servers.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const PAYLOAD = 'canary-payload-4711'
@@ -16,6 +15,7 @@ const SMTP_PASSWORD = 'canary-password-4711'
 
 /** Everything there is about a run: what leaked would be somewhere in it. */
 describe('the secrets after a full run', () => {
+  const client = useTemporalClient()
   let stage: Stage
   let mail: MailServer
   let posthorn: PosthornProcess
@@ -109,8 +109,6 @@ describe('the secrets after a full run', () => {
   })
 
   it('are not in Temporal', async () => {
-    const connection = await Connection.connect({ address: testServers().temporalAddress })
-    const client = new Client({ connection })
     const seen = new Set<string>()
     await eventually(async () => {
       const query = `OrganisationId = '${stage.member.organisationId}'`
@@ -129,7 +127,6 @@ describe('the secrets after a full run', () => {
       }
       expect([...seen]).to.have.members(['deliverEvent', 'incident', 'retryDeliveries'])
     })
-    await connection.close()
   })
 
   it('are not in any table, and the payload only in the events', async () => {

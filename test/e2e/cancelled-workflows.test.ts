@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client, Connection } from '@temporalio/client'
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
@@ -8,7 +7,7 @@ import { SEARCH_ATTRIBUTE_NAMES } from '../../src/temporal/namespace.ts'
 import type { DeliverySnapshot } from '../../src/domain/workflow-inputs.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useServedStage } from '../helpers/processes/stage.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { useTemporalClient } from '../helpers/runner/servers.ts'
 
 /** The fifth attempt waits for eight seconds. One that began its wait anew would be so late that half of it is over. */
 const HALF_WAIT_MS = 4_000
@@ -18,12 +17,7 @@ const LATEST_MS = 3_000
 
 describe('a cancelled workflow, on a real Temporal server', () => {
   const stage = useServedStage(() => ({ env: { FIRST_ATTEMPT: 'workflow' } }))
-  let client: Client
-
-  before(async () => {
-    client = new Client({ connection: await Connection.connect({ address: testServers().temporalAddress }) })
-  })
-  after(() => client.connection.close())
+  const client = useTemporalClient()
 
   const row = async (deliveryId: string) => {
     const [found] = await stage.dataSource.query<

@@ -1,17 +1,17 @@
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { asOperator, secretOf } from '../helpers/api/operator.ts'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { useStage } from '../helpers/processes/stage.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { useTemporalClient } from '../helpers/runner/servers.ts'
 
 const ENV = { POSTHORN_OPERATOR_KEYS: `manager:${secretOf('manager')}:manage` }
 const BACKLOG = 3_000
 
 describe('the erasure of an organisation, on a real Temporal server', () => {
   const stage = useStage()
+  const client = useTemporalClient()
   const start = () => stage.start({ env: ENV })
   const call = (posthorn: PosthornProcess, method: string) =>
     posthorn.call(method, `/api/operator/organisations/${stage.member.organisationId}`, asOperator('manager'))
@@ -46,16 +46,12 @@ describe('the erasure of an organisation, on a real Temporal server', () => {
     expect(new Set(Object.values(left[0]!))).to.deep.equal(new Set([0]))
     expect(stage.receiver.posts).to.have.length(posts)
 
-    const client = new Client({
-      connection: await Connection.connect({ address: testServers().temporalAddress }),
-    })
     const delivery = await client.workflow.getHandle(`delivery/${deliveryId}`).describe()
     // It ends by itself where it wakes before it is terminated.
     expect(delivery.status.name).to.be.oneOf(['TERMINATED', 'COMPLETED'])
     const erasure = client.workflow.getHandle(`erasure/${organisationId}`)
     await erasure.result()
     const history = JSON.stringify(await erasure.fetchHistory())
-    await client.connection.close()
     for (const text of [history, log, second.log()]) {
       expect(text).to.not.include(secretOf('manager'))
       expect(text).to.not.include(stage.member.apiKey)

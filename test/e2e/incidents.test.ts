@@ -1,6 +1,4 @@
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
-import { setTimeout as delay } from 'node:timers/promises'
 import { incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
 import { searchAttributes } from '../../src/temporal/namespace.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -9,8 +7,8 @@ import { createMailServer, type MailServer } from '../helpers/notifications/mail
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { createPushBrowser, readVapid } from '../helpers/notifications/push-browser.ts'
 import { createReceiver } from '../helpers/receivers/receiver.ts'
-import { testServers } from '../helpers/runner/servers.ts'
 import { useServedStage } from '../helpers/processes/stage.ts'
+import { useTemporalClient } from '../helpers/runner/servers.ts'
 
 const NOTIFY_AFTER_S = 3
 
@@ -25,16 +23,12 @@ type IncidentAnswer = {
 describe('incidents, on a real Temporal server with a real mail server', () => {
   let mail: MailServer
   let posthorn: PosthornProcess
-  let temporal: Connection
+  const client = useTemporalClient()
 
   before(async () => {
-    temporal = await Connection.connect({ address: testServers().temporalAddress })
     mail = await createMailServer()
   })
-  after(async () => {
-    await mail.close()
-    await temporal.close()
-  })
+  after(() => mail.close())
   const stage = useServedStage(() => ({
     env: {
       POSTHORN_NOTIFY_AFTER_SECONDS: String(NOTIFY_AFTER_S),
@@ -100,29 +94,12 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
     expect(retried.status).to.equal(202)
     await eventually(async () => expect((await incidents())[0]!.closedAt).not.to.equal(null))
     await eventually(async () => {
-      const { status } = await new Client({ connection: temporal }).workflow
+      const { status } = await client.workflow
         .getHandle(incidentWorkflowId(stage.webhookId, incident!.id))
         .describe()
       expect(status.name).to.equal('COMPLETED')
     })
     expect(mail.mails).to.have.length(2)
-  })
-
-  it('counts anew after a success: failing, fine, failing again', async () => {
-    let failing = true
-    stage.answerWith(() => (failing ? 500 : 200))
-    await stage.publish(posthorn)
-    // Its attempts come at 0, 1, 3 and 7 seconds.
-    await delay(1_500)
-    failing = false
-    const fine = await stage.publish(posthorn)
-    await stage.reaches(fine, { state: 'completed', attempts: 1 })
-    failing = true
-    const resumedAt = Date.now()
-    await stage.publish(posthorn)
-    await eventually(() => expect(mail.mails.length).to.be.above(0))
-    expect(Date.now() - resumedAt).to.be.at.least(NOTIFY_AFTER_S * 1_000 - 300)
-    await eventually(() => expect(mail.mails).to.have.length(2))
   })
 
   it('shows in the Temporal UI which endpoint fails since when, and what is waited for', async () => {
@@ -134,10 +111,9 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
       return found
     })
     const workflowId = incidentWorkflowId(stage.webhookId, incident!.id)
-    const client = new Client({ connection: temporal })
     const details = () =>
       eventually(async () => {
-        const { userMetadata } = await temporal.workflowService
+        const { userMetadata } = await client.workflowService
           .describeWorkflowExecution({ namespace: 'default', execution: { workflowId } })
           .then(({ executionConfig }) => ({ userMetadata: executionConfig?.userMetadata }))
         return Buffer.from(userMetadata?.summary?.data ?? '').toString()

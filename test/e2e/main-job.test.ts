@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { verify } from '@octokit/webhooks-methods'
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import {
@@ -14,11 +13,8 @@ import {
 import { eventually } from '../helpers/eventually.ts'
 import { createMember, type TestMember } from '../helpers/database/factories.ts'
 import { type PosthornProcess, startPosthorn } from '../helpers/processes/posthorn.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { testServers, useTemporalClient } from '../helpers/runner/servers.ts'
 import { useDatabase } from '../helpers/database/database.ts'
-
-/** Fifteen seconds after an attempt was due its workflow is looked for; the rest is for a busy machine. */
-const NOTICED_WITHIN_MS = 30_000
 
 describe('the main job, on a real Temporal server', function () {
   const taskQueue = `e2e-${randomUUID()}`
@@ -26,7 +22,7 @@ describe('the main job, on a real Temporal server', function () {
   let certificate: Certificate
   let posthorn: PosthornProcess
   let member: TestMember
-  let temporal: Client
+  const temporal = useTemporalClient()
   let receiver: Receiver
   let answer: Answer
 
@@ -35,10 +31,8 @@ describe('the main job, on a real Temporal server', function () {
     certificate = await createCertificate()
     const env = { NODE_EXTRA_CA_CERTS: certificate.file }
     posthorn = await startPosthorn({ databaseUrl: database.url, temporalAddress, taskQueue, env })
-    temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) })
   })
   after(async () => {
-    await temporal.connection.close()
     expect(await posthorn.stop()).to.equal(0)
   })
   beforeEach(async () => {
@@ -120,22 +114,6 @@ describe('the main job, on a real Temporal server', function () {
       lastOutcome: 'HTTP 503',
     })
     await handle.terminate('end of the test')
-  })
-
-  it('recovers a delivery whose workflow was terminated by hand', async () => {
-    answer = (index) => (index === 0 ? 500 : 200)
-    await createWebhook()
-    const { eventId, deliveryId } = await publish()
-    await eventually(async () =>
-      expect(await stateOf(eventId)).to.include({ state: 'waiting', attemptCount: 1 }),
-    )
-    await temporal.workflow.getHandle(deliveryWorkflowId(deliveryId)).terminate('by hand')
-    // The sweep notices fifteen seconds after the attempt was due.
-    await eventually(
-      async () => expect(await stateOf(eventId)).to.include({ state: 'completed', attemptCount: 2 }),
-      NOTICED_WITHIN_MS,
-    )
-    expect(receiver.postsOf(deliveryId)).to.have.length(2)
   })
 
   it('serves no metrics unless a port is set for them', async () => {

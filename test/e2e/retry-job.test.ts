@@ -32,29 +32,6 @@ describe('retry-deliveries, on a real Temporal server', () => {
     )
     expect(states).to.deep.equal([{ state: 'completed', count: 40 }])
   })
-
-  it('never posts a delivery twice at the same time, with two jobs over the same deliveries', async () => {
-    const { organisationId } = stage.member
-    const failed = await writeBacklog(stage.dataSource, {
-      organisationId,
-      webhookId: stage.webhookId,
-      state: 'failed',
-      count: 40,
-    })
-    stage.answerWith(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-      return 500
-    })
-    await Promise.all([
-      runRetryJob(stage, stage.posthorn, { mode: 'failed' }),
-      runRetryJob(stage, stage.posthorn, { mode: 'force' }),
-    ])
-    for (const id of failed) {
-      const posts = stage.receiver.postsOf(id)
-      expect(posts.length).to.be.within(1, 2)
-      if (posts.length === 2) expect(posts[1]!.arrivedAt).to.be.at.least(posts[0]!.answeredAt)
-    }
-  })
 })
 
 describe('retry-deliveries while an endpoint hangs, on a real Temporal server', () => {

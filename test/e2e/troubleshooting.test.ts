@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { testServers, useTemporalClient } from '../helpers/runner/servers.ts'
 import { createStage, type Stage } from '../helpers/processes/stage.ts'
 
 const DOCUMENT = new URL('../../docs/troubleshooting.md', import.meta.url)
@@ -22,6 +21,7 @@ const AT_ONCE_MS = 3_000
 describe('the commands of docs/troubleshooting.md, on a real Temporal server', () => {
   const commands = readCommands()
   const notYetRun = new Set(commands)
+  const client = useTemporalClient()
   let stage: Stage
   let posthorn: PosthornProcess
   let deliveryId: string
@@ -116,24 +116,18 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', (
   })
 
   it('is shown in the history as an activity without an attempt', async () => {
-    const { temporalAddress } = testServers()
-    const connection = await Connection.connect({ address: temporalAddress })
-    try {
-      await eventually(async () => {
-        const handle = new Client({ connection }).workflow.getHandle(workflowId())
-        const { events = [] } = await handle.fetchHistory()
-        const summaries = (events ?? [])
-          .filter((event) => event.activityTaskScheduledEventAttributes)
-          .map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString())
-        expect(summaries.map((summary) => JSON.parse(summary) as string)).to.deep.equal([
-          'record a retry requested by signal',
-          'attempt 8 of 10',
-          'attempt 9 of 10',
-        ])
-      })
-    } finally {
-      await connection.close()
-    }
+    await eventually(async () => {
+      const handle = client.workflow.getHandle(workflowId())
+      const { events = [] } = await handle.fetchHistory()
+      const summaries = (events ?? [])
+        .filter((event) => event.activityTaskScheduledEventAttributes)
+        .map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString())
+      expect(summaries.map((summary) => JSON.parse(summary) as string)).to.deep.equal([
+        'record a retry requested by signal',
+        'attempt 8 of 10',
+        'attempt 9 of 10',
+      ])
+    })
     expect(posts()).to.have.length(1)
   })
 

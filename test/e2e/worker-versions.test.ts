@@ -1,20 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
 import { useStage } from '../helpers/processes/stage.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { useTemporalClient } from '../helpers/runner/servers.ts'
 
 describe('workers with versions', () => {
   const stage = useStage()
-  let temporal: Client
-
-  before(async () => {
-    temporal = new Client({
-      connection: await Connection.connect({ address: testServers().temporalAddress }),
-    })
-  })
-  after(() => temporal.connection.close())
+  const temporal = useTemporalClient()
 
   /** The build that made the latest step of a delivery's workflow. */
   async function buildOf(deliveryId: string): Promise<string | null | undefined> {

@@ -44,10 +44,9 @@ describe('outcomes that the database refuses for longer than a lease', () => {
     return deliveries.filter(({ webhookId }) => webhookId !== stage.webhookId).map(({ id }) => id)
   }
 
-  // Failures take the same way in every mode.
+  // Both take the same way in every mode.
   for (const [kind, status, mode] of [
     ['confirmations', 200, 'workflow'],
-    ['confirmations', 200, 'direct'],
     ['failures', 503, 'direct'],
   ] as const)
     it(`keep ${kind} in \`${mode}\` until they can be recorded, and repeat no POST`, async () => {

@@ -1,8 +1,7 @@
-import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
-import { testServers } from '../helpers/runner/servers.ts'
+import { testServers, useTemporalClient } from '../helpers/runner/servers.ts'
 import { useStage } from '../helpers/processes/stage.ts'
 import { createTcpProxy, type TcpProxy } from './rig/tcp-proxy.ts'
 
@@ -14,6 +13,7 @@ const env = { FIRST_ATTEMPT: 'workflow' }
 
 describe('a connection to Temporal that falls silent', () => {
   const stage = useStage()
+  const client = useTemporalClient()
   let proxy: TcpProxy
   let posthorn: PosthornProcess
 
@@ -41,9 +41,6 @@ describe('a connection to Temporal that falls silent', () => {
   })
 
   it('leaves overdue deliveries to another worker, which recovers them within a minute', async () => {
-    const client = new Client({
-      connection: await Connection.connect({ address: testServers().temporalAddress }),
-    })
     const other = await stage.start({ command: 'worker', env })
     stage.answerWith(() => 500)
     const deliveries = await Promise.all(Array.from({ length: 5 }, () => stage.publish(posthorn)))
@@ -58,6 +55,5 @@ describe('a connection to Temporal that falls silent', () => {
     expect(Date.now() - due!.at.getTime()).to.be.below(60_000 + TOLERANCE_MS)
     expect(other.log()).to.include('sweep.restarted_workflow')
     expect(posthorn.log()).not.to.include('sweep.restarted_workflow')
-    await client.connection.close()
   })
 })

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm'
+import { loadSql } from '../../src/deliveries/protocol/load-sql.ts'
 import { createTestDatabase } from '../helpers/database/database.ts'
-import { requireLock } from './locks.ts'
+import { BrokenRule } from './explore.ts'
 import {
   normalise,
   NOW,
@@ -31,6 +32,36 @@ export type ExplorerDatabase = {
 
 /** Changes the text of a statement on its way to PostgreSQL. */
 export type Rewrite = (text: string) => string
+
+const PARAMETER = /(?<!:):([A-Za-z]\w*)/g
+
+/** Returns the text of a statement of the protocol as PostgreSQL gets it, after a change to what its file says. */
+export function sentText(file: string, change: (text: string) => string = (text) => text): string {
+  const { text } = loadSql(file)
+  const names = [...new Set([...text.matchAll(PARAMETER)].map(([, name]) => name!))]
+  return change(text).replaceAll(PARAMETER, (_, name: string) => `$${names.indexOf(name) + 1}`)
+}
+
+const TAKES_LOCK = /pg_(try_)?advisory_xact_lock\(/
+const CHANGES_INCIDENT = /^\s*(INSERT INTO|UPDATE) incident\b/
+
+/** Statements of the protocol whose callers hold the lock of the webhook. */
+const UNDER_LOCK = new Set(
+  ['record-success', 'record-failure', 'request-retry', 'stop', 'resume', 'discard'].map((file) =>
+    sentText(file),
+  ),
+)
+
+/**
+ * Throws where a transaction changes an incident, or runs a statement that needs the lock of the webhook, before it has
+ * the lock. `sent`: its statements in order, as PostgreSQL got them; `given`: as the product gave them.
+ */
+function requireLock(sent: readonly string[], given: readonly string[]): void {
+  const isLocked = (place: number): boolean => sent.slice(0, place).some((text) => TAKES_LOCK.test(text))
+  for (const [place, text] of given.entries())
+    if ((UNDER_LOCK.has(text) || CHANGES_INCIDENT.test(text)) && !isLocked(place))
+      throw new BrokenRule('what may change an incident is done under the lock of its webhook')
+}
 
 /** Dead rows make scans slow. */
 const STEPS_PER_VACUUM = 1_000

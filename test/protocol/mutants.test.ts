@@ -1,5 +1,13 @@
-import { killMutant } from './kill-mutant.ts'
-import { MUTANTS } from './mutants.ts'
+import { readFileSync } from 'node:fs'
+import { loadSql } from '../../src/deliveries/protocol/load-sql.ts'
+import { CONFIGURATIONS } from './configurations.ts'
+import { createExplorerDatabase, sentText, type Rewrite } from './database.ts'
+import { explore } from './explore.ts'
+import { createModel } from './model.ts'
+import { MUTANTS, type Mutant } from './mutants.ts'
+
+/** The longest way to a mutant takes a fifth of it. */
+const MAX_STATES = 60_000
 
 describe('mutants of the statements of the delivery protocol', function () {
   this.timeout(0)
@@ -9,3 +17,35 @@ describe('mutants of the statements of the delivery protocol', function () {
       await killMutant(mutant)
     })
 })
+
+/** Explores the mutant's configuration, and prints the rule that it breaks. Throws where it breaks none. */
+async function killMutant(mutant: Mutant): Promise<void> {
+  const { file, name, foundIn } = mutant
+  const configuration = CONFIGURATIONS.find((one) => one.name === foundIn)
+  if (configuration === undefined) throw new Error(`there is no configuration "${foundIn}"`)
+  const database = await createExplorerDatabase(mutate(mutant))
+  try {
+    const { maxDepth } = configuration
+    const model = createModel(database, configuration)
+    const { violations, states } = await explore(model, { maxDepth, maxStates: MAX_STATES })
+    const [found] = violations
+    if (found === undefined) throw new Error(`${file} ${name}, and no rule is broken in ${states} states`)
+    const steps = `${found.trace.length} steps (${foundIn})`
+    process.stdout.write(`    ${file} ${name}. Broken in ${steps}: ${found.rule}\n`)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Returns what puts the mutant in the place of its statement. Throws where its text does not occur exactly once. */
+function mutate({ file, name, text, by }: Mutant): Rewrite {
+  const isProtocol = !file.endsWith('.ts')
+  const original = isProtocol
+    ? loadSql(file).text
+    : readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+  if (original.split(text).length !== 2)
+    throw new Error(`the mutant "${file}: ${name}" does not match its statement any more`)
+  if (!isProtocol) return (statement) => statement.replace(text, () => by)
+  const [from, to] = [sentText(file), sentText(file, (whole) => whole.replace(text, () => by))]
+  return (statement) => (statement === from ? to : statement)
+}

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { callApi } from '../helpers/api/api.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database/database.ts'
 import { TEST_KEY_RING } from '../helpers/database/factories.ts'
@@ -15,10 +16,33 @@ import { startSteadyPublisher } from '../helpers/processes/steady-publisher.ts'
 import { createReceiver, type Receiver } from '../helpers/receivers/receiver.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { writeHistory } from './history.ts'
-import { API_KEY, SEED } from './organisation.ts'
 import { buildPreviousRelease } from './previous-release.ts'
-import { earliestRetryMs, postsById } from './received-posts.ts'
 import { readWaitedHistories } from './waited-histories.ts'
+
+const API_KEY = 'phk_upgrade_Wq7ZrT5n_in_clear_0001_kP3x'
+
+/** A seed file of one organisation, whose member's key is known. */
+const SEED = {
+  organisations: [
+    {
+      id: 'org_upgrade',
+      name: 'Upgrade',
+      email: 'info@upgrade.example',
+      supportEmail: null,
+      timeZone: 'Europe/Brussels',
+      members: [
+        {
+          id: 'mem_upgrade',
+          name: 'Uma',
+          email: 'uma@upgrade.example',
+          fullAccess: true,
+          pushEnabled: false,
+          apiKeys: [{ name: 'upgrade', key: API_KEY }],
+        },
+      ],
+    },
+  ],
+}
 
 const ORGANISATION = '/api/orgs/org_upgrade'
 const WAITING = 200
@@ -202,3 +226,30 @@ describe('an upgrade with all processes stopped, under load', function () {
     return database.dataSource.query('SELECT id, attempts FROM delivery WHERE id = ANY($1::uuid[])', [ids])
   }
 })
+
+type PostsById = Map<string, Receiver['posts']>
+
+/** The POSTs of each delivery, in order of arrival. */
+function postsById(...receivers: Receiver[]): PostsById {
+  const byId: PostsById = new Map()
+  for (const post of receivers.flatMap(({ posts }) => posts)) {
+    const id = String(post.headers['x-webhook-event-id'])
+    const posts = byId.get(id)
+    if (posts === undefined) byId.set(id, [post])
+    else posts.push(post)
+  }
+  return byId
+}
+
+/** The least time in ms between the instant a retry was due and its arrival. */
+function earliestRetryMs(byId: PostsById): number {
+  let earliest = Infinity
+  for (const posts of byId.values())
+    for (const [index, post] of posts.entries()) {
+      const before = posts[index - 1]
+      if (before === undefined) continue
+      const wait = RETRY_WAITS_MS[index - 1] ?? 0
+      earliest = Math.min(earliest, post.arrivedAt - before.answeredAt - wait)
+    }
+  return earliest
+}

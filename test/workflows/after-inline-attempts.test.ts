@@ -164,22 +164,4 @@ describe('workflows after an inline attempt, or with a slow first attempt', () =
     })
     expect(suite.receiver.posts).to.have.length(1)
   })
-
-  it('begin with the second attempt when the first was made inline, and not before it is due', async () => {
-    const { delivery } = await suite.publish()
-    await suite.database.dataSource.query(
-      `UPDATE delivery SET state = 'waiting', attempts = 1, next_attempt_at = now() WHERE id = $1`,
-      [delivery.deliveryId],
-    )
-    await withWorkflows(async (workflows, taskQueue) => {
-      const dueAtMs = (await temporal.environment.currentTimeMs()) + 1_000
-      await workflows.start(delivery, { number: 2, dueAtMs })
-      expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 2 })
-      expect(await temporal.environment.currentTimeMs()).to.be.at.least(dueAtMs)
-      expect(queuesOf(await handleOf(delivery.deliveryId).fetchHistory())).to.deep.equal([
-        attemptQueue(taskQueue, 'retry'),
-      ])
-    })
-    expect(suite.receiver.posts).to.have.length(1)
-  })
 })

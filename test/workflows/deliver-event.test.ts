@@ -53,18 +53,6 @@ describe('deliverEvent, on a time-skipping server', () => {
     })
   }
 
-  it('stops at the next attempt when the webhook was disabled in mid-wait, and posts nothing more', async () => {
-    answerWith(() => 500)
-    const { delivery, webhook } = await publish()
-    const result = await deliver(delivery, async () => {
-      await temporal.environment.sleep('6 minutes')
-      await database.dataSource.query('UPDATE webhook SET enabled = false WHERE id = $1', [webhook.id])
-    })
-    expect(result).to.deep.equal({ state: 'stopped', attempts: 6 })
-    expect(suite.receiver.postsOf(delivery.deliveryId)).to.have.length(6)
-    expect(await stateOf(delivery.deliveryId)).to.deep.equal({ state: 'stopped', attempts: 6 })
-  })
-
   it('takes the URL that the webhook has at the time of each attempt', async () => {
     answerWith(() => 500)
     const { delivery, webhook } = await publish()

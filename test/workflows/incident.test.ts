@@ -155,7 +155,7 @@ describe('incident, on a time-skipping server', () => {
     }))
 
   // The rows' clock does not advance while Temporal's is skipped: the streak that begins here is one that wakes the
-  // workflow. In real time: test/e2e/incidents.test.ts.
+  // workflow. With a clock of both: test/integration/incidents/incident-model.test.ts.
   it('restarts the five minutes after a success', () =>
     onStage(async ({ publish, until }) => {
       await publish()

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
+import { useDatabase } from '../helpers/database/database.ts'
+import { skipDeliveryTime } from '../helpers/database/skip-delivery-time.ts'
 import { percentile } from '../helpers/percentile.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { useTemporal } from '../helpers/temporal/time-skipping.ts'
@@ -64,5 +66,28 @@ describe('the retry schedule, POST to POST, on a time-skipping server', () => {
     // Counted from its start they would come earlier by all of that time.
     expect(Math.min(...lateMs), `early: ${String(lateMs)}`).to.be.at.least(0)
     expect(percentile(lateMs, 0.5), `late: ${String(lateMs)}`).to.be.below(SLOW_MS / 2)
+  })
+})
+
+describe('the clock of deliveries in a test database', () => {
+  const database = useDatabase()
+  const temporal = useTemporal()
+  const nowMs = async () => {
+    const [row] = await database.dataSource.query<{ now: Date }[]>('SELECT delivery_now() AS now')
+    return row!.now.getTime()
+  }
+
+  it('follows a Temporal server that skips time, and is never behind it', async () => {
+    for (const skipped of ['1 second', '6 minutes', '2 days'] as const) {
+      await temporal.environment.sleep(skipped)
+      const { follow } = await skipDeliveryTime(database.dataSource, temporal.environment)
+      const startedAtMs = performance.now()
+      const beforeMs = await temporal.environment.currentTimeMs()
+      await follow()
+      const aheadMs = (await nowMs()) - beforeMs
+      // No further than the time that passed meanwhile, but for rounding.
+      expect(aheadMs, skipped).to.be.within(0, performance.now() - startedAtMs + 5)
+    }
+    expect(await nowMs()).to.be.above(Date.now() + 2 * 86_400_000)
   })
 })

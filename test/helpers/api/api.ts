@@ -25,6 +25,11 @@ import { type TestDatabase, useDatabase } from '../database/database.ts'
 
 export type ApiResponse = { status: number; headers: Headers; text: string; json: unknown }
 
+/** Returns the cookie that an answer sets, as a browser sends it back. */
+export function cookieOf({ headers }: Pick<ApiResponse, 'headers'>): string {
+  return (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+}
+
 export type TestApi = {
   url: string
   /** Deliveries that the API handed to the dispatcher. */

@@ -40,6 +40,16 @@ export function operatorKeysText(): string {
 /** What a browser says of a request of the page's own origin. */
 export const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
+/** Creates a portal link of a member. */
+export function createPortalLink(
+  api: Pick<TestApi, 'call'>,
+  { organisationId, memberId }: { organisationId: string; memberId: string },
+  body: object = {},
+): Promise<ApiResponse> {
+  const path = `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`
+  return api.call('POST', path, asOperator('portal', { body }))
+}
+
 export function portalLinkOf({ json }: ApiResponse): { url: string; expiresAt: string } {
   return json as { url: string; expiresAt: string }
 }

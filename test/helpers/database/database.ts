@@ -49,15 +49,14 @@ export async function holdClock(dataSource: DataSource, at: Date): Promise<void>
   )
 }
 
-/** Waits until a transaction of this database waits for an advisory lock: that of a webhook. */
-export async function untilOneWaitsForLock(dataSource: DataSource): Promise<void> {
+/** Waits until so many connections to this database wait for a lock: of a row, a table or a webhook. */
+export async function untilWaitingForLock(dataSource: DataSource, connections = 1): Promise<void> {
   await eventually(async () => {
     const [waiting] = await dataSource.query<{ count: number }[]>(
-      `SELECT count(*)::int AS count FROM pg_locks
-        WHERE locktype = 'advisory' AND NOT granted
-          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     )
-    expect(waiting!.count).to.equal(1)
+    expect(waiting!.count).to.be.at.least(connections)
   })
 }
 

@@ -5,7 +5,7 @@ import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
-import { attemptDependencies } from '../deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../deliveries/attempts.ts'
 import { makeDue, setRow } from '../deliveries/set-row.ts'
 import { createMember, createWebhookRow, publishRow, type TestMember } from '../database/factories.ts'
 
@@ -29,8 +29,6 @@ export type ConcurrentWebhook = {
   /** How many deliveries are in each state. */
   states(): Promise<Record<string, number>>
 }
-
-const never = new AbortController().signal
 
 /**
  * Creates a webhook of an organisation of its own, whose attempts end at the same time. `process`: what it shares with
@@ -74,8 +72,8 @@ export async function createConcurrentWebhook(
     return Promise.all(
       planned.map(({ deliveryId, number }) =>
         make(
-          { organisationId, webhookId, deliveryId, number, dueAtMs: null, maxWaitMs: 0, queue: 'slow' },
-          { cancelled: never, shutDown: never },
+          attemptRequest({ organisationId, webhookId, deliveryId }, { number, maxWaitMs: 0, queue: 'slow' }),
+          NO_SIGNALS,
         ).finally(barrier.leave),
       ),
     )

@@ -12,7 +12,7 @@ import { newId } from '../../../src/ids.ts'
 import type { Channels } from '../../../src/incidents/notifications/send-due.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import type { TestApi } from '../api/api.ts'
-import { attemptDependencies } from '../deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../deliveries/attempts.ts'
 import { makeDue } from '../deliveries/set-row.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
 import {
@@ -60,7 +60,6 @@ type Seams = {
   onAttempt: (made: MadeAttempt, outcome: AttemptOutcome) => void
 }
 
-const never = new AbortController().signal
 const RECEIVER_URL = 'https://receiver.example.com/'
 const RETENTION = { completedDays: 30, failedDays: 90, auditDays: 365 }
 
@@ -110,7 +109,7 @@ export async function createIncidentStage(seams: Seams): Promise<IncidentStage> 
           WHERE webhook_id = $1 AND state IN ('failed', 'stopped') AND id <= $2`,
         [webhookId, deliveryId],
       )
-      await purge({ dataSource, logger: silentLogger }, RETENTION, never)
+      await purge({ dataSource, logger: silentLogger }, RETENTION, NO_SIGNALS.shutDown)
     },
     async pass(minutes) {
       clock.aheadMs += minutes * 60_000
@@ -150,8 +149,8 @@ function createReceiverSide(
         return new Promise((answered) => (answer = answered))
       })
     })
-    const request = { ...of, deliveryId, number, dueAtMs: null, maxWaitMs: 0, queue: 'slow' as const }
-    const outcome = attempt(request, { cancelled: never, shutDown: never })
+    const request = attemptRequest({ ...of, deliveryId }, { number, maxWaitMs: 0, queue: 'slow' })
+    const outcome = attempt(request, NO_SIGNALS)
     const isPosted = await Promise.race([posted, outcome.then(() => false)])
     if (!isPosted) return null
     return {

@@ -1,15 +1,10 @@
 import { expect } from 'chai'
 import { eventually } from '../eventually.ts'
-import { createMember, createWebhookRow } from '../database/factories.ts'
 import type { PosthornProcess } from './posthorn.ts'
-import { createReceiver, type Answer, type Receiver } from '../receivers/receiver.ts'
 import type { Stage } from './stage.ts'
 
 /** Publishes in progress at once. */
 const CONCURRENCY = 16
-
-/** So many events at once put any temporal behind; it stays so for the second in which they came. */
-const AHEAD_OF_ANY_ENGINE = 80
 
 /** Publishes events to the stage's webhook as fast as they are accepted; returns the ids of their deliveries. */
 export async function publishBurst(
@@ -32,35 +27,6 @@ export async function proveEndpoint(stage: Stage, posthorn: PosthornProcess): Pr
   stage.answerWith(() => 200)
   for (const deliveryId of await publishBurst(stage, posthorn, 80))
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
-}
-
-/** An endpoint of another organisation, and events for it that are published all at the same time. */
-export type Neighbour = {
-  receiver: Receiver
-  publishAtOnce(count?: number): Promise<string[]>
-  close(): Promise<void>
-}
-
-export async function createNeighbour(
-  stage: Stage,
-  posthorn: PosthornProcess,
-  answer: Answer = () => 200,
-): Promise<Neighbour> {
-  const receiver = await createReceiver({ answer })
-  const { organisationId, apiKey } = await createMember(stage.dataSource)
-  await createWebhookRow(stage.dataSource, { organisationId, url: receiver.url })
-  const publish = async (): Promise<string> => {
-    const body = { event: 'customer:created', data: { id: 'cus_1' } }
-    const path = `/api/orgs/${organisationId}/events`
-    const answered = await posthorn.call('POST', path, { apiKey, body })
-    expect(answered.status, answered.text).to.equal(202)
-    return (answered.json as { deliveries: { id: string }[] }).deliveries[0]!.id
-  }
-  return {
-    receiver,
-    publishAtOnce: (count = AHEAD_OF_ANY_ENGINE) => Promise.all(Array.from({ length: count }, publish)),
-    close: () => receiver.close(),
-  }
 }
 
 /** How many POSTs of the stage's receiver each delivery got; those that got none are missing. */

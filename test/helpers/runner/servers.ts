@@ -1,3 +1,5 @@
+import { Client, Connection } from '@temporalio/client'
+
 /** The servers of a test run, which `test/run.ts` starts once and all tests share. */
 export type TestServers = {
   /** PostgreSQL as its superuser. */
@@ -18,4 +20,15 @@ export function testServers(): TestServers {
   const servers = process.env['POSTHORN_TEST_SERVERS']
   if (servers === undefined) throw new Error('run the tests with `npm test`: it starts the servers they need')
   return JSON.parse(servers) as TestServers
+}
+
+/** A client of their Temporal, connected for the `describe` it is called in. */
+export function useTemporalClient(): Client {
+  const client = Object.create(Client.prototype) as Client
+  before(async () => {
+    const connection = await Connection.connect({ address: testServers().temporalAddress })
+    Object.assign(client, new Client({ connection }))
+  })
+  after(() => client.connection.close())
+  return client
 }

@@ -15,14 +15,16 @@ export type FakeTemporal = {
   isUnavailable: boolean
   starts: Start[]
   startsOf(deliveryId: string): Start[]
+  /** Ids of the deliveries whose workflow runs; of these, of those that are stuck, and since when others are paused. */
+  running: Set<string>
+  stuck: Set<string>
+  paused: Map<string, Date>
   /** Deliveries whose workflow was started from the recorded outcome, in order. */
   followed: { deliveryId: string; attempts: number }[]
-  /** Since when the workflows of these deliveries are paused. */
-  paused: Map<string, Date>
-  /** The workflow of this delivery runs, and goes on. */
-  unpause(deliveryId: string): void
-  /** Ids of deliveries whose workflow was woken. */
+  /** Ids of deliveries whose workflow was woken, stopped, or described. */
   woken: string[]
+  stopped: string[]
+  described: string[]
   workflows: DeliveryWorkflows
   terminateIfStuck: TerminateIfStuck
 }
@@ -37,23 +39,21 @@ export function createFakeTemporal(): FakeTemporal {
     isUnavailable: false,
     starts: [],
     startsOf: (id) => temporal.starts.filter(({ deliveryId }) => deliveryId === id),
-    followed: [],
+    running: new Set(),
+    stuck: new Set(),
     paused: new Map(),
-    unpause(deliveryId) {
-      temporal.paused.delete(deliveryId)
-      temporal.starts.push({
-        deliveryId,
-        webhookId: '',
-        next: { number: 1, dueAtMs: null },
-      })
-    },
+    followed: [],
     woken: [],
+    stopped: [],
+    described: [],
     workflows: {
       async start({ deliveryId, webhookId }, next, { queue } = {}) {
-        const runs = temporal.paused.has(deliveryId) || temporal.startsOf(deliveryId).length > 0
-        await note(
-          () => runs || temporal.starts.push({ deliveryId, webhookId, next, ...(queue && { queue }) }),
-        )
+        const runs = temporal.paused.has(deliveryId) || temporal.running.has(deliveryId)
+        await note(() => {
+          if (runs) return
+          temporal.starts.push({ deliveryId, webhookId, next, ...(queue && { queue }) })
+          temporal.running.add(deliveryId)
+        })
         return !runs
       },
       async startFollowing({ deliveryId }, { attempts }) {
@@ -61,14 +61,16 @@ export function createFakeTemporal(): FakeTemporal {
         return true
       },
       wake: ({ deliveryId }) => note(() => temporal.woken.push(deliveryId)),
-      stop: () => note(() => undefined),
+      stop: (deliveryId) => note(() => temporal.stopped.push(deliveryId)),
     },
     async terminateIfStuck(workflowId) {
-      await note(() => undefined)
       const deliveryId = workflowId.replace('delivery/', '')
+      await note(() => temporal.described.push(deliveryId))
       const since = temporal.paused.get(deliveryId)
       if (since !== undefined) return { state: 'paused', since }
-      return { state: temporal.startsOf(deliveryId).length > 0 ? 'alive' : 'gone' }
+      if (temporal.stuck.delete(deliveryId) && temporal.running.delete(deliveryId))
+        return { state: 'stuck', runId: 'run', taskAttempts: 3, cause: 'non_determinism' }
+      return { state: temporal.running.has(deliveryId) ? 'alive' : 'gone' }
     },
   }
   return temporal

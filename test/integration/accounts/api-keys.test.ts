@@ -4,7 +4,6 @@ import { findCaller } from '../../../src/db/queries/api-keys.ts'
 import { ProblemError } from '../../../src/problem-error.ts'
 import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { authenticateApiKey } from '../../../src/http/auth/authenticate.ts'
-import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 import { recording } from '../../helpers/database/database.ts'
 import { sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
@@ -120,41 +119,12 @@ describe('API keys', () => {
     })
   })
 
-  describe('that change', () => {
-    let own: TestMember
-
-    beforeEach(async () => {
-      own = await createMember(suite.database.dataSource, { organisationId: member.organisationId })
-      expect(await statusFor(own.apiKey)).to.equal(200)
-    })
-
-    it('are refused from the next request on once they are revoked', async () => {
-      await change(own, 'revoked_at = now()')
-      expect(await statusFor(own.apiKey)).to.equal(401)
-    })
-
-    it('are refused from the instant on at which they expire', async () => {
-      await change(own, `expires_at = now() + interval '700 milliseconds'`)
-      expect(await statusFor(own.apiKey)).to.equal(200)
-      await eventually(async () => expect(await statusFor(own.apiKey)).to.equal(401))
-      const [late] = await sql(
-        'SELECT now() AS now, expires_at FROM api_key WHERE member_id = $1',
-        own.memberId,
-      )
-      expect(late!['now']!.getTime()).to.be.at.least(late!['expires_at']!.getTime())
-    })
-
-    it('are admitted until the instant at which they expire, with their last use recorded', async () => {
-      await change(own, `expires_at = now() + interval '1 hour'`)
-      expect(await statusFor(own.apiKey)).to.equal(200)
-      const [row] = await sql('SELECT last_used_at FROM api_key WHERE member_id = $1', own.memberId)
-      expect(row!['last_used_at']).to.be.instanceOf(Date)
-    })
-
-    it('are refused from the next request on once their member is gone', async () => {
-      await sql('DELETE FROM member WHERE organisation_id = $1 AND id = $2', ...idsOf(own))
-      expect(await statusFor(own.apiKey)).to.equal(401)
-    })
+  it('are admitted until the instant at which they expire, with their last use recorded', async () => {
+    const own = await createMember(suite.database.dataSource, { organisationId: member.organisationId })
+    await change(own, `expires_at = now() + interval '1 hour'`)
+    expect(await statusFor(own.apiKey)).to.equal(200)
+    const [row] = await sql('SELECT last_used_at FROM api_key WHERE member_id = $1', own.memberId)
+    expect(row!['last_used_at']).to.be.instanceOf(Date)
   })
 
   it('are stored as a digest that no other key has', async () => {

@@ -87,6 +87,7 @@ describe('the audit trail', () => {
     await setRow(suite.database.dataSource, delivery!.deliveryId, { state: 'failed' })
     for (const [method, path, body] of [
       ['GET', `/webhooks/${webhookId}/signing-secret`],
+      ['GET', `${one}/request`],
       ['POST', `${one}/retry`],
       ['POST', `${one}/discard`],
       ['POST', `/webhooks/${webhookId}/discard-failed`],
@@ -106,6 +107,7 @@ describe('the audit trail', () => {
       'deliveries.discarded',
       'delivery.discarded',
       'delivery.retried',
+      'delivery.request_read',
       'webhook.secret_read',
       'webhook.created',
     ])

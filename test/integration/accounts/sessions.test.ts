@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { type ApiResponse, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
+import { type ApiResponse, cookieOf, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import {
   createMember,
   createWebhookRow,
@@ -23,9 +23,9 @@ describe('sessions of the developer area', () => {
   })
 
   async function signIn(on: TestApi = suite.api, { apiKey } = member): Promise<string> {
-    const { status, headers } = await on.call('POST', '/api/session', { apiKey })
-    expect(status).to.equal(200)
-    return (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    const answer = await on.call('POST', '/api/session', { apiKey })
+    expect(answer.status).to.equal(200)
+    return cookieOf(answer)
   }
   const ask = (method: string, path: string, cookie: string, headers = {}, on = suite.api) =>
     on.call(method, path, { headers: { cookie, ...headers } })
@@ -160,12 +160,10 @@ describe('sessions of the developer area', () => {
   it('are replaced by the next sign-in of the same browser, which ends them', async () => {
     const colleague = await createMember(suite.database.dataSource, { organisationId: member.organisationId })
     const cookie = await signIn()
-    const { headers } = await suite.api.call('POST', '/api/session', {
-      apiKey: colleague.apiKey,
-      headers: { cookie },
-    })
+    const renewed = cookieOf(
+      await suite.api.call('POST', '/api/session', { apiKey: colleague.apiKey, headers: { cookie } }),
+    )
     expect((await ask('GET', '/api/session', cookie)).status).to.equal(401)
-    const renewed = (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
     expect((await ask('GET', '/api/session', renewed)).status).to.equal(200)
     const ended = await query(
       `SELECT member_id AS "memberId", details FROM audit_entry

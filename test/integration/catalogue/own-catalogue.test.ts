@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Catalogue } from '../../../src/catalogue/catalogue.ts'
 import { parseCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
-import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
+import { cookieOf, createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
 import {
   createMember,
   createWebhookRow,
@@ -41,7 +41,7 @@ describe('a catalogue of the operator', () => {
   const signIn = async (apiKey: string): Promise<string> => {
     const answer = await api.call('POST', '/api/session', { apiKey })
     expect(answer.status, answer.text).to.equal(200)
-    return answer.headers.get('set-cookie')!.split(';')[0]!
+    return cookieOf(answer)
   }
   const publish = (event: string, data: unknown = {}): Promise<ApiResponse> =>
     call('POST', '/events', full, { event, data })

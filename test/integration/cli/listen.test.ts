@@ -14,7 +14,7 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type Answer, createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 
@@ -129,10 +129,7 @@ describe('posthorn listen', () => {
     )
 
     const dependencies = attemptDependencies(database.dataSource)
-    const { deliveryId, webhookId } = api.started.at(-1)!
-    const request = { organisationId, webhookId, deliveryId, number: 1, dueAtMs: null, maxWaitMs: 0 }
-    const never = new AbortController().signal
-    await createAttempt(dependencies)({ ...request, queue: 'first' }, { cancelled: never, shutDown: never })
+    await createAttempt(dependencies)(attemptRequest(api.started.at(-1)!), NO_SIGNALS)
     await dependencies.httpClient.close()
     const [forwarded, delivered] = receiver.posts.map(({ rawHeaders }) =>
       rawHeaders.filter((_, at) => at % 2 === 0),

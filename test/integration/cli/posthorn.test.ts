@@ -5,17 +5,12 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import pg from 'pg'
 import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
-import type { Command } from '../../../src/cli/command-line/command.ts'
 import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
 import { openApiDocument } from '../../../src/http/openapi.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
 import { runCli } from '../../helpers/cli/run-cli.ts'
 import { testServers } from '../../helpers/runner/servers.ts'
-
-const leaves: readonly Command[] = COMMANDS.flatMap((entry) =>
-  'commands' in entry ? entry.commands : [entry],
-)
 
 describe('posthorn', () => {
   describe('migrate', () => {
@@ -76,16 +71,6 @@ describe('posthorn', () => {
     for (const { name, summary } of COMMANDS)
       expect(asked.stdout).to.match(new RegExp(`^  ${name} +${summary}$`, 'm'))
   })
-
-  for (const { name, examples, options = [] } of leaves) {
-    it(`shows with ${name} --help its options and examples`, async () => {
-      const { code, stdout, stderr } = await runCli([...name.split(' '), '--help'])
-      expect([code, stderr]).to.deep.equal([0, ''])
-      expect(stdout).to.match(new RegExp(`^Usage: posthorn ${name}`))
-      for (const option of options) expect(stdout).to.match(new RegExp(`^  --${option.name} `, 'm'))
-      for (const example of examples) expect(stdout).to.include(`\n  posthorn ${example}\n`)
-    })
-  }
 
   for (const [line, problem] of [
     ['migarte', 'migarte is not a command; did you mean migrate?'],

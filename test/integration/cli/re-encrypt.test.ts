@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm'
 import { describeReEncryption, reEncrypt } from '../../../src/cli/re-encrypt.ts'
 import { deleteWebhook, findSealedSecret } from '../../../src/db/queries/webhooks.ts'
 import { createSecretBox, type SecretBox } from '../../../src/secret-box.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { untilWaitingForLock } from '../../helpers/database/database.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { OLD, onlyNew, rotated, useSealedSecrets } from '../../helpers/database/use-sealed-secrets.ts'
 
@@ -75,13 +75,7 @@ describe('re-encrypting the signing secrets', () => {
     await deleting.startTransaction()
     await deleteWebhook(deleting.manager, secrets.organisationId, second.id)
     const running = run(rotated)
-    await eventually(async () => {
-      const waiting = await dataSource.query<object[]>(
-        `SELECT 1 FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE webhook%'`,
-      )
-      expect(waiting).to.have.length(1)
-    })
+    await untilWaitingForLock(dataSource)
     await deleting.commitTransaction()
     await deleting.release()
     expect(await running).to.deep.equal({ changed: 1, unopened: [], left: [] })

@@ -85,17 +85,6 @@ describe('acting on deliveries', () => {
       }
     })
 
-    it('covers all enabled webhooks without id, and one with it', async () => {
-      const other = await newWebhook()
-      const disabled = await newWebhook(false)
-      await backlog('failed', 2)
-      await backlog('failed', 3, other.id)
-      await backlog('failed', 5, disabled.id)
-      expect((await call('POST', '/retry-deliveries', { mode: 'failed' })).json).to.include({ total: 5 })
-      const one = await call('POST', '/retry-deliveries', { mode: 'failed', id: other.id })
-      expect(one.json).to.include({ total: 3, webhookId: other.id })
-    })
-
     it('completes at once when nothing is covered', async () => {
       const answer = await call('POST', '/retry-deliveries', { mode: 'force' })
       expect(answer.json).to.include({ state: 'done', total: 0, done: 0 })
@@ -167,26 +156,6 @@ describe('acting on deliveries', () => {
   })
 
   describe('stopping', () => {
-    it('stops waiting deliveries when the webhook is disabled, and resumes none when it is enabled', async () => {
-      const waiting = await backlog('waiting', 2)
-      await backlog('failed', 1)
-      await call('PATCH', `/${webhookId}`, { enabled: false })
-      expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
-      // The sweeper signals their workflows.
-      expect((await row(waiting[0]!)).sweep_at).to.be.instanceOf(Date)
-      await call('PATCH', `/${webhookId}`, { enabled: true })
-      expect(await states()).to.deep.equal({ stopped: 2, failed: 1 })
-      const answer = await call('POST', `/${webhookId}/deliveries/${waiting[0]!}/retry`)
-      expect(answer.status).to.equal(202)
-      expect(await row(waiting[0]!)).to.include({ state: 'waiting', stop_reason: null })
-    })
-
-    it('stops waiting deliveries when the webhook is deleted', async () => {
-      const [id] = await backlog('waiting', 1)
-      expect((await call('DELETE', `/${webhookId}`)).status).to.equal(204)
-      expect(await row(id!)).to.include({ state: 'stopped' })
-    })
-
     for (const state of ['failed', 'waiting'] as const) {
       it(`discards a ${state} delivery and answers with it`, async () => {
         const [id] = await backlog(state, 1)

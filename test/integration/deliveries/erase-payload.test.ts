@@ -7,7 +7,7 @@ import { recordFirstSuccesses } from '../../../src/deliveries/protocol/record-at
 import { asOperator } from '../../helpers/api/operator.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
-import { textsOfTables } from '../../helpers/database/database.ts'
+import { textsOfTables, untilWaitingForLock } from '../../helpers/database/database.ts'
 import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
 import { attemptRecord } from '../../helpers/deliveries/use-rows.ts'
@@ -237,20 +237,13 @@ describe("the erasure of an event's payload", () => {
       // The audit entry is written last, and has to wait.
       await blocker.query('LOCK TABLE audit_entry IN EXCLUSIVE MODE')
       const erasing = erase(event)
-      await eventually(() => waits(1))
+      await untilWaitingForLock(dataSource)
       const working = work()
-      await eventually(() => waits(2))
+      await untilWaitingForLock(dataSource, 2)
       await blocker.commitTransaction()
       await blocker.release()
       const [result] = await Promise.all([working, erasing])
       return result
-    }
-    async function waits(count: number): Promise<void> {
-      const [row] = await suite.database.dataSource.query<[{ count: number }]>(
-        `SELECT count(*)::int AS count FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      )
-      expect(row.count).to.equal(count)
     }
 
     it('a claim: it is refused', async () => {

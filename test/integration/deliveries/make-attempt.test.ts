@@ -140,12 +140,6 @@ describe('an attempt', () => {
     expect(suite.receiver.posts[0]!.arrivedAt).to.be.at.least(heldUntil)
   })
 
-  it('makes one POST of two runs of the same attempt at the same time', async () => {
-    const outcomes = await Promise.all([attempt(), attempt()])
-    expect(outcomes.map((outcome) => outcome.state)).to.deep.equal(['completed', 'completed'])
-    expect(suite.receiver.posts).to.have.length(1)
-  })
-
   it('is recorded as failed, without a POST, after its worker was lost five times', async () => {
     await set({ state: 'in_progress', runs: 5, leaseMs: -1 })
     expect(await attempt()).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })

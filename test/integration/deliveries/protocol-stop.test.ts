@@ -9,6 +9,7 @@ import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-
 import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/recovery.ts'
 import { DELIVERY_STATES, type DeliveryState } from '../../../src/domain/delivery-state.ts'
 import { LONG_STATEMENT_TIMEOUT_MS } from '../../../src/db/connection/session-limits.ts'
+import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import type { RowState } from '../../helpers/deliveries/set-row.ts'
 import { useRows, type OwnWebhook } from '../../helpers/deliveries/use-rows.ts'
@@ -141,6 +142,14 @@ describe('the stop of what a webhook does not take', () => {
       await suite.stop(one)
       await suite.expectOwed(one, owed)
     })
+
+  it('is one statement for 50,000 that wait', async () => {
+    const webhook = await suite.webhook()
+    const { dataSource } = suite.database
+    await writeBacklog(dataSource, { ...webhook, state: 'waiting', count: 50_000 })
+    await suite.change(webhook.webhookId, 'enabled = false')
+    expect(await suite.stop(webhook)).to.equal(50_000)
+  })
 
   it('may take longer than other statements: there may be hundreds of thousands', async () => {
     const webhook = await suite.webhook()

@@ -31,14 +31,6 @@ describe('a row that the sweeper takes', () => {
     expect(idsOf(await suite.unstarted())).to.deep.equal(idsOf([one!]))
   })
 
-  it('is taken by one of two processes that have read it', async () => {
-    await suite.due(await suite.webhook(), 20)
-    const rows = await read()
-    const taken = await Promise.all([later(rows, 30_000), later(rows.toReversed(), 30_000)])
-    expect(taken.flat()).to.have.length(20)
-    expect(await later(rows, 30_000)).to.deep.equal([])
-  })
-
   it('is left alone where it went on since it was read', async () => {
     const [claimed, untouched] = await suite.due(await suite.webhook(), 2)
     const rows = await read()

@@ -3,63 +3,20 @@ import { createSweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import type { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import type { DeliveryWorkflows } from '../../../src/temporal/delivery-workflows.ts'
-import { TemporalUnavailableError } from '../../../src/temporal/calls.ts'
-import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
 import { createTestDispatcher, testRows } from '../../helpers/deliveries/dispatcher.ts'
 import { useRows } from '../../helpers/deliveries/use-rows.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-
-type Start = { deliveryId: string; next: { number: number; dueAtMs: number | null } }
-
-/** Temporal at its typed seam: notes starts; can be away; knows which workflows run. */
-function fakeWorkflows() {
-  const fake = {
-    starts: [] as Start[],
-    running: new Set<string>(),
-    stuck: new Set<string>(),
-    woken: [] as string[],
-    stopped: [] as string[],
-    /** Ids of the deliveries whose workflow was described. */
-    described: [] as string[],
-    isUnavailable: false,
-  }
-  const call = async <Result>(act: () => Result): Promise<Result> => {
-    if (fake.isUnavailable) throw new TemporalUnavailableError('Temporal is unavailable')
-    return Promise.resolve(act())
-  }
-  const workflows: DeliveryWorkflows = {
-    start: ({ deliveryId }, next) =>
-      call(() => {
-        if (fake.running.has(deliveryId)) return false
-        fake.starts.push({ deliveryId, next })
-        fake.running.add(deliveryId)
-        return true
-      }),
-    startFollowing: () => Promise.resolve(true),
-    wake: ({ deliveryId }) => call(() => void fake.woken.push(deliveryId)),
-    stop: (deliveryId) => call(() => void fake.stopped.push(deliveryId)),
-  }
-  const terminateIfStuck: TerminateIfStuck = (workflowId) =>
-    call(() => {
-      const deliveryId = workflowId.replace('delivery/', '')
-      fake.described.push(deliveryId)
-      if (fake.stuck.delete(deliveryId) && fake.running.delete(deliveryId))
-        return { state: 'stuck', runId: 'run', taskAttempts: 3, cause: 'non_determinism' }
-      return { state: fake.running.has(deliveryId) ? 'alive' : 'gone' }
-    })
-  return Object.assign(fake, { workflows, terminateIfStuck })
-}
+import { createFakeTemporal, type FakeTemporal } from '../../helpers/temporal/fake-temporal.ts'
 
 describe('the recovery of deliveries', () => {
   const suite = useRows()
-  let fake: ReturnType<typeof fakeWorkflows>
+  let fake: FakeTemporal
   let dispatchers: Dispatcher[] = []
 
   beforeEach(async () => {
     await suite.database.dataSource.query('TRUNCATE delivery CASCADE')
-    fake = fakeWorkflows()
+    fake = createFakeTemporal()
   })
 
   afterEach(async () => {
@@ -137,7 +94,9 @@ describe('the recovery of deliveries', () => {
     const dueAtMs = (await suite.row(delivery)).next_attempt_at!.getTime()
     await process().sweep.runOnce()
     const { deliveryId } = delivery
-    expect(fake.starts).to.deep.equal([{ deliveryId, next: { number: 4, dueAtMs } }])
+    expect(fake.starts.map(({ next, ...of }) => [of.deliveryId, next])).to.deep.equal([
+      [deliveryId, { number: 4, dueAtMs }],
+    ])
     expect(await sweptIn(5, 16)).to.equal(1)
   })
 

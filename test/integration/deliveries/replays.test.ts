@@ -9,12 +9,16 @@ import {
   publishRow,
   type TestMember,
 } from '../../helpers/database/factories.ts'
-import { attemptAsWorkflows, attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import {
+  attemptAsWorkflows,
+  attemptDependencies,
+  attemptRequest,
+  NO_SIGNALS,
+} from '../../helpers/deliveries/attempts.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
 
-const NEVER = new AbortController().signal
 const SINCE = '2026-01-01T00:00:00.000Z'
 
 describe('POST replays', () => {
@@ -66,7 +70,7 @@ describe('POST replays', () => {
     advanceRetryJob(
       { ...attemptDependencies(suite.database.dataSource), workflows, endpoints: { limit: () => 6 } },
       { organisationId: member.organisationId, jobId: job.id },
-      NEVER,
+      NO_SIGNALS.shutDown,
     )
 
   /** Makes the first attempts that are pending, as a worker does. Returns how many. */
@@ -74,11 +78,9 @@ describe('POST replays', () => {
     const open = attemptDependencies(suite.database.dataSource)
     const attempt = attemptAsWorkflows(open)
     const pending = (await rows()).filter(({ state }) => state === 'pending')
-    for (const { id } of pending) {
-      const { organisationId } = member
-      const request = { organisationId, deliveryId: id, webhookId, number: 1, dueAtMs: null }
-      await attempt({ ...request, maxWaitMs: 0, queue: 'retry' })
-    }
+    const { organisationId } = member
+    for (const { id: deliveryId } of pending)
+      await attempt(attemptRequest({ organisationId, webhookId, deliveryId }, { queue: 'retry' }))
     await open.httpClient.close()
     return pending.length
   }

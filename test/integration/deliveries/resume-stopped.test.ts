@@ -1,14 +1,17 @@
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
-import { attemptAsWorkflows, attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import {
+  attemptAsWorkflows,
+  attemptDependencies,
+  attemptRequest,
+  NO_SIGNALS,
+} from '../../helpers/deliveries/attempts.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 import { useApi } from '../../helpers/api/api.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
-
-const NEVER = new AbortController().signal
 
 describe('POST retry-deliveries with mode stopped', () => {
   const suite = useApi()
@@ -69,9 +72,9 @@ describe('POST retry-deliveries with mode stopped', () => {
     const attempt = attemptAsWorkflows(open)
     const attempts: Promise<unknown>[] = []
     const workflows = {
-      wake: ({ deliveryId, webhookId: of }: { deliveryId: string; webhookId: string }, made: number) => {
-        const request = { organisationId, deliveryId, webhookId: of, number: made + 1, dueAtMs: null }
-        attempts.push(attempt({ ...request, maxWaitMs: 0, queue: 'retry' }))
+      wake: (delivery: { deliveryId: string; webhookId: string }, made: number) => {
+        const next = { number: made + 1, queue: 'retry' } as const
+        attempts.push(attempt(attemptRequest({ organisationId, ...delivery }, next)))
         return Promise.resolve()
       },
     }
@@ -80,7 +83,7 @@ describe('POST retry-deliveries with mode stopped', () => {
       ;({ isRunning: running } = await advanceRetryJob(
         dependencies,
         { organisationId, jobId: job.id },
-        NEVER,
+        NO_SIGNALS.shutDown,
       ))
       await Promise.all(attempts.splice(0))
     }
@@ -147,7 +150,7 @@ describe('POST retry-deliveries with mode stopped', () => {
     const job = await start({ mode: 'stopped' })
     const open = attemptDependencies(suite.database.dataSource)
     const part = { organisationId: member.organisationId, jobId: job.id }
-    expect((await advanceRetryJob(open, part, NEVER)).isRunning).to.equal(true)
+    expect((await advanceRetryJob(open, part, NO_SIGNALS.shutDown)).isRunning).to.equal(true)
     await change(webhookId, { enabled: false })
     expect(await run(job)).to.include({ state: 'done', total: 2, done: 2, succeeded: 0, failed: 0 })
     expect(receiver.posts).to.have.length(0)

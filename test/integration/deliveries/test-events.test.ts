@@ -6,7 +6,7 @@ import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/pr
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { findMember } from '../../../src/db/queries/organisations.ts'
 import { newTestEvent } from '../../../src/deliveries/publish/envelope.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import {
   createMember,
   createWebhookRow,
@@ -15,8 +15,6 @@ import {
 } from '../../helpers/database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
 import { useApi } from '../../helpers/api/api.ts'
-
-const NEVER = new AbortController().signal
 
 describe('a test event', () => {
   const suite = useApi()
@@ -45,18 +43,9 @@ describe('a test event', () => {
     const commit = { ...reserve([organisationId], 1), leaseMs }
     return (await commitEvents(suite.database.dataSource, [event], commit))[0]![0]!
   }
-  async function attempt({ organisationId, deliveryId }: CommittedDelivery) {
+  async function attempt(delivery: CommittedDelivery) {
     const dependencies = attemptDependencies(suite.database.dataSource)
-    const request = {
-      organisationId,
-      webhookId,
-      deliveryId,
-      number: 1,
-      dueAtMs: null,
-      maxWaitMs: 0,
-      queue: 'first' as const,
-    }
-    const outcome = await createAttempt(dependencies)(request, { cancelled: NEVER, shutDown: NEVER })
+    const outcome = await createAttempt(dependencies)(attemptRequest(delivery), NO_SIGNALS)
     await dependencies.httpClient.close()
     return outcome
   }

@@ -1,7 +1,12 @@
 import { expect } from 'chai'
 import pg from 'pg'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { attemptDependencies, proveEndpoint } from '../../helpers/deliveries/attempts.ts'
+import {
+  attemptDependencies,
+  attemptRequest,
+  NO_SIGNALS,
+  proveEndpoint,
+} from '../../helpers/deliveries/attempts.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -14,8 +19,6 @@ const SLOT_HELD_MS = 5_000
 
 /** Unrecorded outcomes of a webhook; then it gets no further POST. */
 const MAX_UNRECORDED = 10
-
-const never = new AbortController().signal
 
 describe('outcomes that cannot be recorded for long', () => {
   const database = useDatabase()
@@ -53,10 +56,7 @@ describe('outcomes that cannot be recorded for long', () => {
     proveEndpoint(dependencies.endpoints, webhook.webhookId)
     const make = createAttempt(dependencies)
     const attempt = (deliveryId: string) =>
-      make(
-        { ...webhook, deliveryId, number: 1, dueAtMs: null, maxWaitMs: 0, queue: 'slow' },
-        { cancelled: never, shutDown: never },
-      )
+      make(attemptRequest({ ...webhook, deliveryId }, { maxWaitMs: 0, queue: 'slow' }), NO_SIGNALS)
     return { attempt, endpoints: dependencies.endpoints }
   }
   async function publish(count: number): Promise<string[]> {

@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { Client, Connection } from '@temporalio/client'
 import { ApplicationFailure } from '@temporalio/common'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import { expect } from 'chai'
@@ -13,22 +12,18 @@ import { useDatabase } from '../../helpers/database/database.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { testServers } from '../../helpers/runner/servers.ts'
+import { testServers, useTemporalClient } from '../../helpers/runner/servers.ts'
 import { quietRuntime } from '../../helpers/temporal/runtime.ts'
 
 const WORKFLOWS = fileURLToPath(new URL('../../../workflows/index.ts', import.meta.url))
 
 describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
   const database = useDatabase()
-  let connection: Connection
+  const client = useTemporalClient()
   let organisationId: string
   let webhookId: string
 
-  before(async () => {
-    quietRuntime()
-    connection = await Connection.connect({ address: testServers().temporalAddress })
-  })
-  after(() => connection.close())
+  before(quietRuntime)
   beforeEach(async () => {
     await database.dataSource.query('TRUNCATE organisation, webhook, event, delivery CASCADE')
     organisationId = (await createMember(database.dataSource)).organisationId
@@ -42,7 +37,7 @@ describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
   /** Starts a workflow that no worker runs; returns how to end it. */
   async function startWorkflow(workflowId: string): Promise<() => Promise<unknown>> {
     const taskQueue = settingsOf(database.url)['TEMPORAL_TASK_QUEUE']!
-    const handle = await new Client({ connection }).workflow.start('anything', { workflowId, taskQueue })
+    const handle = await client.workflow.start('anything', { workflowId, taskQueue })
     return () => handle.terminate()
   }
 
@@ -201,7 +196,6 @@ describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
           },
         },
       })
-      const client = new Client({ connection })
       const workflowId = erasureWorkflowId(organisationId)
       await worker.runUntil(async () => {
         const handle = await client.workflow.start('eraseOrganisation', {

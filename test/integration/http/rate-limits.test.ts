@@ -3,7 +3,13 @@ import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
 import { createCallerLookup, createKnownCredentials } from '../../../src/accounts/caller-lookup.ts'
 import { createRateLimits, type RateLimitSettings } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { type ApiResponse, type CallOptions, createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import {
+  type ApiResponse,
+  type CallOptions,
+  cookieOf,
+  createTestApi,
+  type TestApi,
+} from '../../helpers/api/api.ts'
 import { createTestDatabase, recording, useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
@@ -170,8 +176,7 @@ describe('rate limits', () => {
 
     it('admit recently valid sessions and tickets', async () => {
       await start({ authFailures: 1 })
-      const { headers } = await api.call('POST', '/api/session', { apiKey: member.apiKey })
-      const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+      const cookie = cookieOf(await api.call('POST', '/api/session', { apiKey: member.apiKey }))
       expect((await api.call('GET', '/api/session', { headers: { cookie } })).status).to.equal(200)
       const ticket = await api.call('POST', path('events/stream-tickets'), { apiKey: member.apiKey })
       expect((await stranger()).status).to.equal(401)

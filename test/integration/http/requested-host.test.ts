@@ -3,7 +3,7 @@ import Koa from 'koa'
 import { mailboxPage } from '../../../src/dev/mailbox-page.ts'
 import { listen } from '../../../src/http/listen.ts'
 import { errorHandler } from '../../../src/http/answer.ts'
-import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
+import { cookieOf, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import { type RawAnswer, sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
 import { createMember, replaceKeyValue, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -30,10 +30,8 @@ describe('the host of a request', () => {
     sendRaw(on.url, { method: 'GET', path, headers })
   const codeOf = ({ text }: RawAnswer) => (JSON.parse(text) as { code?: string }).code
 
-  async function sessionOf(on: TestApi): Promise<string> {
-    const { headers } = await on.call('POST', '/api/session', { apiKey: member.apiKey })
-    return (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
-  }
+  const sessionOf = async (on: TestApi): Promise<string> =>
+    cookieOf(await on.call('POST', '/api/session', { apiKey: member.apiKey }))
 
   it('has to be named once', async () => {
     for (const path of ['/healthz', '/developer', webhooks()]) {

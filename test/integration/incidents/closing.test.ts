@@ -1,20 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { closeResolvedIncident, openIncident, resumeIncident } from '../../../src/db/queries/incidents.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
 import { attemptRecord } from '../../helpers/deliveries/use-rows.ts'
-import { makeDue } from '../../helpers/deliveries/set-row.ts'
 import {
   createConcurrentWebhook,
   type ConcurrentWebhook,
 } from '../../helpers/incidents/concurrent-webhook.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
-
-const never = new AbortController().signal
 
 describe('what closes an incident', () => {
   const database = useDatabase()
@@ -111,52 +106,6 @@ describe('what closes an incident', () => {
     expect(await incidents()).to.deep.equal([true])
   })
 
-  for (const [what, opened] of [
-    ['a first failure', 0],
-    ['a later failure', 1],
-  ] as const)
-    it(`${what} that is recorded while the webhook is switched off does not, and opens none`, async () => {
-      const [deliveryId] = opened === 0 ? await webhook.publish(1) : await webhook.publishFailing(1)
-      await makeDue(database.dataSource, [deliveryId!])
-      const { organisationId } = webhook.member
-      const attempt = createAttempt({
-        ...attemptDependencies(database.dataSource),
-        httpClient: {
-          async post() {
-            await request('PATCH', '', { enabled: false })
-            const failure = {
-              failureCode: 'http_status',
-              statusCode: 503,
-              error: 'no',
-              response: null,
-            } as const
-            return {
-              ...failure,
-              succeeded: false,
-              startedAt: new Date(),
-              durationMs: 1,
-              isInconclusive: false,
-            }
-          },
-          close: () => Promise.resolve(),
-        },
-      })
-      await attempt(
-        {
-          organisationId,
-          webhookId: webhook.webhookId,
-          deliveryId: deliveryId!,
-          number: opened + 1,
-          dueAtMs: null,
-          maxWaitMs: 0,
-          queue: 'slow',
-        },
-        { cancelled: never, shutDown: never },
-      )
-      expect(await webhook.states()).to.deep.equal({ stopped: 1 })
-      expect(await incidents()).to.deep.equal(opened === 0 ? [] : [true])
-    })
-
   it('a first attempt that succeeds does, once nothing is unresolved', async () => {
     await webhook.publishFailing(2)
     await make(await webhook.publish(1), 1, true)
@@ -182,23 +131,6 @@ describe('what closes an incident', () => {
     expect(written).to.have.length(1)
   })
 
-  it('a stopped delivery that is retried and succeeds does', async () => {
-    const [stopped] = await webhook.publishFailing(1)
-    await switchOffAndOn()
-    await request('POST', `/deliveries/${stopped!}/retry`)
-    expect(await incidents()).to.deep.equal([true])
-    await make([stopped!], 2, true)
-    expect(await incidents()).to.deep.equal([false])
-  })
-
-  it('a discard that leaves nothing unresolved does, and one that leaves something does not', async () => {
-    const [one, other] = await webhook.publishFailing(2)
-    await request('POST', `/deliveries/${one!}/discard`)
-    expect(await incidents()).to.deep.equal([true])
-    await request('POST', `/deliveries/${other!}/discard`)
-    expect(await incidents()).to.deep.equal([false])
-  })
-
   it('a success that was recorded before does not, when another run finds it', async () => {
     const [delivery] = await webhook.publishFailing(1)
     await webhook.publishFailing(1)
@@ -206,11 +138,5 @@ describe('what closes an incident', () => {
     await switchOffAndOn()
     await make([delivery!], 2, true)
     expect(await incidents()).to.deep.equal([true])
-  })
-
-  it('deletion does, whatever is left', async () => {
-    await webhook.publishFailing(2)
-    await request('DELETE', '')
-    expect(await incidents()).to.deep.equal([false])
   })
 })

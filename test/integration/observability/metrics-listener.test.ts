@@ -106,12 +106,6 @@ describe('the metrics listener', () => {
     )
   })
 
-  it('serves nothing on the public port', async () => {
-    const api = await createTestApi(database.dataSource)
-    expect((await api.call('GET', '/metrics')).status).to.equal(404)
-    await api.close()
-  })
-
   it('reports counters and gauges', async () => {
     const { valueOf } = await scraped(await open())
     expect(valueOf('posthorn_events_published_total')).to.equal(1)

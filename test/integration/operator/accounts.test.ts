@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { saveOrganisation } from '../../../src/accounts/organisations.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { untilWaitingForLock } from '../../helpers/database/database.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember } from '../../helpers/database/factories.ts'
@@ -95,10 +95,7 @@ describe('the operator API', () => {
       const actor = { organisationId: id, memberId: null, apiKeyId: null, address: null, requestId: null }
       await saveOrganisation(runner.manager, actor, { id, ...ZON })
       const second = call('PUT', organisation, ZON)
-      await eventually(async () => {
-        const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-        expect(await suite.database.dataSource.query(waiting)).to.have.length(1)
-      })
+      await untilWaitingForLock(suite.database.dataSource)
       await runner.commitTransaction()
       await runner.release()
       expect((await second).status).to.equal(200)

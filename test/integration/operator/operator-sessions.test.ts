@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createOperatorKeys } from '../../../src/accounts/operator.ts'
-import { createTestApi, useApi } from '../../helpers/api/api.ts'
+import { cookieOf, createTestApi, useApi } from '../../helpers/api/api.ts'
 import { asOperator, secretOf } from '../../helpers/api/operator.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 
@@ -20,12 +20,12 @@ describe('a session of an operator key', () => {
 
   const query = <Row>(sql: string) => suite.database.dataSource.query<Row[]>(sql)
   const signIn = async (name: Parameters<typeof asOperator>[0] = 'all', on = suite.api): Promise<string> => {
-    const { status, headers } = await on.call('POST', '/api/operator/session', asOperator(name))
-    expect(status).to.equal(200)
-    expect(headers.get('set-cookie')).to.match(
+    const answer = await on.call('POST', '/api/operator/session', asOperator(name))
+    expect(answer.status).to.equal(200)
+    expect(answer.headers.get('set-cookie')).to.match(
       /^posthorn_operator_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/,
     )
-    return headers.get('set-cookie')!.split(';')[0]!
+    return cookieOf(answer)
   }
   const status = async (method: string, path: string, headers: Record<string, string>, on = suite.api) =>
     (await on.call(method, path, { headers })).status

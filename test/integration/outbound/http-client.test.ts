@@ -4,18 +4,8 @@ import { expect } from 'chai'
 import { verify } from '@octokit/webhooks-methods'
 import { sign, USER_AGENT } from '../../../src/outbound/signed-headers.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
-import {
-  answer,
-  answerAndHang,
-  answerAndReset,
-  createTestClient,
-  drip,
-  OK,
-  startReceiver,
-} from './receivers.ts'
+import { answer, answerAndReset, createTestClient, OK, startReceiver } from './receivers.ts'
 import type { Behaviour, Receiver } from './receivers.ts'
-
-const DEADLINE_MS = 400
 
 describe('HttpClient.post', () => {
   const client = createTestClient()
@@ -130,21 +120,6 @@ describe('HttpClient.post', () => {
     }
   })
 
-  /** `misbehaviours.ts` has more of them. */
-  describe('a 2xx status line followed by a broken body', () => {
-    for (const [title, behave, body] of [
-      ['reset', answerAndReset('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'), 'abc'],
-      ['that never ends', drip('HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\nabc', '.'), null],
-    ] as const) {
-      it(`is a confirmation when the body is ${title}`, async () => {
-        const result = await postTo(behave, createTestClient({ timeoutMs: DEADLINE_MS }))
-        expect(result).to.include({ succeeded: true, failureCode: null, error: null })
-        expect(result.response?.truncated).to.equal(true)
-        if (body !== null) expect(result.response?.body).to.equal(body)
-      })
-    }
-  })
-
   describe('the connection', () => {
     it('reports a refused one', async () => {
       const receiver = await startReceiver(answer(OK))
@@ -164,14 +139,6 @@ describe('HttpClient.post', () => {
       const error = 'The endpoint closed the connection before it had answered.'
       const result = await postTo(answerAndReset(''))
       expect(result).to.include({ failureCode: 'connection_reset', error, response: null })
-    })
-
-    it('is never used twice', async () => {
-      const receiver = await receive(answerAndHang(OK))
-      const url = `http://127.0.0.1:${receiver.port}/`
-      for (let count = 0; count < 3; count += 1)
-        await client.post({ url, headers: {}, body: Buffer.from('{}') })
-      expect(receiver.connections()).to.equal(3)
     })
   })
 

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../../../src/domain/attempt-outcome.ts'
-import { answer, answerAndHang, answerAndReset, drip, flood, OK, type Behaviour } from './receivers.ts'
+import { answer, answerAndHang, answerAndReset, flood, OK, type Behaviour } from './receivers.ts'
 
 /**
  * What an endpoint does once it was asked, and what becomes of the attempt. `failureCode` null: a confirmation.
@@ -43,7 +43,6 @@ const NO_ANSWER = [
   reset('closes in the middle of the headers', answer('HTTP/1.1 200 OK\r\nx: y')),
   reset('resets in the middle of the headers', answerAndReset('HTTP/1.1 200 OK\r\nx: y')),
   reset('closes after early hints', answer(EARLY_HINTS)),
-  row('never answers', () => undefined, 'timeout', null),
 ]
 
 const INTERIM = [
@@ -101,7 +100,6 @@ const BROKEN_BODY = [
   ),
   confirmed('answers 205 without a length and stalls', answerAndHang('HTTP/1.1 205 Reset\r\n\r\n'), 205),
   confirmed('answers 202 and stalls', answerAndHang('HTTP/1.1 202 OK\r\ncontent-length: 9\r\n\r\nabc'), 202),
-  confirmed('answers 200 and drips', drip('HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n', '.')),
   row(
     'answers 500 and stalls',
     answerAndHang('HTTP/1.1 500 Oops\r\ncontent-length: 9\r\n\r\nabc'),
@@ -120,7 +118,10 @@ const UNUSUAL = [
   early('answers 200 and closes during the upload', 'HTTP/1.1 200 OK\r\n\r\n', null, 200),
 ]
 
-/** Every row of what was measured of receivers (security.md, section 2.2), except TLS, and some more. */
+/**
+ * Every row of what was measured of receivers (security.md, section 2.2), except TLS and what never ends
+ * (`deadline.test.ts`), and some more.
+ */
 export const MISBEHAVIOURS: readonly Misbehaviour[] = [
   ...NO_ANSWER,
   ...INTERIM,

@@ -1,17 +1,13 @@
 import { expect } from 'chai'
-import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
-import { asOperator, SAME_ORIGIN, tokenOf } from '../../helpers/api/operator.ts'
+import { cookieOf, useApi } from '../../helpers/api/api.ts'
+import { createPortalLink, SAME_ORIGIN, tokenOf } from '../../helpers/api/operator.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 
 describe('portal links in a browser that is signed in', () => {
   const suite = useApi()
-  const linksOf = ({ organisationId, memberId }: TestMember) =>
-    `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`
-  const linkFor = async (member: TestMember) =>
-    tokenOf(await suite.api.call('POST', linksOf(member), asOperator('portal', { body: {} })))
+  const linkFor = async (member: TestMember) => tokenOf(await createPortalLink(suite.api, member))
   const open = (body: object, cookie: string) =>
     suite.api.call('POST', '/api/session/portal-link', { headers: { ...SAME_ORIGIN, cookie }, body })
-  const cookieOf = ({ headers }: ApiResponse) => (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
   const whoIs = async (cookie: string) =>
     suite.api.call('GET', '/api/session', { headers: { cookie, ...SAME_ORIGIN } })
   const endings = (organisationId: string) =>

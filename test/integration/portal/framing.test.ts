@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
+import { cookieOf, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 
 const EMBEDDERS = ['https://app.example.com', 'https://admin.example.com:8443']
@@ -68,8 +68,7 @@ describe('framing of the developer area', () => {
   })
 
   it('lets no other site use the session, not even to read', async () => {
-    const { headers } = await framed.call('POST', '/api/session', { apiKey: member.apiKey })
-    const cookie = headers.get('set-cookie')?.split(';')[0] ?? ''
+    const cookie = cookieOf(await framed.call('POST', '/api/session', { apiKey: member.apiKey }))
     const ask = (method: string, site: string) =>
       framed.call(method, '/api/session', { headers: { cookie, 'sec-fetch-site': site } })
     for (const method of ['GET', 'DELETE'])

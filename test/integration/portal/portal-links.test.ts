@@ -2,10 +2,17 @@ import { expect } from 'chai'
 import { Registry } from 'prom-client'
 import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { type ApiResponse, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
-import { asOperator, openPortalLink, portalLinkOf, SAME_ORIGIN, tokenOf } from '../../helpers/api/operator.ts'
+import { cookieOf, createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
+import {
+  asOperator,
+  createPortalLink,
+  openPortalLink,
+  portalLinkOf,
+  SAME_ORIGIN,
+  tokenOf,
+} from '../../helpers/api/operator.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { untilWaitingForLock } from '../../helpers/database/database.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
@@ -16,14 +23,8 @@ describe('portal links', () => {
     member = await createMember(suite.database.dataSource)
   })
 
-  const create = (body: object = {}, { memberId, organisationId } = member, on: TestApi = suite.api) =>
-    on.call(
-      'POST',
-      `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`,
-      asOperator('portal', { body }),
-    )
+  const create = (body: object = {}, of = member, on: TestApi = suite.api) => createPortalLink(on, of, body)
   const open = (token: string, on: TestApi = suite.api) => openPortalLink(on, token)
-  const cookieOf = ({ headers }: ApiResponse) => (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
   const ask = (method: string, path: string, cookie: string, options: { body?: unknown } = {}) =>
     suite.api.call(method, path, { headers: { cookie, ...SAME_ORIGIN }, ...options })
   const query = <Row>(sql: string, parameters: unknown[] = []) =>
@@ -98,12 +99,7 @@ describe('portal links', () => {
     await runner.startTransaction()
     await runner.query('DELETE FROM member WHERE id = $1', [member.memberId])
     const [opening, creating] = [open(token), create()]
-    await eventually(async () => {
-      const waiting = await query(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      )
-      expect(waiting).to.have.length(2)
-    })
+    await untilWaitingForLock(suite.database.dataSource, 2)
     await runner.commitTransaction()
     await runner.release()
     expect([(await opening).status, (await creating).status]).to.deep.equal([401, 404])
@@ -196,11 +192,7 @@ describe('sessions that portal links open', () => {
     suite.database.dataSource.query<Row[]>(sql, parameters)
 
   async function signIn(member: TestMember, on: TestApi = suite.api): Promise<string> {
-    const { organisationId, memberId } = member
-    const path = `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`
-    const created = await on.call('POST', path, asOperator('portal', { body: {} }))
-    const { headers } = await openPortalLink(on, tokenOf(created))
-    return (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    return cookieOf(await openPortalLink(on, tokenOf(await createPortalLink(on, member))))
   }
   const ask = (method: string, path: string, cookie: string, headers: Record<string, string> = SAME_ORIGIN) =>
     suite.api.call(method, path, { headers: { cookie, ...headers } })
@@ -253,9 +245,8 @@ describe('sessions that portal links open', () => {
     const colleague = await createMember(suite.database.dataSource, { organisationId })
     const ofMember = `/api/operator/organisations/${organisationId}/members/${memberId}`
     const [cookie, other, theirs] = [await signIn(member), await signIn(member), await signIn(colleague)]
-    const withKey = await suite.api.call('POST', '/api/session', { apiKey: member.apiKey })
-    const ofKey = (withKey.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
-    const link = await suite.api.call('POST', `${ofMember}/portal-links`, asOperator('portal', { body: {} }))
+    const ofKey = cookieOf(await suite.api.call('POST', '/api/session', { apiKey: member.apiKey }))
+    const link = await createPortalLink(suite.api, member)
     const ended = await suite.api.call('DELETE', `${ofMember}/sessions`, asOperator('manager'))
     expect(ended.status, ended.text).to.equal(204)
     for (const one of [cookie, other, ofKey])

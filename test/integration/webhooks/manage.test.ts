@@ -194,15 +194,5 @@ describe('the webhooks of an organisation', () => {
       )
       expect(row).to.deep.equal({ secret: null })
     })
-
-    it('ends its deliveries of new events', async () => {
-      const { id } = await create({ ...input, subscribedEventKeys: ['*'] })
-      await call('DELETE', `/${id}`)
-      const answer = await suite.api.call('POST', `/api/orgs/${member.organisationId}/events`, {
-        apiKey: member.apiKey,
-        body: { event: 'comment:created', data: {} },
-      })
-      expect(answer.json).to.deep.include({ deliveries: [] })
-    })
   })
 })

@@ -1,10 +1,8 @@
 import { expect } from 'chai'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
-import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
-import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { attemptDependencies } from '../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
 import {
   createMember,
@@ -14,11 +12,8 @@ import {
 } from '../../helpers/database/factories.ts'
 import { createReceiver, type Answer, type Receiver } from '../../helpers/receivers/receiver.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 
-const never = new AbortController().signal
-const NEVER = { cancelled: never, shutDown: never }
 const [CUSTOMER, INVOICE] = ['customer:created', 'invoice:created']
 
 describe('the subscription', () => {
@@ -68,16 +63,11 @@ describe('the subscription', () => {
     )!.deliveryId
   const attempt = (deliveryId: string, number = 1) =>
     createAttempt(dependencies)(
-      {
-        organisationId: full.organisationId,
-        deliveryId,
-        number,
-        webhookId,
-        dueAtMs: null,
-        maxWaitMs: 0,
-        queue: 'first',
-      },
-      NEVER,
+      attemptRequest(
+        { organisationId: full.organisationId, webhookId, deliveryId },
+        { number, maxWaitMs: 0 },
+      ),
+      NO_SIGNALS,
     )
   const stateOf = async (deliveryId: string): Promise<string> => {
     const [row] = await database.dataSource.query<{ state: string }[]>(
@@ -97,20 +87,6 @@ describe('the subscription', () => {
     expect(await attempt(deliveryId)).to.include({ state: 'waiting' })
     return deliveryId
   }
-
-  it('stops waiting deliveries of a removed key in the same transaction, and signals their workflows', async () => {
-    const [first, retried] = [await publish(INVOICE), await waiting(INVOICE)]
-    await setRow(database.dataSource, first, { state: 'pending', workflow: true })
-    const kept = [await publish(CUSTOMER), await waiting(CUSTOMER)]
-    expect((await patch({ subscribedEventKeys: [CUSTOMER] })).status).to.equal(200)
-    const rows = await database.dataSource.query<object[]>(
-      'SELECT state, next_attempt_at, owner, sweep_at <= now() AS "isToldNext" FROM delivery WHERE id = ANY($1)',
-      [[first, retried]],
-    )
-    const stopped = { state: 'stopped', next_attempt_at: null, owner: null, isToldNext: true }
-    expect(rows).to.deep.equal([stopped, stopped])
-    expect(await Promise.all(kept.map(stateOf))).to.deep.equal(['pending', 'waiting'])
-  })
 
   it('stops the rest when * becomes a list, and nothing when a list becomes *', async () => {
     webhookId = await newWebhook(['*'])
@@ -133,40 +109,11 @@ describe('the subscription', () => {
     expect(await states()).to.deep.equal(['pending', 'pending'])
   })
 
-  it('covers every key with *, also organizationSettings:updated', async () => {
-    answer = () => 200
-    webhookId = await newWebhook(['*'])
-    expect(await attempt(await publish('organizationSettings:updated'))).to.include({ state: 'completed' })
-  })
-
   it('covers a test event always', async () => {
     answer = () => 200
     const { deliveryId } = (await call('POST', `/${webhookId}/test`)).json as { deliveryId: string }
     expect((await patch({ subscribedEventKeys: [CUSTOMER] })).status).to.equal(200)
     expect(await attempt(deliveryId)).to.include({ state: 'completed' })
-  })
-
-  it('prevents attempts of keys that it does not cover', async () => {
-    const [first, second] = [await publish(INVOICE), await waiting(INVOICE)]
-    const posts = receiver.posts.length
-    // Without PATCH: the claim checks this by itself.
-    await database.dataSource.query('UPDATE webhook SET subscribed_event_keys = $2 WHERE id = $1', [
-      webhookId,
-      [CUSTOMER],
-    ])
-    expect(await attempt(first)).to.include({ state: 'stopped', attempts: 0 })
-    expect(await attempt(second, 2)).to.include({ state: 'stopped', attempts: 1 })
-    expect(receiver.posts).to.have.length(posts)
-  })
-
-  it('lets an attempt in progress finish, and does not retry it', async () => {
-    answer = async () => {
-      await patch({ subscribedEventKeys: [CUSTOMER] })
-      return 500
-    }
-    const deliveryId = await publish(INVOICE)
-    expect(await attempt(deliveryId)).to.include({ state: 'stopped', attempts: 1, statusCode: 500 })
-    expect(await stateOf(deliveryId)).to.equal('stopped')
   })
 
   for (const state of ['stopped', 'failed'] as const) {
@@ -195,41 +142,6 @@ describe('the subscription', () => {
     const list = (await call('GET', `/${webhookId}/deliveries`)).json as { data: { id: string }[] }
     expect(list.data.map(({ id }) => id)).to.deep.equal([deliveryId])
     expect((await call('GET', `/${webhookId}/deliveries/${deliveryId}`)).status).to.equal(200)
-  })
-
-  it('excludes removed keys from a retry job and from its counts', async () => {
-    const ids = { invoice: await failed(INVOICE), customer: await failed(CUSTOMER) }
-    await patch({ subscribedEventKeys: [CUSTOMER] })
-    const posts = receiver.posts.length
-    for (const mode of ['failed', 'force']) {
-      const job = (await call('POST', '/retry-deliveries', { mode })).json as { id: string }
-      expect(job).to.include({ total: 1 })
-      const { organisationId } = full
-      const woken: string[] = []
-      const workflows = {
-        wake: ({ deliveryId }: { deliveryId: string }) => Promise.resolve(void woken.push(deliveryId)),
-      }
-      const step = () =>
-        advanceRetryJob(
-          {
-            dataSource: database.dataSource,
-            locks: createWebhookLocks(),
-            workflows,
-            logger: silentLogger,
-            endpoints: { limit: () => 1 },
-            webhookConcurrency: 50,
-          },
-          { organisationId, jobId: job.id },
-          never,
-        )
-      await step()
-      expect(woken).to.deep.equal([ids.customer])
-      const number = receiver.posts.length - posts + 2
-      await attempt(ids.customer, number)
-      expect(await step()).to.include({ isRunning: false })
-      expect((await call('GET', `/retry-deliveries/${job.id}`)).json).to.include({ state: 'done', total: 1 })
-    }
-    expect(await stateOf(ids.invoice)).to.equal('failed')
   })
 
   it('sends no old event to a URL that is set by a member who may not read the event', async () => {

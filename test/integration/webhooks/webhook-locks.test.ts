@@ -3,7 +3,7 @@ import { WebhookLockedError } from '../../../src/db/connection/connection-errors
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { useDatabase } from '../../helpers/database/database.ts'
+import { untilWaitingForLock, useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const SOON_MS = 5_000
@@ -82,12 +82,7 @@ describe('transactions under the lock of a webhook', () => {
     await holder.startTransaction()
     await lockWebhook(holder.manager, webhookId)
     const queued = limit()
-    await eventually(async () => {
-      const [found] = await database.dataSource.query<{ count: number }[]>(
-        `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`,
-      )
-      expect(found!.count).to.equal(1)
-    })
+    await untilWaitingForLock(database.dataSource)
     await holder.commitTransaction()
     await holder.release()
     expect(await queued).to.deep.equal(atOnce)

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Command } from '../../../src/cli/command-line/command.ts'
 import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
 import { findCommand, findNearest } from '../../../src/cli/command-line/find-command.ts'
 import { argumentsOf } from '../../helpers/cli/run-cli.ts'
@@ -6,8 +7,14 @@ import { argumentsOf } from '../../helpers/cli/run-cli.ts'
 const KNOWN = ['--organisation', '--member', '--name', '--json', '--forward-to', '--help']
 
 describe('the commands of posthorn', () => {
-  for (const command of COMMANDS.flatMap((entry) => ('commands' in entry ? entry.commands : [entry])))
-    it(`shows examples of ${command.name} that it accepts`, () => {
+  for (const command of COMMANDS.flatMap((entry): Command[] =>
+    'commands' in entry ? [...entry.commands] : [entry],
+  ))
+    it(`show options and examples of ${command.name} with --help, and accept the examples`, () => {
+      const help = helpOf(`${command.name} --help`)
+      expect(help).to.match(new RegExp(`^Usage: posthorn ${command.name}`))
+      for (const { name } of command.options ?? []) expect(help).to.match(new RegExp(`^  --${name} `, 'm'))
+      for (const example of command.examples) expect(`${help}\n`).to.include(`\n  posthorn ${example}\n`)
       expect(command.examples).to.not.be.empty
       for (const example of command.examples) {
         const [line = ''] = example.split(' >')

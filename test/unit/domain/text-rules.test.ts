@@ -4,6 +4,7 @@ import {
   duplicateMembers,
   memberText,
   nestingDepth,
+  parseUrl,
   stripWhiteSpace,
 } from '../../../src/domain/text-rules.ts'
 
@@ -149,4 +150,18 @@ describe('duplicateMembers', () => {
       expect(duplicateMembers(json)).to.deep.equal(pointers)
     })
   }
+})
+
+describe('a parsed URL', () => {
+  it('is the same after many calls, also with letters of Latin-1 in the host name', () => {
+    for (let call = 0; call < 20_000; call++) {
+      expect(parseUrl('https://bücher.example.com/')?.host).to.equal('xn--bcher-kva.example.com')
+    }
+  })
+
+  it('is null for what is no URL', () => {
+    for (const text of ['', 'example.com', 'https://', 'https://[::1', 'http://a b']) {
+      expect(parseUrl(text), text).to.equal(null)
+    }
+  })
 })

@@ -59,25 +59,6 @@ describe('the metrics of a process', () => {
     for (const { value } of samples) expect(value).to.equal(0)
   })
 
-  it('count a published event and its deliveries', async () => {
-    expect(await movedBy(() => metrics.eventPublished(3))).to.deep.equal({
-      posthorn_events_published_total: 1,
-      posthorn_deliveries_committed_total: 3,
-    })
-  })
-
-  it('count and time a first attempt that succeeds', async () => {
-    const moved = await movedBy(() => metrics.attemptRecorded({ ...SUCCEEDED, firstDelayMs: 250 }))
-    expect(moved).to.deep.equal({
-      'posthorn_attempts_total succeeded none schedule': 1,
-      'posthorn_deliveries_total completed': 1,
-      'posthorn_attempt_duration_seconds_count succeeded': 1,
-      'posthorn_attempt_duration_seconds_sum succeeded': 0.04,
-      posthorn_first_attempt_delay_seconds_count: 1,
-      posthorn_first_attempt_delay_seconds_sum: 0.25,
-    })
-  })
-
   it('count and time a failed retry and its lateness, but count no completion', async () => {
     expect(await movedBy(() => metrics.attemptRecorded({ ...FAILED, latenessMs: 5 }))).to.deep.equal({
       'posthorn_attempts_total failed timeout schedule': 1,
@@ -100,33 +81,6 @@ describe('the metrics of a process', () => {
     const moved = await movedBy(() => metrics.attemptRecorded({ ...SUCCEEDED, latenessMs: -5_000 }))
     expect(moved).to.include({ posthorn_retry_lateness_seconds_count: 1 })
     expect(moved).not.to.have.property('posthorn_retry_lateness_seconds_sum')
-  })
-
-  it('show attempts while they are in progress', async () => {
-    metrics.attemptBegun()
-    metrics.attemptBegun()
-    metrics.attemptEnded()
-    expect((await now()).valueOf('posthorn_attempts_in_flight')).to.equal(1)
-  })
-
-  it('count what is deferred, stopped, started, swept, signalled and refused', async () => {
-    const moved = await movedBy(() => {
-      metrics.attemptDeferred()
-      metrics.deliveriesStopped(7)
-      metrics.deliveriesStopped(0)
-      metrics.startEnded('refused')
-      metrics.sweepTook('incident', 2)
-      metrics.notificationEnded({ kind: 2, channel: 'email', state: 'unknown' })
-      metrics.requestLimited('publish')
-    })
-    expect(moved).to.deep.equal({
-      posthorn_attempts_deferred_total: 1,
-      'posthorn_deliveries_total stopped': 7,
-      'posthorn_dispatched_deliveries_total refused': 1,
-      'posthorn_sweep_rows_total incident': 2,
-      'posthorn_notifications_total 2 email unknown': 1,
-      'posthorn_rate_limited_total publish': 1,
-    })
   })
 
   it('count and time requests by route, and by class of their status', async () => {

@@ -5,6 +5,7 @@ import { checkRecord } from '../../faults/play/check-record.ts'
 import { checkLateness } from '../../faults/play/checks/lateness.ts'
 import { readHistory, writeHistory } from '../../faults/play/history.ts'
 import { report } from '../../faults/play/report.ts'
+import { DEFECTS, patched } from '../../planted/defects.ts'
 import { DELIVERY_ID, forgePost, forgeRecord } from './forged-record.ts'
 import { BROKEN, brokenRules, comeEarly, ofAnother } from './forgeries.ts'
 import { SOUND } from './sound-records.ts'
@@ -52,5 +53,12 @@ describe('the checks of the random play', () => {
     const text = report(record, await checkRecord(record))
     expect(text).to.include('POSTHORN_PLAY_SEED=1').and.include(`delivery ${DELIVERY_ID}`)
     expect(text).to.match(/post 2, attempt 2, of worker 2, answered 200/)
+  })
+})
+
+describe('the defects that are planted for the random play', () => {
+  it('change the product as it is', () => {
+    for (const { what, patches } of DEFECTS)
+      for (const patch of patches) expect(() => patched(patch), what).not.to.throw()
   })
 })

@@ -5,7 +5,7 @@ import { createMetrics } from '../../../../src/observability/metrics.ts'
 import { createTestApi, type TestApi } from '../../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../../helpers/database/factories.ts'
 import { useDatabase } from '../../../helpers/database/database.ts'
-import { attemptDependencies } from '../../../helpers/deliveries/attempts.ts'
+import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../../helpers/deliveries/attempts.ts'
 import { parseExposition } from '../../../helpers/metrics/exposition.ts'
 import { createReceiver, type Receiver } from '../../../helpers/receivers/receiver.ts'
 
@@ -13,7 +13,6 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
 const TRACEPARENT = `00-${TRACE}-${SPAN}-01`
 const EVENT = { event: 'customer:created', data: { id: 'cus_1' }, timestamp: 1_700_000_000_000 }
-const NEVER = { cancelled: new AbortController().signal, shutDown: new AbortController().signal }
 
 describe('traceparent on publishing', () => {
   const database = useDatabase()
@@ -184,10 +183,8 @@ describe('traceparent on publishing', () => {
     const byBody = await publishedEnvelope({}, { traceId: TRACE, spanId: SPAN })
     expect(byHeader).to.equal(byBody)
     const dependencies = { ...attemptDependencies(database.dataSource), logger }
-    for (const { deliveryId, webhookId } of api.started) {
-      const request = { organisationId, webhookId, deliveryId, number: 1, dueAtMs: null, maxWaitMs: 0 }
-      await createAttempt(dependencies)({ ...request, queue: 'first' }, NEVER)
-    }
+    for (const delivery of api.started)
+      await createAttempt(dependencies)(attemptRequest(delivery), NO_SIGNALS)
     await dependencies.httpClient.close()
 
     expect(receiver.posts.map(({ body }) => body.toString())).to.deep.equal([byBody, byBody])

@@ -4,8 +4,8 @@ import {
   findPushSubscription,
   listPushSubscriptions,
 } from '../../../../src/db/queries/push-subscriptions.ts'
-import { type ApiResponse, useApi } from '../../../helpers/api/api.ts'
-import { asOperator, SAME_ORIGIN, tokenOf } from '../../../helpers/api/operator.ts'
+import { cookieOf, useApi } from '../../../helpers/api/api.ts'
+import { asOperator, createPortalLink, SAME_ORIGIN, tokenOf } from '../../../helpers/api/operator.ts'
 import { createMember, replaceKeyValue, type TestMember } from '../../../helpers/database/factories.ts'
 import { createPushBrowser } from '../../../helpers/notifications/push-browser.ts'
 
@@ -30,7 +30,6 @@ describe('push subscriptions end with', () => {
     expect(answer.status, answer.text).to.equal(201)
     return answer.json as Subscription
   }
-  const cookieOf = ({ headers }: ApiResponse) => (headers.get('set-cookie') ?? '').split(';')[0] ?? ''
   const signIn = async (as = member, former = '') =>
     cookieOf(await suite.api.call('POST', '/api/session', { apiKey: as.apiKey, headers: { cookie: former } }))
   const path = () => `/api/orgs/${member.organisationId}/push-subscriptions`
@@ -40,9 +39,8 @@ describe('push subscriptions end with', () => {
     expect(answer.status, answer.text).to.be.oneOf([200, 201])
     return answer.json as Subscription
   }
-  const ofPortal = async ({ organisationId, memberId } = member, former = '') => {
-    const links = `/api/operator/organisations/${organisationId}/members/${memberId}/portal-links`
-    const token = tokenOf(await suite.api.call('POST', links, asOperator('portal', { body: {} })))
+  const ofPortal = async (as = member, former = '') => {
+    const token = tokenOf(await createPortalLink(suite.api, as))
     const headers = { ...SAME_ORIGIN, cookie: former }
     const body = { token, replace: true }
     return cookieOf(await suite.api.call('POST', '/api/session/portal-link', { headers, body }))

@@ -1,6 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { PROVIDE_TIMEOUT_MS, provideReader } from '../helpers/manifests/go-tools.ts'
+import { parse } from 'yaml'
+import { NEWER_NODES, OLDER_RELEASES } from '../../src/dev/npm-programs.ts'
+import { readDocument } from '../helpers/documents/documents.ts'
+import { PROVIDE_TIMEOUT_MS, provideActionlint, provideReader } from '../helpers/manifests/go-tools.ts'
 import { runProgram } from '../helpers/manifests/run-program.ts'
 
 type Service = {
@@ -10,7 +13,9 @@ type Service = {
   healthcheck?: { test: string[] }
 }
 
-const FILE = fileURLToPath(new URL('../../docker-compose.yml', import.meta.url))
+type Workflow = { jobs: Record<string, { strategy?: { matrix: Record<string, number[]> } }> }
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** What has to be filled in, in `.env`. */
 const FILLED_IN = {
@@ -29,7 +34,7 @@ describe('docker-compose.yml, as docker compose reads it', function () {
   })
 
   it('is valid, and has all services', () => {
-    const { status, stdout, stderr } = runProgram(reader, [FILE], { env: FILLED_IN })
+    const { status, stdout, stderr } = runProgram(reader, [`${ROOT}docker-compose.yml`], { env: FILLED_IN })
     expect(status, stderr).to.equal(0)
     const { services, secrets } = JSON.parse(stdout) as {
       services: Record<string, Service>
@@ -57,5 +62,21 @@ describe('docker-compose.yml, as docker compose reads it', function () {
     expect(worker?.depends_on).to.have.nested.property('migrate.condition', 'service_completed_successfully')
     for (const service of [api, worker])
       expect(service?.healthcheck?.test.at(-1)).to.match(/^if \(!\(await fetch\('http.*\/readyz'\)\)\.ok\)/)
+  })
+})
+
+describe('the workflows for GitHub', () => {
+  it('pass actionlint', async function () {
+    this.timeout(PROVIDE_TIMEOUT_MS)
+    const actionlint = await provideActionlint()
+    if (actionlint === null) return this.skip()
+    const files = ['test', 'release'].map((name) => `.github/workflows/${name}.yml`)
+    expect(runProgram(actionlint, files, { cwd: ROOT })).to.include({ status: 0, stdout: '', stderr: '' })
+  })
+
+  it('test on every supported release of Node.js and PostgreSQL', () => {
+    const { jobs } = parse(readDocument('.github/workflows/test.yml')) as Workflow
+    expect(jobs['node']?.strategy?.matrix).to.deep.equal({ node: [20, ...NEWER_NODES] })
+    expect(jobs['postgres']?.strategy?.matrix).to.deep.equal({ postgres: OLDER_RELEASES })
   })
 })

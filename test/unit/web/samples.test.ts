@@ -1,12 +1,33 @@
 import { execFileSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import fc from 'fast-check'
 
+type Samples = Record<'BODY' | 'SECRET' | 'SIGNATURE', string> & {
+  VERIFY_SAMPLES: { language: string; program: string }[]
+}
 type Request = { method: string; url: string; headers: Record<string, string>; body: string }
 type Curl = { shellQuoted: (text: string) => string; curlCommand: (request: Request) => string }
 
-/** It runs in browsers; its types are checked there. */
-const module = new URL('../../../src/web/pages/app/lib/curl.js', import.meta.url).href
+/** Both run in browsers; their types are checked there. */
+const moduleOf = (path: string): string => new URL(`../../../src/web/pages/${path}`, import.meta.url).href
+const { BODY, SECRET, SIGNATURE, VERIFY_SAMPLES } = (await import(moduleOf('docs/samples.js'))) as Samples
+const { shellQuoted, curlCommand } = (await import(moduleOf('app/lib/curl.js'))) as Curl
+
+const read = (name: string): string =>
+  readFileSync(new URL(`../../../docs/verify/${name}`, import.meta.url), 'utf8')
+
+describe('the samples of /docs', () => {
+  it('are the tested programs of docs/verify', () => {
+    const files = ['node.mjs', 'python.py', 'go/main.go', 'Verify.java']
+    expect(VERIFY_SAMPLES.map(({ program }) => `${program}\n`)).to.deep.equal(files.map(read))
+  })
+
+  it('show a delivery whose signature is right', () => {
+    expect(SIGNATURE).to.equal(`sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`)
+  })
+})
 
 /** What a shell gives to curl. */
 function argumentsOf(command: string): string[] {
@@ -15,11 +36,6 @@ function argumentsOf(command: string): string[] {
 }
 
 describe('a request as a curl command', () => {
-  let { shellQuoted, curlCommand } = {} as Curl
-  before(async () => {
-    ;({ shellQuoted, curlCommand } = (await import(module)) as Curl)
-  })
-
   it('gives curl the request as it is, whatever is in it', () => {
     const nasty = `'; touch /tmp/x; ' "$(id)" \`id\` \\ !! \n\t%0A{a,b}[1-3] é 🎺`
     const url = `https://hooks.example.com/in?x=${nasty.replaceAll('\n', '')}`

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { DataSource } from 'typeorm'
-import { createAuthentication } from '../../../src/process/service-settings.ts'
+import { createAuthentication, webhookLimit } from '../../../src/process/service-settings.ts'
 import { ALL_SETTINGS, loadConfig } from '../../../src/config/load.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { TEST_KEY_RING } from '../../helpers/database/factories.ts'
@@ -21,4 +21,24 @@ describe('the API keys of the demo organisation', () => {
 
   for (const host of ['0.0.0.0', '::', '10.0.0.5', 'posthorn.example', '127.0.0.1.example'])
     it(`are refused by a process that listens on ${host}`, () => expect(accepts(host)).to.equal(false))
+})
+
+describe('webhookLimit', () => {
+  function limitOf(webhooksPerOrganisation: number) {
+    const warnings: unknown[] = []
+    const limit = webhookLimit(
+      { webhooksPerOrganisation },
+      { warn: (fields: unknown) => warnings.push(fields) },
+    )
+    return { limit, warnings }
+  }
+
+  it('is WEBHOOKS_PER_ORGANISATION', () => {
+    for (const limit of [1, 1_000]) expect(limitOf(limit)).to.deep.equal({ limit, warnings: [] })
+  })
+
+  it('is 1,000 where the setting is higher, and warns once', () => {
+    const warning = { event: 'policy.webhooks_capped', configured: 100_000, limit: 1_000 }
+    expect(limitOf(100_000)).to.deep.equal({ limit: 1_000, warnings: [warning] })
+  })
 })
