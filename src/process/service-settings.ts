@@ -28,11 +28,12 @@ export function workerSettings(config: Config) {
   }
 }
 
-/** Entries of the audit trail are kept for the period of a yearly audit. */
-const AUDIT_DAYS = 365
-
-export function retentionLimits({ retentionCompletedDays, retentionFailedDays }: Config) {
-  return { completedDays: retentionCompletedDays, failedDays: retentionFailedDays, auditDays: AUDIT_DAYS }
+export function retentionLimits({ retentionCompletedDays, retentionFailedDays, retentionAuditDays }: Config) {
+  return {
+    completedDays: retentionCompletedDays,
+    failedDays: retentionFailedDays,
+    auditDays: retentionAuditDays,
+  }
 }
 
 /** Of one address: requests without a valid key, and those that need none. */
