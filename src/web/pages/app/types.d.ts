@@ -104,8 +104,8 @@ export type App = {
   times: Times
   /** Shows the state as it is now; many calls make one rendering. */
   update: () => void
-  /** Shows another view of this page, such as `?webhook=…`. */
-  go(search: string): void
+  /** Shows another view of this page, such as `/developer?webhook=…`. */
+  go(link: string): void
   openDialog(content: DialogContent): void
   closeDialog(): void
   /** Shows a short message, also to screen readers. */

@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
-import { auditLink, deliveryLink, webhookLink } from '../lib/links.js'
+import { deliveryLink, placeLink, webhookLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { nameOf } from '../parts/address.js'
 import { selectField } from '../parts/filter-fields.js'
@@ -35,7 +35,7 @@ export function createAuditView(app, parameters) {
         'Audit',
         filter.webhookId === ''
           ? 'Every management action and every access to a secret, newest first.'
-          : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${auditLink()}>Show all</a>`,
+          : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${placeLink('audit')}>Show all</a>`,
       )}
       ${renderFilter(app, filter, rows ?? [], change)}
       ${renderListing(app, listing, {

@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { eventLink } from '../lib/links.js'
+import { placeLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { createExportButton } from '../parts/export-button.js'
@@ -31,7 +31,7 @@ export function createEventsView(app, parameters) {
     {
       head: 'Event key',
       className: 'event-key',
-      cell: ({ id, eventKey }) => html`<a class="mono" href=${eventLink(id)}>${eventKey}</a>`,
+      cell: ({ id, eventKey }) => html`<a class="mono" href=${placeLink('events', { event: id })}>${eventKey}</a>`,
     },
     { head: 'Deliveries', className: 'counts', cell: ({ deliveries }) => renderCounts(deliveries) },
     {

@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { followEvents } from '../lib/follow-events.js'
-import { deliveriesLink, eventsLink, keepInAddress } from '../lib/links.js'
+import { deliveriesLink, keepInAddress, placeLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
@@ -115,7 +115,7 @@ export function createLive(app, webhookId) {
     if (tail.missedAt === null) return nothing
     const link =
       webhookId === null
-        ? html`<a href=${eventsLink()}>All events</a>`
+        ? html`<a href=${placeLink('events')}>All events</a>`
         : html`<a href=${deliveriesLink(webhookId)}>All deliveries</a>`
     return html`<p class="hint">
       At ${app.times.clock(tail.missedAt)} more had come than is shown here. ${link}

@@ -1,5 +1,5 @@
 import { html, nothing, repeat } from '../lib/html.js'
-import { searchOf, webhookLink } from '../lib/links.js'
+import { webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
@@ -63,7 +63,7 @@ export function openReplay(app, webhook) {
     task.run(async () => {
       await app.api.replay(id, body(), requestId)
       app.closeDialog()
-      app.go(searchOf(webhookLink(id, 'deliveries')))
+      app.go(webhookLink(id, 'deliveries'))
     })
 
   app.openDialog({

@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveriesLink, retryJobsLink } from '../lib/links.js'
+import { deliveriesLink, placeLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { recallJob } from '../lib/running-jobs.js'
 import { duration } from '../lib/times.js'
@@ -92,6 +92,6 @@ function actions(app, webhook, refresh) {
     <button type="button" ?disabled=${!enabled} @click=${() => openReplay(app, webhook)}>
       Send past events
     </button>
-    <a href=${retryJobsLink()}>Retry jobs</a>
+    <a href=${placeLink('retries')}>Retry jobs</a>
   </div>`
 }
