@@ -6,12 +6,11 @@ import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
 import { keyField } from '../parts/filter-fields.js'
 import { CRUMBS, loading, renderHeading } from '../parts/listing.js'
-import { createSidePanel } from '../parts/side-panel.js'
 import { staleNote } from '../parts/problem.js'
 import { mark } from '../parts/state-mark.js'
-import { createDeliveryView } from './delivery.js'
 import { stateField } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
+import { createSidePanel } from './side-panel.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 /** @import { Connection } from '../lib/follow-events.js' */
@@ -61,7 +60,7 @@ export function createLive(app, webhookId) {
     app.eventKeys.map(({ key }) => key),
     { onEvent, onChange: app.update },
   )
-  const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
+  const panel = createSidePanel(app)
   const table = createDeliveryTable(app, webhookId, null, polling.refresh, panel)
 
   /** @param {Partial<typeof filter>} changes */

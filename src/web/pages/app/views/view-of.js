@@ -1,5 +1,4 @@
 import { html } from '../lib/html.js'
-import { isBesideList } from '../parts/side-panel.js'
 import { createApiKeysView } from './api-keys.js'
 import { createAuditView } from './audit.js'
 import { createCatalogueView } from './catalogue.js'
@@ -9,6 +8,7 @@ import { createEventsView } from './events.js'
 import { createRetryJobsView } from './retry-jobs.js'
 import { createLiveView } from './live.js'
 import { createNotificationsView } from './settings.js'
+import { isBesideList } from './side-panel.js'
 import { createWebhookList } from './webhook-list.js'
 import { createWebhookView } from './webhook.js'
 

@@ -1,5 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { addressWith, deliveryLink } from '../lib/links.js'
+import { createDeliveryView } from './delivery.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
@@ -15,9 +16,8 @@ export function isBesideList(parameters) {
  * A list of deliveries and, in a wide window, the one that is opened beside it; both are in the address. In a narrow
  * window a delivery that is opened has the page for itself.
  * @param {App} app
- * @param {(webhookId: string, id: string) => View} createDetail
  */
-export function createSidePanel(app, createDetail) {
+export function createSidePanel(app) {
   const parameters = new URLSearchParams(location.search)
   const [addressedWebhook, addressed] = [parameters.get('webhook'), parameters.get('delivery')]
   /** @type {{ webhookId: string, id: string, detail: View } | null} */
@@ -26,7 +26,7 @@ export function createSidePanel(app, createDetail) {
   /** @param {{ webhookId: string, id: string } | null} next */
   const show = (next) => {
     shown?.detail.stop?.()
-    shown = next === null ? null : { ...next, detail: createDetail(next.webhookId, next.id) }
+    shown = next === null ? null : { ...next, detail: createDeliveryView(app, next.webhookId, next.id, true) }
     app.update()
   }
   if (addressedWebhook !== null && addressed !== null) show({ webhookId: addressedWebhook, id: addressed })
