@@ -1,4 +1,5 @@
 import { html } from './html.js'
+import { formatter } from './zoned-time.js'
 
 /** @import { Template } from '../types.d.ts' */
 
@@ -15,16 +16,16 @@ const OVERDUE_AFTER = 15 * SECOND
  * @param {string} timeZone
  */
 export function createTimes(timeZone) {
-  const full = formatter(timeZone, {
+  const full = formatter(undefined, timeZone, {
     day: 'numeric',
     month: 'short',
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',
   })
-  const hour = formatter(timeZone, { hour: '2-digit', minute: '2-digit' })
-  const clock = formatter(timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-  const day = formatter(timeZone, { day: 'numeric', month: 'short' })
+  const hour = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit' })
+  const clock = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+  const day = formatter(undefined, timeZone, { day: 'numeric', month: 'short' })
 
   /**
    * @param {string} iso
@@ -75,19 +76,6 @@ export function createTimes(timeZone) {
      * @param {string} iso
      */
     hour: (iso) => hour.format(new Date(iso)),
-  }
-}
-
-/**
- * @param {string} timeZone
- * @param {Intl.DateTimeFormatOptions} options
- */
-function formatter(timeZone, options) {
-  try {
-    return new Intl.DateTimeFormat(undefined, { ...options, timeZone })
-  } catch {
-    // A zone that the server knows and this browser does not.
-    return new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' })
   }
 }
 
