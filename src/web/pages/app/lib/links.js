@@ -6,12 +6,20 @@
  */
 
 /**
+ * Those of the parameters that are not empty.
+ * @param {Record<string, string>} parameters
+ * @returns {Record<string, string>}
+ */
+export function given(parameters) {
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== ''))
+}
+
+/**
  * The address of a view; what is empty is left out.
  * @param {Record<string, string>} parameters
  */
 function linkTo(parameters) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== '')
-  const query = new URLSearchParams(given).toString()
+  const query = new URLSearchParams(given(parameters)).toString()
   return query === '' ? '/developer' : `/developer?${query}`
 }
 

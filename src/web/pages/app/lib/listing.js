@@ -1,4 +1,4 @@
-import { addressWith } from './links.js'
+import { addressWith, given } from './links.js'
 import { createAnswers } from './poll.js'
 
 /** @import { App } from '../types.d.ts' */
@@ -167,9 +167,4 @@ function trailOf(cursor) {
   /** @type {unknown} */
   const kept = history.state
   return Array.isArray(kept) && kept.at(-1) === cursor ? kept.map(String) : [cursor]
-}
-
-/** @param {Record<string, string>} filter */
-function given(filter) {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))
 }

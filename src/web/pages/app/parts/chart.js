@@ -87,9 +87,7 @@ const SPARK = { height: 18, step: 4, bar: 3 }
  * @returns {Template}
  */
 export function renderSparkline(hours) {
-  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
-    hours.reduce((total, hour) => total + hour[name], 0)
-  const [succeeded, failed] = [sum('succeeded'), sum('failed')]
+  const { succeeded, failed } = sumOf(hours)
   const words = `${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')} in 24 hours`
   const max = Math.max(...hours.map((hour) => hour.succeeded + hour.failed))
   const { height, step, bar } = SPARK
@@ -112,6 +110,13 @@ export function renderSparkline(hours) {
       <line class="base" x1="0" x2=${width} y1=${height + 0.5} y2=${height + 0.5} />
     </svg>
     ${isEmpty ? html`<span class="none">none sent</span>` : ''}`
+}
+
+/** @param {readonly Bucket[]} buckets */
+export function sumOf(buckets) {
+  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
+    buckets.reduce((total, bucket) => total + bucket[name], 0)
+  return { succeeded: sum('succeeded'), failed: sum('failed') }
 }
 
 /** @param {Bucket} hour */

@@ -2,7 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { keepInAddress } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { milliseconds, plural, share } from '../lib/times.js'
-import { renderChart } from '../parts/chart.js'
+import { renderChart, sumOf } from '../parts/chart.js'
 import { renderFailures } from '../parts/failures.js'
 import { staleNote } from '../parts/problem.js'
 
@@ -92,9 +92,7 @@ export function createActivity(app, webhookId) {
  */
 function body(app, webhookId, activity) {
   const { buckets, isCapped, p95DurationMs, firstAttempt } = activity
-  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
-    buckets.reduce((total, bucket) => total + bucket[name], 0)
-  const [succeeded, failed] = [sum('succeeded'), sum('failed')]
+  const { succeeded, failed } = sumOf(buckets)
   const { count, p50Ms, p99Ms } = firstAttempt
   return html`<p class="legend">
       <span class="good-dot">${plural(succeeded, 'successful attempt')}</span>

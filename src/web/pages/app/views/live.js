@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { followEvents } from '../lib/follow-events.js'
-import { deliveriesLink, keepInAddress, placeLink } from '../lib/links.js'
+import { deliveriesLink, given, keepInAddress, placeLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
@@ -38,8 +38,7 @@ export function createLive(app, webhookId) {
 
   const read = async () => {
     const mine = version
-    const given = Object.entries(filter).filter(([, value]) => value !== '')
-    const query = { ...Object.fromEntries(given), limit: String(TAIL_SIZE) }
+    const query = { ...given(filter), limit: String(TAIL_SIZE) }
     const { data } = await (webhookId === null
       ? app.api.recentDeliveries(query)
       : app.api.deliveries(webhookId, query))
