@@ -100,7 +100,7 @@ async function start(session) {
  * @param {App} shown
  */
 function showAddressed(shown) {
-  screen.show(createView(shown, new URLSearchParams(location.search)))
+  screen.show(createView(shown))
   queueMicrotask(() => {
     scrollTo(0, 0)
     screen.root.querySelector('h1')?.focus()

@@ -49,6 +49,12 @@ export const deliveryLink = (webhookId, deliveryId) => linkTo({ webhook: webhook
 export const placeLink = (view, parameters = {}) => linkTo({ view, ...parameters })
 
 /**
+ * Returns a parameter of the page's address; empty without it.
+ * @param {string} name
+ */
+export const addressed = (name) => new URLSearchParams(location.search).get(name) ?? ''
+
+/**
  * Keeps a parameter of the view that is shown in its address, without a new entry in the history.
  * @param {string} name
  * @param {string} value

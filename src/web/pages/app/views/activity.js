@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { keepInAddress } from '../lib/links.js'
+import { addressed, keepInAddress } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { milliseconds, plural, share } from '../lib/times.js'
 import { renderChart, sumOf } from '../parts/chart.js'
@@ -18,7 +18,7 @@ const RANGES = { '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days' 
 
 /** @returns {ActivityRange} */
 function addressedRange() {
-  const wanted = new URLSearchParams(location.search).get(RANGE)
+  const wanted = addressed(RANGE)
   return wanted === '1h' || wanted === '7d' ? wanted : '24h'
 }
 

@@ -14,17 +14,16 @@ const PAGE_SIZE = 50
 /**
  * Who did what, newest first, in pages; of one webhook where the address names one.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createAuditView(app, parameters) {
+export function createAuditView(app) {
   const names = /** @type {const} */ (['webhookId', 'memberId', 'action'])
   /** @param {Record<string, string>} query */
   const load = async (query) => {
     const [page] = await Promise.all([app.api.audit(query), nameWebhooks(app)])
     return page
   }
-  const listing = createListing(app, names, load, parameters, PAGE_SIZE)
+  const listing = createListing(app, names, load, PAGE_SIZE)
   listing.refresh().catch(() => undefined)
 
   return {

@@ -17,12 +17,11 @@ const EVERY_MS = 3_000
 /**
  * The events of the organisation, newest first, and what became of their deliveries.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createEventsView(app, parameters) {
+export function createEventsView(app) {
   const names = /** @type {const} */ (['eventKey', 'since', 'until', 'search'])
-  const listing = createListing(app, names, app.api.events, parameters)
+  const listing = createListing(app, names, app.api.events)
   const renderFilter = createFilterPanel('Filter events')
   const renderExport = createExportButton(app, 'event', app.api.eventLines)
   const polling = poll(app, listing.refresh, EVERY_MS)

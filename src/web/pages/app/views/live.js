@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { followEvents } from '../lib/follow-events.js'
-import { deliveriesLink, given, keepInAddress, placeLink } from '../lib/links.js'
+import { addressed, deliveriesLink, given, keepInAddress, placeLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
@@ -29,8 +29,7 @@ const READ_AFTER_EVENT_MS = 500
  * @returns {{ refresh: () => Promise<void>, render: () => Template, stop: () => void }}
  */
 export function createLive(app, webhookId) {
-  const parameters = new URLSearchParams(location.search)
-  const filter = { state: parameters.get('state') ?? '', eventKey: parameters.get('eventKey') ?? '' }
+  const filter = { state: addressed('state'), eventKey: addressed('eventKey') }
   const tail = createTail()
   let version = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */

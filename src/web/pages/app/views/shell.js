@@ -1,5 +1,5 @@
 import { html } from '../lib/html.js'
-import { placeLink } from '../lib/links.js'
+import { addressed, placeLink } from '../lib/links.js'
 import { areShortcutsOn, SHORTCUTS, switchShortcuts } from '../lib/shortcuts.js'
 import { renderFrame } from '../parts/screen.js'
 
@@ -14,7 +14,7 @@ import { renderFrame } from '../parts/screen.js'
  */
 export function renderShell(app, view) {
   const { organisation, member } = app.session
-  const current = new URLSearchParams(location.search).get('view') ?? ''
+  const current = addressed('view')
   /**
    * @param {Place} name
    * @param {string} words

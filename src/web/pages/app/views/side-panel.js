@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { addressWith, deliveryLink } from '../lib/links.js'
+import { addressed, addressWith, deliveryLink } from '../lib/links.js'
 import { createDeliveryView } from './delivery.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
@@ -7,9 +7,9 @@ import { createDeliveryView } from './delivery.js'
 /** From here on there is room for a list and, beside it, the detail of one of its rows. */
 const WIDE = matchMedia('(width >= 80rem)')
 
-/** @param {URLSearchParams} parameters */
-export function isBesideList(parameters) {
-  return WIDE.matches && parameters.has('delivery') && (parameters.has('tab') || parameters.has('view'))
+/** Whether the address names a delivery and the list that it is opened beside. */
+export function isBesideList() {
+  return WIDE.matches && addressed('delivery') !== '' && addressed('tab') + addressed('view') !== ''
 }
 
 /**
@@ -18,8 +18,6 @@ export function isBesideList(parameters) {
  * @param {App} app
  */
 export function createSidePanel(app) {
-  const parameters = new URLSearchParams(location.search)
-  const [addressedWebhook, addressed] = [parameters.get('webhook'), parameters.get('delivery')]
   /** @type {{ webhookId: string, id: string, detail: View } | null} */
   let shown = null
 
@@ -29,7 +27,8 @@ export function createSidePanel(app) {
     shown = next === null ? null : { ...next, detail: createDeliveryView(app, next.webhookId, next.id, true) }
     app.update()
   }
-  if (addressedWebhook !== null && addressed !== null) show({ webhookId: addressedWebhook, id: addressed })
+  const [webhookId, id] = [addressed('webhook'), addressed('delivery')]
+  if (webhookId !== '' && id !== '') show({ webhookId, id })
 
   /**
    * Opening one adds an entry to the history, going to the next one does not: back leads to the list.
@@ -49,7 +48,7 @@ export function createSidePanel(app) {
     if (event.isTrusted) setTimeout(() => element('.beside')?.focus())
   }
   const close = () => {
-    const isPlace = new URLSearchParams(location.search).has('view')
+    const isPlace = addressed('view') !== ''
     history.pushState(history.state, '', addressWith({ delivery: '', ...(isPlace && { webhook: '' }) }))
     element('.beside-list [aria-current="true"]')?.focus()
     show(null)

@@ -20,11 +20,10 @@ const ACTIVITY_EVERY_MS = 60_000
 /**
  * Shows every webhook of the organisation and its state, one to a row, and refreshes them.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createWebhookList(app, parameters) {
-  const finder = createFinder(app, parameters, {
+export function createWebhookList(app) {
+  const finder = createFinder(app, {
     label: 'Search webhooks',
     placeholder: 'Name, URL, id or event key',
   })
